@@ -23,7 +23,7 @@ import scipy.linalg
 _PER_TURN = 12  # steps in the fastest period of the modes, and of the load
 
 
-def why_not() -> str:
+def unsupported_reason() -> str:
     """Return why no motion can be followed here; "" if it can."""
     return "" if shutil.which("cc") else "there is no C compiler (cc)"
 

@@ -2,8 +2,8 @@
 
 import importlib
 
-from ._environment import use_enough_threads, use_float64
-from ._nearest import unknown_key, with_nearest_arguments
+from .foundation.environment import use_enough_threads, use_float64
+from .foundation.suggestions import unknown_key, with_nearest_arguments
 
 use_float64()
 use_enough_threads()

@@ -2,7 +2,7 @@
 
 import gc
 
-from ._ending import heed
+from .foundation.signals import handle_signals
 
 # Allocations between garbage collections, a hundred times the default: nearly all
 # objects of a command are imports and compiled programs, which stay alive. Collecting
@@ -12,7 +12,7 @@ _OBJECTS = 70_000
 
 def main() -> None:
     """Run the command; signal handlers are set before the heavy imports."""
-    heed()
+    handle_signals()
     gc.set_threshold(_OBJECTS)
     from .cli import main as command
 

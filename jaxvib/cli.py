@@ -10,11 +10,12 @@ from pathlib import Path
 
 import click
 
-from . import __version__, _ending
-from ._cache import MOST, UNUSED, cache_folder, clear, entries, why_private
-from ._environment import use_compilation_cache
-from ._terminal import say, tell
-from ._words import plain, printable
+from . import __version__
+from .foundation import signals
+from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
+from .foundation.environment import use_compilation_cache
+from .foundation.terminal import print_line, print_result
+from .foundation.text import printable, safe_text
 
 # Exit code 2 is click's for usage errors; 130 is the shell's for SIGINT.
 BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
@@ -36,9 +37,9 @@ class Refusal(click.ClickException):
 
     def show(self, file=None) -> None:
         """Print the message, and for a config where its keys are listed."""
-        say(f"jaxvib: {plain(self.message)}", err=True)
+        print_line(f"jaxvib: {safe_text(self.message)}", err=True)
         if self._in_config:
-            say("every key: jaxvib schema; built-in studies: jaxvib new", err=True)
+            print_line("every key: jaxvib schema; built-in studies: jaxvib new", err=True)
 
 
 class BrokenOff(click.ClickException):
@@ -50,11 +51,11 @@ class BrokenOff(click.ClickException):
     exit_code = BROKEN_OFF
 
     def __init__(self, fault: object, advice: str = ""):
-        super().__init__(plain(fault) + printable(advice))
+        super().__init__(safe_text(fault) + printable(advice))
 
     def show(self, file=None) -> None:
         """Print the message."""
-        say(f"jaxvib: {self.message}", err=True)
+        print_line(f"jaxvib: {self.message}", err=True)
 
 
 class _Commands(click.Group):
@@ -169,7 +170,7 @@ def _carried_out(study, given: tuple, resume: bool, *, as_json: bool = False) ->
         except (OSError, MemoryError, RuntimeError) as error:
             raise BrokenOff(error, again) from None
         except KeyboardInterrupt:
-            _ending.leave(INTERRUPTED)
+            signals.exit_interrupted(INTERRUPTED)
     return code
 
 
@@ -197,7 +198,7 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
         found = estimate.estimate(study, study.directory, measured_from, _drawn)
     except ValueError as error:
         raise Refusal(str(error)) from None
-    tell(found, estimate.lines, as_json=as_json)
+    print_result(found, estimate.lines, as_json=as_json)
 
 
 @main.command()
@@ -212,7 +213,7 @@ def status(directory: Path, as_json: bool) -> None:
 
     with _reading():
         found = status.status(directory)
-    tell(found, status.lines, as_json=as_json)
+    print_result(found, status.lines, as_json=as_json)
 
 
 @main.command()
@@ -227,7 +228,7 @@ def report(directory: Path, others: tuple[Path, ...]) -> None:
     _refuse_without_study(directory, *others)
     folders = map(str, (directory, *others))
     again = shlex.join(["jaxvib", "report", *folders])
-    _ending.say(lambda: f"to draw it again: {again}")
+    signals.set_exit_message(lambda: f"to draw it again: {again}")
     try:
         click.echo(printable(str(_drawn(directory, *others))))
     except (FileNotFoundError, ValueError) as error:
@@ -309,19 +310,19 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
 
     Without STUDY, a terminal prompts for one.
     """
-    from .studies.run import ready
+    from .studies.run import builtin_studies
 
     if study is None and sys.stdin.isatty() and not as_json:
-        study = _asked(ready.by_system())
+        study = _asked(builtin_studies.by_system())
         file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
     if study is None:
-        tell(ready.titles(), _listed, as_json=as_json)
+        print_result(builtin_studies.titles(), _listed, as_json=as_json)
         return
     try:
-        copy = ready.copy(study, file or Path(f"{study}.toml"))
+        copy = builtin_studies.copy(study, file or Path(f"{study}.toml"))
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from None
-    tell({"written": str(copy)}, _copied, as_json=as_json)
+    print_result({"written": str(copy)}, _copied, as_json=as_json)
 
 
 def _listed(titles: dict[str, str]) -> list[str]:
@@ -385,7 +386,7 @@ def info(as_json: bool) -> None:
     use_compilation_cache()
     from .studies.run import information
 
-    tell(information.information(), information.lines, as_json=as_json)
+    print_result(information.information(), information.lines, as_json=as_json)
 
 
 @main.command()
@@ -398,13 +399,13 @@ def cache(action: str | None) -> None:
         click.echo(f"{files} files removed, {size / 1e6:.1f} MB")
         return
     folder, found = cache_folder(), entries()
-    say(f"folder      {folder or 'none'}")
+    print_line(f"folder      {folder or 'none'}")
     if why := why_private():
-        say(f"            for this process only: {why}")
+        print_line(f"            for this process only: {why}")
     for kind in sorted({path.parent for path, _ in found} - {folder}):
         sizes = [size for path, size in found if path.parent == kind]
-        say(f"{kind.name:11} {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
-    say(f"bounds      {MOST / 1e9:.1f} GB; {UNUSED // 86400} days without use")
+        print_line(f"{kind.name:11} {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
+    print_line(f"bounds      {MOST / 1e9:.1f} GB; {UNUSED // 86400} days without use")
 
 
 @main.command()
@@ -422,7 +423,7 @@ def _drawn(directory: Path, *others: Path) -> Path:
 
 
 def _refuse_without_study(*directories: Path) -> None:
-    from .studies.store.mending import has_study  # a light import, unlike the reader
+    from .studies.store.recovery import has_study  # a light import, unlike the reader
 
     for directory in directories:
         if not has_study(directory):
@@ -458,9 +459,9 @@ def _prepare(session, resume: bool):
 
 
 def _loaded(config: str, assignments: tuple[str, ...]):
-    from .studies.run import ready, study
+    from .studies.run import builtin_studies, study
 
     try:
-        return study.load(ready.find(config), assignments)
+        return study.load(builtin_studies.find(config), assignments)
     except ValueError as error:
         raise Refusal(str(error)) from None

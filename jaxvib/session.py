@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _ending
-from ._terminal import say, tell
+from .foundation import signals
+from .foundation.terminal import print_line, print_result
 from .studies.analyses.kinds import SYSTEMS
 from .studies.run.study import Study
 from .studies.store.lock import Lock
@@ -47,7 +47,7 @@ class Session:
         self._lock = Lock(self.directory)
 
     def __enter__(self) -> "Session":
-        _ending.say(self._parting)
+        signals.set_exit_message(self._parting)
         return self
 
     def __exit__(self, *_) -> None:
@@ -71,7 +71,7 @@ class Session:
             )
         else:
             self._lock.take()
-        say(f"{self.study.title}: {self.study.described()}", err=self._as_json)
+        print_line(f"{self.study.title}: {self.study.described()}", err=self._as_json)
         from .studies.run import execute  # imports JAX
         from .studies.run.device import choose
         from .studies.run.memory import too_large
@@ -80,7 +80,7 @@ class Session:
             execute.require_dask(self.study.run.cluster)
         device, line = choose(self.study.run.device)
         where = f"{line}, {os.cpu_count()} cores; results go to {self.directory}"
-        say(where, err=self._as_json)
+        print_line(where, err=self._as_json)
         system = execute.build(self.study)
         if why := too_large(self.study):
             raise ValueError(why)
@@ -112,11 +112,11 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.run import past, sharing, summary
+        from .studies.run import runtime_history, sharing, summary
 
         if self.study.share is not None:
             found = sharing.summary(self.study, self.directory)
-            tell(found, sharing.lines, as_json=self._as_json)
+            print_result(found, sharing.lines, as_json=self._as_json)
             return SAMPLES_FAILED if found["failed"] else DONE
         found = summary.summary(self.study, self.directory)
         if self.study.output.report:
@@ -124,13 +124,15 @@ class Session:
 
             found["report"] = str(write_report(self.directory))
         found["next"] = self._next()
-        past.remember_run(self.study, self.directory, time.monotonic() - self._started)
+        runtime_history.record_run(
+            self.study, self.directory, time.monotonic() - self._started
+        )
 
         def lines(found: dict) -> list[str]:
             ends = [f"{key:10} {found[key]}" for key in ("report", "next") if key in found]
             return summary.lines(found) + ends
 
-        tell(found, lines, as_json=self._as_json)
+        print_result(found, lines, as_json=self._as_json)
         return SAMPLES_FAILED if found["failed"] else DONE
 
     def command(self, *options: str) -> str:

@@ -43,7 +43,7 @@ jaxtyping.jaxtyped = _checked
 _PROGRAMS = tempfile.TemporaryDirectory(prefix="jaxvib-programs-")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", _PROGRAMS.name)
 
-from jaxvib._environment import use_compilation_cache  # noqa: E402  (float64 from here)
+from jaxvib.foundation.environment import use_compilation_cache  # noqa: E402  (float64 from here)
 
 use_compilation_cache()
 

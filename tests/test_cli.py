@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib import cli
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.lock import Lock
 
@@ -74,7 +74,7 @@ def test_alone_it_lists_all_commands_and_ends_with_one_to_try():
     listed = re.findall(r"^  (\w+)  +\S.*\.$", done.output, re.MULTILINE)
     assert listed == COMMANDS
     assert done.output.rstrip().endswith("Try: jaxvib run quick")
-    assert "quick" in ready.titles()
+    assert "quick" in builtin_studies.titles()
 
 
 def test_help_is_there_at_once():
@@ -128,7 +128,7 @@ def test_each_command_that_is_read_by_programs_prints_one_json_object():
     assert (checked["fits"], checked["free"]) == (True, True)
     state = json.loads(jaxvib("status", "there", "--json").stdout)
     assert (state["state"], state["done"], state["chunks"]) == ("complete", 12, 3)
-    assert json.loads(jaxvib("new", "--json").stdout) == ready.titles()
+    assert json.loads(jaxvib("new", "--json").stdout) == builtin_studies.titles()
     copied = json.loads(jaxvib("new", "quick", "mine.toml", "--json").stdout)
     assert copied == {"written": "mine.toml"}
     told = json.loads(shell("info", "--json").stdout)
@@ -280,19 +280,22 @@ def test_a_mistake_is_met_in_a_second_and_without_traceback():
 
 def test_ready_studies_are_listed_and_copied():
     listed = jaxvib("new").output
-    for name in ready.titles():
+    for name in builtin_studies.titles():
         assert name in listed
     done = jaxvib("new", "quick", "mine.toml")
     assert done.exit_code == 0
-    assert Path("mine.toml").read_text() == (ready.folder() / "quick.toml").read_text()
+    assert (
+        Path("mine.toml").read_text()
+        == (builtin_studies.folder() / "quick.toml").read_text()
+    )
     assert "jaxvib check mine.toml" in done.output
 
 
 def test_on_a_terminal_new_asks_what_is_studied_and_writes_a_config_that_is_valid():
     master, terminal = os.openpty()
-    kinds = list(ready.by_system())
+    kinds = list(builtin_studies.by_system())
     wanted = kinds.index("two_body_impact") + 1
-    names = list(ready.by_system()["two_body_impact"])
+    names = list(builtin_studies.by_system()["two_body_impact"])
     place = names.index("quick") + 1
     os.write(master, f"{wanted}\n{place}\nasked.toml\n".encode())
     done = shell("new", stdin=terminal)

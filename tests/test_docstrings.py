@@ -14,17 +14,18 @@ NAMES = sorted(name for name in reference.public_names() if callable(reference.n
 # What raises nothing of its own: results, measures that a `Problem` checks, and a few more.
 RAISES_NOTHING = """
     Variables quantity Assembled AutonomousSystem ForcedSystem FunctionLaw TwoBodyImpact
-    parameters reason ensemble.InParts
+    parameters reason ensemble.TwoStageFunction
     band_limited_noise kanai_tajimi_noise modes.beam_spectra dynamics.chain_motion
     dynamics.chain_fields dynamics.energy_field dynamics.energy_statistics
     dynamics.beam_shapes dynamics.kinetic_split dynamics.equilibrium_split kernels.Kernel
-    orbits.orbit_traces orbits.attractors orbits.transient_engine design.evaluated
-    design.net design.Measure design.over design.parameter_measure design.change_measure
+    orbits.orbit_trajectories orbits.attractors orbits.transient_engine design.evaluated
+    design.simplex_lattice design.Measure design.over design.parameter_measure
+    design.change_measure
     design.natural_frequency_measure design.response_measure design.peaks_measure
     design.white_noise_measure design.contact_impulse design.bifurcation_measure
     design.placement_measure design.energy_share_measure design.RandomSplit
     design.packet_measure design.Packet design.notice ensemble.compile_ahead
-    ensemble.undecided ensemble.recalled ensemble.recalling
+    ensemble.undecided ensemble.checkpointed ensemble.checkpointing
 """
 # To be written: branches and long watches, whose examples cost the most.
 WITHOUT_EXAMPLE = """
@@ -32,7 +33,7 @@ WITHOUT_EXAMPLE = """
     branches.BifurcationCurve branches.BifurcationPoint branches.CycleBranch
     branches.EquilibriumBranch branches.FieldBifurcation branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches continue_equilibrium derived
-    design.Problem ensemble.InParts orbits.BifurcationDiagram orbits.PeriodicOrbit
+    design.Problem ensemble.TwoStageFunction orbits.BifurcationDiagram orbits.PeriodicOrbit
     periodic_orbit quantity read_matrices switch_branch transients.Fragility
     transients.Limit transients.Response transients.ShockSpectrum transients.Statistics
     transients.fragility_of_capacities transients.scaled transients.statistics
@@ -53,7 +54,7 @@ def doc(name):
 
 
 def is_result(thing):
-    """Whether a class's fields are all declared by `reported`: axes beside the unit."""
+    """Whether a class's fields are all declared by `result_field`: axes beside the unit."""
     told = [f.metadata for f in dataclasses.fields(thing) if "unit" in f.metadata]
     return bool(told) and all("axes" in each for each in told)
 

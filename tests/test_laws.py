@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib._quantity import reported
+from jaxvib.foundation.quantity import result_field
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store
 
@@ -251,8 +251,8 @@ def test_derivatives_of_frequencies_are_the_limit_of_differences(name):
 class Rate(eqx.Module):
     """What a sweep makes of a system without solving anything."""
 
-    rate: jax.Array = reported("rate at a state", "", ("state",))
-    divergence: jax.Array = reported("divergence", "1/s")
+    rate: jax.Array = result_field("rate at a state", "", ("state",))
+    divergence: jax.Array = result_field("divergence", "1/s")
 
 
 RECORD = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from experiments.piecewise import Piecewise, why_not
+from experiments.piecewise import Piecewise, unsupported_reason
 
 MASS = np.array([1.0, 0.7])
 STIFFNESS = np.array([[900.0, -400.0], [-400.0, 400.0]])
@@ -12,7 +12,7 @@ DAMPING = 1e-3 * STIFFNESS
 GAPS, SPRINGS, FREQUENCY = np.array([2e-3, 1e-3]), np.array([600.0, 5e4]), 21.0
 
 
-@pytest.mark.skipif(bool(why_not()), reason=why_not())
+@pytest.mark.skipif(bool(unsupported_reason()), reason=unsupported_reason())
 def test_flights_with_a_soft_and_a_stiff_stop_are_those_of_small_steps():
     stops = np.array([[0.0, 1.0], [-1.0, 0.0]])
     system = Piecewise(

@@ -20,7 +20,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
-from jaxvib._machine import usable_cores
+from jaxvib.foundation.machine import usable_cores
 
 RESULTS = Path(__file__).parent
 STEP = 0.05

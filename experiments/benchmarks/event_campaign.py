@@ -35,7 +35,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
-from jaxvib.dynamics.events import Asked, Integrand, travel
+from jaxvib.dynamics.events import Integrand, Request, integrate_events
 from jaxvib.dynamics.flow import watch
 from jaxvib.ensemble import Reason
 
@@ -172,8 +172,8 @@ def run_of(kind: str, rtol: float, engine: str):
                 system, state, 0.0, span, rtol=rtol, grazing=1e-9, engine=engine
             )
             return {"state": end, "result": result, "onsets": watched.onsets}
-        found = travel(
-            equation, state, 0.0, span, rtol, Asked(1e-9, integrand=Integrand(power))
+        found = integrate_events(
+            equation, state, 0.0, span, rtol, Request(1e-9, integrand=Integrand(power))
         )
         work, dissipated = found.integral
         lost = jnp.sum(found.watched.lost)

@@ -19,10 +19,10 @@ import numpy as np
 
 from experiments.benchmarks.kernels import PROGRAMS, loads
 from experiments.benchmarks.regime_map import machine
-from jaxvib._machine import usable_cores
+from jaxvib.foundation.machine import usable_cores
 from jaxvib.kernels import gpu
 from jaxvib.kernels.cpu import Native, host_width
-from jaxvib.kernels.printer import print_lanes, trace
+from jaxvib.kernels.lowering import lower_lanes, trace
 
 
 def measure(name: str, lanes: int, repeats: int, processor: str) -> dict:
@@ -30,7 +30,7 @@ def measure(name: str, lanes: int, repeats: int, processor: str) -> dict:
     function, periods = PROGRAMS[name]
     closed, _ = trace(function, (jax.ShapeDtypeStruct((), float),) * 2)
     arrays = loads(lanes)
-    wanted = Native(print_lanes(closed, host_width()))(arrays, usable_cores())
+    wanted = Native(lower_lanes(closed, host_width()))(arrays, usable_cores())
     begin = time.perf_counter()
     program = gpu.device_program(closed, processor)
     run = jax.jit(lambda *arrays: gpu.launched(program, arrays))

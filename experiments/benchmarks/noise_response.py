@@ -24,7 +24,7 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from jaxvib.studies.analyses.kinds import ANALYSES
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.transients import Limit, statistics
@@ -108,7 +108,7 @@ def with_contact(seeds):
 
 def fragility():
     """Return the curves of the ready study."""
-    study = load(ready.folder() / "fragility.toml")
+    study = load(builtin_studies.folder() / "fragility.toml")
     kind, system = ANALYSES["fragility"], build(study)
     gaps = {"gap": np.asarray(study.paths["gap"].values)}
     run = study.analysis, study.run, lambda done: None

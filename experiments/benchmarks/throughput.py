@@ -50,7 +50,7 @@ report = false
 """
 # What the command does before JAX is imported, on which hangs what is compiled.
 INSIDE = """
-from jaxvib._environment import use_compilation_cache
+from jaxvib.foundation.environment import use_compilation_cache
 use_compilation_cache()
 from experiments.benchmarks import throughput
 throughput.main()
@@ -94,10 +94,10 @@ def wait(folder: Path, who: str, workers: int) -> None:
     from jaxvib import cli
     from jaxvib.studies.analyses.kinds import ANALYSES
     from jaxvib.studies.run import execute
-    from jaxvib.studies.run.processes import Processes
+    from jaxvib.studies.run.processes import ProcessExecutor
 
     ANALYSES["periodic_orbit"] = Waiting()
-    execute.Processes = functools.partial(Processes, start=Forked)
+    execute.ProcessExecutor = functools.partial(ProcessExecutor, start=Forked)
     words = ["run", str(folder / "study.toml"), "--out", str(folder / "out")]
     with contextlib.ExitStack() as stack:
         if who == "processes":
@@ -116,7 +116,7 @@ def wait(folder: Path, who: str, workers: int) -> None:
 
 def bare(folder: Path) -> None:
     """Compute the chunks of a folder's study in this process, and store nothing."""
-    from jaxvib.studies.config.writing import to_toml
+    from jaxvib.studies.config.toml_writer import to_toml
     from jaxvib.studies.run.chunk import compute_chunk, number_of_chunks
     from jaxvib.studies.run.study import load
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 
 from .study import (
     OPERATIONS,
@@ -243,7 +243,7 @@ def rivals(cases: range, rng: random.Random) -> dict:
 
 def whole_kills(cases: range, rng: random.Random) -> dict:
     """Kill the command as a user has it, natural modes with JAX, at a random instant."""
-    config = ready.folder() / "tower_modes.toml"
+    config = builtin_studies.folder() / "tower_modes.toml"
     options = ("--set", "run.chunk=4", "--set", "output.report=false")
     where = folder("whole")
     began = time.perf_counter()

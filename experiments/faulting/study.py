@@ -28,7 +28,7 @@ from jaxvib import cli
 from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
-from jaxvib.studies.run import chunk, device, execute, record, working
+from jaxvib.studies.run import chunk, device, execute, record, worker_tasks
 from jaxvib.studies.store.fields import Variable
 
 OUT = "there"
@@ -113,10 +113,10 @@ def install() -> None:
         importlib.import_module(name)
     ANALYSES["counted"] = _Counted()
     execute.build = chunk.build = lambda study: None
-    device.choose = working.choose = lambda wanted: ("cpu", "CPU")
+    device.choose = worker_tasks.choose = lambda wanted: ("cpu", "CPU")
     record.git_state = lambda: None
     found = record.versions()
-    record.versions = working.versions = lambda: found
+    record.versions = worker_tasks.versions = lambda: found
     cli.use_compilation_cache = lambda: None
     gc.freeze()  # so that forked processes share its pages
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxvib._words import plain
-from jaxvib.studies.run import ready
+from jaxvib.foundation.text import safe_text
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.journal import Journal
 
@@ -46,7 +46,9 @@ _PLACES = (  # study, key in it, what stays before the name
 
 def configs(cases: range, rng: random.Random) -> dict:
     """Change ready configs at random and read them: refused with one line, or taken."""
-    texts = [path.read_text("utf-8") for path in sorted(ready.folder().glob("*.toml"))]
+    texts = [
+        path.read_text("utf-8") for path in sorted(builtin_studies.folder().glob("*.toml"))
+    ]
     judge, file = _Words(), folder("configs") / "config.toml"
     for case in cases:
         text = rng.choice(texts)
@@ -64,7 +66,7 @@ def names(cases: range, rng: random.Random) -> dict:
         name = rng.choice(_NAMES)
         if rng.random() < 0.5:
             name = rng.choice((f"x{name}", f"{name}x", f"x{name}x"))
-        text = (ready.folder() / f"{study}.toml").read_text("utf-8")
+        text = (builtin_studies.folder() / f"{study}.toml").read_text("utf-8")
         changed = text.replace(key, json.dumps(f"{before}{name}", ensure_ascii=False))
         taken = judge.read(file, changed.encode("utf-8", "surrogatepass"), f"name {case}")
         leads = name in (".", "..") or any(bad in name for bad in "/\\\0\n\x1b\u202e\x7f")
@@ -89,7 +91,7 @@ class _Words:
         try:
             load(file)
         except ValueError as error:
-            shown = plain(error)
+            shown = safe_text(error)
             longest = max(map(len, shown.split(" ")))
             sound = shown.isprintable() and longest <= 200 and str(file) in str(error)
             outcome = "refused with one line" if sound else "an unfit line"

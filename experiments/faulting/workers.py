@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxvib.studies.run import cluster, driving, execute
-from jaxvib.studies.run.processes import Processes
+from jaxvib.studies.run import cluster, dispatch, execute
+from jaxvib.studies.run.processes import ProcessExecutor
 from jaxvib.studies.run.worker import serve
 
 from .stores import Judge
@@ -28,9 +28,11 @@ _PATIENCE = 0.15  # s
 
 def install() -> None:
     """Let runs have forked workers, and little patience with them."""
-    driving._PAUSE = 0.01
-    execute.Processes = functools.partial(Processes, patience=_PATIENCE, start=Forked)
-    execute.Cluster = functools.partial(cluster.Cluster, patience=1.0)
+    dispatch._PAUSE = 0.01
+    execute.ProcessExecutor = functools.partial(
+        ProcessExecutor, patience=_PATIENCE, start=Forked
+    )
+    execute.DaskExecutor = functools.partial(cluster.DaskExecutor, patience=1.0)
     cluster._LOOK = 0.1
     cluster._ANSWER = 5.0
 

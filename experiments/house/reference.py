@@ -3,8 +3,8 @@
     python -m experiments.house.reference    # docs/reference/*.md; the site's build does it
 
 `GROUPS` says which names stand together. A name's page part is its signature, its
-docstring, for classes a table of fields (what `quantity` and `reported` declare) and the
-public methods, and where its source is. `tests/test_manual.py` holds that every public
+docstring, for classes a table of fields (`quantity` and `result_field` declare them) and
+the public methods, and where its source is. `tests/test_manual.py` holds that every public
 name is in one group.
 """
 

@@ -18,7 +18,7 @@ from scipy.interpolate import CubicHermiteSpline
 from jaxvib.studies.pictures.motion import stored_motions
 from jaxvib.studies.pictures.regimes import sort_by_regime
 from jaxvib.studies.pictures.swept_planes import planes
-from jaxvib.studies.store.finished import read_run
+from jaxvib.studies.store.finished_study import read_run
 
 SCENE = 4.0  # s
 FRAME = 1 / 25  # s

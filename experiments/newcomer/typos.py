@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 
 LIMIT, LIMIT_OF_BUILT = 1.0, 4.0  # s of processor time
 RESULTS = Path(__file__).with_suffix(".json")
@@ -243,18 +243,22 @@ def prepare(folder: Path) -> None:
     (folder / "mine.mtx").write_text("mine")
     (folder / "binary.toml").write_bytes(bytes(range(256)))
     (folder / "empty.toml").write_text("")
-    car = (ready.folder() / "quarter_car.toml").read_text()
+    car = (builtin_studies.folder() / "quarter_car.toml").read_text()
     (folder / "car.toml").write_text(car.replace("road.csv", "rough.csv"))
-    lines = (ready.folder() / "road.csv").read_text().splitlines()
+    lines = (builtin_studies.folder() / "road.csv").read_text().splitlines()
     lines[2] = f"{lines[2].split(',')[0]},bumpy"
     (folder / "rough.csv").write_text("\n".join(lines))
 
 
 def broken(typo: Typo, folder: Path) -> tuple[Path, int]:
     """Write a config with a mistake; return its file and the mistake's line."""
-    text, line = typo.put_into((ready.folder() / f"{typo.config}.toml").read_text())
+    text, line = typo.put_into(
+        (builtin_studies.folder() / f"{typo.config}.toml").read_text()
+    )
     if typo.config == "quarter_car":
-        (folder / "road.csv").write_bytes((ready.folder() / "road.csv").read_bytes())
+        (folder / "road.csv").write_bytes(
+            (builtin_studies.folder() / "road.csv").read_bytes()
+        )
     file = folder / "typo.toml"
     file.write_text(text)
     return file, line

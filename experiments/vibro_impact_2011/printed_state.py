@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.orbits import orbit_traces, regimes
+from jaxvib.orbits import orbit_trajectories, regimes
 
 PRINTED = np.array([0.53, 0.64, 0.78, 1.57])  # x_main, x_attached, v_main, v_attached
 TIME = 16.92  # s
@@ -49,7 +49,7 @@ def nearest_motion(stiffness: float, points: int = 24) -> dict:
     found = orbits.result == 0
     samples = {path: values[found] for path, values in samples.items()}
     orbits = jax.tree.map(lambda leaf: leaf[found], orbits)
-    traces = orbit_traces(system, samples, orbits, points=256)
+    traces = orbit_trajectories(system, samples, orbits, points=256)
     apart = np.abs(traces.states / PRINTED - 1).max(axis=2)
     lane, point = np.unravel_index(apart.argmin(), apart.shape)
     usual = samples["load.amplitude"] <= 500.0

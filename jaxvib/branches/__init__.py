@@ -1,6 +1,8 @@
 """Continuation and bifurcations of periodic orbits and equilibria."""
 
 from .bifurcation import bifurcation_point as bifurcation_point
+from .bifurcation_results import BifurcationPoint as BifurcationPoint
+from .bifurcation_results import FieldBifurcation as FieldBifurcation
 from .branch import Branch as Branch
 from .branch import BranchEvent as BranchEvent
 from .continuation import continue_orbit as continue_orbit
@@ -13,7 +15,5 @@ from .cycles import CycleBranch as CycleBranch
 from .equilibria import EquilibriumBranch as EquilibriumBranch
 from .equilibria import continue_equilibrium as continue_equilibrium
 from .extension import extend_branch as extend_branch
-from .isolated import find_branches as find_branches
-from .located import BifurcationPoint as BifurcationPoint
-from .located import FieldBifurcation as FieldBifurcation
+from .isolas import find_branches as find_branches
 from .settings import ContinuationSettings as ContinuationSettings

@@ -14,19 +14,19 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason, map_samples
-from .tracer import GOING, BranchPoint, Surroundings, Tracer, axis_of
+from .tracer import RUNNING, BranchPoint, Tracer, TracerContext, axis_of
 
 # Batch sizes for which correctors are compiled: for a single branch and for many.
 _OF_ONE, _OF_MANY = 8, 64
 
 
-def together(corrector, branches: int):
+def batched_corrector(corrector, branches: int):
     """Return a corrector batched in chunks that suit the number of branches."""
     chunk = _OF_ONE if branches == 1 else _OF_MANY
     return functools.partial(map_samples, corrector, chunk=chunk)
 
 
-def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[Surroundings]):
+def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[TracerContext]):
     """Return two tracers per branch, up and down the last parameter from its start.
 
     `problems` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
@@ -37,7 +37,7 @@ def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[Surroundi
     up = found.tangent * np.sign(found.tangent[:, -1:])
     pairs = []
     for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
-        code = GOING if found.found[i] else Reason.DIVERGED
+        code = RUNNING if found.found[i] else Reason.DIVERGED
         x = np.append(found.x[i, :-1], start[-1])
         pairs.append(
             [Tracer(around, BranchPoint(x, way * up[i], 0.0), code) for way in (1, -1)]
@@ -66,7 +66,7 @@ def run_tracers(correct, problems, pairs, most_points: int, report):
         found = correct((some, predicted, normals))
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
-            report(one.take(found._make(leaf[end - size : end] for leaf in found)))
+            report(one.accept(found._make(leaf[end - size : end] for leaf in found)))
         for pair in pairs:
             _end_together(*pair, most_points)
     return [_joined(*pair) for pair in pairs]
@@ -90,7 +90,7 @@ def _number(pair) -> int:
 
 def _shared(pair, most: int):
     """Return the running tracers of a branch, and the points that each may add."""
-    going = [one for one in pair if one.code == GOING]
+    going = [one for one in pair if one.code == RUNNING]
     each, more = divmod(most - _number(pair), max(len(going), 1))
     rooms = [(one, each + (i < more)) for i, one in enumerate(going)]
     return [(one, room) for one, room in rooms if room]
@@ -103,7 +103,7 @@ def _end_together(above: Tracer, below: Tracer, most: int) -> None:
         other.code, other.points = kept.code, []
     if _number((above, below)) >= most:
         for one in (above, below):
-            one.code = Reason.POINT_LIMIT if one.code == GOING else one.code
+            one.code = Reason.POINT_LIMIT if one.code == RUNNING else one.code
 
 
 def _joined(above: Tracer, below: Tracer):

@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import ArrayLike, Real
 
-from .._arrays import parted, rejoined
-from .._nearest import nearest
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
+from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.suggestions import nearest
 from ..orbits.equilibrium import Equilibrium
 from ..orbits.implicit import implicit_root
 from ..orbits.limit_cycle import LimitCycle
@@ -26,6 +26,7 @@ from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.parameters import parameters, unknown_key
 from ..systems.periods import check_period
 from ..systems.system import System
+from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .defining_equations import (
     KINDS,
     RTOL,
@@ -38,7 +39,6 @@ from .defining_equations import (
     with_values,
 )
 from .field_points import field_bifurcation_point
-from .located import BifurcationPoint, FieldBifurcation
 from .root import root_near
 
 # A parameter value below this, absolute or in its effect, cannot be its own scale.
@@ -126,9 +126,9 @@ def bifurcation_point(
 @eqx.filter_jit
 def _found(system, state, count, value, kind: str, path: str, sized: bool):
     """Return the point; `sized`: whether the parameter's value serves as its scale."""
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = with_values(rejoined(frozen, static), (path,), value[None])
+    here = with_values(combine_arrays(frozen, static), (path,), value[None])
     periods = count.astype(float)
     cut = section(here, state, periods)
     range_ = jnp.abs(value) if sized else _range(here, path, value, periods, cut)
@@ -147,7 +147,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
         code = jnp.where(turns, code, Reason.NO_BIFURCATION)
     solved = implicit_root(map_, found.x, (leaves, setting)) * units
     size = state.shape[0]
-    there = with_values(rejoined(leaves, static), (path,), solved[-1:])
+    there = with_values(combine_arrays(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
     whole = state_at_start(kind, there, setting, solved, 1)
     time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span

@@ -9,13 +9,13 @@ import jax
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import on_device
-from .._quantity import reported
-from .._shown import Shown
-from ..drawing import Drawn, draw
+from ..drawing import Plottable, draw
 from ..ensemble import reason
+from ..foundation.arrays import to_jax
+from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.quantity import result_field
 from ..orbits.periodic_orbit import PeriodicOrbit
-from .located import BifurcationPoint, listed
+from .bifurcation_results import BifurcationPoint, listed
 from .pictures import branch_chart
 
 
@@ -34,16 +34,16 @@ class BranchEvent(eqx.Module):
 
     name: str = eqx.field(static=True)
     path: str = eqx.field(static=True)
-    parameter: Float[Array, ""] = reported("value of the parameter")
+    parameter: Float[Array, ""] = result_field("value of the parameter")
     orbit: PeriodicOrbit
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
     def __repr__(self) -> str:
         missed = f" (not located: {reason(self.result)})" if int(self.result) else ""
         return f"{self.name} at {self.path} = {self.parameter:.10g}{missed}"
 
 
-class AbstractBranch(Drawn, Shown):
+class AbstractBranch(Plottable, NotebookRepr):
     """Solutions along one parameter, in their order along the branch.
 
     `ends` has the reason codes of the first and the last point. To add a kind of
@@ -54,11 +54,11 @@ class AbstractBranch(Drawn, Shown):
 
     path: str = eqx.field(static=True)
     unit: str = eqx.field(static=True)
-    parameter: Float[Array, " points"] = reported("continued parameter", "", ("point",))
-    predictor_error: Float[Array, " points"] = reported(
+    parameter: Float[Array, " points"] = result_field("continued parameter", "", ("point",))
+    predictor_error: Float[Array, " points"] = result_field(
         "relative distance from the predicted to the corrected state", "", ("point",)
     )
-    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
+    ends: Int[Array, " 2"] = result_field("reason codes of both ends", "", ("end",))
     bifurcations: eqx.AbstractVar[tuple[Any, ...]]
 
     @property
@@ -127,7 +127,7 @@ class Branch(AbstractBranch):
     noun = "periodic motions"
 
     orbits: PeriodicOrbit
-    periods: Int[Array, ""] = reported("load periods per period of the motion")
+    periods: Int[Array, ""] = result_field("load periods per period of the motion")
     bifurcations: tuple[BifurcationPoint, ...] = ()
     events: tuple[BranchEvent, ...] = ()
 
@@ -180,11 +180,11 @@ def branch_of(
     return Branch(
         path=path,
         unit=unit,
-        parameter=on_device(np.asarray(values, float)),
-        orbits=on_device(orbits),
-        predictor_error=on_device(np.asarray(misses, float)),
-        periods=on_device(np.asarray(periods, np.int32)),
-        ends=on_device(np.asarray(ends, np.int32)),
+        parameter=to_jax(np.asarray(values, float)),
+        orbits=to_jax(orbits),
+        predictor_error=to_jax(np.asarray(misses, float)),
+        periods=to_jax(np.asarray(periods, np.int32)),
+        ends=to_jax(np.asarray(ends, np.int32)),
         bifurcations=tuple(bifurcations),
         events=tuple(events),
     )

@@ -9,21 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import linalg
-from .._arrays import parted, rejoined
-from .._progress import Report, telling
 from ..ensemble import Reason, reason
+from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.progress import Report, progress_reporter
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters
+from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .branch import Branch, branch_of, stacked
 from .cycles import CycleBranch, continue_cycle
 from .equilibria import EquilibriumBranch
 from .field_switching import switch_field_branch
-from .limits import Extent, extent_of, known_parameter
-from .located import BifurcationPoint, FieldBifurcation
-from .natural import Follower
+from .natural_continuation import Follower
+from .parameter_range import ParameterRange, known_parameter, parameter_range
 from .point import Point
 from .settings import USUAL, ContinuationSettings, report_to
 from .switching import FROM, frame_at, pair_at
@@ -60,7 +60,7 @@ def continue_orbit(
     Pseudo-arclength continuation (`branches.arclength`) passes folds and ends at a
     bound or where the branch closes. If the largest step is shorter than the step size
     control allows, up to 32 points are corrected at once. Bifurcations along the branch
-    are in `.bifurcations` (`branches.crossings`).
+    are in `.bifurcations` (`branches.sign_crossings`).
 
     `method="natural"` is the step of Pogorelova and Postnikova: a change $\delta p$ of
     the parameter changes the state by
@@ -96,22 +96,22 @@ def continue_orbit(
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
     if is_autonomous(system):
-        with telling(progress, None, "continue_orbit", "points") as report:
+        with progress_reporter(progress, None, "continue_orbit", "points") as report:
             return continue_cycle(system, orbit, path, bounds, method, settings, report)
     if isinstance(orbit, LimitCycle):
         raise ValueError(f"orbit = LimitCycle of {type(system).__name__}; allowed: its own")
     declared = known_parameter(system, path)
     value = float(declared.value)
-    extent = extent_of(system, path, bounds, value, settings)
+    extent = parameter_range(system, path, bounds, value, settings)
     _check_method(method, settings)
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     one = jax.tree.map(
         lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state, orbit.amplitude)
     )
     frame = frame_of(one, static, path, extent.span, orbit.periods, settings)
-    with telling(progress, None, "continue_orbit", "points") as report:
+    with progress_reporter(progress, None, "continue_orbit", "points") as report:
         if method == "arclength":
             starts = one[1], np.array([value])
             return trace_orbits(frame, *starts, extent.limits, settings, report)[0]
@@ -135,7 +135,7 @@ def _check_method(method: str, settings: ContinuationSettings) -> None:
 
 
 def _natural(
-    system, orbit, value, frame: Frame, extent: Extent, settings, report
+    system, orbit, value, frame: Frame, extent: ParameterRange, settings, report
 ) -> Branch:
     """Return the branch by natural continuation, corrected or not."""
     follow = Follower(
@@ -218,11 +218,13 @@ def continue_orbits(
     known_parameter(system, path)
 
     def value_of(leaves):
-        return parameters(rejoined(leaves, static))[path].value
+        return parameters(combine_arrays(leaves, static))[path].value
 
     values = np.asarray(jax.vmap(value_of)(leaves))
-    first = rejoined(jax.device_put(jax.tree.map(lambda leaf: leaf[0], leaves)), static)
-    extent = extent_of(first, path, bounds, values, settings)
+    first = combine_arrays(
+        jax.device_put(jax.tree.map(lambda leaf: leaf[0], leaves)), static
+    )
+    extent = parameter_range(first, path, bounds, values, settings)
     there = np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS)
     orbits = jax.tree.map(np.asarray, orbits)
     branches: dict[int, Branch] = {}
@@ -285,7 +287,7 @@ def switch_branch(
     if way not in (1, -1):
         raise ValueError(f"way = {way}; allowed: 1, -1")
     settings.refuse("switch_branch", "segments", "correct")
-    extent = extent_of(system, point.path, bounds, point.parameter, settings)
+    extent = parameter_range(system, point.path, bounds, point.parameter, settings)
     frame = frame_at(system, point, extent.span, settings)
     pair = pair_at(frame, point, extent.limits, way)
     return trace(frame, [pair], extent.limits, settings.watch, report_to(progress))[0]

@@ -20,13 +20,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .. import linalg
-from .._arrays import is_known, on_device, rejoined
 from ..dynamics.flow import flow
-from ..ensemble import InParts
+from ..ensemble import TwoStageFunction
+from ..foundation.arrays import combine_arrays, is_concrete, to_jax
 from ..kernels import Kernel
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..orbits.newton import newton
-from .point import at, orbit_at, shot_at
+from .point import at, orbit_at, shooting_at
 
 # A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
 # quadratically convergent steps; the others are for worse predictions.
@@ -70,7 +70,7 @@ class Corrected(NamedTuple):
 def system_of(problem, static):
     """Return the system of a lane from the `leaves` of its problem."""
     leaves = problem.leaves
-    return rejoined(on_device(leaves) if is_known(leaves) else leaves, static)
+    return combine_arrays(to_jax(leaves) if is_concrete(leaves) else leaves, static)
 
 
 def state_size(system) -> int:
@@ -125,7 +125,7 @@ def corrector(static, path: str, unknowns: int) -> Kernel:
         steps = problem.rtol, problem.close
         return in_plane(functools.partial(map_, problem), *steps, predicted, normal)
 
-    return library_kernel(correct, static, path, unknowns)
+    return cached_kernel(correct, static, path, unknowns)
 
 
 def _joined(blocks, size: int):
@@ -208,11 +208,11 @@ def spreader(static, path: str, segments: int) -> Kernel:
             states.append(flow(system, state, 0.0, part * span, rtol=problem.tight))
         return jnp.append(jnp.concatenate(states), value) / problem.units
 
-    return library_kernel(spread, static, path, segments)
+    return cached_kernel(spread, static, path, segments)
 
 
 @functools.lru_cache(maxsize=32)
-def evaluator(static, path: str) -> InParts:
+def evaluator(static, path: str) -> TwoStageFunction:
     """Return the function from a lane (problem, x) to parameter, state and orbit.
 
     Integration runs in a kernel, the rest in NumPy.
@@ -225,12 +225,16 @@ def evaluator(static, path: str) -> InParts:
         state = unscaled[: state_size(system)]
         there = at(system, path, unscaled[-1])
         settings = problem.periods, problem.rtol, problem.tight
-        return unscaled[-1], state, shot_at(there, state, *settings)
+        return unscaled[-1], state, shooting_at(there, state, *settings)
 
     def finish(lanes, found):
-        problem, (value, state, shot) = lanes[0], found
+        problem, (value, state, shooting) = lanes[0], found
         one = jax.tree.map(lambda leaf: leaf[0], problem.leaves)
         settings = problem.periods, problem.rtol, problem.tight
-        return value, state, orbit_at(rejoined(one, static), state, shot, *settings)
+        return (
+            value,
+            state,
+            orbit_at(combine_arrays(one, static), state, shooting, *settings),
+        )
 
-    return InParts(library_kernel(seen, static, path), finish)
+    return TwoStageFunction(cached_kernel(seen, static, path), finish)

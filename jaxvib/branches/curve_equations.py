@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import rejoined
-from ..ensemble import InParts
-from ..kernels.library import library_kernel
+from ..ensemble import TwoStageFunction
+from ..foundation.arrays import combine_arrays
+from ..kernels.kernel_cache import cached_kernel
 from .corrector import Corrected, in_plane
 from .defining_equations import Setting, equations, state_at_start, with_values
-from .point import orbit_at, shot_at
+from .point import orbit_at, shooting_at
 
 
 class CurveProblem(NamedTuple):
@@ -50,7 +50,7 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_evaluator(static, kind: str, paths: tuple[str, str]) -> InParts:
+def curve_evaluator(static, kind: str, paths: tuple[str, str]) -> TwoStageFunction:
     """Return the function from a lane (problem, x) to values, orbit and test function.
 
     Integration runs in a kernel, the rest in NumPy.
@@ -62,19 +62,19 @@ def curve_evaluator(static, kind: str, paths: tuple[str, str]) -> InParts:
         setting = problem.setting
         unscaled = x * setting.units
         values, size = unscaled[-2:], x.size - 2 - (kind == "grazing")
-        system = with_values(rejoined(problem.leaves, static), paths, values)
+        system = with_values(combine_arrays(problem.leaves, static), paths, values)
         state = state_at_start(kind, system, setting, unscaled, 2)
         rest, _ = left(x, (problem.leaves, problem.setting))
         periods = setting.periods.astype(jnp.int32)
-        shot = shot_at(system, state, periods, problem.rtol, problem.rtol * 1e-2)
-        return values, jnp.abs(rest[size:]).max(), state, shot
+        shooting = shooting_at(system, state, periods, problem.rtol, problem.rtol * 1e-2)
+        return values, jnp.abs(rest[size:]).max(), state, shooting
 
     def finish(lanes, found):
-        problem, (values, test, state, shot) = lanes[0], found
+        problem, (values, test, state, shooting) = lanes[0], found
         one = jax.tree.map(lambda leaf: leaf[0], problem.leaves)
         periods = problem.setting.periods.astype(np.int32)
         settings = periods, problem.rtol, problem.rtol * 1e-2
-        orbit = orbit_at(rejoined(one, static), state, shot, *settings)
+        orbit = orbit_at(combine_arrays(one, static), state, shooting, *settings)
         return values, orbit, test
 
-    return InParts(library_kernel(seen, static, kind, paths), finish)
+    return TwoStageFunction(cached_kernel(seen, static, kind, paths), finish)

@@ -9,22 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import on_device, parted, rejoined
-from .._quantity import Range, check_range, reported
-from ..drawing import Drawn, draw
+from ..drawing import Plottable, draw
 from ..ensemble import Reason, map_samples, reason
+from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
+from ..foundation.quantity import Range, check_range, result_field
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unit_at, unknown_key
-from .arclength import both_ways, correct_some, run_tracers, together
+from .arclength import batched_corrector, both_ways, correct_some, run_tracers
+from .bifurcation_results import BifurcationPoint
 from .branch import Branch, passing
 from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
 from .curve_equations import CurveProblem, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
-from .limits import check_periods_along
-from .located import BifurcationPoint
+from .parameter_range import check_periods_along
 from .pictures import curve_chart
 from .settings import USUAL, ContinuationSettings, report_to
-from .tracer import Limits, Surroundings
+from .tracer import Limits, TracerContext
 
 # Newton's method ends at a relative step below the first (the equations are integrated
 # at 1e-11), or below 30 times the second if steps no longer decrease.
@@ -34,7 +34,7 @@ _SAME = 5e-3  # tolerance of equal points, relative to a parameter's range
 _NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
 
 
-class BifurcationCurve(Drawn, eqx.Module):
+class BifurcationCurve(Plottable, eqx.Module):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
     `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has
@@ -44,12 +44,12 @@ class BifurcationCurve(Drawn, eqx.Module):
 
     kind: str = eqx.field(static=True)
     paths: tuple[str, str] = eqx.field(static=True)
-    parameters: Float[Array, "points 2"] = reported(
+    parameters: Float[Array, "points 2"] = result_field(
         "values of both parameters", "", ("point", "parameter")
     )
     orbits: PeriodicOrbit
-    test: Float[Array, " points"] = reported("test function", "", ("point",))
-    ends: Int[Array, " 2"] = reported("reason codes of both ends", "", ("end",))
+    test: Float[Array, " points"] = result_field("test function", "", ("point",))
+    ends: Int[Array, " 2"] = result_field("reason codes of both ends", "", ("end",))
     codimension_two: tuple[CodimensionTwoPoint, ...] = ()
     units: tuple[str, str] = eqx.field(static=True, default=("", ""))
 
@@ -129,13 +129,13 @@ def continue_bifurcation(
         check_range(name, step, "", Range(above=0.0, at_most=1.0))
 
     ranges = pairs[:, 1] - pairs[:, 0]
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     problem, x = _start(leaves, static, point, paths, ranges, start[1])
     scaled = tuple(map(tuple, pairs / ranges[:, None]))
     limits = Limits(scaled, **steps, most_points=settings.most_points)
     problems = jax.tree.map(lambda leaf: np.asarray(leaf)[None], problem)
-    correct = together(curve_corrector(static, point.kind, paths), 1)
-    around = Surroundings(limits, functools.partial(correct_some, correct, problem))
+    correct = batched_corrector(curve_corrector(static, point.kind, paths), 1)
+    around = TracerContext(limits, functools.partial(correct_some, correct, problem))
     tracers = both_ways(correct, problems, np.asarray(x)[None], [around])
     if tracers[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from this point")
@@ -157,10 +157,10 @@ def continue_bifurcation(
     return BifurcationCurve(
         kind=point.kind,
         paths=paths,
-        parameters=on_device(values),
-        orbits=on_device(orbits),
-        test=on_device(tests),
-        ends=on_device(np.asarray(ends, np.int32)),
+        parameters=to_jax(values),
+        orbits=to_jax(orbits),
+        test=to_jax(tests),
+        ends=to_jax(np.asarray(ends, np.int32)),
         codimension_two=tuple(located.point for located in found),
         units=(unit_at(system, paths[0]), unit_at(system, paths[1])),
     )
@@ -256,7 +256,7 @@ def _check_bounds(system, path: str, pair, value: float) -> None:
 def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
     """Return the problem of a curve and the scaled unknowns of its first point."""
     values = jnp.stack([point.parameter, jnp.asarray(second, float)])
-    system = with_values(rejoined(leaves, static), paths, values)
+    system = with_values(combine_arrays(leaves, static), paths, values)
     periods = point.periods.astype(float)
     cut = section(system, point.state, periods)
     start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))

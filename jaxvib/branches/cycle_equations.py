@@ -16,8 +16,8 @@ import jax.numpy as jnp
 
 from .. import linalg
 from ..dynamics.flow import flow, observe
-from ..orbits.cycle_shooting import CycleShot, cycle_matrix
-from ..orbits.limit_cycle import LimitCycle, cycle_of_shot, transverse
+from ..orbits.cycle_shooting import CycleShootingResult, cycle_matrix
+from ..orbits.limit_cycle import LimitCycle, cycle_from_shooting, transverse
 from .corrector import Corrected, in_plane, system_of
 from .point import at
 
@@ -118,7 +118,7 @@ def evaluate_cycle(system, state, period, sizes, rtol, tight) -> LimitCycle:
     every = jax.lax.map(revolution, tolerances)
     coarse, fine = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(2))
     seen, units, solver, left = fine
-    shot = CycleShot(
+    shooting = CycleShootingResult(
         state,
         period,
         rate,
@@ -132,6 +132,6 @@ def evaluate_cycle(system, state, period, sizes, rtol, tight) -> LimitCycle:
         units,
         seen.result,
     )
-    found = cycle_of_shot(system, shot, tight, tight < rtol)
+    found = cycle_from_shooting(system, shooting, tight, tight < rtol)
     # At a fold no step leads to another cycle.
     return eqx.tree_at(lambda cycle: (cycle.state, cycle.period), found, (state, period))

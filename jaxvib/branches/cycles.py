@@ -10,22 +10,22 @@ import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from .. import linalg
-from .._arrays import on_device, parted
 from ..ensemble import Reason, reason
+from ..foundation.arrays import partition_arrays, to_jax
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
 from .arclength import both_ways, correct_some
+from .bifurcation_results import FieldBifurcation, field_bifurcation
 from .branch import AbstractBranch
-from .changes import Change, changes_along, pairs, product
 from .cycle_equations import CycleProblem, cycle_corrector, cycle_evaluator
 from .defining_equations import NEAR
 from .field_points import field_bifurcation_point
-from .limits import extent_of, known_parameter
-from .located import FieldBifurcation, field_bifurcation
+from .parameter_range import known_parameter, parameter_range
 from .point import at
 from .settings import ContinuationSettings
+from .sign_changes import SignChange, detect_bifurcations, pairs, product
 from .smooth_branch import SmoothFrame
-from .tracer import GOING, BranchPoint, Limits, Surroundings, Tracer
+from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
 
 # Newton's method is done where a step is no longer than this many tolerances.
 _CLOSE = 30
@@ -87,13 +87,13 @@ def continue_cycle(
         raise ValueError(f"method = {method!r} of an autonomous system; allowed: arclength")
     settings.refuse("continue_orbit of an autonomous system", *_NOT_OF_CYCLES)
     value = float(known_parameter(system, path).value)
-    extent = extent_of(system, path, bounds, value, settings)
+    extent = parameter_range(system, path, bounds, value, settings)
     if int(cycle.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(cycle.result)}")
     units = cycle_units(cycle)
     frame = CycleFrame(system, path, np.append(units, extent.span), settings)
     x = np.append(cycle.state, [cycle.period, value]) / frame.problem.units
-    around = Surroundings(extent.limits, frame.correct)
+    around = TracerContext(extent.limits, frame.correct)
     (pair,) = both_ways(frame.lanes, frame.problems, x[None], [around])
     tracers = [frame.tracer(around, one.start, one.code) for one in pair]
     return frame.traced(tracers, extent.limits, report)
@@ -109,7 +109,7 @@ class CycleFrame(SmoothFrame):
     """What all points of a branch of cycles have in common."""
 
     def __init__(self, system, path: str, units, settings: ContinuationSettings):
-        leaves, static = parted(system)
+        leaves, static = partition_arrays(system)
         leaves = jax.tree.map(np.asarray, leaves)
         rtol = np.asarray(settings.rtol)
         tight, close = rtol * settings.factor, rtol * _CLOSE
@@ -125,7 +125,9 @@ class CycleFrame(SmoothFrame):
         """Return the function of a lane that gives parameter and cycle."""
         return cycle_evaluator(self.static, self.path)
 
-    def tracer(self, around: Surroundings, start: BranchPoint, code=GOING) -> "CycleTracer":
+    def tracer(
+        self, around: TracerContext, start: BranchPoint, code=RUNNING
+    ) -> "CycleTracer":
         """Return a tracer that stops where cycles shrink to an equilibrium."""
         return CycleTracer(around, start, code, self.rate)
 
@@ -146,7 +148,7 @@ class CycleFrame(SmoothFrame):
         known = np.asarray(found.multiplier_error) < _KNOWN
         changes = [
             change
-            for change in changes_along(sharp, points, TESTS)
+            for change in detect_bifurcations(sharp, points, TESTS)
             if change.found
             or change.kind == "fold"
             or known[change.after : change.after + 2].all()
@@ -154,7 +156,7 @@ class CycleFrame(SmoothFrame):
         located = [self._bifurcation(change) for change in changes]
         low, high = self._hopf(ends[0], points[0].x), self._hopf(ends[1], points[-1].x)
         located = [low, *located, high]
-        cycles = on_device(found)
+        cycles = to_jax(found)
         return CycleBranch(cycles=cycles, **self.along(followed, located))
 
     def _hopf(self, code, x: np.ndarray) -> FieldBifurcation | None:
@@ -167,7 +169,7 @@ class CycleFrame(SmoothFrame):
         found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
         return None if int(found.result) else found
 
-    def _bifurcation(self, change: Change) -> FieldBifurcation | None:
+    def _bifurcation(self, change: SignChange) -> FieldBifurcation | None:
         """Return what a change is, None where two multipliers only cancel."""
         values, found = self.evaluated(change.x[None])
         multipliers = change.values
@@ -213,14 +215,14 @@ class CycleTracer(Tracer):
     their start has turned round.
     """
 
-    def __init__(self, around: Surroundings, start: BranchPoint, code, rate: Callable):
+    def __init__(self, around: TracerContext, start: BranchPoint, code, rate: Callable):
         super().__init__(around, start, code)
         self._rate = rate
 
-    def take(self, found) -> int:
+    def accept(self, found) -> int:
         """Go on from what the corrector has made of the plan; return the points found."""
         before, here = len(self.points), self.here
-        count = super().take(found)
+        count = super().accept(found)
         way = [here, *self.points[before:]]
         for number in range(len(way) - 1):
             if self._passes_rest(way[number].x, way[number + 1].x):

@@ -22,12 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._arrays import rejoined
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.flow import flow, simulate
+from ..foundation.arrays import combine_arrays
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
-from .without_contact import without_contact
+from .contact_removed import contact_removed
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
 # Tolerance of the flow, which is differentiated twice: near the limit of float64.
@@ -81,7 +81,7 @@ def equations(static, kind: str, paths: tuple[str, ...]):
     def left(unknowns, arguments):
         leaves, setting = arguments
         state, time, values = _parts(kind, unknowns * setting.units, len(paths))
-        system = with_values(rejoined(leaves, static), paths, values)
+        system = with_values(combine_arrays(leaves, static), paths, values)
         span = setting.periods * system.period()
         first, size = setting.begin * span, state.size
 
@@ -197,7 +197,7 @@ def _parts(kind: str, unscaled, parameters: int):
 
 def _without_contact(system, setting: Setting, time, state, begin, end):
     size, contact = setting.units[0], setting.contact
-    return without_contact(system, contact, time, state, begin, end, size, RTOL)
+    return contact_removed(system, contact, time, state, begin, end, size, RTOL)
 
 
 def _test(kind: str, monodromy):

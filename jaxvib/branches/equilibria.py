@@ -10,22 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex
 
-from .._arrays import on_device, parted
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
+from ..foundation.arrays import partition_arrays, to_jax
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .arclength import both_ways
+from .bifurcation_results import FieldBifurcation, field_bifurcation
 from .branch import AbstractBranch
-from .changes import Change, changes_along, pairs, product
 from .corrector import Corrected, in_plane, system_of
-from .limits import extent_of, known_parameter
-from .located import FieldBifurcation, field_bifurcation
+from .parameter_range import known_parameter, parameter_range
 from .point import at
 from .settings import USUAL, ContinuationSettings, report_to
+from .sign_changes import SignChange, detect_bifurcations, pairs, product
 from .smooth_branch import SmoothFrame
-from .tracer import Limits, Surroundings
+from .tracer import Limits, TracerContext
 
 # Newton's method converges to rounding errors of the field.
 _RTOL, _CLOSE = 1e-12, 1e-14
@@ -98,12 +98,12 @@ def continue_equilibrium(
     check_autonomous(system, "continue_equilibrium")
     settings.refuse("continue_equilibrium", *_NOT_OF_EQUILIBRIA)
     value = float(known_parameter(system, path).value)
-    extent = extent_of(system, path, bounds, value, settings)
+    extent = parameter_range(system, path, bounds, value, settings)
     if int(point.result) != Reason.SUCCESS:
         raise ValueError(f"equilibrium was not found: {reason(point.result)}")
     frame = EquilibriumFrame(system, path, point.state, extent.span)
     start = np.append(point.state, value) / frame.problem.units
-    around = Surroundings(extent.limits, frame.correct)
+    around = TracerContext(extent.limits, frame.correct)
     pair = both_ways(frame.lanes, frame.problems, start[None], [around])
     return frame.traced(pair[0], extent.limits, report_to(progress))
 
@@ -112,7 +112,7 @@ class EquilibriumFrame(SmoothFrame):
     """Shared data of a branch of equilibria."""
 
     def __init__(self, system, path: str, state, span: float):
-        leaves, static = parted(system)
+        leaves, static = partition_arrays(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         leaves = jax.tree.map(np.asarray, leaves)
         tolerances = np.asarray(_RTOL), np.asarray(_CLOSE)
@@ -129,12 +129,12 @@ class EquilibriumFrame(SmoothFrame):
     def traced(self, pair, limits: Limits, report) -> EquilibriumBranch:
         """Return the branch traced by a pair of tracers."""
         followed = self.followed(pair, limits, report)
-        changes = changes_along(self.correct, followed.points, TESTS)
+        changes = detect_bifurcations(self.correct, followed.points, TESTS)
         located = [self._bifurcation(change) for change in changes]
-        equilibria = on_device(followed.found)
+        equilibria = to_jax(followed.found)
         return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
 
-    def _bifurcation(self, change: Change) -> FieldBifurcation | None:
+    def _bifurcation(self, change: SignChange) -> FieldBifurcation | None:
         """Return the bifurcation at a sign change, None if real eigenvalues cancel."""
         values, found = self.evaluated(change.x[None])
         eigenvalues = found.eigenvalues[0]
@@ -215,7 +215,7 @@ def _evaluator(static, path: str):
         problem, x = lane
         unscaled = x * problem.units
         there = at(system_of(problem, static), path, unscaled[-1])
-        leaves, rest = parted(there)
+        leaves, rest = partition_arrays(there)
         nothing = jnp.asarray(0, jnp.int32)
         units = problem.units[:-1]
         state = unscaled[:-1]

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._nearest import unknown_key
-from .._quantity import Range, check_range
+from ..foundation.quantity import Range, check_range
+from ..foundation.suggestions import unknown_key
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .defining_equations import KINDS
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import linalg
-from .._arrays import parted
 from ..ensemble import Reason, reason
+from ..foundation.arrays import partition_arrays
 from .branch import Branch
-from .limits import extent_of
+from .parameter_range import parameter_range
 from .settings import USUAL, ContinuationSettings, report_to
-from .tracer import GOING, BranchPoint, Tracer
+from .tracer import RUNNING, BranchPoint, Tracer
 from .tracing import frame_of, trace
 
 _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
@@ -49,7 +49,7 @@ def extend_branch(
     values = np.asarray(branch.parameter)
     if len(values) < 2:
         raise ValueError(f"branch has {len(values)} points; allowed: 2 or more")
-    extent = extent_of(system, branch.path, bounds, values, settings)
+    extent = parameter_range(system, branch.path, bounds, values, settings)
     ends = [int(code) for code in np.asarray(branch.ends)]
     last = len(values) - 1
     tips = [(0, 1), (last, last - 1)]
@@ -63,7 +63,7 @@ def extend_branch(
     if not going:
         why = " and ".join(reason(code) for code in ends)
         raise ValueError(f"branch has no end that can be extended: {why}")
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     number = len(going)
     states, amplitudes = np.asarray(branch.states), np.asarray(branch.orbits.amplitude)
     lanes = (
@@ -80,7 +80,7 @@ def extend_branch(
         x, before = (np.append(states[i], values[i]) / units for i in tips[end])
         outward = (x - before) / linalg.norm(x - before)
         found = around.correct(x[None], outward[None])
-        code = GOING if found.found[0] else Reason.DIVERGED
+        code = RUNNING if found.found[0] else Reason.DIVERGED
         tracer = Tracer(around, BranchPoint(x, found.tangent[0], 0.0), code)
         pairs.append([tracer, Tracer(around, tracer.start, Reason.BRANCHED)])
     parts = trace(frame, pairs, extent.limits, settings.watch, report_to(progress))

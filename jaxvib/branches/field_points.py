@@ -21,17 +21,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .. import linalg
-from .._arrays import parted, rejoined
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, raise_if_empty, reason
+from ..foundation.arrays import combine_arrays, partition_arrays
 from ..orbits.equilibrium import Equilibrium
 from ..orbits.implicit import implicit_root
 from ..orbits.limit_cycle import LimitCycle, transverse
 from ..orbits.multipliers import floquet_multipliers
+from .bifurcation_results import FieldBifurcation, field_bifurcation
 from .defining_equations import RTOL, has_torus, second_compound
 from .equilibria import equilibrium_units
-from .limits import known_parameter
-from .located import FieldBifurcation, field_bifurcation
+from .parameter_range import known_parameter
 from .point import at
 from .root import root_near
 
@@ -88,14 +88,14 @@ def _started(system, guess, value) -> _Guess:
 
 @eqx.filter_jit
 def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifurcation:
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(rejoined(frozen, static), path, value)
+    here = at(combine_arrays(frozen, static), path, value)
     size = state.shape[0]
     units = jnp.append(equilibrium_units(here, state), _size_of(value))
 
     def matrix_at(leaves, unscaled, units):
-        there = at(rejoined(leaves, static), path, unscaled[size])
+        there = at(combine_arrays(leaves, static), path, unscaled[size])
         field = there.equation().vector_field
 
         def rate(state):
@@ -144,9 +144,9 @@ def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifur
 
 @eqx.filter_jit
 def _of_cycle(system, state, period, value, kind: str, path: str) -> FieldBifurcation:
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(rejoined(frozen, static), path, value)
+    here = at(combine_arrays(frozen, static), path, value)
     size = state.shape[0]
     largest = jnp.max(jnp.abs(state))
     reached = jnp.maximum(jnp.abs(state), 1e-3 * jnp.where(largest > 0, largest, 1.0))
@@ -157,7 +157,7 @@ def _of_cycle(system, state, period, value, kind: str, path: str) -> FieldBifurc
     def both(x, arguments):
         leaves, units, along, state = arguments
         unscaled, inner = x * units, units[:size]
-        there = at(rejoined(leaves, static), path, unscaled[-1])
+        there = at(combine_arrays(leaves, static), path, unscaled[-1])
 
         def end(state):
             final = flow(there, state, 0.0, unscaled[size], rtol=RTOL)

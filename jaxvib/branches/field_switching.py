@@ -7,14 +7,14 @@ import numpy as np
 from .. import linalg
 from ..ensemble import Reason
 from ..orbits.limit_cycle import reflection
+from .bifurcation_results import FieldBifurcation
 from .cycles import CycleBranch, CycleFrame
 from .equilibria import EquilibriumBranch, EquilibriumFrame, equilibrium_units
-from .limits import extent_of
-from .located import FieldBifurcation
+from .parameter_range import parameter_range
 from .point import at
 from .settings import ContinuationSettings
-from .switching import beside
-from .tracer import Surroundings, Tracer, axis_of
+from .switching import first_point_off
+from .tracer import Tracer, TracerContext, axis_of
 
 FROM = (
     ("equilibrium", "hopf"),
@@ -42,7 +42,7 @@ def switch_field_branch(
         raise ValueError(f"{point.kind} was not found")
     settings.refuse("switch_branch", "segments", "correct", "events", "stop_at")
     parameter = float(point.parameter)
-    extent = extent_of(system, point.path, bounds, parameter, settings)
+    extent = parameter_range(system, point.path, bounds, parameter, settings)
     state = np.asarray(point.state)
     system = at(system, point.path, parameter)
     if point.of == "equilibrium" and point.kind == "branch_point":
@@ -51,8 +51,8 @@ def switch_field_branch(
         frame, x, away = _from_rest(system, point, state, extent.span, settings)
     else:
         frame, x, away = _from_cycle(system, point, state, extent.span, settings)
-    around = Surroundings(extent.limits, frame.correct)
-    start = beside(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
+    around = TracerContext(extent.limits, frame.correct)
+    start = first_point_off(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
     if start is None:
         raise ValueError(f"{point.kind} at {parameter:g}: no branch is there")
     here = Tracer(around, start, Reason.BRANCHED)

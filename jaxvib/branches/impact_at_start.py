@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .corners import hard_contacts
 from .corrector import BranchProblem, state_size, system_of
+from .grazing import hard_contacts
 from .point import at
 
 

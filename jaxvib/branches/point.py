@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 
 from .. import linalg
 from ..dynamics.flow import flow
-from ..orbits.motion_kernels import ShotDetails, details_of
-from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_of_shot
-from ..orbits.shooting import Shot, revolve, scales
+from ..orbits.motion_kernels import ShootingDetails, details_of
+from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_from_shooting
+from ..orbits.shooting import ShootingResult, integrate_period, scales
 from ..systems.parameters import replace
 
 
@@ -56,17 +56,19 @@ def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
 
     Errors are estimated by the difference of two tolerances.
     """
-    found = shot_at(system, state, periods, rtol, tight)
+    found = shooting_at(system, state, periods, rtol, tight)
     return orbit_at(system, state, found, periods, rtol, tight)
 
 
 def orbit_at(system, state, found, periods, rtol, tight) -> PeriodicOrbit:
-    """Return the orbit from the result of `shot_at`."""
-    orbit = orbit_of_shot(system, *found, periods, tight, tight < rtol)
+    """Return the orbit from the result of `shooting_at`."""
+    orbit = orbit_from_shooting(system, *found, periods, tight, tight < rtol)
     return eqx.tree_at(lambda orbit: orbit.state, orbit, state)
 
 
-def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
+def shooting_at(
+    system, state, periods, rtol, tight
+) -> tuple[ShootingResult, ShootingDetails]:
     """Return the motion from a state over its periods as a shooting result."""
     shallow = GRAZING * scales(system, state)[0]
     identity = jnp.eye(state.shape[0])
@@ -75,7 +77,7 @@ def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
         tolerance, share = setting
         # At a fold the step is not finite.
         there = state + jnp.where(jnp.isfinite(step), share * step, 0.0)
-        seen = revolve(system, there, periods, rtol=tolerance, grazing=shallow)
+        seen = integrate_period(system, there, periods, rtol=tolerance, grazing=shallow)
         step = linalg.solve_vector(identity - seen.monodromy, seen.state - there)
         return step, seen
 
@@ -88,5 +90,5 @@ def shot_at(system, state, periods, rtol, tight) -> tuple[Shot, ShotDetails]:
     correction = linalg.solve_vector(identity - first.monodromy, first.state - state)
     nothing, none = jnp.asarray(0.0), jnp.asarray(0, jnp.int32)
     missed = coarse.monodromy, correction, nothing, none
-    shot = Shot(state, seen, *missed, seen.result)
-    return shot, details_of(system, shot, state, periods)
+    shooting = ShootingResult(state, seen, *missed, seen.result)
+    return shooting, details_of(system, shooting, state, periods)

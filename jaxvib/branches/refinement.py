@@ -6,7 +6,7 @@ it.
 """
 
 from .. import linalg
-from .tracer import GOING, BranchPoint, Surroundings, Tracer
+from .tracer import RUNNING, BranchPoint, Tracer, TracerContext
 
 # Steps per chord, and the largest number of steps along the skipped part.
 _PARTS = 16
@@ -14,15 +14,15 @@ _MOST = 8 * _PARTS
 
 
 def in_small_steps(
-    around: Surroundings, first: BranchPoint, last: BranchPoint
+    around: TracerContext, first: BranchPoint, last: BranchPoint
 ) -> list[BranchPoint]:
     """Return points between two neighbours; none if the last is not reached."""
     length = float(linalg.norm(last.x - first.x)) / _PARTS
     limits = around.limits._replace(first_step=length, largest_step=length)
     tracer = Tracer(around._replace(limits=limits), first)
-    while tracer.code == GOING and len(tracer.points) < _MOST:
+    while tracer.code == RUNNING and len(tracer.points) < _MOST:
         before = len(tracer.points)
-        tracer.take(around.correct(*tracer.plan(_MOST - before)))
+        tracer.accept(around.correct(*tracer.plan(_MOST - before)))
         for number, point in enumerate(tracer.points[before:], before):
             way = point.x - last.x
             if linalg.dot(way, last.tangent) >= 0 and linalg.norm(way) < 1.5 * length:

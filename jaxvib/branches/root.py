@@ -13,7 +13,7 @@ from ..orbits.newton import newton
 # Iterations and largest relative step: enough for a guess with an error of twice the
 # motion's size, and a few iterations of quadratic convergence.
 _MOST_ITERATIONS, _LONGEST = 20, 0.2
-_GOING = -1  # not a reason code: still iterating
+_RUNNING = -1  # not a reason code: still iterating
 # Converged below the first relative step if steps no longer decrease, or below the
 # second.
 _CLOSE, _CLOSEST = 1e-9, 1e-13
@@ -43,21 +43,23 @@ def root_near(map_, start, arguments) -> Root:
         length = jnp.max(jnp.abs(change))
         # Converged to rounding if steps no longer decrease.
         done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
-        code = jnp.where(done, Reason.SUCCESS, _GOING)
+        code = jnp.where(done, Reason.SUCCESS, _RUNNING)
         code = jnp.where(jnp.isfinite(length), code, Reason.DIVERGED)
-        new = jnp.where(code == _GOING, x + change * jnp.minimum(1.0, _LONGEST / length), x)
+        new = jnp.where(
+            code == _RUNNING, x + change * jnp.minimum(1.0, _LONGEST / length), x
+        )
         return Root(new, left, length, last.iterations + 1, code.astype(jnp.int32))
 
     def goes_on(last: Root):
-        return (last.code == _GOING) & (last.iterations < _MOST_ITERATIONS)
+        return (last.code == _RUNNING) & (last.iterations < _MOST_ITERATIONS)
 
     first = Root(
         start,
         jnp.full_like(start, jnp.nan),
         jnp.asarray(jnp.inf),
         jnp.asarray(0, jnp.int32),
-        jnp.asarray(_GOING, jnp.int32),
+        jnp.asarray(_RUNNING, jnp.int32),
     )
     last = newton(step, first, goes_on)
-    code = jnp.where(last.code == _GOING, Reason.ITERATION_LIMIT, last.code)
+    code = jnp.where(last.code == _RUNNING, Reason.ITERATION_LIMIT, last.code)
     return last._replace(code=code)

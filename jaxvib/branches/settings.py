@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from .._quantity import Range, check_range
-from ..orbits.evidence import evidence_factor
+from ..foundation.quantity import Range, check_range
+from ..orbits.error_estimates import error_factor
 from ..orbits.settings import Settings
 from .events import Watch, watch_of
 
@@ -52,13 +52,13 @@ class ContinuationSettings(Settings):
                 check_range(name, getattr(self, name), "", Range(above=0.0))
         check_range("most_points", self.most_points, "", Range(at_least=2))
         check_range("segments", self.segments, "", Range(at_least=1))
-        evidence_factor(self.evidence)
+        error_factor(self.evidence)
         watch_of(self.events, self.stop_at)
 
     @property
     def factor(self) -> float:
         """The factor by which the level of evidence tightens the tolerance."""
-        return evidence_factor(self.evidence)
+        return error_factor(self.evidence)
 
     @property
     def watch(self) -> Watch:

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import rejoined
 from ..ensemble import map_samples
+from ..foundation.arrays import combine_arrays
 from ..systems.parameters import unit_at
-from .arclength import correct_some, run_tracers, together
+from .arclength import batched_corrector, correct_some, run_tracers
 from .tracer import BranchPoint, Limits
 
 
@@ -36,7 +36,7 @@ class SmoothFrame(abc.ABC):
     def __init__(self, static, path: str, problem):
         self.static, self.path, self.problem = static, path, problem
         self.problems = jax.tree.map(lambda leaf: np.asarray(leaf)[None], problem)
-        self.lanes = together(self.corrector(), 1)
+        self.lanes = batched_corrector(self.corrector(), 1)
         self.correct = functools.partial(correct_some, self.lanes, problem)
 
     @abc.abstractmethod
@@ -65,7 +65,7 @@ class SmoothFrame(abc.ABC):
 
     def along(self, followed: Followed, located) -> dict[str, Any]:
         """Return the fields of `AbstractBranch`; None in `located` is dropped."""
-        system = rejoined(self.problem.leaves, self.static)
+        system = combine_arrays(self.problem.leaves, self.static)
         return {
             "path": self.path,
             "unit": unit_at(system, self.path),

@@ -4,12 +4,12 @@ import jax
 import numpy as np
 
 from .. import linalg
-from .._arrays import parted
 from ..ensemble import Reason
+from ..foundation.arrays import partition_arrays
 from .arclength import correct_some, lane_of
-from .located import BifurcationPoint
+from .bifurcation_results import BifurcationPoint
 from .settings import ContinuationSettings
-from .tracer import GOING, BranchPoint, Limits, Surroundings, Tracer
+from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
 from .tracing import Frame, frame_of
 
 # Relative distances of the first point from the bifurcation, tried in order.
@@ -21,7 +21,7 @@ def frame_at(
     system, point: BifurcationPoint, span: float, settings: ContinuationSettings
 ) -> Frame:
     """Return the frame of the branch that emanates from a bifurcation."""
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     nothing = np.zeros(point.state.size // 2)
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
     periods = FROM[point.kind] * point.periods
@@ -45,13 +45,13 @@ def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
     direction = linalg.eigenvector_near(scaled, target).real
     away = np.append(direction / linalg.norm(direction), 0.0)
     around = frame.around(0, limits)
-    start = beside(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
+    start = first_point_off(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
     if start is None:
         raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is found")
-    return [Tracer(around, start, GOING), Tracer(around, start, Reason.BRANCHED)]
+    return [Tracer(around, start, RUNNING), Tracer(around, start, Reason.BRANCHED)]
 
 
-def beside(around: Surroundings, x, away) -> BranchPoint | None:
+def first_point_off(around: TracerContext, x, away) -> BranchPoint | None:
     """Return the first point of the branch that emanates along a direction, or None."""
     predicted = np.array([x + reach * away for reach in _REACHES])
     found = around.correct(predicted, np.array([away] * len(_REACHES)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason
-from .corners import Corner
+from .grazing import Grazing
 from .impact_at_start import Jump
 
 # Step size control aims at this relative length of the first Newton step...
@@ -22,7 +22,7 @@ CORRECTION = 3e-3
 ANGLE = np.radians(10.0)
 _TOO_FAR = 10 * CORRECTION
 _TURN = np.cos(2.5 * ANGLE)
-GOING = -1  # not a reason code: the tracer is running
+RUNNING = -1  # not a reason code: the tracer is running
 # Largest number of points per batch: a failed point invalidates those behind it.
 _TOGETHER = 32
 # If a branch has corners, steps shorter than this may turn by any angle.
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
     most_points: int
 
 
-class Surroundings(NamedTuple):
+class TracerContext(NamedTuple):
     """Shared context of the tracers of a branch.
 
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
@@ -70,14 +70,14 @@ class Surroundings(NamedTuple):
 
     limits: Limits
     correct: Callable
-    corner: Callable[[np.ndarray], Corner | None] | None = None
+    corner: Callable[[np.ndarray], Grazing | None] | None = None
     jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
 
 
 class Tracer:
     """Traces one branch in one direction."""
 
-    def __init__(self, around: Surroundings, start: BranchPoint, code=GOING):
+    def __init__(self, around: TracerContext, start: BranchPoint, code=RUNNING):
         self.limits, self.correct, self.corner, self.jump = around
         self.start = start
         self.points: list[BranchPoint] = []
@@ -88,7 +88,7 @@ class Tracer:
         self.low, self.high = np.array(self.limits.bounds).T
         values, ways = start.x[-count:], start.tangent[-count:]
         leaves = np.where(ways < 0, values == self.low, values == self.high)
-        if code == GOING and leaves.any():
+        if code == RUNNING and leaves.any():
             self.code = Reason.PARAMETER_BOUND
 
     @property
@@ -115,7 +115,7 @@ class Tracer:
         predicted[axis] = bound
         return predicted[None], axis_of(len(x), axis)[None]
 
-    def take(self, found) -> int:
+    def accept(self, found) -> int:
         """Accept corrected points, adapt the step; return the number accepted."""
         if self.beyond is not None:
             return self._land(found)
@@ -198,7 +198,7 @@ class Tracer:
         corner = self.corner(here.x) if self.corner and not here.corner else None
         return self._pass(corner)
 
-    def _pass(self, corner: Corner | None) -> int:
+    def _pass(self, corner: Grazing | None) -> int:
         """Continue beyond a corner, on the side with an impact, or end."""
         beyond = corner and self._beyond(corner.x, corner.beyond)
         if corner is None or beyond is None:

@@ -8,24 +8,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import rejoined
 from ..ensemble import Reason, compile_ahead, map_samples
+from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
 from ..systems.parameters import unit_at
-from .arclength import both_ways, correct_some, lane_of, run_tracers, together
+from .arclength import batched_corrector, both_ways, correct_some, lane_of, run_tracers
+from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent, branch_of
-from .corners import corner_near, has_corners
 from .corrector import BranchProblem, corrector, evaluator, spreader, system_of
-from .crossings import Crossing, crossings_of, locate, values_of
 from .events import Watch
+from .grazing import grazing_near, has_grazing
 from .impact_at_start import jump_near
-from .located import BifurcationPoint
 from .refinement import in_small_steps
 from .settings import ContinuationSettings
-from .tracer import BranchPoint, Limits, Surroundings
+from .test_functions import ZeroCrossing, locate, values_of, zero_crossings
+from .tracer import BranchPoint, Limits, TracerContext
 
 # Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
@@ -46,7 +46,7 @@ class Frame:
         """Return the batched corrector, see `arclength.together`."""
         unknowns = self.problems.units.shape[-1]
         one = corrector(self.static, self.path, unknowns)
-        return together(one, self.number)
+        return batched_corrector(one, self.number)
 
     @property
     def where(self) -> tuple[str, str]:
@@ -57,17 +57,17 @@ class Frame:
     @functools.cached_property
     def has_corners(self) -> bool:
         """Whether the branches can have corners."""
-        return has_corners(system_of(lane_of(self.problems, 0), self.static))
+        return has_grazing(system_of(lane_of(self.problems, 0), self.static))
 
-    def around(self, lane: int, limits: Limits) -> Surroundings:
+    def around(self, lane: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""
         problem = lane_of(self.problems, lane)
         correct = functools.partial(correct_some, self.corrector(), problem)
         if not self.has_corners:
-            return Surroundings(limits, correct)
+            return TracerContext(limits, correct)
         mine = self.static, self.path, problem
-        near = functools.partial(corner_near, *mine)
-        return Surroundings(limits, correct, near, functools.partial(jump_near, *mine))
+        near = functools.partial(grazing_near, *mine)
+        return TracerContext(limits, correct, near, functools.partial(jump_near, *mine))
 
     def alone(self, lane: int) -> "Frame":
         """Return the frame of a single branch."""
@@ -99,14 +99,14 @@ def _units_kernel(static) -> Kernel:
 
     def units_of(lane):
         leaves, state, amplitude = lane
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         if is_field(system):
             return scales(system, state)
         # The state at t = 0 may be small: include the amplitude.
         widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
         return jnp.maximum(scales(system, state), scales(system, widest))
 
-    return library_kernel(units_of, static)
+    return cached_kernel(units_of, static)
 
 
 def trace_orbits(
@@ -148,7 +148,7 @@ class _Evaluated(NamedTuple):
     points: list[BranchPoint]
     values: np.ndarray
     orbits: PeriodicOrbit
-    crossings: list[tuple[Crossing, BifurcationPoint | BranchEvent]]
+    crossings: list[tuple[ZeroCrossing, BifurcationPoint | BranchEvent]]
 
 
 def _evaluated(frame: Frame, branches, limits: Limits, watch: Watch) -> list[_Evaluated]:
@@ -232,7 +232,7 @@ def crossings_along(frame: Frame, branches, orbits, events):
         multipliers = np.asarray(own.floquet_multipliers)
         contacts = None if frame.has_corners else np.asarray(own.contacts)
         watched = {name: values_of(function, own) for name, function in events.items()}
-        crossings += crossings_of(b, points, multipliers, contacts, watched)
+        crossings += zero_crossings(b, points, multipliers, contacts, watched)
     crossings.sort(key=lambda crossing: crossing[:2])
     both = frame.corrector(), frame.evaluator()
     located = locate(*both, frame.problems, branches, crossings, frame.path, events)

@@ -10,14 +10,14 @@ from .fitting import Fit as Fit
 from .fitting import fit as fit
 from .front import Front as Front
 from .front import pareto_front as pareto_front
-from .front_search import net as net
+from .front_search import simplex_lattice as simplex_lattice
 from .goal import Goal as Goal
 from .history import Design as Design
 from .linear_measures import natural_frequency_measure as natural_frequency_measure
 from .linear_measures import peaks_measure as peaks_measure
 from .linear_measures import response_measure as response_measure
 from .linear_measures import white_noise_measure as white_noise_measure
-from .measure import LostError as LostError
+from .measure import EvaluationLostError as EvaluationLostError
 from .measure import Measure as Measure
 from .measure import change_measure as change_measure
 from .measure import over as over

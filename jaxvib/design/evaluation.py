@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason
-from .measure import LostError
+from .measure import EvaluationLostError
 from .problem import Problem
 from .smoothness import Notice, noticed
 
@@ -52,7 +52,7 @@ class Aim(NamedTuple):
 
 
 @runtime_checkable
-class Remember(Protocol):
+class EvaluationStore(Protocol):
     """A store of intermediate results, from which an interrupted search resumes."""
 
     def get(self, key: str) -> list[np.ndarray] | None:
@@ -62,7 +62,7 @@ class Remember(Protocol):
         """Store arrays under a key."""
 
 
-class Nothing:
+class NoStore:
     """A store that keeps nothing."""
 
     def get(self, key: str) -> None:
@@ -78,7 +78,7 @@ class Evaluator:
     If a motion is lost, it is searched again from the start. Evaluations stored in
     `remember` under the same index and variables are reused bit for bit. `aim`: the
     scalarisation of several objectives; `after`: an evaluator whose last motion
-    warm-starts this one. **Raises:** `LostError` if there is no initial motion.
+    warm-starts this one. **Raises:** `EvaluationLostError` if there is no initial motion.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Evaluator:
         problem: Problem,
         normalised: np.ndarray,
         *,
-        remember: Remember | None = None,
+        remember: EvaluationStore | None = None,
         name: str = "",
         progress: Callable[[int], None] | None = None,
         aim: Aim | None = None,
@@ -95,7 +95,7 @@ class Evaluator:
         self.problem = problem
         self.history: list[Evaluation] = []
         self._system = problem.designed(normalised)
-        self._remember = Nothing() if remember is None else remember
+        self._remember = NoStore() if remember is None else remember
         self._name = name
         self._progress = progress
         self._aim = aim
@@ -139,7 +139,7 @@ class Evaluator:
         form = self.problem.form
         try:
             memories = form.start(self.problem.designed(normalised))
-        except LostError:
+        except EvaluationLostError:
             return found
         return function(self.problem.system, jnp.asarray(normalised), memories)
 

@@ -9,8 +9,8 @@ import optax
 from scipy.special import expit, logit
 
 from ..ensemble import Reason
-from .evaluation import Evaluation, Nothing, Remember
-from .measure import LostError
+from .evaluation import Evaluation, EvaluationStore, NoStore
+from .measure import EvaluationLostError
 from .problem import Problem
 from .smoothness import noticed
 from .variables import normalised_of
@@ -24,7 +24,7 @@ def descend(
     optimiser: optax.GradientTransformation,
     steps: int,
     *,
-    remember: Remember | None = None,
+    remember: EvaluationStore | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Evaluation], int, list[int], np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def descend(
     start whose motion is lost is frozen.
     """
     form = problem.form
-    remember = Nothing() if remember is None else remember
+    remember = NoStore() if remember is None else remember
     inside = np.clip(normalised, _INSIDE, 1 - _INSIDE)
     free = logit(inside)
     memories, never = _started(problem, inside)
@@ -129,7 +129,7 @@ def _started(problem, normalised):
     for place, row in enumerate(normalised):
         try:
             found.append(problem.form.start(problem.designed(row)))
-        except LostError as lost:
+        except EvaluationLostError as lost:
             found.append(None)
             never[place], why = lost.code, why or lost
         if found[-1] is not None and not jax.tree.leaves(found[-1]):

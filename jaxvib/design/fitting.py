@@ -18,9 +18,9 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Array, Float, Int, Real
 
-from .._quantity import Range, check_range, reported
-from .._shown import Shown
-from .evaluation import Evaluator, Remember
+from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.quantity import Range, check_range, result_field
+from .evaluation import EvaluationStore, Evaluator
 from .history import Design
 from .measure import Measure, as_measure
 from .optimise import optimise
@@ -32,7 +32,7 @@ from .variables import Bounds
 _CLOSER = SearchSettings(tolerance=1e-12)
 
 
-class Fit(Shown):
+class Fit(NotebookRepr):
     """Fitted parameters with standard errors and confidence intervals.
 
     `values`, `standard_errors`, `intervals` (95 %): by path. Errors are NaN if a
@@ -47,15 +47,15 @@ class Fit(Shown):
     values: dict[str, Float[Array, ""]]
     standard_errors: dict[str, Float[Array, ""]]
     intervals: dict[str, Float[Array, " 2"]]
-    correlation: Float[Array, "parameters parameters"] = reported(
+    correlation: Float[Array, "parameters parameters"] = result_field(
         "correlation of the parameters", "", ("parameter", "other")
     )
-    predicted: Float[Array, " data"] = reported("fitted numbers", "", ("datum",))
-    data: Float[Array, " data"] = reported("measured numbers", "", ("datum",))
-    deviation: Float[Array, ""] = reported("deviation of the data from the fit")
+    predicted: Float[Array, " data"] = result_field("fitted numbers", "", ("datum",))
+    data: Float[Array, " data"] = result_field("measured numbers", "", ("datum",))
+    deviation: Float[Array, ""] = result_field("deviation of the data from the fit")
     design: Design
     system: eqx.Module
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
     def __repr__(self) -> str:
         lines = [f"Fit: {len(self.data)} data, deviation {float(self.deviation):.4g}"]
@@ -73,7 +73,7 @@ def fit(
     deviations: Real[np.ndarray, " data"] | list[float] | float | None = None,
     *,
     settings: SearchSettings = _CLOSER,
-    remember: Remember | None = None,
+    remember: EvaluationStore | None = None,
 ) -> Fit:
     """Fit parameters within bounds to data by least squares.
 

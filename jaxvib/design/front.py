@@ -23,11 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._nearest import unknown_key
-from .._quantity import Range, check_range, reported
-from .._shown import Shown
 from ..ensemble import reason
-from .evaluation import Remember
+from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.suggestions import unknown_key
+from .evaluation import EvaluationStore
 from .front_search import Found, FrontSearch, worst_numbers
 from .history import inside, optimality
 from .optimise import starting_points
@@ -39,7 +39,7 @@ _SAME = 1e-8  # difference, relative to an objective's range, that counts as equ
 _BETTER = 1e-6  # improvement, relative to an objective's range, that counts as better
 
 
-class Front(Shown):
+class Front(NotebookRepr):
     """Designs along a Pareto front.
 
     `objectives`, `variables`, `limits` (slack, negative if violated): by name or path,
@@ -62,18 +62,18 @@ class Front(Shown):
     objectives: dict[str, Float[Array, " points"]]
     variables: dict[str, Float[Array, " points"]]
     limits: dict[str, Float[Array, " points"]]
-    weights: Float[Array, "points goals"] = reported(
+    weights: Float[Array, "points goals"] = result_field(
         "weight of each end in the reference point", "", ("point", "goal")
     )
-    dominated: Int[Array, " points"] = reported(
+    dominated: Int[Array, " points"] = result_field(
         "1 if another point dominates this one", "", ("point",)
     )
-    optimality: Float[Array, " points"] = reported(
+    optimality: Float[Array, " points"] = result_field(
         "relative gradient, less active limits", "", ("point",)
     )
-    result: Int[Array, " points"] = reported("reason code", "", ("point",))
+    result: Int[Array, " points"] = result_field("reason code", "", ("point",))
     ends: dict[str, Int[Array, ""]]
-    evaluations: Int[Array, ""] = reported("total number of evaluations")
+    evaluations: Int[Array, ""] = result_field("total number of evaluations")
 
     def __repr__(self) -> str:
         good = (np.asarray(self.result) == 0) & (np.asarray(self.dominated) == 0)
@@ -95,7 +95,7 @@ def pareto_front(
     *,
     points: int = 21,
     settings: SearchSettings = USUAL,
-    remember: Remember | None = None,
+    remember: EvaluationStore | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
 ) -> Front:

@@ -9,7 +9,7 @@ import numpy as np
 from ..ensemble import Reason, reason
 from .evaluation import Aim, Evaluation, Evaluator
 from .history import worst_violation
-from .measure import LostError
+from .measure import EvaluationLostError
 from .optimise import searched
 from .problem import Problem
 from .settings import SearchSettings
@@ -63,7 +63,8 @@ class FrontSearch:
     def ends(self, rows: np.ndarray) -> list[Found]:
         """Return the best design for each objective, from starts (starts, variables).
 
-        **Raises:** `LostError` if no start has objectives, or no design is feasible.
+        **Raises:** `EvaluationLostError` if no start has objectives or no design is
+        feasible.
         """
         begun = self._begun(rows)
         goals = range(len(self._form.goals))
@@ -87,7 +88,7 @@ class FrontSearch:
         """Return the weights of the ends, (points, objectives), and the points."""
         best, spread = _ranges(ends)
         corners = (np.stack([worst_numbers(one.final) for one in ends]) - best) / spread
-        weights = net(len(ends), number)
+        weights = simplex_lattice(len(ends), number)
         aims = [
             self._aim(best, spread, reference, _SUMS[-1]) for reference in weights @ corners
         ]
@@ -139,7 +140,7 @@ class FrontSearch:
             evaluator = self._evaluator(row)
             try:
                 one = evaluator(row)
-            except LostError as lost:
+            except EvaluationLostError as lost:
                 why = why or str(lost)
                 continue
             if one.code:
@@ -149,7 +150,7 @@ class FrontSearch:
         if not found:
             which = "the initial system has no" if len(rows) == 1 else "no start has"
             words = f"{which} objectives: {why}"
-            raise LostError(Reason.BAD_PARAMETER, words)
+            raise EvaluationLostError(Reason.BAD_PARAMETER, words)
         return found
 
     def _alone(self, goal: int, begun: Found) -> Found:
@@ -182,7 +183,7 @@ class FrontSearch:
         best = self._best(goal, seen)
         if not best.usable(self._form):
             words = f"no design satisfies all limits: {reason(found.code)}"
-            raise LostError(found.code, words)
+            raise EvaluationLostError(found.code, words)
         return best
 
     def _searched(self, aim: Aim, near: Found, normalised=None, roughly=False) -> Found:
@@ -246,10 +247,10 @@ def _ranges(ends: list[Found]) -> tuple[np.ndarray, np.ndarray]:
     return corners.min(axis=0), spread
 
 
-def net(goals: int, number: int) -> np.ndarray:
+def simplex_lattice(goals: int, number: int) -> np.ndarray:
     """Return the finest uniform grid of at most `number` weights, (points, objectives).
 
-    >>> jv.design.net(2, 3).tolist()
+    >>> jv.design.simplex_lattice(2, 3).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
     found = np.eye(goals)

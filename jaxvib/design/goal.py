@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from .._nearest import unknown_key
-from .._quantity import Range, check_range
+from ..foundation.quantity import Range, check_range
+from ..foundation.suggestions import unknown_key
 from .measure import Measure, as_measure
 
 GOALS = ("minimise", "maximise")

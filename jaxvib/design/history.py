@@ -6,9 +6,9 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Float, Int
 
-from .._quantity import reported
-from .._shown import Shown
 from ..ensemble import reason
+from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.quantity import result_field
 from .evaluation import Evaluation
 from .problem import Problem, slopes_of_objective
 from .smoothness import Notice, notice
@@ -20,11 +20,11 @@ class Starts(eqx.Module):
     """The results of several starts."""
 
     variables: dict[str, Float[Array, " starts"]]
-    objective: Float[Array, " starts"] = reported("objective", "", ("start",))
-    result: Int[Array, " starts"] = reported("reason code", "", ("start",))
+    objective: Float[Array, " starts"] = result_field("objective", "", ("start",))
+    result: Int[Array, " starts"] = result_field("reason code", "", ("start",))
 
 
-class Design(Shown):
+class Design(NotebookRepr):
     """An optimised design and the history of its evaluations.
 
     Arrays over steps have one entry for each evaluation of the best start. `variables`,
@@ -43,19 +43,19 @@ class Design(Shown):
     """
 
     variables: dict[str, Float[Array, " steps"]]
-    objective: Float[Array, " steps"] = reported("objective", "", ("step",))
-    numbers: Float[Array, "steps numbers"] = reported(
+    objective: Float[Array, " steps"] = result_field("objective", "", ("step",))
+    numbers: Float[Array, "steps numbers"] = result_field(
         "numbers that make up the objective", "", ("step", "number")
     )
     gradients: dict[str, Float[Array, " steps"]]
     limits: dict[str, Float[Array, " steps"]]
-    notices: Int[Array, " steps"] = reported("validity of derivatives", "", ("step",))
-    best: Int[Array, ""] = reported("step of the design")
-    evaluations: Int[Array, ""] = reported("evaluations of all starts")
-    optimality: Float[Array, ""] = reported("relative gradient, less active limits")
+    notices: Int[Array, " steps"] = result_field("validity of derivatives", "", ("step",))
+    best: Int[Array, ""] = result_field("step of the design")
+    evaluations: Int[Array, ""] = result_field("evaluations of all starts")
+    optimality: Float[Array, ""] = result_field("relative gradient, less active limits")
     starts: Starts
     system: eqx.Module
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
     def __repr__(self) -> str:
         best, steps = int(self.best), len(self.objective)

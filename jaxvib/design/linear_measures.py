@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._arrays import frozen_tree
+from ..foundation.arrays import stop_gradient_tree
 from ..modes import frequency_response, natural_frequencies
 from ..systems.linear_part import linear_part
 from .measure import Direct, Measure
@@ -111,7 +111,7 @@ def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " c
 
     # Peak frequencies are not differentiated: they change the height to second order
     # only.
-    frozen = frozen_tree(system)
+    frozen = stop_gradient_tree(system)
     slope = jax.grad(height, 1)
     bend = jax.grad(slope, 1)
     grid = jnp.linspace(low, high, _GRID)

@@ -15,12 +15,12 @@ from ..systems.parameters import replace
 from .variables import entry_at
 
 
-class LostError(ValueError):
+class EvaluationLostError(ValueError):
     """Raised if there is no initial motion, or no gradient where one is required.
 
     **Fields:** `code`: the reason code.
 
-    >>> issubclass(jv.design.LostError, Exception)
+    >>> issubclass(jv.design.EvaluationLostError, Exception)
     True
     """
 
@@ -61,7 +61,7 @@ class Analysis(Protocol):
         """Whether `start` works under `jit` and `vmap`."""
 
     def start(self, system: eqx.Module) -> Any:
-        """Return the initial memory. **Raises:** `LostError` if there is none."""
+        """Return the initial memory. **Raises:** `EvaluationLostError` if there is none."""
 
     def __call__(self, system: eqx.Module, memory: Any) -> Outcome:
         """Return the outcome, differentiable with respect to the system."""

@@ -9,12 +9,12 @@ import numpy as np
 import optax
 from scipy.stats import qmc
 
-from .._nearest import unknown_key
 from ..ensemble import Reason, reason
-from .evaluation import Evaluation, Evaluator, Remember
+from ..foundation.suggestions import unknown_key
+from .evaluation import Evaluation, EvaluationStore, Evaluator
 from .first_order import descend
 from .history import Design, Starts, design_of, worst_violation
-from .measure import LostError
+from .measure import EvaluationLostError
 from .problem import Problem
 from .scipy_methods import CONSTRAINED, METHODS
 from .settings import USUAL, SearchSettings
@@ -30,7 +30,7 @@ def optimise(
     method: str | optax.GradientTransformation = "slsqp",
     *,
     settings: SearchSettings = USUAL,
-    remember: Remember | None = None,
+    remember: EvaluationStore | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
     throw: bool = True,
@@ -72,7 +72,7 @@ def optimise(
         found.append(searched(evaluator, row, method, settings))
     histories = [each.history for each in found]
     if throw and all(each.history[each.end].code for each in found):
-        raise LostError(found[0].code, _not_begun(found[0].why, len(found)))
+        raise EvaluationLostError(found[0].code, _not_begun(found[0].why, len(found)))
     return design_of(
         problem, histories, [each.end for each in found], [each.code for each in found]
     )
@@ -99,7 +99,7 @@ def searched(
         good = code == Reason.SUCCESS
         end = len(history) - 1 if good else _best_of(problem, history)
         return Searched(history, end, code, reason(code))
-    except LostError as lost:
+    except EvaluationLostError as lost:
         history = history or [_nothing(problem, normalised, lost.code)]
         return Searched(history, _best_of(problem, history), lost.code, str(lost))
 
@@ -115,7 +115,7 @@ def _nothing(problem: Problem, normalised, code: int) -> Evaluation:
 
 
 def evaluated(
-    problem: Problem, *, remember: Remember | None = None, name: str = ""
+    problem: Problem, *, remember: EvaluationStore | None = None, name: str = ""
 ) -> Design:
     """Evaluate the initial system as a design, without optimisation.
 
@@ -132,7 +132,7 @@ def evaluated(
     evaluator = Evaluator(problem, problem.normalised, remember=remember, name=name)
     try:
         history = [evaluator(problem.normalised)]
-    except LostError as lost:
+    except EvaluationLostError as lost:
         history = [_nothing(problem, problem.normalised, lost.code)]
     return design_of(problem, [history], [0], [history[0].code])
 
@@ -156,9 +156,11 @@ def _first_order(
             problem, normalised, optimiser, steps, remember=remember, name=name,
             progress=progress,
         )  # fmt: skip
-    except LostError as lost:
+    except EvaluationLostError as lost:
         if throw:
-            raise LostError(lost.code, _not_begun(str(lost), len(normalised))) from None
+            raise EvaluationLostError(
+                lost.code, _not_begun(str(lost), len(normalised))
+            ) from None
         history, end = [_nothing(problem, normalised[0], lost.code)], 0
         codes, final = [lost.code] * len(normalised), normalised
         objectives = np.full(len(normalised), np.nan)
@@ -173,7 +175,7 @@ def _first_order(
     )
     code = history[end].code
     if throw and code:
-        raise LostError(code, _not_begun(reason(code), len(normalised)))
+        raise EvaluationLostError(code, _not_begun(reason(code), len(normalised)))
     return _with(design, starts, len(history) * len(normalised), code)
 
 

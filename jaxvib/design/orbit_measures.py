@@ -8,16 +8,16 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._nearest import unknown_key
 from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
 from ..ensemble import Reason, reason
+from ..foundation.suggestions import unknown_key
 from ..orbits import PeriodicOrbit, periodic_orbit
-from ..orbits.transient import settle
+from ..orbits.transient import run_transient
 from ..systems.equation import Equation
 from ..systems.parameters import replace
 from ..systems.system import System
-from .measure import LostError, Measure, Outcome
+from .measure import EvaluationLostError, Measure, Outcome
 from .objective import ResultObjective
 from .variables import entry_at
 
@@ -49,7 +49,7 @@ class OrbitAnalysis:
 
 @eqx.filter_jit
 def _after_transient(system):
-    return settle(system)[0]
+    return run_transient(system)[0]
 
 
 def orbit_measure(
@@ -182,12 +182,12 @@ class BifurcationAnalysis:
     def start(self, system):
         """Return an orbit near the bifurcation and its parameter value.
 
-        **Raises:** `LostError` if the branch has no such point.
+        **Raises:** `EvaluationLostError` if the branch has no such point.
         """
         first = periodic_orbit(system, periods=self.periods, throw=False)
         code = Reason(int(first.result))
         if code != Reason.SUCCESS:
-            raise LostError(
+            raise EvaluationLostError(
                 code if code.failed else Reason.NO_BIFURCATION,
                 f"the first orbit was not found: {reason(code)}",
             )
@@ -195,7 +195,7 @@ class BifurcationAnalysis:
         places = np.flatnonzero(_changes(self.kind, branch))
         if not len(places):
             low, high = branch.parameter[0], branch.parameter[-1]
-            raise LostError(
+            raise EvaluationLostError(
                 Reason.NO_BIFURCATION,
                 f"no {self.kind} on the branch along {self.path} from {float(low):g} to "
                 f"{float(high):g}",

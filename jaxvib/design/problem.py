@@ -14,7 +14,7 @@ from jaxtyping import ArrayLike, Float
 from ..systems.parameters import replace
 from .goal import Goal, check_goal, combined, worst_counts
 from .measure import Measure, as_measure
-from .trimming import trimmed
+from .unused_results import without_unused_results
 from .variables import Bounds, Variable, values_at, variables_of
 
 
@@ -220,7 +220,7 @@ class _Form:
         def numbers(here):
             return self.numbers(system, normalised_of(here), memories)
 
-        needed = trimmed(numbers, here) if self.compiled else numbers
+        needed = without_unused_results(numbers, here) if self.compiled else numbers
 
         def twice(here):
             read, beside = needed(here)

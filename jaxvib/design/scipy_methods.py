@@ -9,7 +9,7 @@ import scipy.optimize
 from ..ensemble import Reason
 from .evaluation import Evaluation, Evaluator
 from .history import optimality, size_of, slopes, worst_violation
-from .measure import LostError
+from .measure import EvaluationLostError
 
 _OPTIMAL = 1e-5  # optimality that counts as success, whatever the method reports
 _BAD = 10.0  # replaces a missing objective, relative to that of the start
@@ -18,7 +18,7 @@ _BAD = 10.0  # replaces a missing objective, relative to that of the start
 def _seen(evaluator: Evaluator, normalised) -> Evaluation:
     found = evaluator(np.clip(normalised, 0.0, 1.0))
     if found.code:
-        raise LostError(found.code)
+        raise EvaluationLostError(found.code)
     return found
 
 

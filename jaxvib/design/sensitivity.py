@@ -19,9 +19,9 @@ import scipy.stats
 from jaxtyping import Array, Float, Int
 from scipy.stats import qmc
 
-from .._quantity import Range, check_range, reported
-from .._reported import Reported
-from ..ensemble import Reason, map_samples, recalled
+from ..ensemble import Reason, checkpointed, map_samples
+from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.parameters import replace
 from .evaluation import Evaluator
 from .measure import Direct, Measure, as_measure
@@ -32,7 +32,7 @@ _LEVEL = 0.95  # of the confidence intervals: the customary one
 _RESAMPLES = 99  # bootstrap resamples: two or three lie outside on either side
 
 
-class LocalSensitivity(Reported):
+class LocalSensitivity(ResultRepr):
     """Derivatives of numbers with respect to parameters, (numbers, parameters).
 
     >>> first = jv.design.natural_frequency_measure((0,))
@@ -42,18 +42,18 @@ class LocalSensitivity(Reported):
     """
 
     paths: tuple[str, ...] = eqx.field(static=True)
-    values: Float[Array, " numbers"] = reported("value", "", ("number",))
-    derivatives: Float[Array, "numbers parameters"] = reported(
+    values: Float[Array, " numbers"] = result_field("value", "", ("number",))
+    derivatives: Float[Array, "numbers parameters"] = result_field(
         "derivative with respect to the parameter", "", ("number", "parameter")
     )
-    normalised: Float[Array, "numbers parameters"] = reported(
+    normalised: Float[Array, "numbers parameters"] = result_field(
         "relative change per relative change of the parameter", "", ("number", "parameter")
     )
-    notice: Int[Array, ""] = reported("validity of derivatives")
-    result: Int[Array, ""] = reported("reason code")
+    notice: Int[Array, ""] = result_field("validity of derivatives")
+    result: Int[Array, ""] = result_field("reason code")
 
 
-class SobolIndices(Reported):
+class SobolIndices(ResultRepr):
     """Sobol indices (numbers, parameters) and their 95 % confidence intervals.
 
     >>> first = jv.design.natural_frequency_measure((0,))
@@ -68,22 +68,22 @@ class SobolIndices(Reported):
     """
 
     paths: tuple[str, ...] = eqx.field(static=True)
-    mean: Float[Array, " numbers"] = reported("mean", "", ("number",))
-    variance: Float[Array, " numbers"] = reported("variance", "", ("number",))
-    first_order: Float[Array, "numbers parameters"] = reported(
+    mean: Float[Array, " numbers"] = result_field("mean", "", ("number",))
+    variance: Float[Array, " numbers"] = result_field("variance", "", ("number",))
+    first_order: Float[Array, "numbers parameters"] = result_field(
         "first-order share of the variance", "", ("number", "parameter")
     )
-    total_order: Float[Array, "numbers parameters"] = reported(
+    total_order: Float[Array, "numbers parameters"] = result_field(
         "total-order share of the variance", "", ("number", "parameter")
     )
-    first_order_bounds: Float[Array, "numbers parameters 2"] = reported(
+    first_order_bounds: Float[Array, "numbers parameters 2"] = result_field(
         "95 % interval of the first-order share", "", ("number", "parameter", "bound")
     )
-    total_order_bounds: Float[Array, "numbers parameters 2"] = reported(
+    total_order_bounds: Float[Array, "numbers parameters 2"] = result_field(
         "95 % interval of the total-order share", "", ("number", "parameter", "bound")
     )
-    lost: Int[Array, ""] = reported("samples without a result")
-    result: Int[Array, ""] = reported("reason code")
+    lost: Int[Array, ""] = result_field("samples without a result")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 def local_sensitivity(
@@ -230,7 +230,7 @@ def _evaluating(measure: Measure, system, variables, progress) -> Callable:
 
     def one_by_one(normalised):
         array = jax.tree.structure(0)
-        rows = [recalled(one, row, structure=array) for row in jnp.asarray(normalised)]
+        rows = [checkpointed(one, row, structure=array) for row in jnp.asarray(normalised)]
         return np.stack([np.asarray(row) for row in rows])
 
     return one_by_one

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from .._quantity import Range, check_range
+from ..foundation.quantity import Range, check_range
 
 
 @dataclasses.dataclass(frozen=True)

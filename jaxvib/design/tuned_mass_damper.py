@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._nearest import unknown_key
-from .._quantity import Range, check_range
+from ..foundation.quantity import Range, check_range
+from ..foundation.suggestions import unknown_key
 
 
 class Absorber(NamedTuple):

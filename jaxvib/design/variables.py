@@ -8,8 +8,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from .._nearest import unknown_key
-from .._quantity import check_range
+from ..foundation.quantity import check_range
+from ..foundation.suggestions import unknown_key
 from ..systems.parameters import Parameter, parameters, whole_path
 
 SCALES = ("linear", "log")

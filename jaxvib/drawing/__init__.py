@@ -12,6 +12,6 @@ from .chart import Line as Line
 from .chart import Notes as Notes
 from .chart import Points as Points
 from .chart import Scale as Scale
-from .drawn import Drawn as Drawn
 from .labels import Labels as Labels
+from .plottable import Plottable as Plottable
 from .spectrum import spectrum_chart as spectrum_chart

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._units import parsed
+from ..foundation.units import parse_unit
 from .chart import Axis, Chart, Scale
 
 _LABEL = re.compile(r"(.*) \(([^()]*)\)")
@@ -31,11 +31,11 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
     If there is none, return `unit` and 1.
     """
     try:
-        own = parsed(unit)
+        own = parse_unit(unit)
     except ValueError:  # empty, or not a unit
         return unit, 1.0
     for other in chosen:
-        wanted = parsed(other)
+        wanted = parse_unit(other)
         if wanted.powers == own.powers:
             return other, own.factor / wanted.factor
     return unit, 1.0

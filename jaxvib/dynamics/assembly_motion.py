@@ -6,8 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._quantity import reported
 from ..ensemble import Reason
+from ..foundation.quantity import result_field
 from ..systems.assembly import Assembled
 from ..systems.impact import AppliedLoad, ImpactSystem
 from .module_energies import module_energies
@@ -17,26 +17,26 @@ from .propagation import propagate
 class AssemblyMotion(eqx.Module):
     """Displacements or rotations and their rates over time, and energies by module."""
 
-    instants: Float[Array, " time"] = reported("time", "s", ("time",))
-    places: Float[Array, "time freedom"] = reported(
+    instants: Float[Array, " time"] = result_field("time", "s", ("time",))
+    places: Float[Array, "time freedom"] = result_field(
         "displacement or rotation", "", ("time", "freedom")
     )
-    rates: Float[Array, "time freedom"] = reported(
+    rates: Float[Array, "time freedom"] = result_field(
         "its rate of change", "", ("time", "freedom")
     )
-    kinetic: Float[Array, "time module"] = reported(
+    kinetic: Float[Array, "time module"] = result_field(
         "kinetic energy of a module", "J", ("time", "module")
     )
-    potential: Float[Array, "time module"] = reported(
+    potential: Float[Array, "time module"] = result_field(
         "potential energy of a module", "J", ("time", "module")
     )
-    dissipated: Float[Array, "time module"] = reported(
+    dissipated: Float[Array, "time module"] = result_field(
         "power lost in a module", "W", ("time", "module")
     )
-    rotations: Int[Array, " freedom"] = reported(
+    rotations: Int[Array, " freedom"] = result_field(
         "1 where the degree of freedom is a rotation", "", ("freedom",)
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 def assembly_motion(

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 from jax.custom_derivatives import SymbolicZero
 
-from ..kernels.tangents import printing
+from ..kernels.tangents import is_lowering
 
 _BARRIERS = jax.__version_info__ >= (0, 12)
 
@@ -29,7 +29,7 @@ class Barrier(NamedTuple):
     def __call__(self, tree):
         """Return a tree whose floating-point arrays are computed once."""
         values, others = eqx.partition(tree, eqx.is_inexact_array)
-        if printing() or not jax.tree.leaves(values):  # LLVM computes it once anyway
+        if is_lowering() or not jax.tree.leaves(values):  # LLVM computes it once anyway
             return tree
         if _BARRIERS:
             return eqx.combine(jax.lax.optimization_barrier(values), others)

@@ -6,18 +6,18 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._arrays import parted
-from .._environment import require_float64
-from .._quantity import Range, check_range, reported
-from .._reported import Reported
 from ..ensemble import raise_if_empty
+from ..foundation.arrays import partition_arrays
+from ..foundation.environment import require_float64
+from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.roles import force_of
 from ..systems.system import System, equation_shape
-from .events import Integrand, travel_problem, why_not
+from .events import Integrand, event_problem, unsupported_reason
 from .flow import checked_state
 
 
-class EnergyBalance(Reported):
+class EnergyBalance(ResultRepr):
     """Work, losses and change of the energy over a motion, J.
 
     `loads` and `belts` do work, all others consume it; `left` is the residual.
@@ -27,27 +27,27 @@ class EnergyBalance(Reported):
     True
     """
 
-    state: Float[Array, " state"] = reported("state at the end", "", ("state",))
-    loads: Float[Array, " load"] = reported("work of each load", "J", ("load",))
-    belts: Float[Array, " friction"] = reported(
+    state: Float[Array, " state"] = result_field("state at the end", "", ("state",))
+    loads: Float[Array, " load"] = result_field("work of each load", "J", ("load",))
+    belts: Float[Array, " friction"] = result_field(
         "work of each friction's belt", "J", ("friction",)
     )
-    damping: Float[Array, ""] = reported("energy lost in linear dampers", "J")
-    springs: Float[Array, " spring"] = reported(
+    damping: Float[Array, ""] = result_field("energy lost in linear dampers", "J")
+    springs: Float[Array, " spring"] = result_field(
         "work done against each nonlinear spring", "J", ("spring",)
     )
-    contacts: Float[Array, " contact"] = reported(
+    contacts: Float[Array, " contact"] = result_field(
         "energy lost in each contact", "J", ("contact",)
     )
-    frictions: Float[Array, " friction"] = reported(
+    frictions: Float[Array, " friction"] = result_field(
         "energy lost in each friction", "J", ("friction",)
     )
-    kinetic: Float[Array, ""] = reported("change of the kinetic energy", "J")
-    potential: Float[Array, ""] = reported(
+    kinetic: Float[Array, ""] = result_field("change of the kinetic energy", "J")
+    potential: Float[Array, ""] = result_field(
         "change of the energy in linear springs and contacts", "J"
     )
-    left: Float[Array, ""] = reported("residual of the balance", "J")
-    result: Int[Array, ""] = reported("reason code")
+    left: Float[Array, ""] = result_field("residual of the balance", "J")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 def energy_balance(
@@ -84,7 +84,7 @@ def energy_balance(
     True
     """
     require_float64()
-    reason = why_not(equation_shape(system))
+    reason = unsupported_reason(equation_shape(system))
     if reason:
         raise ValueError(f"energy_balance: {reason}; allowed: a system supported by "
                          "engine = 'event'")  # fmt: skip
@@ -96,9 +96,9 @@ def energy_balance(
 
 @eqx.filter_jit
 def _found(system, state, t0, t1, rtol) -> EnergyBalance:
-    parameters, static = parted(system)
+    parameters, static = partition_arrays(system)
     given = static, state, parameters, t0, t1, rtol
-    end = travel_problem(*given, integrand=_powers)
+    end = event_problem(*given, integrand=_powers)
     counts = [len(getattr(system, kind)) for kind in ("loads", "frictions")]
     counts += [1, *(len(getattr(system, kind)) for kind in ("springs", "contacts"))]
     ends = [state.shape[0]]

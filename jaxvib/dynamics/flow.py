@@ -8,23 +8,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._arrays import on_host
-from .._quantity import Range, check_range, floats, reported
-from .._reported import Reported
-from ..drawing import Drawn, Labels, draw
+from ..drawing import Labels, Plottable, draw
 from ..ensemble import raise_if_empty
+from ..foundation.arrays import to_numpy
+from ..foundation.quantity import Range, check_range, floats, result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.system import System
 from . import exponential
 from .engines.blocks import BlocksEngine
 from .engines.choice import check_engine, engine_of, in_precision
 from .engines.engine import Engine, Observation
 from .engines.stepping import SteppingEngine
-from .observables import Watched
+from .observables import Observables
 from .pictures import trajectory_animation, trajectory_chart, trajectory_text
 from .solve import Solution
 
 
-class Trajectory(Drawn, Reported):
+class Trajectory(Plottable, ResultRepr):
     """A motion at given times; NaN after its solve failed.
 
     >>> motion = jv.simulate(system, system.rest(), np.linspace(0.0, 5.0, 51))
@@ -32,12 +32,12 @@ class Trajectory(Drawn, Reported):
     -0.0825
     """
 
-    times: Float[Array, " times"] = reported("time", "s", ("time",))
-    states: Float[Array, "times state"] = reported("state", "", ("time", "state"))
-    contact_force: Float[Array, "times contacts"] = reported(
+    times: Float[Array, " times"] = result_field("time", "s", ("time",))
+    states: Float[Array, "times state"] = result_field("state", "", ("time", "state"))
+    contact_force: Float[Array, "times contacts"] = result_field(
         "contact force", "N", ("time", "contact")
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
 
     @property
@@ -159,7 +159,7 @@ def simulate(
     rtol = floats("rtol", rtol)
     sampled = engine_of(system, engine).sampled(system, state, times, rtol)
     found = Trajectory(times, *sampled, labels=system.labels)
-    raise_if_empty("simulate", throw, found.result, on_host(found.states)[1:])
+    raise_if_empty("simulate", throw, found.result, to_numpy(found.states)[1:])
     return found
 
 
@@ -174,7 +174,7 @@ def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
 
 def watch(
     system, state, t0, t1, *, engine="auto", **settings
-) -> tuple[Array, Watched, Array]:
+) -> tuple[Array, Observables, Array]:
     """Return `observe` without a monodromy: state, observables, reason code."""
     run = _engine(system, engine).watch
     return run(system, state, t0, t1, **settings)
@@ -182,7 +182,7 @@ def watch(
 
 def watch_along(
     system, state, change, t0, t1, *, engine="auto", **settings
-) -> tuple[Array, Array, Watched, Array]:
+) -> tuple[Array, Array, Observables, Array]:
     """Return `watch` and, after the state, the tangent of a small change of the state.
 
     See `Engine.watch_along`.
@@ -198,8 +198,8 @@ def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
 
 
 def _engine(system, engine) -> Engine:
-    """Return the engine of one motion; a `Decoupled` system has its own."""
-    if isinstance(system, exponential.Decoupled):
+    """Return the engine of one motion; a `ModalForm` system has its own."""
+    if isinstance(system, exponential.ModalForm):
         return BlocksEngine()
     return engine_of(system, engine)
 

@@ -10,10 +10,10 @@ import diffrax
 import jax
 import jax.numpy as jnp
 
-from .._arrays import parted, rejoined
 from ..ensemble import Reason
-from ..kernels.tangents import printing
-from .scales import base, begun
+from ..foundation.arrays import combine_arrays, partition_arrays
+from ..kernels.tangents import is_lowering
+from .scales import base, initial_scales
 from .solve import Steps
 from .step_limits import longest_of
 from .stepper import Controller, Stepper
@@ -60,7 +60,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     step between two pairs (state, rate)); the final observables are in the solution's
     `solver_state` if `saveat` asks for it.
     """
-    arrays, static = parted(prepared)
+    arrays, static = partition_arrays(prepared)
     leaves = jax.tree.leaves((state, arrays, t0, t1))
     finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
     # A lane with invalid input takes no step, so that it delays no other.
@@ -69,10 +69,10 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     # Traced once, though each stage of a step evaluates it.
     @functools.partial(jax.jit, inline=True)
     def field(time, state, arrays):
-        return problem.field(time, state, rejoined(arrays, static))
+        return problem.field(time, state, combine_arrays(arrays, static))
 
     scales = jax.lax.stop_gradient(problem.scales(t0, end, base(state), prepared))
-    sizes, first = begun(
+    sizes, first = initial_scales(
         lambda time, state: field(time, state, arrays),
         scales,
         t0,
@@ -86,12 +86,12 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
         return jax.tree.map(jnp.divide, error, allowed)
 
     def skips(length, start, stop, arrays):
-        prepared = rejoined(arrays, static)
+        prepared = combine_arrays(arrays, static)
         slack = scales.slack(tolerance.rtol, base(start[0]), base(stop[0]))
         return problem.skips(length, slack, start, stop, prepared)
 
     def jumps(time, start, stop, arrays):
-        prepared = rejoined(arrays, static)
+        prepared = combine_arrays(arrays, static)
         return problem.jumps(scales, time, base(start), base(stop), prepared)
 
     least = 1e-13 * jnp.abs(end - t0)
@@ -101,20 +101,20 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
     )
     jumped = jumps if problem.has_sensitivities else None
 
-    def next_break(time, arrays):
-        return problem.next_break(time, rejoined(arrays, static))
+    def next_breakpoint(time, arrays):
+        return problem.next_breakpoint(time, combine_arrays(arrays, static))
 
     def crossed(time, state, arrays):
-        return problem.crossed(time, state, rejoined(arrays, static))
+        return problem.crossed(time, state, combine_arrays(arrays, static))
 
-    breaks = None if next_break(t0, arrays) is None else next_break
+    breaks = None if next_breakpoint(t0, arrays) is None else next_breakpoint
     cross = None if breaks is None else crossed
     skip = skips if problem.skips else None
     method = problem.method or diffrax.Dopri8()
     # Its `filter_jit` caches traces for the lifetime of the process, under functions
     # that are new in each call.
     integrate = diffrax.diffeqsolve
-    if printing():
+    if is_lowering():
         integrate = getattr(integrate, "__wrapped__", integrate)
     solution = integrate(
         diffrax.ODETerm(field),
@@ -125,7 +125,9 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
         y0=state,
         args=arrays,
         saveat=saveat,
-        stepsize_controller=Controller(inner=controller, first=first, next_break=breaks),
+        stepsize_controller=Controller(
+            inner=controller, first=first, next_breakpoint=breaks
+        ),
         adjoint=diffrax.ForwardMode(),
         max_steps=tolerance.max_steps,
         throw=False,

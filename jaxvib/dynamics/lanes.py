@@ -9,11 +9,11 @@ from jax.flatten_util import ravel_pytree
 
 from ..ensemble import Reason
 from .barrier import Barrier
-from .breaks import just_after, just_before
-from .pair import pair
-from .scales import base, begun
+from .breakpoints import just_after, just_before
+from .scales import base, initial_scales
 from .solve import Steps
 from .step_limits import longest_of
+from .tableau import dormand_prince_tableau
 
 _ORDER = 8  # of the pair: errors grow with this power of the step
 # Steps per loop iteration, which share its overhead.
@@ -81,7 +81,7 @@ class _Stepping:
         self.states = base(state).shape[0]
         self.least = _UNDERFLOW * jnp.abs(self.end - t0)
         self.scales = problem.scales(t0, self.end, base(state), prepared)
-        sizes, first = begun(
+        sizes, first = initial_scales(
             lambda time, state: problem.field(time, state, prepared),
             self.scales, t0, self.end, state, tolerance.rtol,
         )  # fmt: skip
@@ -108,7 +108,7 @@ class _Stepping:
         """Take a step if a lane has not ended; `update`: of the observables."""
         time, wanted, parts, rate, steps, jumped, watched = lane
         problem, end, active = self.problem, self.end, self.goes_on(lane)
-        there = problem.next_break(time, self.prepared)
+        there = problem.next_breakpoint(time, self.prepared)
         stop = end if there is None else jnp.minimum(end, just_before(there))
         length = wanted if there is None else jnp.minimum(wanted, stop - time)
         new, stages, ratio = self._tried(time, length, parts, rate)
@@ -159,7 +159,7 @@ class _Stepping:
         """Return a step's end, its stages, and its error relative to the allowed."""
         near, reach = tuple(x.astype(self.kind) for x in parts), length.astype(self.kind)
         stages, change = [rate], parts
-        nodes, rows, weights = pair()
+        nodes, rows, weights = dormand_prince_tableau()
         for row, node in zip(rows[1:], nodes[1:], strict=True):
             change = _change(reach, row[: len(stages)], stages)
             stages.append(self.rates(time + float(node) * length, _sums(near, change)))

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._quantity import reported
-from .._reported import Reported
+from ..foundation.quantity import result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.assembly import Assembled
 
 
-class ModuleEnergies(Reported):
+class ModuleEnergies(ResultRepr):
     """Energies of each module, in the order of the system's `module_names()`."""
 
-    kinetic: Float[Array, "*n module"] = reported("kinetic energy of a module", "J")
-    potential: Float[Array, "*n module"] = reported("potential energy of a module", "J")
-    dissipated: Float[Array, "*n module"] = reported("power lost in a module", "W")
+    kinetic: Float[Array, "*n module"] = result_field("kinetic energy of a module", "J")
+    potential: Float[Array, "*n module"] = result_field("potential energy of a module", "J")
+    dissipated: Float[Array, "*n module"] = result_field("power lost in a module", "W")
 
 
 def module_energies(

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .step_polynomial import crossings, cubic_defect, step_polynomial
+from .step_polynomial import cubic_defect, sign_crossings, step_polynomial
 
 # Gauss nodes and weights on a step, for the losses of damped contacts.
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))
@@ -18,7 +18,7 @@ _AMONG, _CLOSER = 9, 8
 _UNKNOWN = 0.1
 
 
-class Watched(NamedTuple):
+class Observables(NamedTuple):
     """Observables of contacts and degrees of freedom since the start of a motion.
 
     `deepest` penetration (contacts,), m, and its time; `touching`: whether closed now;
@@ -49,14 +49,14 @@ class Watched(NamedTuple):
     lowest_time: Float[Array, " n"]
 
 
-def start_watching(time, state, equation) -> Watched:
+def init_observables(time, state, equation) -> Observables:
     """Return the observables before the first step."""
     depth = equation.penetrations(state)
     position = equation.displaced(state)
     at_depth, at_position = jnp.full_like(depth, time), jnp.full_like(position, time)
     touching = depth > 0
     strongest = equation.forces_at(state)[_damped(equation)]
-    return Watched(
+    return Observables(
         depth,
         at_depth,
         touching,
@@ -77,7 +77,9 @@ def start_watching(time, state, equation) -> Watched:
     )
 
 
-def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watched:
+def update_observables(
+    watched: Observables, grazing, t0, t1, start, end, equation
+) -> Observables:
     """Update the observables by a step from (state, rate) `start` to `end`."""
     length = t1 - t0
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
@@ -88,7 +90,7 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     def time_at(tau):
         return t0 + tau * length
 
-    watched = watch_path(
+    watched = observe_path(
         watched,
         grazing,
         length,
@@ -98,7 +100,7 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     )
     # A step of zero length has no rates.
     pace = jnp.where(length == 0, 1.0, length)
-    return watch_damping(
+    return observe_damping(
         watched,
         equation,
         time_at,
@@ -106,7 +108,9 @@ def watch_step(watched: Watched, grazing, t0, t1, start, end, equation) -> Watch
     )
 
 
-def watch_damping(watched: Watched, equation, time_at, motion_at: Callable) -> Watched:
+def observe_damping(
+    watched: Observables, equation, time_at, motion_at: Callable
+) -> Observables:
     """Update the observables of damped contacts by a step.
 
     `motion_at(tau)`: penetrations (m), their rates (m/s) and dt/dtau (s) at a fraction
@@ -152,14 +156,14 @@ def watch_damping(watched: Watched, equation, time_at, motion_at: Callable) -> W
     )
 
 
-def largest_forces(equation, watched: Watched) -> Float[Array, " contacts"]:
+def largest_forces(equation, watched: Observables) -> Float[Array, " contacts"]:
     """Return the largest force of each contact, N."""
     still = jnp.zeros_like(watched.deepest)
     forces = equation.contact_forces(watched.deepest, still)
     return forces.at[_damped(equation)].set(watched.strongest)
 
 
-def times_of_largest_forces(equation, watched: Watched) -> Float[Array, " contacts"]:
+def times_of_largest_forces(equation, watched: Observables) -> Float[Array, " contacts"]:
     """Return when each contact's force was the largest, s."""
     return watched.deepest_time.at[_damped(equation)].set(watched.strongest_time)
 
@@ -168,9 +172,9 @@ def _damped(equation) -> np.ndarray:
     return np.flatnonzero(np.asarray(equation.damped_contacts(), bool))
 
 
-def watch_path(
-    watched: Watched, grazing, length, time_at, depth, displacement, closed=None
-) -> Watched:
+def observe_path(
+    watched: Observables, grazing, length, time_at, depth, displacement, closed=None
+) -> Observables:
     """Update the observables by a step of `length` seconds.
 
     `depth`, `displacement`: polynomials of all contacts and of all degrees of freedom,
@@ -182,7 +186,7 @@ def watch_path(
     """
     path, left, right = displacement
     depth, before, after = depth
-    turning, crossing, path_turning = crossings([depth.rate(), depth, path.rate()])
+    turning, crossing, path_turning = sign_crossings([depth.rate(), depth, path.rate()])
     turns = (before[1] > 0) & (after[1] <= 0)
     tau = jnp.where(turns, turning, 1.0)
     peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
@@ -208,7 +212,7 @@ def watch_path(
     nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
     high, at_high, low, at_low = _displacements(path, path_turning, left, right)
     higher, lower = high > watched.highest, low < watched.lowest
-    return Watched(
+    return Observables(
         jnp.where(better, peak, watched.deepest),
         jnp.where(better, time_at(at_peak), watched.deepest_time),
         after[0] > 0,

@@ -3,11 +3,11 @@
 import jax
 import numpy as np
 
-from .._nearest import unknown_key
-from .._reported import span
 from ..drawing import Axis, Chart, Line, animation
 from ..drawing.labels import shared
 from ..ensemble import reason
+from ..foundation.result_repr import span
+from ..foundation.suggestions import unknown_key
 
 _MOST_SHOWN = 5  # components of the state
 _WHAT = ("displacement", "velocity", "force", "phase")

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._quantity import floats
+from ..foundation.quantity import floats
 from ..systems.chain import BeamChain
 from ..systems.loads import Load
 from ..systems.roles import Linear

@@ -27,7 +27,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..kernels.in_turn import in_turn
+from ..kernels.map_rows import map_rows
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import Load
 
@@ -211,20 +211,20 @@ def _driven(equation: EquationOfMotion, slow):
 
 def _pace(law):
     """Return the angular frequency at which a load changes, None if it is constant."""
-    return law.pace() if isinstance(law, Load) else 2 * jnp.pi / law.period()
+    return law.angular_frequency() if isinstance(law, Load) else 2 * jnp.pi / law.period()
 
 
 def _amplitude(law):
     if isinstance(law, Load):
         return law.largest()
     times = law.period() * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
-    return jnp.max(jnp.abs(in_turn(law.force, times)))
+    return jnp.max(jnp.abs(map_rows(law.force, times)))
 
 
 def field_scales(field, t0, state, period) -> Scales:
     """Return the scales of any field of a time and a state, from its start."""
     times = t0 + period * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
-    rates = in_turn(lambda time: field(time, state), times)
+    rates = map_rows(lambda time: field(time, state), times)
     jacobian = jnp.abs(jax.jacfwd(lambda state: field(t0, state))(state))
     jacobian = jnp.where(jnp.isfinite(jacobian), jacobian, 0.0)
     power = jacobian @ jacobian
@@ -246,7 +246,7 @@ def base(state) -> Float[Array, " n"]:
     return jax.tree.leaves(state)[0]
 
 
-def begun(field, scales: Scales, t0, t1, state, rtol):
+def initial_scales(field, scales: Scales, t0, t1, state, rtol):
     """Return the least sizes of a motion from a state, and the length of its first step.
 
     An eighth-order step of a motion of size S and rates S' and S'' has an error of

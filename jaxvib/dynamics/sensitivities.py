@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from .._arrays import frozen, library_of, on_device, on_host
+from ..foundation.arrays import array_namespace, stop_gradient, to_jax, to_numpy
 
 # Sensitivities integrated with one state. Above about this number, integrating only the
 # requested direction is faster than a whole basis.
@@ -30,20 +30,20 @@ def basis_of(state, parameters, d_state, d_parameters):
     for i, (leaf, change) in enumerate(zip(leaves, changes, strict=True)):
         row = np.zeros((count, leaf.size))
         if not is_zero(change):
-            known = on_host(leaf)  # concrete values as NumPy rows: nothing is compiled
-            xp, scale = library_of(known), np.ones(leaf.size)
+            known = to_numpy(leaf)  # concrete values as NumPy rows: nothing is compiled
+            xp, scale = array_namespace(known), np.ones(leaf.size)
             if i >= len(jax.tree.leaves(state)):
-                size = frozen(xp.abs(known).reshape(-1))
+                size = stop_gradient(xp.abs(known).reshape(-1))
                 scale = xp.where(size > 0, size, 1.0)
             last = first + leaf.size
             row = xp.concatenate([row[:first], xp.diag(scale), row[last:]])
             weights.append(change.reshape(-1) / scale)
             first = last
-        rows.append(on_device(row.reshape(count, *leaf.shape)))
+        rows.append(to_jax(row.reshape(count, *leaf.shape)))
     return jax.tree.unflatten(tree, rows), jnp.concatenate(weights)
 
 
-def contracted(sensitivities_along, basis, weights):
+def contract_tangents(sensitivities_along, basis, weights):
     r"""Return the sum of weight times sensitivity for a basis of many rows.
 
     `sensitivities_along(rows)` returns the sensitivities $Y_k$ of a stack of rows. In

@@ -52,7 +52,7 @@ def in_float32(problem: Problem, period: Callable[[Any], Any]) -> Problem:
         scales=scales,
         longest=longest,
         jumps=jumps,
-        next_break=lambda *_: None,  # loads with breaks are rejected
+        next_breakpoint=lambda *_: None,  # loads with breaks are rejected
     )
 
 

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import parted, rejoined
+from ..foundation.arrays import combine_arrays, partition_arrays
 from ..kernels import Kernel
 from ..kernels.derivative_rule import with_rule
-from ..kernels.library import library_kernel
-from .breaks import just_before
+from ..kernels.kernel_cache import cached_kernel
+from .breakpoints import just_before
 from .scales import Scales, base
-from .sensitivities import MOST_SENSITIVITIES, basis_of, contracted, is_zero
+from .sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents, is_zero
 
 PyTree = Any
 
@@ -68,7 +68,7 @@ class Problem(NamedTuple):
     has_sensitivities: bool = False
     longest: Callable[..., Any] = lambda *_: None
     jumps: Callable[..., Any] = lambda *_: None
-    next_break: Callable[..., Any] = lambda *_: None
+    next_breakpoint: Callable[..., Any] = lambda *_: None
     crossed: Callable[..., Any] = lambda time, state, prepared: state
     method: Any = None
     key: Hashable = None
@@ -155,7 +155,7 @@ def _kernel(problem: Problem, max_steps: int) -> Kernel:
         found = problem.steps(problem, state, prepared, t0, t1, tolerance)
         return Solution(found.state, found.result, found.steps)
 
-    return library_kernel(go, problem.key, max_steps)
+    return cached_kernel(go, problem.key, max_steps)
 
 
 def _tangent(problem, tolerance, primals, tangents):
@@ -194,11 +194,13 @@ def _tangent(problem, tolerance, primals, tangents):
         if basis is None:
             moved = jax.tree.map(jnp.zeros_like, solution.state)
         else:
-            moved = contracted(lambda rows: sensitivities_along(rows)[1], basis, weights)
+            moved = contract_tangents(
+                lambda rows: sensitivities_along(rows)[1], basis, weights
+            )
     if not is_zero(d_t1):
         prepared = problem.prepare(parameters)
         # A break at the end time is not crossed yet.
-        last = t1 if problem.next_break(t1, prepared) is None else just_before(t1)
+        last = t1 if problem.next_breakpoint(t1, prepared) is None else just_before(t1)
         rate = problem.field(last, solution.state, prepared)
         moved = jax.tree.map(lambda m, r: m + r * d_t1, moved, rate)
     no_change = np.zeros((), jax.dtypes.float0)
@@ -301,8 +303,8 @@ def augmented(problem: Problem, moved: bool) -> Problem:
     def jumps(scales, time, first, last, prepared):
         return problem.jumps(scales, time, first, last, prepared[0])
 
-    def next_break(time, prepared):
-        return problem.next_break(time, prepared[0])
+    def next_breakpoint(time, prepared):
+        return problem.next_breakpoint(time, prepared[0])
 
     def crossed(time, state, prepared):
         return along(functools.partial(problem.crossed, time), state, prepared)
@@ -313,7 +315,7 @@ def augmented(problem: Problem, moved: bool) -> Problem:
         scales=scales,
         longest=longest,
         jumps=jumps,
-        next_break=next_break,
+        next_breakpoint=next_breakpoint,
         crossed=crossed,
         norm=norm,
         skips=None if problem.skips is None else skips,
@@ -333,7 +335,7 @@ def _linearized(function, *arguments):
 
     def of_numbers(numbers):
         nonlocal rest
-        found, rest = parted(function(*eqx.combine(numbers, others)))
+        found, rest = partition_arrays(function(*eqx.combine(numbers, others)))
         return found
 
     found, push = jax.linearize(of_numbers, numbers)
@@ -342,7 +344,7 @@ def _linearized(function, *arguments):
         moved = push(_where_real(numbers, changes))
         return _where_real(eqx.filter(found, eqx.is_inexact_array), moved)
 
-    return rejoined(found, rest), changed
+    return combine_arrays(found, rest), changed
 
 
 def _where_real(numbers, changes):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..kernels.tangents import printing
+from ..kernels.tangents import is_lowering
 from .scales import base
 
 # Evaluations in one period, at most 1.5 mean spacings apart: a feature of a 340th of
@@ -53,7 +53,7 @@ def longest_step(equation, field, t0, t1, state, probes: int):
 
 def _ranges(function, times):
     """Return the least and largest values at times, and the largest change between."""
-    if not printing():
+    if not is_lowering():
         values = jax.vmap(function)(times)
         changes = jnp.max(jnp.abs(jnp.diff(values, axis=0)), axis=0)
         return jnp.min(values, axis=0), jnp.max(values, axis=0), changes

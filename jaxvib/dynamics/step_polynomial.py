@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..kernels.tangents import printing
+from ..kernels.tangents import is_lowering
 
 # After the secant, and a bisection or two where the slope changes much over the step,
 # the error falls as e^2, e^4, ...
@@ -62,7 +62,7 @@ class Polynomial(NamedTuple):
             return low, jnp.where((low <= new) & (new <= high), new, (low + high) / 2), high
 
         bracket = jnp.zeros_like(tau), tau, jnp.ones_like(tau)
-        if printing():  # in a kernel, unrolling gives six times the code and no speed
+        if is_lowering():  # in a kernel, unrolling gives six times the code and no speed
             return jax.lax.fori_loop(0, _NEWTON_STEPS, step, bracket)[1]
         for turn in range(_NEWTON_STEPS):
             bracket = step(turn, bracket)
@@ -94,7 +94,7 @@ class RootPath(NamedTuple):
         return self.root.coefficients
 
 
-def crossings(paths) -> list:
+def sign_crossings(paths) -> list:
     """Return `crossing` of several paths, solved together."""
     sizes = [path.coefficients[0].shape[0] for path in paths]
     order = max(len(path.coefficients) for path in paths)

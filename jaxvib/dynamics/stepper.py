@@ -7,7 +7,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 
-from .breaks import just_after, just_before
+from .breakpoints import just_after, just_before
 from .scales import base
 
 # Growth of forced steps, which ignore the error of their sensitivities. After the onset
@@ -115,13 +115,13 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
 class Controller(diffrax.AbstractAdaptiveStepSizeController):
     """A step size controller with a given `first` step, which has no time unit.
 
-    `next_break(t, args)`: the time of the field's next break, or None if it has none:
+    `next_breakpoint(t, args)`: the time of the field's next break, or None if it has none:
     no step crosses a break.
     """
 
     inner: diffrax.PIDController
     first: Any
-    next_break: Callable[..., Any] | None = None
+    next_breakpoint: Callable[..., Any] | None = None
     rtol: Any = 0.0
     atol: Any = 1.0
     norm: Callable[[Any], Any] = diffrax.PIDController.norm
@@ -133,8 +133,8 @@ class Controller(diffrax.AbstractAdaptiveStepSizeController):
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
         """Return the end of the first step, and the inner controller's state."""
         end, state = self.inner.init(terms, t0, t1, y0, self.first, args, func, error_order)
-        if self.next_break is not None:
-            end = jnp.minimum(end, just_before(self.next_break(t0, args)))
+        if self.next_breakpoint is not None:
+            end = jnp.minimum(end, just_before(self.next_breakpoint(t0, args)))
         return end, state
 
     def adapt_step_size(
@@ -143,14 +143,14 @@ class Controller(diffrax.AbstractAdaptiveStepSizeController):
         """Return the inner controller's result, limited to the next break."""
         step = t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
         found = self.inner.adapt_step_size(*step)
-        if self.next_break is None:
+        if self.next_breakpoint is None:
             return found
         keep, begin, end, jumped, state, result = found
-        there = self.next_break(t0, args)
+        there = self.next_breakpoint(t0, args)
         reached = keep & (begin >= just_before(there))
         behind = jnp.where(reached, just_after(there), begin)
         end = behind + (end - begin)
-        end = jnp.minimum(end, just_before(self.next_break(behind, args)))
+        end = jnp.minimum(end, just_before(self.next_breakpoint(behind, args)))
         return keep, behind, end, jumped | reached, state, result
 
 

@@ -10,19 +10,19 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._environment import keep_programs, require_float64
-from .._machine import usable_cores
+from ..foundation.environment import keep_programs, require_float64
+from ..foundation.machine import usable_cores
 from ..kernels import Kernel
 from .blas import one_blas_thread
-from .elsewhere import Others, elsewhere
-from .recall import current
+from .checkpoint import current_checkpoint
+from .remote import ChunkExecutor, current_executor
 
 PyTree = Any
 
 # Extra lanes at the end of every chunk, filled with copies. From JAX 0.11 on, the
 # remainder of a loop over lanes has separate code with other fused operations: at most
 # the last 8 lanes of float32, and 4 of float64.
-SPARE = 8
+SPARE_LANES = 8
 # Number of samples from which a kernel is compiled at the highest level.
 _MANY = 1024
 
@@ -35,7 +35,7 @@ _DONE: concurrent.futures.Future = concurrent.futures.Future()
 _DONE.set_result(None)
 
 
-class InParts(NamedTuple):
+class TwoStageFunction(NamedTuple):
     """A function of one sample, and a NumPy function that finishes all results.
 
     `finish(samples, found)`: from NumPy arrays, lanes first, to the final results. It
@@ -63,7 +63,7 @@ class InParts(NamedTuple):
 
 
 def map_samples(
-    function: Callable[[PyTree], PyTree] | InParts,
+    function: Callable[[PyTree], PyTree] | TwoStageFunction,
     samples: PyTree,
     cost=None,
     *,
@@ -88,7 +88,7 @@ def map_samples(
     >>> jv.map_samples(lambda x: x**2, jnp.arange(3.0)).tolist()
     [0.0, 1.0, 4.0]
     """
-    if isinstance(function, InParts):
+    if isinstance(function, TwoStageFunction):
         run = functools.partial(map_samples, chunk=chunk, progress=progress)
         return function.finished(samples, run(function.function, samples, cost))
     require_float64()
@@ -100,7 +100,7 @@ def map_samples(
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     work = _Work(function, samples, order, chunk, progress)
-    others = elsewhere() if len(work.starts) > 1 else None
+    others = current_executor() if len(work.starts) > 1 else None
     parts = work.here() if others is None else work.by(others)
     inverse = np.argsort(order, kind="stable")
     return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts)
@@ -125,7 +125,7 @@ class _Work:
         self._devices = len(jax.local_devices())
         self._stride = chunk * self._devices
         self.starts = range(0, len(order), self._stride)
-        self._recall = current()
+        self._recall = current_checkpoint()
         self._name = self._recall.begin() if self._recall else ""
 
     def here(self) -> list[PyTree]:
@@ -156,7 +156,7 @@ class _Work:
             found = _in_threads(run, rest, 1 if self._devices > 1 else usable_cores())
         return parts + found[::-1]
 
-    def by(self, others: Others) -> list[PyTree]:
+    def by(self, others: ChunkExecutor) -> list[PyTree]:
         """Return the results of all chunks; `others` compute those not stored."""
         recall, parts, keys = self._recall, {}, {}
         if recall is not None:
@@ -221,17 +221,20 @@ def _filled_up(compiled, lanes: PyTree, devices: int, chunk: int) -> PyTree:
     """Compute lanes padded with copies to a chunk for each device."""
     number = len(jax.tree.leaves(lanes)[0])
     filled = np.resize(np.arange(number), devices * chunk).reshape(devices, chunk)
-    filled = filled[:, np.arange(chunk + SPARE) % chunk].ravel()
+    filled = filled[:, np.arange(chunk + SPARE_LANES) % chunk].ravel()
 
     def kept(leaf):
-        each = np.asarray(leaf).reshape(devices, chunk + SPARE, *leaf.shape[1:])
+        each = np.asarray(leaf).reshape(devices, chunk + SPARE_LANES, *leaf.shape[1:])
         return each[:, :chunk].reshape(devices * chunk, *leaf.shape[1:])[:number]
 
     return jax.tree.map(kept, compiled(jax.tree.map(lambda leaf: leaf[filled], lanes)))
 
 
 def compile_ahead(
-    function: Callable[[PyTree], PyTree] | InParts, sample: PyTree, *, chunk: int = 64
+    function: Callable[[PyTree], PyTree] | TwoStageFunction,
+    sample: PyTree,
+    *,
+    chunk: int = 64,
 ) -> None:
     """Start compiling a function for maps with such chunks, in the background.
 
@@ -239,13 +242,13 @@ def compile_ahead(
 
     >>> jv.ensemble.compile_ahead(lambda x: x**2, jnp.zeros(()))
     """
-    function = function.function if isinstance(function, InParts) else function
+    function = function.function if isinstance(function, TwoStageFunction) else function
     compiled, ahead = _compiled(function)
     if chunk in ahead:
         return
 
     def widened(leaf):
-        lanes = (chunk + SPARE) * len(jax.local_devices())
+        lanes = (chunk + SPARE_LANES) * len(jax.local_devices())
         return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
@@ -258,7 +261,7 @@ def compile_ahead(
 
 def _native(function, sample, number: int) -> Kernel | None:
     """Return a function if it is a kernel supported by LLVM, compiled, else `None`."""
-    if not isinstance(function, Kernel) or function.why_not(sample):
+    if not isinstance(function, Kernel) or function.unsupported_reason(sample):
         return None
     if number > _MANY:
         function.optimise(sample)

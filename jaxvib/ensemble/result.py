@@ -7,14 +7,14 @@ import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Int
 
-from .._shown import Shown
+from ..foundation.notebook_repr import NotebookRepr
 from .reasons import reason
 
 
-class Result(Shown):
+class Result(NotebookRepr):
     """The result of one sample, or of a batch of samples.
 
-    Subclasses declare their fields by `reported`, `result` among them, and `_lines`.
+    Subclasses declare their fields by `result_field`, `result` among them, and `_lines`.
     """
 
     result: AbstractVar[Int[Array, ""]]

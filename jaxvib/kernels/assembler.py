@@ -27,7 +27,7 @@ _KNOWN = {
 }
 
 
-class NotPrintedError(ValueError):
+class LoweringError(ValueError):
     """Raised if a function cannot be lowered to LLVM IR."""
 
 

@@ -10,71 +10,71 @@ from .assembler import Value
 from .primitives import as_array, each
 
 
-def called(printer, equation, inputs):
+def called(lowering, equation, inputs):
     """Inline a called jaxpr; custom derivative rules are ignored."""
     parameters = equation.params
     for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call"):
         if name in parameters:
-            return printer.closed(parameters[name], inputs)
+            return lowering.closed(parameters[name], inputs)
     raise KeyError(f"{equation.primitive.name} has no jaxpr")
 
 
-def loop(printer, equation, inputs):
+def loop(lowering, equation, inputs):
     """Lower a `while`: it runs until all lanes are done; finished lanes are masked."""
     parameters = equation.params
     first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
     asked, used = inputs[:first], inputs[first : first + second]
 
     def go_on(values):
-        (go,) = printer.closed(parameters["cond_jaxpr"], [*asked, *values])
+        (go,) = lowering.closed(parameters["cond_jaxpr"], [*asked, *values])
         return go[()]
 
     def turn(values):
-        return printer.closed(parameters["body_jaxpr"], [*used, *values])
+        return lowering.closed(parameters["body_jaxpr"], [*used, *values])
 
-    return repeat(printer, inputs[first + second :], go_on, turn)
+    return repeat(lowering, inputs[first + second :], go_on, turn)
 
 
-def repeat(printer, start, go_on, turn):
+def repeat(lowering, start, go_on, turn):
     """Emit a loop from `start`: `turn(values)` while `go_on(values)`."""
-    a = printer.assembler
-    carry = _Carried(printer, start)
+    a = lowering.assembler
+    carry = _Carried(lowering, start)
     carry.begin()
     go = go_on(carry.values)
-    outer = printer.mask
+    outer = lowering.mask
     if outer is not None:
         go = a.both(go, outer)
     body, done = a.label(), a.label()
     a.branch(a.any(go), body, done)
     a.begin(body)
-    printer.mask = go
+    lowering.mask = go
     new = turn(carry.values)
-    printer.mask = outer
+    lowering.mask = outer
     carry.end(new, go if a.width > 1 else None)
     a.begin(done)
     return carry.values
 
 
-def scan(printer, equation, inputs):
+def scan(lowering, equation, inputs):
     """Lower a `scan`: all lanes are in the same iteration."""
-    parameters, a = equation.params, printer.assembler
+    parameters, a = equation.params, lowering.assembler
     constants, carried = _scan_counts(parameters)
     length, reverse = parameters["length"], parameters["reverse"]
     used, start = inputs[:constants], inputs[constants : constants + carried]
     columns = inputs[constants + carried :]
-    tables = _tables(printer, equation.invars[constants + carried :])
-    results = _tables(printer, equation.outvars[carried:])
+    tables = _tables(lowering, equation.invars[constants + carried :])
+    results = _tables(lowering, equation.outvars[carried:])
     for table, column in zip(tables, columns, strict=True):
         for k in range(length):
             table.write(str(k), as_array(column[k]))
-    carry = _Carried(printer, start)
-    with counted(printer, length, carry) as turn:
+    carry = _Carried(lowering, start)
+    with counted(lowering, length, carry) as turn:
         row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
         rows = [
             table.read(row).reshape(column.shape[1:])
             for table, column in zip(tables, columns, strict=True)
         ]
-        new = printer.closed(parameters["jaxpr"], [*used, *carry.values, *rows])
+        new = lowering.closed(parameters["jaxpr"], [*used, *carry.values, *rows])
         for table, values in zip(results, new[carried:], strict=True):
             table.write(row, values)
         carry.following = new[:carried]
@@ -87,12 +87,12 @@ def scan(printer, equation, inputs):
 
 
 @contextlib.contextmanager
-def counted(printer, length: int, carry=None):
+def counted(lowering, length: int, carry=None):
     """Emit a loop of known length around what the context emits; yield its index.
 
     The caller sets the new values of `carry`, if given, as its `following`.
     """
-    a, carry = printer.assembler, carry or _Carried(printer, ())
+    a, carry = lowering.assembler, carry or _Carried(lowering, ())
     turn = carry.begin(counted=True)
     body, done = a.label(), a.label()
     a.branch(a.assign(f"icmp slt i64 {turn}, {length}"), body, done)
@@ -102,29 +102,29 @@ def counted(printer, length: int, carry=None):
     a.begin(done)
 
 
-def branch(printer, equation, inputs):
+def branch(lowering, equation, inputs):
     """Lower a `cond` or `switch`: branches that no lane takes are skipped."""
-    a, (which, *operands) = printer.assembler, inputs
+    a, (which, *operands) = lowering.assembler, inputs
     branches, which = equation.params["branches"], which[()]
     if which.number is not None:
-        return printer.closed(
+        return lowering.closed(
             branches[np.clip(which.number, 0, len(branches) - 1)], operands
         )
     last = len(branches) - 1
-    outer, results = printer.mask, None
+    outer, results = lowering.mask, None
     for number, taken in enumerate(branches):
         # An index out of range selects the nearest branch.
         how = "le" if number == 0 else "ge" if number == last else "eq"
         here = a.compare(how, which, a.constant(number, which.kind))
         if last == 0:
-            return printer.closed(taken, operands)
+            return lowering.closed(taken, operands)
         concerned = here if outer is None else a.both(here, outer)
         start, inside, after = a.block, a.label(), a.label()
         a.branch(a.any(concerned), inside, after)
         a.begin(inside)
-        printer.mask = concerned
-        found = printer.closed(taken, operands)
-        printer.mask = outer
+        lowering.mask = concerned
+        found = lowering.closed(taken, operands)
+        lowering.mask = outer
         end = a.block
         a.jump(after)
         a.begin(after)
@@ -145,32 +145,32 @@ def branch(printer, equation, inputs):
     return results
 
 
-def expanded(printer, equation, inputs):
+def expanded(lowering, equation, inputs):
     """Lower an operation that JAX expands late, from 0.12 on."""
     variables = equation.invars
     shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]
     closed = jax.make_jaxpr(equation.params["_prim"].expand)(*shapes)
-    return printer.closed(closed, inputs)
+    return lowering.closed(closed, inputs)
 
 
-def of_this_platform(printer, equation, inputs):
+def of_this_platform(lowering, equation, inputs):
     """Lower `platform_index`: the index of the CPU's branch."""
     for number, platforms in enumerate(equation.params["platforms"]):
         if platforms is None or "cpu" in platforms:
-            return [printer.array(np.asarray(number, np.int32))]
+            return [lowering.array(np.asarray(number, np.int32))]
     raise KeyError("no branch for the platform cpu")
 
 
 class _Carried:
     """The loop-carried values, as phi nodes."""
 
-    def __init__(self, printer, start):
-        self.printer, self.start = printer, start
+    def __init__(self, lowering, start):
+        self.lowering, self.start = lowering, start
         self.following: list[np.ndarray] = []
 
     def begin(self, counted: bool = False) -> str:
         """Begin the loop header; return the name of its index if it is `counted`."""
-        a = self.printer.assembler
+        a = self.lowering.assembler
         self.before, self.head = a.block, a.label()
         a.jump(self.head)
         a.begin(self.head)
@@ -188,7 +188,7 @@ class _Carried:
 
     def end(self, new, active: Value | None) -> None:
         """End the loop body; only the `active` lanes take the new values."""
-        a = self.printer.assembler
+        a = self.lowering.assembler
         olds = itertools.chain.from_iterable(array.flat for array in self.values)
         news = itertools.chain.from_iterable(as_array(array).flat for array in new)
         kept = [
@@ -211,22 +211,22 @@ class _Carried:
 class Table:
     """Rows of numbers in memory, for indices known only at run time."""
 
-    def __init__(self, printer, kind: str, rows: int, width: int):
-        self.printer, self.kind, self.width = printer, kind, width
-        a = printer.assembler
+    def __init__(self, lowering, kind: str, rows: int, width: int):
+        self.lowering, self.kind, self.width = lowering, kind, width
+        a = lowering.assembler
         self.row = f"[{max(width, 1)} x {a.type(kind)}]"
         self.pointer = a.entry(f"alloca [{max(rows, 1)} x {self.row}]")
 
     def write(self, row: str, values: np.ndarray) -> None:
         """Store a row."""
-        a = self.printer.assembler
+        a = self.lowering.assembler
         for k, value in enumerate(values.flat):
             place = self._place(row, k)
             a.line(f"store {a.type(self.kind)} {value.name}, ptr {place}")
 
     def read(self, row: str) -> np.ndarray:
         """Return a row."""
-        a = self.printer.assembler
+        a = self.lowering.assembler
         values = np.empty(self.width, object)
         for k in range(self.width):
             name = a.assign(f"load {a.type(self.kind)}, ptr {self._place(row, k)}")
@@ -234,16 +234,16 @@ class Table:
         return values
 
     def _place(self, row: str, k: int) -> str:
-        return self.printer.assembler.assign(
+        return self.lowering.assembler.assign(
             f"getelementptr {self.row}, ptr {self.pointer}, i64 {row}, i64 {k}"
         )
 
 
-def _tables(printer, variables) -> list[Table]:
+def _tables(lowering, variables) -> list[Table]:
     """Return tables for arrays, with a row for each index of their first axis."""
     return [
         Table(
-            printer,
+            lowering,
             np.dtype(variable.aval.dtype).name,
             variable.aval.shape[0],
             int(np.prod(variable.aval.shape[1:])),

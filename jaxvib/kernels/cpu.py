@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from .._cache import read_entry, write_entry
+from ..foundation.cache import read_entry, write_entry
 from .handler import handler_text, run_text
-from .printer import Program
-from .waiting import improve_when
+from .lowering import Program
+from .tiered_compilation import recompile_when
 
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
@@ -49,7 +49,7 @@ class _Code:
         passed = max(self._ticks() - ticks, 1)
         return spent * (time.perf_counter() - begun) / passed
 
-    def give_way(self, better: "_Code") -> None:
+    def redirect_to(self, better: "_Code") -> None:
         """Redirect XLA's calls of this code to better code."""
         place = ctypes.c_void_p.from_address(self._address("better"))
         place.value = better._run
@@ -79,14 +79,14 @@ class Native:
         with self._lock:
             if self._best is None:
                 self._best = _Code(_object(self.program, self._features, _BEST))
-                self._first.give_way(self._best)
+                self._first.redirect_to(self._best)
         return self._best
 
     @property
     def handler(self) -> int:
         """The address of XLA's entry point, valid while this object lives."""
         if self._best is None:
-            improve_when(lambda: self._first.seconds() > _WORTH, self.best)
+            recompile_when(lambda: self._first.seconds() > _WORTH, self.best)
         return self._first.handler
 
     def __call__(self, arrays: Sequence[np.ndarray], threads: int) -> list[np.ndarray]:

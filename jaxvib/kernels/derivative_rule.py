@@ -16,8 +16,8 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend import core
 from jax.interpreters import ad, batching, mlir
 
-from .._arrays import is_known
-from .tangents import printing
+from ..foundation.arrays import is_concrete
+from .tangents import is_lowering
 
 
 def with_rule(function: Callable, rule: Callable) -> Callable:
@@ -30,11 +30,11 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
     kept.defjvp(rule, symbolic_zeros=True)
 
     def called(*arguments):
-        if printing() or is_known(arguments):
+        if is_lowering() or is_concrete(arguments):
             return kept(*arguments)
         leaves, tree = jax.tree.flatten(arguments)
         closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        if not is_known(closed.consts):  # captured tracers are no operands
+        if not is_concrete(closed.consts):  # captured tracers are no operands
             return kept(*arguments)
 
         def of_leaves(*leaves):
@@ -80,7 +80,7 @@ mlir.register_lowering(_RULED, mlir.lower_fun(_called, multiple_results=True))
 
 def _slope(primals, tangents, *, both):
     given = [
-        _no_change(primal) if isinstance(tangent, ad.Zero) else tangent
+        _zero_tangent(primal) if isinstance(tangent, ad.Zero) else tangent
         for primal, tangent in zip(primals, tangents, strict=True)
     ]
     values, changes = both.rule(list(primals), given)
@@ -103,7 +103,7 @@ def _mapped(arrays, axes, *, both):
         moved: list[int] = []
 
         def one(primals, changes):
-            given: list[Any] = list(map(_no_change, primals))
+            given: list[Any] = list(map(_zero_tangent, primals))
             for i, change in zip(moving, changes, strict=True):
                 given[i] = change
             values, found = both.rule(primals, given)
@@ -113,7 +113,7 @@ def _mapped(arrays, axes, *, both):
         axes_of = list(axes), [axes[i] for i in moving]
         given = list(primals), [tangents[i] for i in moving]
         values, found = jax.vmap(one, axes_of, axis_size=size)(*given)
-        changes: list[Any] = list(map(_no_change, values))
+        changes: list[Any] = list(map(_zero_tangent, values))
         for k, change in zip(moved, found, strict=True):
             changes[k] = change
         return values, changes
@@ -124,7 +124,7 @@ def _mapped(arrays, axes, *, both):
     return found, [0] * len(found)
 
 
-def _no_change(value) -> SymbolicZero:
+def _zero_tangent(value) -> SymbolicZero:
     return SymbolicZero(jax.typeof(value).to_tangent_aval())
 
 

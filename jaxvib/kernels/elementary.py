@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from .argument_reduction import HALF_PI, KIND
 from .assembler import Value
 from .expression import Numbers
-from .large_angle import HALF_PI, KIND
 
 _LN2 = 0.693147180559945309417232121458176568  # ln 2, to more digits than a double
 # ln 2 in two parts, the first of 42 bits, so that its products with exponents are exact.

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from .library import library_kernel
+from .kernel_cache import cached_kernel
 
 
 def _of_arrays(function: types.FunctionType, name: str) -> Callable:
-    kernel = library_kernel(function)
+    kernel = cached_kernel(function)
 
     def of_arrays(*values):
         arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in values))

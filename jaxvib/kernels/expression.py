@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from .argument_reduction import KIND
 from .assembler import Assembler, Value
-from .large_angle import KIND
 
 
 class Numbers:

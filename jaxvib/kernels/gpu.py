@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .cpu import bindings
-from .printer import Printer, Signature, helpers, print_lane
+from .lowering import Lowering, Signature, helpers, lower_lane
 
 ENTRY = "lanes"
 # Threads per block: with two blocks resident, 255 registers each.
@@ -36,16 +36,16 @@ class DeviceProgram(NamedTuple):
 def device_program(closed, processor: str = "sm_90") -> DeviceProgram:
     """Lower the jaxpr of one lane to PTX.
 
-    **Raises:** `NotPrintedError` for unsupported operations.
+    **Raises:** `LoweringError` for unsupported operations.
     """
-    printer = Printer(1, threads=True)
-    signature = print_lane(printer, closed)
-    return DeviceProgram(_ptx(_module(printer, signature), processor), signature)
+    lowering = Lowering(1, threads=True)
+    signature = lower_lane(lowering, closed)
+    return DeviceProgram(_ptx(_module(lowering, signature), processor), signature)
 
 
-def _module(printer: Printer, signature: Signature) -> str:
+def _module(lowering: Lowering, signature: Signature) -> str:
     """Return the IR of a kernel; threads beyond the lanes repeat the last one."""
-    a = printer.assembler
+    a = lowering.assembler
     helper, declared = helpers(a)
     helper = helper.replace("noinline", "alwaysinline")
     arrays = [f"ptr %in{k}" for k in range(len(signature.inputs))]

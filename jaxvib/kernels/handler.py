@@ -2,7 +2,7 @@
 
 import platform
 
-from .printer import Signature
+from .lowering import Signature
 
 # Byte offsets in XLA's structures (xla/ffi/api/c_api.h).
 _EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # in the call frame

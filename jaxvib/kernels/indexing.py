@@ -8,9 +8,9 @@ from .assembler import Value, is_float
 from .primitives import as_array, each, maximum, minimum
 
 
-def slice_at(printer, array, starts: Sequence[Value], sizes) -> np.ndarray:
+def slice_at(lowering, array, starts: Sequence[Value], sizes) -> np.ndarray:
     """Return the slice of an array that begins at in-bounds indices, per lane."""
-    a = printer.assembler
+    a = lowering.assembler
     for axis, (start, length) in enumerate(zip(starts, sizes, strict=True)):
         front = np.moveaxis(array, axis, 0)
         if start.number is not None:
@@ -25,9 +25,9 @@ def slice_at(printer, array, starts: Sequence[Value], sizes) -> np.ndarray:
     return array
 
 
-def update_at(printer, array, update, starts: Sequence[Value], if_: Value) -> np.ndarray:
+def update_at(lowering, array, update, starts: Sequence[Value], if_: Value) -> np.ndarray:
     """Return an array with a slice at in-bounds indices replaced, where `if_` holds."""
-    a, result = printer.assembler, array.copy()
+    a, result = lowering.assembler, array.copy()
     ranges = [
         [start.number] if start.number is not None else range(size - length + 1)
         for start, size, length in zip(starts, array.shape, update.shape, strict=True)
@@ -42,41 +42,41 @@ def update_at(printer, array, update, starts: Sequence[Value], if_: Value) -> np
     return result
 
 
-def bounded(printer, start: Value, most: int) -> Value:
+def bounded(lowering, start: Value, most: int) -> Value:
     """Clamp an index to 0 to `most`."""
-    a = printer.assembler
+    a = lowering.assembler
     zero, last = a.constant(0, start.kind), a.constant(most, start.kind)
     start = a.select(a.compare("lt", start, zero), zero, start)
     return a.select(a.compare("gt", start, last), last, start)
 
 
-def _wide(printer, start: Value) -> Value:
+def _wide(lowering, start: Value) -> Value:
     """Widen an index of 8 or 16 bits to 32."""
     narrow = np.dtype(start.kind).itemsize < 4
-    return printer.assembler.convert(start, "int32") if narrow else start
+    return lowering.assembler.convert(start, "int32") if narrow else start
 
 
-def _dynamic_slice(printer, equation, inputs):
+def _dynamic_slice(lowering, equation, inputs):
     array, *starts = inputs
     sizes = equation.params["slice_sizes"]
-    return [slice_at(printer, array, _begun(printer, starts, array.shape, sizes), sizes)]
+    return [slice_at(lowering, array, _begun(lowering, starts, array.shape, sizes), sizes)]
 
 
-def _dynamic_update(printer, equation, inputs):
+def _dynamic_update(lowering, equation, inputs):
     array, update, *starts = inputs
-    starts = _begun(printer, starts, array.shape, update.shape)
-    always = printer.assembler.constant(True, "bool")
-    return [update_at(printer, array, update, starts, always)]
+    starts = _begun(lowering, starts, array.shape, update.shape)
+    always = lowering.assembler.constant(True, "bool")
+    return [update_at(lowering, array, update, starts, always)]
 
 
-def _begun(printer, starts, shape, sizes):
+def _begun(lowering, starts, shape, sizes):
     return [
-        bounded(printer, _wide(printer, start[()]), size - length)
+        bounded(lowering, _wide(lowering, start[()]), size - length)
         for start, size, length in zip(starts, shape, sizes, strict=True)
     ]
 
 
-def _gather(printer, equation, inputs):
+def _gather(lowering, equation, inputs):
     (array, indices), parameters = inputs, equation.params
     numbers = parameters["dimension_numbers"]
     shape, sizes = equation.outvars[0].aval.shape, parameters["slice_sizes"]
@@ -85,16 +85,16 @@ def _gather(printer, equation, inputs):
     result = np.empty(shape, object)
     for place in np.ndindex(*indices.shape[:-1]):
         starts, inside = _starts(
-            printer, array, indices[place], sizes, numbers.start_index_map,
+            lowering, array, indices[place], sizes, numbers.start_index_map,
             zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims,
                 strict=True),
             place,
         )  # fmt: skip
-        part = slice_at(printer, array, starts, sizes).reshape(
+        part = slice_at(lowering, array, starts, sizes).reshape(
             [n for d, n in enumerate(sizes) if d not in gone]
         )
         if "FILL" in str(parameters["mode"]).upper():
-            part = _filled(printer, part, inside, parameters["fill_value"])
+            part = _filled(lowering, part, inside, parameters["fill_value"])
         where: list = [slice(None)] * len(shape)
         for dimension, k in zip(outer, place, strict=True):
             where[dimension] = k
@@ -102,8 +102,8 @@ def _gather(printer, equation, inputs):
     return [result]
 
 
-def _filled(printer, part, inside: Value, filling) -> np.ndarray:
-    a = printer.assembler
+def _filled(lowering, part, inside: Value, filling) -> np.ndarray:
+    a = lowering.assembler
 
     def choose(x):
         number = filling
@@ -122,25 +122,25 @@ def _outermost(kind: str):
     return limits.min if kind.startswith("i") else limits.max
 
 
-def _starts(printer, array, index, sizes, mapped, batching, place):
+def _starts(lowering, array, index, sizes, mapped, batching, place):
     """Return the clamped start indices of a slice, and whether they were in bounds."""
-    a = printer.assembler
+    a = lowering.assembler
     inside = a.constant(True, "bool")
     starts = [a.constant(0, "int32")] * array.ndim
     for own, theirs in batching:
         starts[own] = a.constant(place[theirs], "int32")
     for dimension, start in zip(mapped, np.atleast_1d(index), strict=True):
-        start = _wide(printer, start)
+        start = _wide(lowering, start)
         most = array.shape[dimension] - sizes[dimension]
-        starts[dimension] = bounded(printer, start, most)
+        starts[dimension] = bounded(lowering, start, most)
         inside = a.both(inside, a.compare("eq", starts[dimension], start))
     return starts, inside
 
 
 def _scatter(combine: Callable | None) -> Callable:
-    def write(printer, equation, inputs):
+    def write(lowering, equation, inputs):
         (array, indices, updates), parameters = inputs, equation.params
-        a, numbers = printer.assembler, parameters["dimension_numbers"]
+        a, numbers = lowering.assembler, parameters["dimension_numbers"]
         gone = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
         outer = [d for d in range(updates.ndim) if d not in numbers.update_window_dims]
         kept = iter(numbers.update_window_dims)
@@ -148,7 +148,7 @@ def _scatter(combine: Callable | None) -> Callable:
         clipped = "CLIP" in str(parameters["mode"]).upper()
         for place in np.ndindex(*indices.shape[:-1]):
             starts, inside = _starts(
-                printer, array, indices[place], sizes,
+                lowering, array, indices[place], sizes,
                 numbers.scatter_dims_to_operand_dims,
                 zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims,
                     strict=True),
@@ -159,10 +159,12 @@ def _scatter(combine: Callable | None) -> Callable:
                 where[dimension] = k
             update = as_array(updates[tuple(where)]).reshape(sizes)
             if combine is not None:
-                old = slice_at(printer, array, starts, sizes)
+                old = slice_at(lowering, array, starts, sizes)
                 update = each(lambda x, y: combine(a, x, y), old, update)
             always = a.constant(True, "bool")
-            array = update_at(printer, array, update, starts, always if clipped else inside)
+            array = update_at(
+                lowering, array, update, starts, always if clipped else inside
+            )
         return [array]
 
     return write

@@ -13,17 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from .._arrays import is_differentiated
-from .._machine import usable_cores
-from .assembler import NotPrintedError
+from ..foundation.arrays import has_tangents
+from ..foundation.machine import usable_cores
+from .assembler import LoweringError
+from .cost_estimate import estimate_instructions
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
-from .garbage import garbage_put_off
-from .length import estimated_length
-from .printer import Program, Traced, print_lanes, trace
-from .tangents import printing
+from .gc_pause import gc_paused
+from .lowering import Program, Traced, lower_lanes, trace
+from .tangents import is_lowering
 
-PRINTED = "/jaxvib/kernels/print_duration"  # named as JAX's own events
+LOWERING_EVENT = "/jaxvib/kernels/print_duration"  # named as JAX's own events
 # Estimated instructions that take LLVM 10 s, and XLA as long: a field of 16 states with
 # all sensitivities. With 20 states XLA is faster, as its arrays are single operations.
 _LONGEST = 400_000
@@ -40,7 +40,7 @@ class Kernel:
     [1.0, 9.0]
     """
 
-    def __init__(self, function: Callable, kept: "Kept | None" = None):
+    def __init__(self, function: Callable, kept: "KernelCache | None" = None):
         functools.update_wrapper(self, function)
         self._function, self._kept = function, kept
         self._forms: dict[Any, _Form] = {}
@@ -52,8 +52,8 @@ class Kernel:
 
     def __call__(self, *arguments):
         """Return the function's result, for one lane or under JAX's transformations."""
-        if printing():  # inlined in another kernel and traced once
-            leaves, rest = _parted(arguments)
+        if is_lowering():  # inlined in another kernel and traced once
+            leaves, rest = _flattened(arguments)
             self._renew()
             return self._part(rest, self._times)(*leaves)
         leaves, form = self._form_of(arguments)
@@ -65,7 +65,7 @@ class Kernel:
 
     def _renew(self) -> None:
         """Drop the traces if a captured variable has changed."""
-        if self._kept is not None and not self._kept.holds():
+        if self._kept is not None and not self._kept.is_current():
             self._forms.clear()
             self._times += 1
 
@@ -73,7 +73,7 @@ class Kernel:
         """Return the function of its array arguments, with `rest` bound."""
 
         def flat(*leaves):
-            return self._function(*_put_together(leaves, rest))
+            return self._function(*_unflattened(leaves, rest))
 
         return flat
 
@@ -86,7 +86,7 @@ class Kernel:
         **Raises:** `ValueError` for arrays of different lengths, for none, or for a
         function that cannot be lowered to LLVM.
         """
-        leaves, rest = _parted(arguments)
+        leaves, rest = _flattened(arguments)
         lengths = sorted({leaf.shape[0] if leaf.shape else 0 for leaf in leaves})
         if len(lengths) != 1 or lengths[0] == 0:
             raise ValueError(
@@ -104,7 +104,7 @@ class Kernel:
         if not form.reason:
             form.optimise()
 
-    def why_not(self, *arguments) -> str:
+    def unsupported_reason(self, *arguments) -> str:
         """Return why XLA compiles the function for such arguments; "" if LLVM does."""
         return self._form_of(arguments)[1].reason
 
@@ -113,7 +113,7 @@ class Kernel:
         return self._form_of(arguments)[1].results
 
     def _form_of(self, arguments):
-        leaves, rest = _parted(arguments)
+        leaves, rest = _flattened(arguments)
         return leaves, self._form(tuple((leaf.shape, leaf.dtype) for leaf in leaves), rest)
 
     def _form(self, described, rest) -> "_Form":
@@ -133,7 +133,7 @@ class Kernel:
         if self._kept is None:
             return _traced(flat, shapes)
         described = [(shape.shape, shape.dtype.name) for shape in shapes]
-        arguments = _put_together(described, rest)
+        arguments = _unflattened(described, rest)
         traced = self._kept.get(arguments)
         if traced is None:
             traced = _traced(flat, shapes)
@@ -179,7 +179,7 @@ def kernel(function: Callable) -> Kernel:
 
 
 @runtime_checkable
-class Kept(Protocol):
+class KernelCache(Protocol):
     """A cache of a function's traces, by its arguments as a pytree of shapes."""
 
     def get(self, arguments) -> Traced | None:
@@ -188,33 +188,33 @@ class Kept(Protocol):
     def put(self, arguments, traced: Traced) -> None:
         """Store a trace."""
 
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Return whether the last trace is still valid."""
 
 
 def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     began = time.monotonic()
-    with garbage_put_off():
-        traced = _printed(flat, shapes)
-    jax.monitoring.record_event_duration_secs(PRINTED, time.monotonic() - began)
+    with gc_paused():
+        traced = _lowered(flat, shapes)
+    jax.monitoring.record_event_duration_secs(LOWERING_EVENT, time.monotonic() - began)
     return traced
 
 
-def _printed(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
+def _lowered(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     closed, results = trace(flat, shapes)
     if not shapes:
         return Traced(None, results, "it takes no arrays")
     if not closed.jaxpr.outvars:
         return Traced(None, results, "it returns no arrays")
     if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
-        derived = is_differentiated(closed.consts)
+        derived = has_tangents(closed.consts)
         return Traced(None, results, _DERIVED if derived else _ENCLOSES)
-    length = estimated_length(closed)
+    length = estimate_instructions(closed)
     if length > _LONGEST:  # before minutes are spent on lowering
         return Traced(None, results, f"it would have about {length} instructions")
     try:
-        return Traced(print_lanes(closed, host_width()), results, "")
-    except NotPrintedError as error:
+        return Traced(lower_lanes(closed, host_width()), results, "")
+    except LoweringError as error:
         return Traced(None, results, str(error))
 
 
@@ -301,13 +301,13 @@ class _Form:
         whole = -(-lanes // program.width) * program.width
         if lanes > MANY:
             self.optimise()
-        turned = [_filled(_turned(array, 1), whole) for array in arrays]
+        turned = [_filled(_transposed(array, 1), whole) for array in arrays]
         shapes = tuple(
             jax.ShapeDtypeStruct((*shape, whole), kind)
             for shape, kind in program.signature.outputs
         )
         results = jax.ffi.ffi_call(self._target, shapes)(*turned)
-        turned = (_turned(result, -1) for result in results)
+        turned = (_transposed(result, -1) for result in results)
         return tuple(jax.lax.slice_in_dim(result, 0, lanes) for result in turned)
 
     @functools.cached_property
@@ -324,12 +324,12 @@ class _Form:
         values = tuple(self._differentiable(*primals))
         floats = [jnp.issubdtype(value.dtype, jnp.inexact) for value in values]
         if not moving or not any(floats):
-            return values, tuple(map(_no_change, values))
+            return values, tuple(map(_zero_tangent, values))
         jacobians = iter(self._jacobian(moving).call(primals))
         changes = []
         for value, is_float in zip(values, floats, strict=True):
             if not is_float:
-                changes.append(_no_change(value))
+                changes.append(_zero_tangent(value))
                 continue
             changes.append(
                 sum(
@@ -371,7 +371,7 @@ def _register(name: str, native) -> None:
 _ARRAY = "an array"
 
 
-def _parted(arguments):
+def _flattened(arguments):
     """Return the arrays among arguments, and the rest needed to restore the pytree.
 
     A single pass: for one orbit of a system it takes most of a call's time.
@@ -384,7 +384,7 @@ def _parted(arguments):
     return arrays, (tree, tuple(others))
 
 
-def _put_together(arrays, rest):
+def _unflattened(arrays, rest):
     """Restore the arguments from arrays and the rest."""
     tree, others = rest
     if others is None:
@@ -425,7 +425,7 @@ def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
 # The same for JAX arrays, each a single operation: `jnp` functions compile programs.
 
 
-def _turned(array, steps: int):
+def _transposed(array, steps: int):
     """Rotate the axes of an array by `steps`."""
     axes = range(array.ndim)
     return jax.lax.transpose(array, [(axis + steps) % array.ndim for axis in axes])
@@ -440,7 +440,7 @@ def _filled(array, lanes: int):
     return jax.lax.concatenate([array, repeated], last)
 
 
-def _no_change(value):
+def _zero_tangent(value):
     kind = value.dtype if jnp.issubdtype(value.dtype, jnp.inexact) else jax.dtypes.float0
     return (
         np.zeros(value.shape, kind) if kind == jax.dtypes.float0 else jnp.zeros_like(value)

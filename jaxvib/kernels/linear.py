@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .assembler import NotPrintedError, Value
+from .assembler import LoweringError, Value
 
 # Elimination of n unknowns takes n^3/3 products and as many row selections, each an
 # instruction: LAPACK is better at 1400 and more.
 _MOST_UNKNOWNS = 16
 
 
-def _factors(printer, equation, inputs):
+def _factors(lowering, equation, inputs):
     """Lower P A = L U with partial pivoting, as LAPACK's getrf."""
-    a, matrix = printer.assembler, inputs[0].copy()
+    a, matrix = lowering.assembler, inputs[0].copy()
     rows, columns = _checked(matrix)
     kind = np.dtype(equation.outvars[1].aval.dtype).name
     pivots = np.empty(min(rows, columns), object)
-    order = printer.array(np.arange(rows, dtype=kind))
+    order = lowering.array(np.arange(rows, dtype=kind))
     for k in range(min(rows, columns)):
         largest = a.intrinsic("fabs", matrix[k, k])
         pivots[k] = a.constant(k, kind)
@@ -53,9 +53,9 @@ def _swap(a, chosen: Value, rows: np.ndarray, one: int, other: int) -> None:
                 rows[place, k] = value
 
 
-def _triangular(printer, equation, inputs):
+def _triangular(lowering, equation, inputs):
     """Lower the solution of A X = B or X A = B with triangular A."""
-    a, parameters, (matrix, right) = printer.assembler, equation.params, inputs
+    a, parameters, (matrix, right) = lowering.assembler, equation.params, inputs
     _checked(matrix)
     left_side, lower = parameters["left_side"], parameters["lower"]
     if parameters["transpose_a"]:
@@ -76,11 +76,11 @@ def _triangular(printer, equation, inputs):
     return [result if left_side else result.T]
 
 
-def _cholesky(printer, equation, inputs):
+def _cholesky(lowering, equation, inputs):
     """Lower the Cholesky factor L of A = L L^T; NaN if A is not positive definite."""
-    a, (matrix,) = printer.assembler, inputs
+    a, (matrix,) = lowering.assembler, inputs
     size, _ = _checked(matrix)
-    result = printer.array(np.zeros(matrix.shape, equation.outvars[0].aval.dtype))
+    result = lowering.array(np.zeros(matrix.shape, equation.outvars[0].aval.dtype))
     for j in range(size):
         for i in range(j, size):
             # XLA symmetrises the matrix first, as for eigenvalues.
@@ -98,19 +98,19 @@ def _cholesky(printer, equation, inputs):
     return [result]
 
 
-def _solution(printer, equation, inputs):
+def _solution(lowering, equation, inputs):
     """Lower the solution of a linear system, ignoring its derivative rule."""
     lengths = equation.params["const_lengths"]
     first = lengths.matvec + lengths.vecmat
     known = inputs[first : first + lengths.solve]
     right = inputs[first + lengths.solve + (lengths.transpose_solve or 0) :]
-    return printer.closed(equation.params["jaxprs"].solve, [*known, *right])
+    return lowering.closed(equation.params["jaxprs"].solve, [*known, *right])
 
 
-def _order_of_pivots(printer, equation, inputs):
-    a, (pivots,) = printer.assembler, inputs
+def _order_of_pivots(lowering, equation, inputs):
+    a, (pivots,) = lowering.assembler, inputs
     shape = equation.outvars[0].aval.shape
-    order = printer.array(np.arange(shape[0], dtype=equation.outvars[0].aval.dtype))
+    order = lowering.array(np.arange(shape[0], dtype=equation.outvars[0].aval.dtype))
     for k, pivot in enumerate(pivots):
         for i in range(k + 1, shape[0]):
             _swap(a, a.compare("eq", pivot, a.constant(i, pivot.kind)), order, k, i)
@@ -119,7 +119,7 @@ def _order_of_pivots(printer, equation, inputs):
 
 def _checked(matrix: np.ndarray) -> tuple[int, int]:
     if matrix.ndim != 2 or max(matrix.shape) > _MOST_UNKNOWNS:
-        raise NotPrintedError(f"matrices of shape {matrix.shape} are solved by LAPACK")
+        raise LoweringError(f"matrices of shape {matrix.shape} are solved by LAPACK")
     return matrix.shape[0], matrix.shape[1]
 
 

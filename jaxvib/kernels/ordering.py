@@ -9,8 +9,8 @@ from .primitives import as_array, compared, each, elementwise, put
 
 
 def _extreme_place(how: str) -> Callable:
-    def write(printer, equation, inputs):
-        a, (array,), parameters = printer.assembler, inputs, equation.params
+    def write(lowering, equation, inputs):
+        a, (array,), parameters = lowering.assembler, inputs, equation.params
         (axis,) = parameters["axes"]
         front = np.moveaxis(array, axis, 0)
         kind = np.dtype(parameters["index_dtype"]).name
@@ -35,8 +35,8 @@ def _extreme_place(how: str) -> Callable:
     return write
 
 
-def _sorted(printer, equation, inputs):
-    a, parameters = printer.assembler, equation.params
+def _sorted(lowering, equation, inputs):
+    a, parameters = lowering.assembler, equation.params
     axis, keys = parameters["dimension"], parameters["num_keys"]
     fronts = [np.moveaxis(array, axis, 0).copy() for array in inputs]
     length = fronts[0].shape[0]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import elementary, error_function
-from .assembler import NotPrintedError, Value, is_float
+from .assembler import LoweringError, Value, is_float
 from .expression import Numbers
 
 
@@ -37,8 +37,8 @@ def boxed(value: Value) -> np.ndarray:
 def elementwise(function: Callable) -> Callable:
     """Return the lowering of a function (assembler, parameters, numbers)."""
 
-    def write(printer, equation, inputs):
-        a, parameters = printer.assembler, equation.params
+    def write(lowering, equation, inputs):
+        a, parameters = lowering.assembler, equation.params
         return [each(lambda *x: function(a, parameters, *x), *inputs)]
 
     return write
@@ -47,7 +47,7 @@ def elementwise(function: Callable) -> Callable:
 def _rearranged(function: Callable) -> Callable:
     """Return the lowering of a rearrangement (arrays, parameters, shape)."""
 
-    def write(printer, equation, inputs):
+    def write(lowering, equation, inputs):
         result = function(inputs, equation.params, equation.outvars[0].aval.shape)
         return [as_array(result)]
 
@@ -138,7 +138,7 @@ def _converted(a, parameters, x):
 def _same_bits(a, parameters, x):
     new = np.dtype(parameters["new_dtype"])
     if np.dtype(x.kind).itemsize != new.itemsize:
-        raise NotPrintedError(f"the bits of {x.kind} as several {new.name}")
+        raise LoweringError(f"the bits of {x.kind} as several {new.name}")
     return a.bits_as(x, new.name)
 
 
@@ -200,8 +200,8 @@ def _shifted(how: str) -> Callable:
     return lambda a, parameters, x, y: a.shift(how, x, y)
 
 
-def _chosen(printer, equation, inputs):
-    a, (which, *cases) = printer.assembler, inputs
+def _chosen(lowering, equation, inputs):
+    a, (which, *cases) = lowering.assembler, inputs
     result = cases[0]
     for number, case in enumerate(cases[1:], 1):
         if which.size and which.flat[0].kind == "bool":
@@ -266,28 +266,30 @@ def _fill(array: np.ndarray, value: Value) -> None:
         array[place] = value
 
 
-def _unstacked(printer, equation, inputs):
+def _unstacked(lowering, equation, inputs):
     axis = equation.params.get("axis", 0)
     parts = np.moveaxis(inputs[0], axis, 0)
     return [as_array(parts[k]) for k in range(parts.shape[0])]
 
 
-def _split(printer, equation, inputs):
+def _split(lowering, equation, inputs):
     ends = np.cumsum(equation.params["sizes"])[:-1]
     return list(np.split(inputs[0], ends, equation.params["axis"]))
 
 
-def _counted(printer, equation, inputs):
+def _counted(lowering, equation, inputs):
     shape, dimension = equation.params["shape"], equation.params["dimension"]
     numbers = np.arange(shape[dimension])
     numbers = numbers.reshape([-1 if d == dimension else 1 for d in range(len(shape))])
-    return [printer.array(np.broadcast_to(numbers, shape).astype(equation.params["dtype"]))]
+    return [
+        lowering.array(np.broadcast_to(numbers, shape).astype(equation.params["dtype"]))
+    ]
 
 
-def _unset(printer, equation, inputs):
+def _unset(lowering, equation, inputs):
     """Lower `empty`, the unset values of a branch not taken: zeros here."""
     kept = equation.outvars[0].aval
-    return [printer.array(np.zeros(kept.shape, kept.dtype))]
+    return [lowering.array(np.zeros(kept.shape, kept.dtype))]
 
 
 # Reductions, cumulative operations and matrix products.
@@ -296,11 +298,11 @@ def _unset(printer, equation, inputs):
 def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
     """Return the lowering of a reduction; `of_nothing(dtype)`: its neutral element."""
 
-    def write(printer, equation, inputs):
-        a, (array,) = printer.assembler, inputs
+    def write(lowering, equation, inputs):
+        a, (array,) = lowering.assembler, inputs
         if array.size == 0:
             aval = equation.outvars[0].aval
-            return [printer.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
+            return [lowering.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
         axes = equation.params["axes"]
         front = np.moveaxis(array, axes, range(len(axes)))
         front = front.reshape(-1, *front.shape[len(axes) :])
@@ -320,18 +322,18 @@ def _extreme(dtype, sign: int):
 
 
 def _whole(combine: Callable) -> Callable:
-    def write(printer, equation, inputs):
+    def write(lowering, equation, inputs):
         first, *others = inputs[0].flat
         for other in others:
-            first = combine(printer.assembler, {}, first, other)
+            first = combine(lowering.assembler, {}, first, other)
         return [boxed(first)]
 
     return write
 
 
 def _running(combine: Callable) -> Callable:
-    def write(printer, equation, inputs):
-        a, (array,), parameters = printer.assembler, inputs, equation.params
+    def write(lowering, equation, inputs):
+        a, (array,), parameters = lowering.assembler, inputs, equation.params
         front = np.moveaxis(array, parameters["axis"], 0).copy()
         order = range(front.shape[0])
         places = list(reversed(order)) if parameters["reverse"] else list(order)
@@ -343,8 +345,8 @@ def _running(combine: Callable) -> Callable:
     return write
 
 
-def _multiplied_matrices(printer, equation, inputs):
-    a, (left, right) = printer.assembler, inputs
+def _multiplied_matrices(lowering, equation, inputs):
+    a, (left, right) = lowering.assembler, inputs
     (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
     left = _matrices(left, left_batch, left_sum)
     right = _matrices(right, right_batch, right_sum)
@@ -372,7 +374,7 @@ def _matrices(array, batch, summed):
     return front.reshape(shape)
 
 
-def _unchanged(printer, equation, inputs):
+def _unchanged(lowering, equation, inputs):
     return inputs[: len(equation.outvars)]
 
 
@@ -437,7 +439,7 @@ TABLE: dict[str, Callable] = {
     "stop_gradient": _unchanged,
     "optimization_barrier": _unchanged,
     "nonbatchable": _unchanged,  # equinox's
-    "select_if_vmap": lambda printer, equation, inputs: [inputs[1]],
+    "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
     # over axes
     "reduce_sum": _reduced(_added, lambda dtype: 0),
     "reduce_prod": _reduced(_multiplied, lambda dtype: 1),

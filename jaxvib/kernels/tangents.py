@@ -12,28 +12,28 @@ from collections.abc import Callable
 import jax
 from jax.extend import core
 
-from .duals import Duals
+from .forward_mode import ForwardMode
 
-_PRINTING = jax.make_user_context(False)
+_LOWERING = jax.make_user_context(False)
 
 
-def printing() -> bool:
+def is_lowering() -> bool:
     """Return whether a program is being traced for a kernel."""
-    return bool(_PRINTING.value)
+    return bool(_LOWERING.value)
 
 
-def traced_for_printing(function: Callable) -> Callable:
-    """Wrap a function so that `printing` is true in it."""
+def traced_for_lowering(function: Callable) -> Callable:
+    """Wrap a function so that `is_lowering` is true in it."""
 
     @functools.wraps(function)
     def traced(*arguments):
-        with _PRINTING(True):
+        with _LOWERING(True):
             return function(*arguments)
 
     return traced
 
 
-def side_by_side(function: Callable, moving, rows):
+def values_and_tangents(function: Callable, moving, rows):
     """Return the value of a lowered function and its tangents along many directions.
 
     `function(moving)` returns a value and auxiliary data; `rows` are tangents of
@@ -47,7 +47,7 @@ def side_by_side(function: Callable, moving, rows):
 
     closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*leaves)
     values = len(jax.tree.leaves(shapes[0]))
-    found = _COLUMNS.bind(
+    found = _TANGENTS.bind(
         *closed.consts, *leaves, *jax.tree.leaves(rows),
         jaxpr=closed.jaxpr, moving=len(leaves), values=values,
     )  # fmt: skip
@@ -56,11 +56,11 @@ def side_by_side(function: Callable, moving, rows):
     return value, jax.tree.unflatten(jax.tree.structure(value), columns), rest
 
 
-_COLUMNS = core.Primitive("columns")
-_COLUMNS.multiple_results = True
+_TANGENTS = core.Primitive("columns")
+_TANGENTS.multiple_results = True
 
 
-@_COLUMNS.def_abstract_eval
+@_TANGENTS.def_abstract_eval
 def _shapes(*arguments, jaxpr, moving, values):
     directions = arguments[-1].shape[0]
     results = [variable.aval for variable in jaxpr.outvars]
@@ -68,11 +68,11 @@ def _shapes(*arguments, jaxpr, moving, values):
     return [*columns, *results]
 
 
-def _columns(printer, equation, inputs):
+def _tangents(lowering, equation, inputs):
     """Lower a jaxpr with its tangents along rows."""
     jaxpr, moving = equation.params["jaxpr"], equation.params["moving"]
     arguments, rows = inputs[:-moving], inputs[-moving:]
-    duals = Duals(printer, rows[0].shape[0])
+    duals = ForwardMode(lowering, rows[0].shape[0])
     changes = [None] * len(jaxpr.constvars) + [
         duals.given(along, variable)
         for along, variable in zip(rows, jaxpr.invars, strict=True)
@@ -88,4 +88,4 @@ def _columns(printer, equation, inputs):
     return [*columns, *results]
 
 
-TABLE = {"columns": _columns}
+TABLE = {"columns": _tangents}

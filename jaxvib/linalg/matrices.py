@@ -15,8 +15,8 @@ import numpy as np
 import scipy  # loads .linalg lazily
 from jaxtyping import Complex, Float
 
-from .._arrays import HOST, library_of
-from ..kernels.tangents import printing
+from ..foundation.arrays import HOST, array_namespace
+from ..kernels.tangents import is_lowering
 from .eigen import Eigensystem
 from .eigen import eigensystem as _eigensystem
 from .eigen import eigenvalues as _eigenvalues
@@ -34,7 +34,7 @@ def solve(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n k"]):
     """Return X of A X = B; derivatives of any order, forward and reverse."""
     if not is_small(matrix):
         return _large(np.linalg.solve, jnp.linalg.solve, matrix, right)
-    if library_of(matrix, right) is HOST or printing():
+    if array_namespace(matrix, right) is HOST or is_lowering():
         return of_many(_solved, (2, 2), matrix, right)
     frozen = jax.lax.stop_gradient(matrix)
 
@@ -54,7 +54,7 @@ def solve_vector(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n"]
 
 def inverse(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
     """Return the inverses of matrices."""
-    xp = library_of(matrix)
+    xp = array_namespace(matrix)
     return solve(matrix, xp.broadcast_to(xp.eye(matrix.shape[-1]), matrix.shape))
 
 
@@ -67,14 +67,14 @@ def determinant(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
 
 def cholesky(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
     """Return Cholesky factors L of A = L L^T, NaN if A is not positive definite."""
-    if is_small(matrix) and library_of(matrix) is HOST:
+    if is_small(matrix) and array_namespace(matrix) is HOST:
         return of_many(_cholesky, (2,), matrix)
     return _large(np.linalg.cholesky, jnp.linalg.cholesky, matrix)
 
 
 def solve_triangular(triangle: Float[Any, "n n"], right: Float[Any, "n k"], lower=True):
     """Return X of L X = B with a lower or upper triangular L."""
-    if library_of(triangle, right) is not HOST:
+    if array_namespace(triangle, right) is not HOST:
         return jax.scipy.linalg.solve_triangular(triangle, right, lower=lower)
     if is_small(triangle, right):
         return of_many(_lower_solved if lower else _upper_solved, (2, 2), triangle, right)
@@ -113,17 +113,17 @@ def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
 
     Traced matrices are left to XLA, which can differentiate the result.
     """
-    if is_small(matrix) and (library_of(matrix) is HOST or printing()):
+    if is_small(matrix) and (array_namespace(matrix) is HOST or is_lowering()):
         return of_many(_singular_system, (2,), matrix)
     left, values, right = _large(_system_by_lapack, _system_by_xla, matrix)
-    xp = library_of(matrix)
+    xp = array_namespace(matrix)
     return Singular(left, values, xp.swapaxes(right, -1, -2))
 
 
 def condition(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
     """Return the condition number in the 2-norm, infinite if singular."""
     values = singular_values(matrix)
-    xp = library_of(values)
+    xp = array_namespace(values)
     smallest = values[..., -1]
     ratio = values[..., 0] / xp.where(smallest > 0, smallest, 1.0)
     ratio = xp.where(xp.isnan(smallest), xp.nan, ratio)
@@ -143,7 +143,7 @@ def symmetric_system(
     The lower triangles are used. Traced matrices are left to XLA, which can
     differentiate the result.
     """
-    if is_small(matrix) and (library_of(matrix) is HOST or printing()):
+    if is_small(matrix) and (array_namespace(matrix) is HOST or is_lowering()):
         return of_many(_symmetric_system, (2,), matrix)
     return _large(np.linalg.eigh, jnp.linalg.eigh, matrix)
 
@@ -155,7 +155,7 @@ def eigensystem(matrix: Float[Any, "*lanes n n"]) -> Eigensystem:
     """
     if is_small(matrix):
         return of_many(_eigensystem, (2,), matrix)
-    if library_of(matrix) is not HOST:
+    if array_namespace(matrix) is not HOST:
         return _ordered(*jnp.linalg.eig(matrix), jnp.linalg.inv)
     return _ordered(
         *by_lapack(_complex_eig, matrix), functools.partial(by_lapack, np.linalg.inv)
@@ -169,14 +169,14 @@ def eigenvalues(
 
     First derivatives only: a second one is a `TypeError`.
     """
-    if library_of(matrix) is HOST:
+    if array_namespace(matrix) is HOST:
         values = _values_of(matrix)
     else:
         values = _differentiable_values(matrix)
     if first == "largest":
         return values
     order = order_of(values.real, values.imag, first)
-    return library_of(values).take_along_axis(values, order, axis=-1)
+    return array_namespace(values).take_along_axis(values, order, axis=-1)
 
 
 def eigenvectors(
@@ -206,7 +206,7 @@ def _values_of(matrix):
         return _complex(of_many(_eigenvalues, (2,), matrix))
     values = _large(_complex_eigvals, jnp.linalg.eigvals, matrix)
     order = order_of(values.real, values.imag)
-    return library_of(values).take_along_axis(values, order, axis=-1)
+    return array_namespace(values).take_along_axis(values, order, axis=-1)
 
 
 @jax.custom_jvp
@@ -247,13 +247,13 @@ def least_squares(matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: 
 
 
 def _complex(parts: Parts):
-    if library_of(parts.real) is HOST:
+    if array_namespace(parts.real) is HOST:
         return parts.real + 1j * parts.imag
     return jax.lax.complex(parts.real, parts.imag)
 
 
 def _ordered(values, right, inverted) -> Eigensystem:
-    xp = library_of(values)
+    xp = array_namespace(values)
     order = order_of(values.real, values.imag)
     values = xp.take_along_axis(values, order, axis=-1)
     right = xp.take_along_axis(right, order[..., None, :], axis=-1)
@@ -262,7 +262,7 @@ def _ordered(values, right, inverted) -> Eigensystem:
 
 
 def _large(by_numpy, by_jax, *matrices):
-    if library_of(*matrices) is HOST:
+    if array_namespace(*matrices) is HOST:
         return by_lapack(by_numpy, *matrices)
     return by_jax(*matrices)
 

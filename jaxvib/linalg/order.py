@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from .._arrays import library_of
+from ..foundation.arrays import array_namespace
 
 # Relative (to each number) and absolute (to the largest) tolerances of equality: above
 # rounding errors, below differences that matter.
@@ -24,7 +24,7 @@ def order_of(
     plus $10^{-14}$ of the largest modulus, or if a chain of such pairs connects them:
     rounding changes the order only at differences of that size.
     """
-    xp = library_of(real, imag)
+    xp = array_namespace(real, imag)
     modulus = xp.sqrt(real * real + imag * imag)
     keys = {
         "largest": (modulus, real, imag),

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from .._arrays import HOST, library_of
+from ..foundation.arrays import HOST, array_namespace
 from .small import is_small
 
 
@@ -21,17 +21,17 @@ def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]):
 
     Other axes are broadcast: a matrix and a vector give the matrix-vector product.
     """
-    return library_of(one, other).sum(one * other, axis=-1)
+    return array_namespace(one, other).sum(one * other, axis=-1)
 
 
 def norm(vector: Float[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
     """Return the lengths of vectors along the last axis."""
-    return library_of(vector).sqrt(dot(vector, vector))
+    return array_namespace(vector).sqrt(dot(vector, vector))
 
 
 def product(one: Float[Any, "*one m n"], other: Float[Any, "*other n k"]):
     """Return the products of matrices; for small NumPy arrays without BLAS."""
-    if library_of(one, other) is HOST and is_small(one, other):
+    if array_namespace(one, other) is HOST and is_small(one, other):
         return dot(one[..., :, None, :], np.swapaxes(other, -1, -2)[..., None, :, :])
     return one @ other
 
@@ -46,5 +46,5 @@ def complex_product(one: Parts, other: Parts) -> Parts:
 
 def modulus(parts: Parts) -> Float[Any, "*n"]:
     """Return the moduli of complex numbers."""
-    xp = library_of(parts.real)
+    xp = array_namespace(parts.real)
     return xp.sqrt(parts.real * parts.real + parts.imag * parts.imag)

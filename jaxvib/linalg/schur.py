@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._arrays import HOST, library_of
+from ..foundation.arrays import HOST, array_namespace
 
 _ROUNDING = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
@@ -45,7 +45,7 @@ def balance(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n"]:
 
     **Source:** Parlett and Reinsch, *Balancing a matrix* (1969).
     """
-    xp = library_of(matrix)
+    xp = array_namespace(matrix)
     apart = xp.abs(matrix) * (1 - xp.eye(matrix.shape[-1]))
     smallest = _ROUNDING * xp.max(xp.abs(matrix), axis=(-2, -1))[..., None] + _TINY
 
@@ -101,7 +101,7 @@ class _Reduction(NamedTuple):
 
 def power_of_two(value: Float[Any, "*n"]) -> Float[Any, "*n"]:
     """Return the largest power of 2 up to a positive normal number."""
-    if library_of(value) is HOST:
+    if array_namespace(value) is HOST:
         return (np.asarray(value, float).view(np.int64) & _EXPONENT).view(float)
     bits = jax.lax.bitcast_convert_type(value, jnp.int64) & _EXPONENT
     return jax.lax.bitcast_convert_type(bits, jnp.float64)

@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import threadpoolctl
 
-from .._arrays import HOST, library_of
+from ..foundation.arrays import HOST, array_namespace
 from ..kernels import Kernel
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 
 # A kernel is unrolled over the entries: an eigensystem of 16 rows has 0.1 million
 # instructions, which LLVM compiles in four seconds, once.
@@ -28,7 +28,7 @@ def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
     `ranks`: the number of axes of each array in one lane; leading axes are broadcast.
     NumPy arrays give NumPy arrays.
     """
-    xp = library_of(*arrays)
+    xp = array_namespace(*arrays)
     lanes = np.broadcast_shapes(
         *(np.shape(a)[: np.ndim(a) - rank] for a, rank in zip(arrays, ranks, strict=True))
     )
@@ -55,7 +55,7 @@ def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
 @functools.cache
 def kernel_of(lane: types.FunctionType) -> Kernel:
     """Return the kernel of a function without captured variables."""
-    return library_kernel(lane)
+    return cached_kernel(lane)
 
 
 @functools.cache

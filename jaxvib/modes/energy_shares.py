@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._quantity import reported
-from .._reported import Reported
+from ..foundation.quantity import result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.assembly import Assembled
 from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
@@ -15,7 +15,7 @@ from .modal import natural_modes
 _NAMED = 2  # modules and degrees of freedom listed in `describe`
 
 
-class EnergyShares(Reported):
+class EnergyShares(ResultRepr):
     """Shares of each mode's energy; columns add up to 1 (0 for modes without strain).
 
     >>> jv.modes.energy_shares(tower).module_names
@@ -24,11 +24,13 @@ class EnergyShares(Reported):
 
     module_names: tuple[str, ...] = eqx.field(static=True)
     freedom_names: tuple[str, ...] = eqx.field(static=True)
-    frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
-    potential: Float[Array, "module mode"] = reported(
+    frequencies: Float[Array, " mode"] = result_field(
+        "natural frequency", "rad/s", ("mode",)
+    )
+    potential: Float[Array, "module mode"] = result_field(
         "share of the potential energy", "", ("module", "mode")
     )
-    kinetic: Float[Array, "freedom mode"] = reported(
+    kinetic: Float[Array, "freedom mode"] = result_field(
         "share of the kinetic energy", "", ("freedom", "mode")
     )
 

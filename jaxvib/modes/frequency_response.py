@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
-from .._quantity import floats
+from ..foundation.quantity import floats
 from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
 

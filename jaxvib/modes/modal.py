@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
-from .._arrays import HOST, library_of, on_host
-from .._quantity import reported
-from .._reported import Reported
-from ..drawing import Drawn, draw, spectrum_chart
+from ..drawing import Plottable, draw, spectrum_chart
+from ..foundation.arrays import HOST, array_namespace, to_numpy
+from ..foundation.quantity import result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.chain import BeamChain
 from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
@@ -20,13 +20,17 @@ from .pictures import shapes_chart
 _ALIKE = 1e-9
 
 
-class NaturalModes(Drawn, Reported):
+class NaturalModes(Plottable, ResultRepr):
     """Undamped modes, ascending in frequency; shapes have unit modal mass."""
 
-    frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
-    shapes: Float[Array, "freedom mode"] = reported("mode shape", "", ("freedom", "mode"))
-    damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
-    rigid: Int[Array, ""] = reported("number of modes without strain")
+    frequencies: Float[Array, " mode"] = result_field(
+        "natural frequency", "rad/s", ("mode",)
+    )
+    shapes: Float[Array, "freedom mode"] = result_field(
+        "mode shape", "", ("freedom", "mode")
+    )
+    damping_ratios: Float[Array, " mode"] = result_field("damping ratio", "", ("mode",))
+    rigid: Int[Array, ""] = result_field("number of modes without strain")
 
     @property
     def drawable(self) -> bool:
@@ -38,17 +42,17 @@ class NaturalModes(Drawn, Reported):
         return draw(shapes_chart(self), ax)
 
 
-class DampedModes(Drawn, Reported):
+class DampedModes(Plottable, ResultRepr):
     r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, padded with NaN.
 
     One of each conjugate pair (Im >= 0) and all real values, ascending in modulus.
     """
 
-    values: Complex[Array, " mode"] = reported("eigenvalue", "1/s", ("mode",))
-    shapes: Complex[Array, "freedom mode"] = reported(
+    values: Complex[Array, " mode"] = result_field("eigenvalue", "1/s", ("mode",))
+    shapes: Complex[Array, "freedom mode"] = result_field(
         "mode shape, largest component 1", "", ("freedom", "mode")
     )
-    damping_ratios: Float[Array, " mode"] = reported("damping ratio", "", ("mode",))
+    damping_ratios: Float[Array, " mode"] = result_field("damping ratio", "", ("mode",))
 
     @property
     def drawable(self) -> bool:
@@ -84,13 +88,13 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     system = linear_part(system)
     if isinstance(system, BeamChain) and system.uniform and system.ends == "periodic":
         return _chain_frequencies(system)
-    mass, damping, stiffness = matrices = on_host(system.matrices())
+    mass, damping, stiffness = matrices = to_numpy(system.matrices())
     check_not_gyroscopic(damping, mass)
-    strains = on_host(system.strain_rows())
+    strains = to_numpy(system.strain_rows())
     if strains is None:
         check_natural(mass, stiffness)
         found = _signed_root(_eigenvalues(mass, stiffness))
-    elif library_of(strains, mass, stiffness) is HOST:
+    elif array_namespace(strains, mass, stiffness) is HOST:
         found = _strain_modes(strains, mass)[0]
     else:
         found = _by_strains(strains, mass, stiffness)
@@ -112,9 +116,9 @@ def natural_modes(system: Linear) -> NaturalModes:
     [0.0204, 0.0408]
     """
     system = linear_part(system)
-    mass, damping, stiffness = matrices = on_host(system.matrices())
+    mass, damping, stiffness = matrices = to_numpy(system.matrices())
     check_not_gyroscopic(damping, mass)
-    strains = on_host(system.strain_rows())
+    strains = to_numpy(system.strain_rows())
     if strains is None:
         check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
@@ -122,7 +126,7 @@ def natural_modes(system: Linear) -> NaturalModes:
     else:
         found = _strain_modes(strains, mass)
     frequencies, shapes = nan_unless_natural(*matrices, found)
-    xp = library_of(frequencies, shapes, damping)
+    xp = array_namespace(frequencies, shapes, damping)
     shapes = shapes * xp.sign(_largest_component(shapes))
     power = xp.sum(shapes * linalg.product(damping, shapes), 0)
     moving = frequencies > 0
@@ -190,7 +194,7 @@ def _by_strains_derivative(primals, tangents):
 
 def _strain_modes(strains, mass):
     weights, rows = strains
-    xp = library_of(weights, rows, mass)
+    xp = array_namespace(weights, rows, mass)
     factor = linalg.cholesky(mass)
     scaled = xp.sqrt(weights)[:, None] * linalg.solve_triangular(factor, rows.T).T
     missing = max(0, mass.shape[0] - scaled.shape[0])
@@ -211,7 +215,7 @@ def _eigenvectors(mass, stiffness):
 
 def _largest_component(shapes):
     """Return the largest component of each column, the first of equal ones."""
-    xp = library_of(shapes)
+    xp = array_namespace(shapes)
     sizes = xp.abs(shapes)
     alike = sizes >= (1 - _ALIKE) * xp.max(sizes, axis=0)[None]
     return xp.take_along_axis(shapes, xp.argmax(alike, 0)[None], 0)
@@ -222,14 +226,14 @@ def _eigenvalues(mass, stiffness):
 
 
 def _without_noise(values):
-    xp = library_of(values)
+    xp = array_namespace(values)
     largest = xp.max(xp.abs(values))
     noise = 4 * jnp.finfo(values.dtype).eps * values.shape[0] * largest
     return xp.where(xp.abs(values) > noise, values, 0.0)
 
 
 def _signed_root(values):
-    xp = library_of(values)
+    xp = array_namespace(values)
     still = values == 0
     with np.errstate(invalid="ignore"):  # NaN for statically unstable modes
         return xp.where(still, 0.0, xp.sqrt(xp.where(still, 1.0, values)))

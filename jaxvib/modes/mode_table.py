@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._quantity import reported
 from ..ensemble import Reason
+from ..foundation.quantity import result_field
 from ..systems.assembly import Assembled
 from ..systems.impact import LinearSystem
 from .energy_shares import energy_shares
@@ -20,29 +20,31 @@ class ModeTable(eqx.Module):
     One eigenvalue of each conjugate pair is listed, ascending in modulus.
     """
 
-    frequencies: Float[Array, " mode"] = reported("natural frequency", "rad/s", ("mode",))
-    damping_ratios: Float[Array, " mode"] = reported(
+    frequencies: Float[Array, " mode"] = result_field(
+        "natural frequency", "rad/s", ("mode",)
+    )
+    damping_ratios: Float[Array, " mode"] = result_field(
         "damping ratio of the undamped mode", "", ("mode",)
     )
-    shapes: Float[Array, "freedom mode"] = reported(
+    shapes: Float[Array, "freedom mode"] = result_field(
         "mode shape of unit modal mass", "", ("freedom", "mode")
     )
-    potential_shares: Float[Array, "module mode"] = reported(
+    potential_shares: Float[Array, "module mode"] = result_field(
         "share of the potential energy", "", ("module", "mode")
     )
-    kinetic_shares: Float[Array, "freedom mode"] = reported(
+    kinetic_shares: Float[Array, "freedom mode"] = result_field(
         "share of the kinetic energy", "", ("freedom", "mode")
     )
-    decays: Float[Array, " eigenvalue"] = reported(
+    decays: Float[Array, " eigenvalue"] = result_field(
         "decay rate, -Re of the damped eigenvalue", "1/s", ("eigenvalue",)
     )
-    damped_frequencies: Float[Array, " eigenvalue"] = reported(
+    damped_frequencies: Float[Array, " eigenvalue"] = result_field(
         "damped frequency, Im of the eigenvalue", "rad/s", ("eigenvalue",)
     )
-    rotations: Int[Array, " freedom"] = reported(
+    rotations: Int[Array, " freedom"] = result_field(
         "1 if a degree of freedom is a rotation", "", ("freedom",)
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 class Undamped(eqx.Module):

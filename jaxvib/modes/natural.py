@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from scipy.sparse import issparse
 
-from ..systems.symmetry import check_mass, check_symmetric, lopsided
+from ..systems.symmetry import asymmetry, check_mass, check_symmetric
 
 _ROUNDING = 1e-12  # relative, for sums of many terms
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
@@ -35,5 +35,5 @@ def nan_unless_natural(mass, damping, stiffness, values):
     matrices = mass, damping, stiffness
     if not any(isinstance(m, jax.core.Tracer) for m in matrices):
         return values
-    symmetric = ~jnp.any(jnp.stack([jnp.any(lopsided(m, mass)) for m in matrices]))
+    symmetric = ~jnp.any(jnp.stack([jnp.any(asymmetry(m, mass)) for m in matrices]))
     return jax.tree.map(lambda leaf: jnp.where(symmetric, leaf, jnp.nan), values)

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.sparse import csc_array, diags_array
 
-from .._quantity import Range, check_range
+from ..foundation.quantity import Range, check_range
 from ..systems.chain import BeamChain
 from ..systems.linear_part import linear_part
 from ..systems.roles import Linear

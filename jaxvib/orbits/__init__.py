@@ -23,4 +23,4 @@ from .settings import SettlingSettings as SettlingSettings
 from .static_equilibrium import StaticEquilibrium as StaticEquilibrium
 from .static_equilibrium import gaps_from_equilibrium as gaps_from_equilibrium
 from .static_equilibrium import static_equilibrium as static_equilibrium
-from .traces import orbit_traces as orbit_traces
+from .trajectories import orbit_trajectories as orbit_trajectories

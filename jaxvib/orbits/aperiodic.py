@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import linalg
-from .._arrays import rejoined
 from ..ensemble import Reason, map_samples
+from ..foundation.arrays import combine_arrays
 from ..kernels import elementwise
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 from .linear_steady_state import attracts, linear_but_for_contacts, linear_steady_state
 from .settling import Records, track_aperiodic
 from .shooting import scales
@@ -42,7 +42,7 @@ _NEARING = 1e-3
 _GROWS = 1.5  # a motion that is larger by this factor in its second half diverges
 
 
-class Evidence(NamedTuple):
+class Classification(NamedTuple):
     """Class of an observed motion, and the underlying numbers.
 
     `code`: a reason code, SUCCESS if the motion recurs after `repeats` periods of the
@@ -57,9 +57,9 @@ class Evidence(NamedTuple):
     spread: float
 
 
-def evidence_of(
+def classify(
     states: np.ndarray, growth: np.ndarray, units: np.ndarray, smooth: int | None = None
-) -> Evidence:
+) -> Classification:
     r"""Classify a motion from its states once a period, (N, n), and the growth, (N,).
 
     `growth` is the logarithm of the growth of the distance to a neighbour in a period;
@@ -89,17 +89,17 @@ def evidence_of(
     falls = max(begin, end, whole) < -3 * _LEAST_ERROR and whole < -3 * error
     repeats = _repeats(points, float(end) if falls else 0.0)
     if repeats:
-        return Evidence(Reason.SUCCESS, repeats, whole, error, spread)
+        return Classification(Reason.SUCCESS, repeats, whole, error, spread)
     if abs(whole) < 3 * error and error < _LARGEST_ERROR and spread < _CONVERGED:
-        return Evidence(Reason.QUASI_PERIODIC, 0, whole, error, spread)
+        return Classification(Reason.QUASI_PERIODIC, 0, whole, error, spread)
     blocks = growth[: 8 * (len(growth) // 8)].reshape(8, -1).mean(axis=1)
     mean, deviation = float(blocks.mean()), float(blocks.std(ddof=1) / np.sqrt(8.0))
     clear = max(4 * deviation, _CLEAR)
     held = np.abs(points[half:]).max() < _GROWS * np.abs(points[:half]).max()
     if min(begin, end, mean) > _CLEAR and mean > clear and spread > 1e-5 and held:
-        return Evidence(Reason.CHAOTIC, 0, mean, deviation, spread)
+        return Classification(Reason.CHAOTIC, 0, mean, deviation, spread)
     code = Reason.TRANSIENT if falls else Reason.UNDECIDED_MOTION
-    return Evidence(code, 0, whole, error, spread)
+    return Classification(code, 0, whole, error, spread)
 
 
 def _average(values: np.ndarray):
@@ -158,7 +158,7 @@ def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
     return (last[-1] + linalg.dot(steps[1:].T, weights)) * units
 
 
-class Watched(NamedTuple):
+class TrackedMotions(NamedTuple):
     """Observed motions, one row each, and their classes.
 
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
@@ -178,7 +178,7 @@ class Watched(NamedTuple):
     state: np.ndarray
 
 
-def watch_out(
+def track_motions(
     leaves,
     static,
     states: np.ndarray,
@@ -187,7 +187,7 @@ def watch_out(
     longest: int,
     chunk: int = 64,
     find_orbits: Callable | None = None,
-) -> Watched:
+) -> TrackedMotions:
     """Observe motions until they are classified, or for 14 windows of 256 periods.
 
     Those of a linear system with contacts are observed for at least 80 of its slowest
@@ -253,7 +253,7 @@ def watch_out(
         row = rows[lane] or _judged(seen[lane], units[lane], longest, smooth)
         rows[lane] = row._replace(code=failed[lane])
     columns = [np.stack(column) for column in zip(*rows, strict=True)]
-    return Watched(*columns, now)
+    return TrackedMotions(*columns, now)
 
 
 @functools.lru_cache(maxsize=32)
@@ -262,17 +262,17 @@ def track_stage(static, engine):
 
     def stage(lane):
         leaves, state, direction = lane
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
-    return library_kernel(stage, static, engine)
+    return cached_kernel(stage, static, engine)
 
 
 @functools.lru_cache(maxsize=32)
 def _units_stage(static):
     def stage(lane):
         leaves, state = lane
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         least = jnp.zeros(())
         if linear_but_for_contacts(system):
             end = linear_steady_state(system)
@@ -280,7 +280,7 @@ def _units_stage(static):
             least = jnp.where(attracts(end), decays, 0.0)
         return scales(system, state), least
 
-    return library_kernel(stage, static)
+    return cached_kernel(stage, static)
 
 
 _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
@@ -288,7 +288,7 @@ _CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit exists
 
 
 class _Row(NamedTuple):
-    """A row of `Watched` without its last state."""
+    """A row of `TrackedMotions` without its last state."""
 
     code: int
     repeats: int
@@ -307,7 +307,7 @@ def _judged(windows: list[Records], units: np.ndarray, longest: int, smooth: int
         nothing = np.full(seen.highest.shape[1], np.nan)
         lost = np.resize(trail * np.nan, (2 * WINDOW, seen.states.shape[1]))
         return _Row(0, 0, np.nan, np.nan, np.nan, np.nan, nothing, lost)
-    found = evidence_of(seen.states, seen.growth, units, smooth)
+    found = classify(seen.states, seen.growth, units, smooth)
     code = found.code
     if code == Reason.SUCCESS and found.repeats > longest:
         code = Reason.LONGER_PERIOD

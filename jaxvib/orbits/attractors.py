@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
-from .._quantity import reported
 from ..ensemble import Reason
+from ..foundation.quantity import result_field
 from .multipliers import ROUNDING
 from .periodic_orbit import PeriodicOrbit, unknown_orbits
 
@@ -39,7 +39,7 @@ class Attractors(eqx.Module):
     """
 
     orbits: PeriodicOrbit
-    points: Float[np.ndarray, "attractor point state"] = reported(
+    points: Float[np.ndarray, "attractor point state"] = result_field(
         "states once a period of the load, or along a cycle",
         "",
         ("attractor", "point", "state"),
@@ -189,7 +189,7 @@ def _largest_multiplier(orbit) -> list[np.ndarray]:
 
 
 def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found:
-    """Return an aperiodic motion, one row of `Watched`, as a `Found`."""
+    """Return an aperiodic motion, one row of `TrackedMotions`, as a `Found`."""
     points = watched.trail
     apart = distances(points, points, units)
     np.fill_diagonal(apart, np.inf)

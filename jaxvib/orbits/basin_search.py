@@ -5,11 +5,11 @@ import functools
 import jax
 import numpy as np
 
-from .._arrays import on_host, parted, rejoined
-from ..ensemble import Reason, map_samples, recalled
-from ..kernels.library import library_kernel
+from ..ensemble import Reason, checkpointed, map_samples
+from ..foundation.arrays import combine_arrays, partition_arrays, to_numpy
+from ..kernels.kernel_cache import cached_kernel
 from ..linalg import kernel_of
-from .aperiodic import watch_out
+from .aperiodic import track_motions
 from .attractors import (
     CLOSE,
     Found,
@@ -28,7 +28,7 @@ from .linear_steady_state import (
 from .motion_kernels import beginning_kernel
 from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
 from .settings import SettlingSettings
-from .settling import recurrences, strobe
+from .settling import poincare_map, recurrences
 from .shooting import scales
 
 SEGMENT = 16  # periods between tests for convergence
@@ -46,14 +46,14 @@ class Search:
     """Known attractors of a system, and known repelling orbits."""
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
-        self.leaves, self.static = parted(system)
+        self.leaves, self.static = partition_arrays(system)
         self.system = system
         self.period = float(system.period())
         self.longest, self.chunk = settings.max_periods, settings.chunk
         self.rtol, self.engine, self.transient = settings.rtol, engine, transient
         self.end = None
         if linear_but_for_contacts(system):
-            self.end = on_host(beginning_kernel(self.static)(self.leaves)).end
+            self.end = to_numpy(beginning_kernel(self.static)(self.leaves)).end
             given = self.end, np.asarray(self.period), np.asarray(transient, float)
             self.transient = int(kernel_of(transient_periods)(*given))
         self.attractors: list[Motion] = []
@@ -155,7 +155,7 @@ class Search:
         """Search for the orbit on which a motion (times, n) recurs, and store it."""
         for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
             orbit, points, units = numbers(
-                recalled(
+                checkpointed(
                     _orbit, self.system, trail[-1], periods.astype(np.int32), self.rtol
                 )
             )
@@ -203,7 +203,7 @@ class Search:
     def _watched(self, state) -> Found | None:
         """Return the aperiodic motion from a state, None if it is transient."""
         leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
-        watched = watch_out(
+        watched = track_motions(
             leaves, self.static, state[None], engine=self.engine,
             longest=self.longest, chunk=self.chunk,
         )  # fmt: skip
@@ -217,7 +217,7 @@ class Search:
 
 def _orbit(system, state, periods, rtol):
     """Return the orbit near a state, its states once a period, and its scales."""
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     rtol = np.asarray(rtol, float)
     orbit = orbit_from_guess(system, state, periods, rtol, np.asarray(1e-2))
     points, units = _points_stage(static)((leaves, orbit.state, rtol))
@@ -228,33 +228,33 @@ def _orbit(system, state, periods, rtol):
 def _points_stage(static):
     def stage(lane):
         leaves, state, rtol = lane
-        system = rejoined(leaves, static)
-        points, _ = strobe(system, state, LONGEST_PERIOD, rtol, "auto")
+        system = combine_arrays(leaves, static)
+        points, _ = poincare_map(system, state, LONGEST_PERIOD, rtol, "auto")
         return points, scales(system, state)
 
-    return library_kernel(stage, static)
+    return cached_kernel(stage, static)
 
 
 def _units(system, state) -> np.ndarray:
-    leaves, static = parted(system)
-    return on_host(_units_stage(static)((leaves, state)))
+    leaves, static = partition_arrays(system)
+    return to_numpy(_units_stage(static)((leaves, state)))
 
 
 @functools.lru_cache(maxsize=32)
 def _units_stage(static):
     def stage(lane):
         leaves, state = lane
-        return scales(rejoined(leaves, static), state)
+        return scales(combine_arrays(leaves, static), state)
 
-    return library_kernel(stage, static)
+    return cached_kernel(stage, static)
 
 
 @functools.lru_cache(maxsize=32)
 def _settle_stage(static, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
-        system = rejoined(leaves, static)
-        states, result = strobe(system, state, SEGMENT, rtol, engine)
+        system = combine_arrays(leaves, static)
+        states, result = poincare_map(system, state, SEGMENT, rtol, engine)
         return states, recurrences(system, states, longest), result
 
-    return library_kernel(stage, static, longest, engine)
+    return cached_kernel(stage, static, longest, engine)

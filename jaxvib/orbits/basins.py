@@ -7,13 +7,13 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from .._progress import Report, telling
-from .._quantity import Range, check_range, reported
-from ..drawing import Drawn, Labels, draw
+from ..drawing import Labels, Plottable, draw
 from ..dynamics.engines import engine_for
+from ..foundation.progress import Report, progress_reporter
+from ..foundation.quantity import Range, check_range, result_field
 from ..systems.periods import check_period
-from ..systems.self_moved import SelfMoved, moves_itself, self_moved
 from ..systems.system import System
+from ..systems.unforced import UnforcedSystem, is_unforced, unforced_system
 from .attractors import Attractors, gathered, in_order
 from .basin_search import SEGMENT, Search
 from .field_search import FieldSearch
@@ -24,7 +24,7 @@ from .settings import USUAL, SettlingSettings
 _TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
 
 
-class Basins(Drawn, eqx.Module):
+class Basins(Plottable, eqx.Module):
     r"""The attractor of each initial state, and the share of each attractor.
 
     The standard error of a share is that of independent random starts, $\sqrt{p (1 - p)
@@ -35,24 +35,26 @@ class Basins(Drawn, eqx.Module):
     [1.0]
     """
 
-    label: Int[np.ndarray, " start"] = reported(
+    label: Int[np.ndarray, " start"] = result_field(
         "position of the attractor, -1 undecided", "", ("start",)
     )
-    result: Int[np.ndarray, " start"] = reported(
+    result: Int[np.ndarray, " start"] = result_field(
         "reason code: success, or why undecided", "", ("start",)
     )
-    periods_run: Int[np.ndarray, " start"] = reported(
+    periods_run: Int[np.ndarray, " start"] = result_field(
         "load periods until it was identified", "", ("start",)
     )
-    share: Float[np.ndarray, " attractor"] = reported(
+    share: Float[np.ndarray, " attractor"] = result_field(
         "share of the initial states", "", ("attractor",)
     )
-    share_error: Float[np.ndarray, " attractor"] = reported(
+    share_error: Float[np.ndarray, " attractor"] = result_field(
         "standard error of the share", "", ("attractor",)
     )
-    undecided: Float[np.ndarray, ""] = reported("share of the states that are undecided")
+    undecided: Float[np.ndarray, ""] = result_field(
+        "share of the states that are undecided"
+    )
     attractors: Attractors
-    starts: Float[np.ndarray, "start state"] = reported(
+    starts: Float[np.ndarray, "start state"] = result_field(
         "initial states", "", ("start", "state")
     )
     labels: Labels = eqx.field(static=True, default=Labels())
@@ -131,7 +133,7 @@ def basins(
     so that motions passing them continue. In a system that is linear except for its
     contacts, a motion that closes no gap any more is in its steady state. A motion that
     has not converged in `transient` periods (512), or 12 decay times of such a system
-    if these are longer, is observed until it can be classified (`evidence_of`);
+    if these are longer, is observed until it can be classified (`classify`);
     aperiodic attractors are distinguished by their states. `batch` states at a time are
     held in memory.
 
@@ -162,7 +164,7 @@ def basins(
     label = np.full(len(starts), -1, np.int16)
     result = np.zeros(len(starts), np.int32)
     run = np.zeros(len(starts), np.int32)
-    with telling(progress, len(starts), "basins", "states") as report:
+    with progress_reporter(progress, len(starts), "basins", "states") as report:
         for first in range(0, len(starts), batch):
             part = slice(first, first + batch)
             label[part], result[part], run[part] = search.settle(starts[part], report)
@@ -187,7 +189,7 @@ def basins(
 
 def _search(system, starts: np.ndarray, period, settings) -> Search:
     """Return the attractor search of a system. **Raises:** `ValueError`."""
-    if moves_itself(system):
+    if is_unforced(system):
         settings.refuse("basins of an autonomous system", "max_periods")
         system, search_of = _in_spans(system, period), FieldSearch
     else:
@@ -218,11 +220,11 @@ def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
     >>> jv.orbits.basins_engine(system, 100)
     ('event', 'linear except for contacts')
     """
-    seen = _in_spans(system, period) if moves_itself(system) else system
+    seen = _in_spans(system, period) if is_unforced(system) else system
     return engine_for(seen, "auto", starts)
 
 
-def _in_spans(system, period) -> SelfMoved:
+def _in_spans(system, period) -> UnforcedSystem:
     """Return an autonomous system sampled once in a time `period`, s."""
     if period is None:
         raise ValueError(
@@ -230,4 +232,4 @@ def _in_spans(system, period) -> SelfMoved:
             "its motions, s"
         )
     check_range("period", period, "s", Range(above=0.0))
-    return self_moved(system, period, "basins")
+    return unforced_system(system, period, "basins")

@@ -21,7 +21,7 @@ from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.engines.engine import Observation
 from ..dynamics.flow import observe
-from ..dynamics.observables import Watched, start_watching
+from ..dynamics.observables import Observables, init_observables
 from ..ensemble import Reason
 from .newton import newton
 from .shooting import SAME_STATE, Progress, Trial, advanced, begun, judged
@@ -45,12 +45,12 @@ _PARTS = (2, 3, 5, 7)  # integer fractions of a guess that may be the cycle's ow
 _RETURNS, _NEARLY, _AWAY = 0.02, 0.2, 0.5
 
 
-class CycleShot(NamedTuple):
+class CycleShootingResult(NamedTuple):
     """End of the Newton iteration for a cycle, and the flow over one period.
 
     `rate`: f at the state; `image` and `monodromy` at the tighter tolerance;
-    `coarse_monodromy`, `correction`: see `shooting.Shot`, the latter of (state, period);
-    `left`: the remaining step, and `solver` the inverse of its matrix, of
+    `coarse_monodromy`, `correction`: see `shooting.ShootingResult`, the latter of
+    (state, period); `left`: the remaining step, and `solver` the inverse of its matrix, of
     (state, period); `units` of the state.
     """
 
@@ -59,7 +59,7 @@ class CycleShot(NamedTuple):
     rate: Float[Array, " n"]
     image: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
-    watched: Watched
+    watched: Observables
     coarse_monodromy: Float[Array, "n n"]
     correction: Float[Array, " unknowns"]
     left: Float[Array, " unknowns"]
@@ -83,7 +83,7 @@ class _Iteration(NamedTuple):
     seen: Observation
 
 
-def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
+def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShootingResult:
     """Return the cycle near a guess of state and period, or that of its transient.
 
     If Newton iteration finds no cycle from the guess itself, the motion from there is
@@ -93,21 +93,21 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
 
     def attempt(last):
         index, start, span, size, _, _ = last
-        shot = _shoot(system, start, span, size, rtol, tight, engine)
-        found = shot.result == Reason.SUCCESS
+        shooting = _shoot(system, start, span, size, rtol, tight, engine)
+        found = shooting.result == Reason.SUCCESS
         lead = jnp.asarray(_TRANSIENTS)[index] * span
         width = _WINDOW * span * 2.0 ** index.astype(float)
-        origin = jnp.where(found, shot.state, start)
+        origin = jnp.where(found, shooting.state, start)
         safe = jnp.all(jnp.isfinite(origin)) & (span > 0)
         parts = jnp.arange(1.0, _SAMPLES + 1) / _SAMPLES
-        times = jnp.where(found, shot.period * parts, lead + width * parts)
+        times = jnp.where(found, shooting.period * parts, lead + width * parts)
         times = jnp.where(safe, jnp.append(0.0, times), jnp.append(0.0, parts))
         origin = jnp.where(safe, origin, jnp.zeros_like(origin))
         states, _, _ = engine_of(system, engine).sampled(system, origin, times, rtol)
-        apart = jnp.max(jnp.abs(states - origin[None]) / shot.units[None], axis=1)
+        apart = jnp.max(jnp.abs(states - origin[None]) / shooting.units[None], axis=1)
         repeats = jnp.stack([apart[_SAMPLES // part] for part in _PARTS]) < SAME_STATE
         shorter = found & jnp.any(repeats)
-        code = jnp.where(shorter, Reason.SHORTER_PERIOD, shot.result).astype(jnp.int32)
+        code = jnp.where(shorter, Reason.SHORTER_PERIOD, shooting.result).astype(jnp.int32)
         later = return_time(states[1:], width / _SAMPLES)
         later = jnp.where(jnp.isfinite(later), later, span)
         size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
@@ -115,10 +115,10 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShot:
         code = jnp.where(rests, Reason.EQUILIBRIUM, code).astype(jnp.int32)
         # The guess of the period may be a multiple of the cycle's own.
         part = jnp.max(jnp.where(repeats, jnp.asarray(_PARTS, float), 1.0))
-        start = jnp.where(shorter, shot.state, states[1])
-        later = jnp.where(shorter, shot.period / part, later)
+        start = jnp.where(shorter, shooting.state, states[1])
+        later = jnp.where(shorter, shooting.period / part, later)
         ended = (found & ~shorter) | (shorter & (index == 0)) | rests
-        return index + 1, start, later, size, ended, shot._replace(result=code)
+        return index + 1, start, later, size, ended, shooting._replace(result=code)
 
     def goes_on(last):
         index, start, _, _, ended, _ = last
@@ -167,7 +167,7 @@ def cycle_matrix(monodromy, rate, end_rate, units, period):
     return whole.at[size, :size].set(along)
 
 
-def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
+def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShootingResult:
     """Run the Newton iteration; `largest`: maxima of an earlier motion."""
     size = guess.shape[0]
     field = system.equation().vector_field
@@ -222,14 +222,14 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShot:
     return _shot(system, last)
 
 
-def _shot(system, last: _Iteration) -> CycleShot:
+def _shot(system, last: _Iteration) -> CycleShootingResult:
     """Return the result of the iteration; a motion at rest is no cycle."""
     seen, size = last.seen, last.at.shape[0] - 1
     extent = seen.watched.highest - seen.watched.lowest
     still = jnp.max(extent / jnp.maximum(last.units, last.size)) < _AT_REST
     code = jnp.where(still, Reason.EQUILIBRIUM, last.progress.result)
     state = last.at[:size]
-    return CycleShot(
+    return CycleShootingResult(
         state,
         last.at[size],
         system.equation().vector_field(0.0, state),
@@ -249,7 +249,7 @@ def _begun(system, start) -> _Iteration:
     """Return the iteration's state before its first step."""
     unknowns = start.shape[0]
     size, state = unknowns - 1, start[:-1]
-    watched = start_watching(jnp.zeros(()), state, system.equation())
+    watched = init_observables(jnp.zeros(()), state, system.equation())
     code = jnp.asarray(Reason.DIVERGED, jnp.int32)
     seen = Observation(state, jnp.eye(size), watched, code)
     return _Iteration(

@@ -10,31 +10,31 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._arrays import rejoined
-from .._progress import Report, telling
-from .._quantity import Range, check_range, reported
-from ..drawing import Drawn, draw
+from ..drawing import Plottable, draw
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state
-from ..ensemble import Reason, map_samples, recalled
-from ..kernels.library import library_kernel
+from ..ensemble import Reason, checkpointed, map_samples
+from ..foundation.arrays import combine_arrays
+from ..foundation.progress import Report, progress_reporter
+from ..foundation.quantity import Range, check_range, result_field
+from ..kernels.kernel_cache import cached_kernel
 from ..systems.parameters import replace, unit_at
 from ..systems.periods import refuse_autonomous
-from .aperiodic import Watched
+from .aperiodic import TrackedMotions
 from .attractors import exponent_error_of, exponent_of
 from .periodic_orbit import PeriodicOrbit
 from .pictures import diagram_chart
 from .regimes import batched
-from .sample_orbits import SampleOrbits, take
+from .sample_orbits import SampleOrbits, gather_lanes
 from .settings import USUAL, SettlingSettings
-from .settling import recurrences, run_out, strobe
+from .settling import poincare_map, recurrences, run_transients
 
 _TRANSIENT = 256  # periods: 12 decay times at a damping ratio of 0.75 %
 _MOST_NUMBERS = 2**28  # in a diagram's states: 2 GiB
 _FOLLOWED_AT_A_TIME = 32  # values between updates of the progress
 
 
-class BifurcationDiagram(Drawn, eqx.Module):
+class BifurcationDiagram(Plottable, eqx.Module):
     """Poincaré samples, Lyapunov exponents and classes of motions along one parameter.
 
     For a periodic motion the states are those of one period and NaN beyond it. `orbits`
@@ -43,10 +43,10 @@ class BifurcationDiagram(Drawn, eqx.Module):
     exponent and class, and no multipliers.
     """
 
-    parameter: Float[np.ndarray, " value"] = reported(
+    parameter: Float[np.ndarray, " value"] = result_field(
         "value of the parameter", "", ("value",)
     )
-    states: Float[np.ndarray, "value point state"] = reported(
+    states: Float[np.ndarray, "value point state"] = result_field(
         "states at t = 0, once a period of the load", "", ("value", "point", "state")
     )
     orbits: PeriodicOrbit
@@ -141,7 +141,9 @@ def bifurcation_diagram(
     starts = _starts(system, path, values, state)
     parts = leaves, static
     found = SampleOrbits(system, parts, starts, settings, engine, lambda done: None)
-    with telling(progress, len(values), "bifurcation_diagram", "values") as report:
+    with progress_reporter(
+        progress, len(values), "bifurcation_diagram", "values"
+    ) as report:
         if follow:
             seen = _followed(stage, leaves, tolerance, starts[0], report)
         else:
@@ -155,7 +157,7 @@ def bifurcation_diagram(
     if periodic.size:
         around = map_samples(
             _points_stage(static, max_periods, engine),
-            (take(leaves, periodic), orbits.state[periodic], tolerance[periodic]),
+            (gather_lanes(leaves, periodic), orbits.state[periodic], tolerance[periodic]),
         )
         beyond = np.arange(max_periods) >= orbits.periods[periodic, None]
         states[periodic] = np.nan
@@ -184,7 +186,7 @@ def _with_exponents(orbits: PeriodicOrbit) -> PeriodicOrbit:
     )
 
 
-def _of_the_others(trail, lanes, watched: Watched | None) -> np.ndarray:
+def _of_the_others(trail, lanes, watched: TrackedMotions | None) -> np.ndarray:
     """Return the last states of aperiodic motions, where they were observed."""
     states, points = trail.copy(), trail.shape[1]
     if watched is not None:
@@ -199,11 +201,11 @@ def _points_stage(static, count, engine):
 
     def stage(lane):
         leaves, state, rtol = lane
-        system = rejoined(leaves, static)
-        states, _ = strobe(system, state, count, rtol, engine)
+        system = combine_arrays(leaves, static)
+        states, _ = poincare_map(system, state, count, rtol, engine)
         return jnp.concatenate([state[None], states[:-1]])
 
-    return library_kernel(stage, static, count, engine)
+    return cached_kernel(stage, static, count, engine)
 
 
 def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
@@ -223,7 +225,7 @@ def _followed(stage, leaves, tolerance, state, report):
         wanted = np.arange(first, first + _FOLLOWED_AT_A_TIME)
         lanes = np.minimum(wanted, number - 1)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], leaves)
-        state, found = recalled(run, state, (some, tolerance[lanes]))
+        state, found = checkpointed(run, state, (some, tolerance[lanes]))
         kept = int(np.sum(wanted < number))
         parts.append(jax.tree.map(lambda leaf, k=kept: np.asarray(leaf)[:k], found))
         report(kept)
@@ -242,7 +244,7 @@ def _follower(stage):
     return jax.jit(lambda state, lanes: jax.lax.scan(step, state, lanes))
 
 
-class Strobed(NamedTuple):
+class PoincareSamples(NamedTuple):
     """Poincaré samples of a motion; `nearest`: its recurrence after each period.
 
     Its states are NaN after a failure.
@@ -258,11 +260,11 @@ class Strobed(NamedTuple):
 def _stage(static, transient, points, longest, engine):
     def stage(lane):
         leaves, state, rtol = lane
-        system = rejoined(leaves, static)
-        settled, code = run_out(system, state, transient, rtol, engine)
-        states, result = strobe(system, settled, points, rtol, engine)
+        system = combine_arrays(leaves, static)
+        settled, code = run_transients(system, state, transient, rtol, engine)
+        states, result = poincare_map(system, settled, points, rtol, engine)
         nearest = recurrences(system, states, longest)
         result = jnp.where(code == Reason.SUCCESS, result, code)
-        return Strobed(states, nearest, system.period(), result)
+        return PoincareSamples(states, nearest, system.period(), result)
 
-    return library_kernel(stage, static, transient, points, longest, engine)
+    return cached_kernel(stage, static, transient, points, longest, engine)

@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, Real
 
 from .. import linalg
-from .._arrays import parted, rejoined
-from .._environment import require_float64
-from .._quantity import reported
-from ..drawing import Drawn, Labels, draw, spectrum_chart
+from ..drawing import Labels, Plottable, draw, spectrum_chart
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
+from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.environment import require_float64
+from ..foundation.quantity import result_field
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .implicit import differentiable_once, implicit_root
@@ -41,7 +41,7 @@ FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 _SINGULAR = 1e13
 
 
-class Equilibrium(Drawn, Result):
+class Equilibrium(Plottable, Result):
     r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
 
     `state` and `eigenvalues` are differentiable with respect to every parameter of the
@@ -59,19 +59,19 @@ class Equilibrium(Drawn, Result):
     (3.14159, 0)
     """
 
-    state: Float[Array, " n"] = reported("state", "", ("state",))
-    eigenvalues: Complex[Array, " n"] = reported(
+    state: Float[Array, " n"] = result_field("state", "", ("state",))
+    eigenvalues: Complex[Array, " n"] = result_field(
         "eigenvalues, largest real part first", "1/s", ("eigenvalue",)
     )
-    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
-    residual: Float[Array, ""] = reported("largest component of the residual f")
-    state_error: Float[Array, ""] = reported("error bar of the state")
-    eigenvalue_error: Float[Array, ""] = reported(
+    stable: Int[Array, ""] = result_field("1 stable, 0 unstable, -1 undecided")
+    residual: Float[Array, ""] = result_field("largest component of the residual f")
+    state_error: Float[Array, ""] = result_field("error bar of the state")
+    eigenvalue_error: Float[Array, ""] = result_field(
         "bound on the error of each eigenvalue", "1/s"
     )
-    condition: Float[Array, ""] = reported("condition number of the Jacobian, balanced")
-    iterations: Int[Array, ""] = reported("Newton iterations")
-    result: Int[Array, ""] = reported("reason code")
+    condition: Float[Array, ""] = result_field("condition number of the Jacobian, balanced")
+    iterations: Int[Array, ""] = result_field("Newton iterations")
+    result: Int[Array, ""] = result_field("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
 
     @property
@@ -139,13 +139,13 @@ def equilibrium(
 
 def rates(static, state, leaves):
     """Return f(x, p) from a system's leaves and its static part."""
-    return rejoined(leaves, static).equation().vector_field(0.0, state)
+    return combine_arrays(leaves, static).equation().vector_field(0.0, state)
 
 
 @eqx.filter_jit
 def equilibrium_near(system: System, guess) -> Equilibrium:
     """Return the equilibrium that Newton iteration finds from a guess."""
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
 
     def field(state):
@@ -196,7 +196,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
         condition=jnp.where(finite, condition, jnp.nan),
         iterations=iterations,
         result=code.astype(jnp.int32),
-        labels=rejoined(leaves, static).labels,
+        labels=combine_arrays(leaves, static).labels,
     )
 
 

@@ -86,7 +86,7 @@ class Tube(NamedTuple):
 def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
     """Return the region of a stable equilibrium; None if no sampled state is in it.
 
-    `system`: of a `SelfMoved`; `sizes`: the extent of motions, (n,).
+    `system`: of a `UnforcedSystem`; `sizes`: the extent of motions, (n,).
     """
     state, units = np.asarray(found.state), sizes
     field = system.equation().vector_field
@@ -122,7 +122,7 @@ def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
 
 
 def tube(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Tube:
-    """Return the neighbourhood of a stable cycle of a `SelfMoved`."""
+    """Return the neighbourhood of a stable cycle of a `UnforcedSystem`."""
     cycle = numbers(cycle)
     period = float(cycle.period)
     times = np.linspace(0.0, period, _ALONG + 1)

@@ -5,13 +5,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import parted
 from ..ensemble import Reason
+from ..foundation.arrays import partition_arrays
 from .attractors import Found
 from .basin_search import Search
 from .cycle_shooting import return_time
 from .equilibrium import equilibrium_near
-from .evidence import EVIDENCE
+from .error_estimates import EVIDENCE
 from .field_attractors import Tube, Well, rates_in, sampled, tube, well
 from .limit_cycle import cycle_near
 from .multipliers import STABLE
@@ -43,7 +43,7 @@ class FieldSearch(Search):
             self.sizes = self._sizes(states[np.isfinite(states).all(axis=1)])
             reach = jnp.asarray(_ESCAPED * self.sizes)
             self.system = eqx.tree_at(lambda system: system.reach, self.system, reach)
-            self.leaves, self.static = parted(self.system)
+            self.leaves, self.static = partition_arrays(self.system)
         return super().settle(states, report)
 
     def _sizes(self, states) -> np.ndarray:

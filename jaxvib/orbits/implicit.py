@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from .. import linalg
-from .._arrays import is_known
-from .deferred import deferred_changes
+from ..foundation.arrays import is_concrete
+from .lazy_linear import lazy_linearize
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -82,7 +82,7 @@ def _function_rule(function, primals, tangents):
 
         return [jax.jvp(moved, ([leaves[i] for i in moving],), (changes,))[1]]
 
-    (change,) = deferred_changes(along, leaves, [changes[i] for i in moving], [value])
+    (change,) = lazy_linearize(along, leaves, [changes[i] for i in moving], [value])
     return value, change
 
 
@@ -96,7 +96,7 @@ def differentiable_once(tree, what: str):
     would do so after minutes of compilation.
     """
     numbers, rest = eqx.partition(tree, eqx.is_inexact_array)
-    if is_known(numbers):
+    if is_concrete(numbers):
         return tree
     return eqx.combine(_once(what, numbers), rest)
 

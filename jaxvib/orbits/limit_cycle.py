@@ -10,19 +10,19 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
-from .._arrays import frozen_tree, parted, rejoined
-from .._environment import require_float64
-from .._quantity import Range, check_range, reported
-from ..drawing import Drawn, Labels, draw
+from ..drawing import Labels, Plottable, draw
 from ..dynamics.engines import check_engine
 from ..dynamics.extremes import top
 from ..dynamics.flow import checked_state, flow
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
+from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_tree
+from ..foundation.environment import require_float64
+from ..foundation.quantity import Range, check_range, result_field
 from ..systems.system import System
-from .cycle_shooting import CycleShot, shoot_cycle
+from .cycle_shooting import CycleShootingResult, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
-from .evidence import evidence_factor
+from .error_estimates import error_factor
 from .implicit import implicit_root, with_derivative_of
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import (
@@ -36,7 +36,7 @@ from .multipliers import (
 _BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
 
 
-class LimitCycle(Drawn, Result):
+class LimitCycle(Plottable, Result):
     r"""A motion $s(t)$ with $s(t + T) = s(t)$ of an autonomous field, T its own period.
 
     `state` is a point of the cycle near the guess, or where a transient from there led.
@@ -57,30 +57,34 @@ class LimitCycle(Drawn, Result):
     6.663287
     """
 
-    state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
-    period: Float[Array, ""] = reported("period of the cycle", "s")
-    monodromy: Float[Array, "n n"] = reported("monodromy matrix", "", ("state", "column"))
-    floquet_multipliers: Complex[Array, " n"] = reported(
+    state: Float[Array, " n"] = result_field("state at t = 0", "", ("state",))
+    period: Float[Array, ""] = result_field("period of the cycle", "s")
+    monodromy: Float[Array, "n n"] = result_field(
+        "monodromy matrix", "", ("state", "column")
+    )
+    floquet_multipliers: Complex[Array, " n"] = result_field(
         "Floquet multipliers: the trivial one, then largest modulus first",
         "",
         ("multiplier",),
     )
-    largest_multiplier: Float[Array, ""] = reported(
+    largest_multiplier: Float[Array, ""] = result_field(
         "modulus of the largest multiplier but the trivial one"
     )
-    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
-    amplitude: Float[Array, " freedoms"] = reported(
+    stable: Int[Array, ""] = result_field("1 stable, 0 unstable, -1 undecided")
+    amplitude: Float[Array, " freedoms"] = result_field(
         "half of highest minus lowest value", "", ("freedom",)
     )
-    residual: Float[Array, ""] = reported(
+    residual: Float[Array, ""] = result_field(
         "largest component of s(T) - s(0), tighter tolerance"
     )
-    state_error: Float[Array, ""] = reported("error bar of the state")
-    period_error: Float[Array, ""] = reported("error bar of the period", "s")
-    monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
-    multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
-    condition: Float[Array, ""] = reported("condition number of M - I with its phase")
-    result: Int[Array, ""] = reported("reason code")
+    state_error: Float[Array, ""] = result_field("error bar of the state")
+    period_error: Float[Array, ""] = result_field("error bar of the period", "s")
+    monodromy_error: Float[Array, ""] = result_field("change of M at the tighter tolerance")
+    multiplier_error: Float[Array, ""] = result_field(
+        "bound on the error of each multiplier"
+    )
+    condition: Float[Array, ""] = result_field("condition number of M - I with its phase")
+    result: Int[Array, ""] = result_field("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
 
     @property
@@ -123,7 +127,7 @@ def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
     require_float64()
     check_engine(engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
-    factor = evidence_factor(evidence)
+    factor = error_factor(evidence)
     if guess is None or period is None:
         missing = "guess" if guess is None else "period"
         raise ValueError(
@@ -141,38 +145,40 @@ def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
 @eqx.filter_jit
 def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle:
     """Return the cycle that Newton's method finds, from the guess or its transient."""
-    frozen = frozen_tree(system)
+    frozen = stop_gradient_tree(system)
     guess, period = jax.lax.stop_gradient((guess, period))
-    shot = shoot_cycle(frozen, guess, period, rtol, rtol * factor, engine)
-    return cycle_of_shot(system, shot, rtol * factor, factor < 1)
+    shooting = shoot_cycle(frozen, guess, period, rtol, rtol * factor, engine)
+    return cycle_from_shooting(system, shooting, rtol * factor, factor < 1)
 
 
-def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
+def cycle_from_shooting(
+    system, shooting: CycleShootingResult, tight, evidenced
+) -> LimitCycle:
     """Return a shot's cycle, with the evidence for it if it is `evidenced`."""
-    leaves, static = parted(system)
-    known = (shot.result == Reason.SUCCESS) | (shot.result == Reason.SHORTER_PERIOD)
-    size, units = shot.state.shape[0], shot.units
-    anchor = shot.state + jnp.where(evidenced, shot.left[:size], 0.0)
-    period = shot.period + jnp.where(evidenced, shot.left[size], 0.0)
+    leaves, static = partition_arrays(system)
+    known = (shooting.result == Reason.SUCCESS) | (shooting.result == Reason.SHORTER_PERIOD)
+    size, units = shooting.state.shape[0], shooting.units
+    anchor = shooting.state + jnp.where(evidenced, shooting.left[:size], 0.0)
+    period = shooting.period + jnp.where(evidenced, shooting.left[size], 0.0)
 
     # From here on everything is a differentiable function of the parameters.
-    frame = _Frame(anchor, shot.rate / units, units, period)
+    frame = _Frame(anchor, shooting.rate / units, units, period)
     arguments = leaves, frame, tight
     maps = _maps(static)
     root = jnp.append(anchor / units, 1.0)
     root = implicit_root(maps.residual, root, arguments) * jnp.append(units, period)
-    monodromy = with_derivative_of(maps.monodromy, shot.monodromy, (root, arguments))
-    rate = rejoined(leaves, static).equation().vector_field(0.0, root[:size])
+    monodromy = with_derivative_of(maps.monodromy, shooting.monodromy, (root, arguments))
+    rate = combine_arrays(leaves, static).equation().vector_field(0.0, root[:size])
     trivial, others = transverse(monodromy, rate, units)
     multipliers = floquet_multipliers(others)
     largest = modulus(multipliers)
-    watched = shot.watched
+    watched = shooting.watched
     times = jnp.concatenate([watched.highest_time, watched.lowest_time])
     values = jnp.concatenate([watched.highest, watched.lowest])
     values = with_derivative_of(maps.extremes, values, (root, arguments, times))
     highest, lowest = jnp.split(values, 2)
 
-    bars = _bars(shot, jax.lax.stop_gradient((trivial, others)), evidenced)
+    bars = _bars(shooting, jax.lax.stop_gradient((trivial, others)), evidenced)
     whole = LimitCycle(
         state=root[:size],
         period=root[size],
@@ -183,13 +189,13 @@ def cycle_of_shot(system, shot: CycleShot, tight, evidenced) -> LimitCycle:
             jax.lax.stop_gradient(largest), jnp.where(evidenced, bars.multiplier, _BAND)
         ),
         amplitude=(highest - lowest) / 2,
-        residual=jnp.max(jnp.abs(shot.image - shot.state)),
+        residual=jnp.max(jnp.abs(shooting.image - shooting.state)),
         state_error=bars.state,
         period_error=bars.period,
         monodromy_error=bars.monodromy,
         multiplier_error=bars.multiplier,
-        condition=linalg.condition(shot.solver),
-        result=shot.result,
+        condition=linalg.condition(shooting.solver),
+        result=shooting.result,
         labels=system.labels,
     )
 
@@ -245,7 +251,7 @@ class _Maps(NamedTuple):
 def _maps(static) -> _Maps:
     def residual(scaled, arguments):
         leaves, frame, rtol = arguments
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         state, span = scaled[:-1] * frame.units, scaled[-1] * frame.period
         image = flow(system, state, 0.0, span, rtol=rtol)
         phase = frame.normal @ ((state - frame.anchor) / frame.units)
@@ -254,7 +260,7 @@ def _maps(static) -> _Maps:
 
     def monodromy(root, arguments):
         leaves, _, rtol = arguments
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
 
         def end(state):
             return flow(system, state, 0.0, root[-1], rtol=rtol)
@@ -263,7 +269,7 @@ def _maps(static) -> _Maps:
 
     def extremes(root, arguments, times):
         leaves, _, rtol = arguments
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         equation = system.equation()
 
         def seen(time):
@@ -287,18 +293,18 @@ class _Bars(NamedTuple):
     multiplier: Float[Array, ""]
 
 
-def _bars(shot: CycleShot, parts, evidenced) -> _Bars:
+def _bars(shooting: CycleShootingResult, parts, evidenced) -> _Bars:
     """Return how far a cycle may be wrong, by two tolerances and by rounding."""
     trivial, others = parts
-    size, units = shot.state.shape[0], shot.units
-    scale = jnp.append(units, shot.period)
+    size, units = shooting.state.shape[0], shooting.units
+    scale = jnp.append(units, shooting.period)
     # What one revolution is rounded by.
-    rounded = jnp.abs(shot.monodromy) @ units + units
+    rounded = jnp.abs(shooting.monodromy) @ units + units
     rounded = FIELD_ROUNDING * rounded / units
-    rounded = jnp.abs(shot.solver) @ jnp.append(rounded, 0.0) * scale
-    moved = jnp.abs(shot.correction) + jnp.abs(shot.left) + rounded
-    change = shot.monodromy - shot.coarse_monodromy
-    _, before = transverse(shot.coarse_monodromy, shot.rate, units)
+    rounded = jnp.abs(shooting.solver) @ jnp.append(rounded, 0.0) * scale
+    moved = jnp.abs(shooting.correction) + jnp.abs(shooting.left) + rounded
+    change = shooting.monodromy - shooting.coarse_monodromy
+    _, before = transverse(shooting.coarse_monodromy, shooting.rate, units)
     bar = multiplier_error(others, others - before) + jnp.abs(trivial - 1)
     bars = _Bars(
         jnp.max(moved[:size]),

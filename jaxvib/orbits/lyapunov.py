@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._quantity import Range, check_range, reported
-from .._reported import Reported
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
 from ..ensemble.result import Result
+from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.periods import check_period, period_of
 from ..systems.system import System
 from .settings import MOST_PERIODS
-from .settling import strobe
+from .settling import poincare_map
 from .shooting import no_period, ratios
 
 _BLOCKS = 8  # whose means give the standard error, to a quarter of its value
@@ -35,17 +35,17 @@ class LyapunovExponents(Result):
     (1,)
     """
 
-    exponents: Float[Array, " exponent"] = reported(
+    exponents: Float[Array, " exponent"] = result_field(
         "Lyapunov exponents, largest first", "1/s", ("exponent",)
     )
-    errors: Float[Array, " exponent"] = reported(
+    errors: Float[Array, " exponent"] = result_field(
         "standard errors, from the means of eight blocks", "1/s", ("exponent",)
     )
-    dimension: Float[Array, ""] = reported(
+    dimension: Float[Array, ""] = result_field(
         "Kaplan-Yorke dimension of the attractor's section"
     )
-    state: Float[Array, " state"] = reported("state at the end", "", ("state",))
-    result: Int[Array, ""] = reported("reason code")
+    state: Float[Array, " state"] = result_field("state at the end", "", ("state",))
+    result: Int[Array, ""] = result_field("reason code")
 
     def _empty(self) -> bool:
         return not np.isfinite(self.dimension)
@@ -171,7 +171,7 @@ def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
     return jnp.where(known, dimension, jnp.nan)
 
 
-class Section(Reported):
+class Section(ResultRepr):
     """The states of a motion once per load period, at phase 0 of the load.
 
     >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)
@@ -179,10 +179,10 @@ class Section(Reported):
     (16, 4)
     """
 
-    states: Float[Array, "point state"] = reported(
+    states: Float[Array, "point state"] = result_field(
         "states once a period", "", ("point", "state")
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 def poincare_section(
@@ -220,5 +220,5 @@ def poincare_section(
 
 @eqx.filter_jit
 def _section(system, state, periods, skip, rtol, engine) -> Section:
-    states, result = strobe(system, state, skip + periods, rtol, engine)
+    states, result = poincare_map(system, state, skip + periods, rtol, engine)
     return Section(states[skip:], result)

@@ -6,20 +6,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._arrays import rejoined
 from ..dynamics.observables import largest_forces, times_of_largest_forces
+from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 from .linear_steady_state import (
     LinearSteadyState,
     linear_but_for_contacts,
     linear_steady_state,
 )
-from .settling import GRAZING, TRANSIENT_RTOL, recurrences, strobe
-from .shooting import Shot, scales, shoot
+from .settling import GRAZING, TRANSIENT_RTOL, poincare_map, recurrences
+from .shooting import ShootingResult, scales, shoot
 
 
-class ShotDetails(NamedTuple):
+class ShootingDetails(NamedTuple):
     """Data of a shooting result that the system provides.
 
     `units`: the scale of each component of the state; `start_units`: those of the
@@ -35,15 +35,15 @@ class ShotDetails(NamedTuple):
     determinant: Float[Array, ""]
 
 
-def details_of(system, shot: Shot, guess, periods) -> ShotDetails:
+def details_of(system, shooting: ShootingResult, guess, periods) -> ShootingDetails:
     """Return the data of a shooting result that the system provides."""
-    equation, watched = system.equation(), shot.revolution.watched
+    equation, watched = system.equation(), shooting.revolution.watched
     period = system.period()
     span = periods.astype(float) * period
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
     held = expected > jnp.finfo(float).tiny  # no check if the determinant underflows
-    return ShotDetails(
-        scales(system, shot.state),
+    return ShootingDetails(
+        scales(system, shooting.state),
         scales(system, guess),
         period,
         largest_forces(equation, watched),
@@ -53,32 +53,34 @@ def details_of(system, shot: Shot, guess, periods) -> ShotDetails:
 
 
 @functools.lru_cache(maxsize=64)
-def shot_kernel(static, engine) -> Kernel:
-    """Return the kernel of lanes (leaves, guess, periods, rtol, factor) to a `Shot`."""
+def shooting_kernel(static, engine) -> Kernel:
+    """Return the kernel from (leaves, guess, periods, rtol, factor) to shooting results."""
 
     def stage(lane):
         leaves, guess, periods, rtol, factor = lane
-        system = rejoined(leaves, static)
-        shot = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
-        return shot, details_of(system, shot, guess, periods)
+        system = combine_arrays(leaves, static)
+        shooting = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
+        return shooting, details_of(system, shooting, guess, periods)
 
-    return library_kernel(stage, static, engine)
+    return cached_kernel(stage, static, engine)
 
 
 @functools.lru_cache(maxsize=64)
-def strobe_kernel(static, count: int, longest: int, engine) -> Kernel:
-    """Return the kernel of lanes (leaves, state) to the results of `strobed`."""
+def poincare_kernel(static, count: int, longest: int, engine) -> Kernel:
+    """Return the kernel of lanes (leaves, state) to the results of `poincare_samples`."""
 
     def stage(lane):
         leaves, state = lane
-        return strobed(rejoined(leaves, static), state, count, longest, engine)
+        return poincare_samples(
+            combine_arrays(leaves, static), state, count, longest, engine
+        )
 
-    return library_kernel(stage, static, count, longest, engine)
+    return cached_kernel(stage, static, count, longest, engine)
 
 
-def strobed(system, state, count: int, longest: int, engine):
+def poincare_samples(system, state, count: int, longest: int, engine):
     """Return the state `count` periods later, its recurrences, and a reason code."""
-    states, result = strobe(system, state, count, TRANSIENT_RTOL, engine)
+    states, result = poincare_map(system, state, count, TRANSIENT_RTOL, engine)
     return states[-1], recurrences(system, states, longest), result
 
 
@@ -104,6 +106,6 @@ def beginning_kernel(static) -> Kernel:
     """Return the kernel of leaves to the `beginning` of their system."""
 
     def stage(leaves):
-        return beginning(rejoined(leaves, static))
+        return beginning(combine_arrays(leaves, static))
 
-    return library_kernel(stage, static)
+    return cached_kernel(stage, static)

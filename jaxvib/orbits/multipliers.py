@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from .. import linalg
-from .._arrays import library_of, per_lane
+from ..foundation.arrays import array_namespace, expand_to_lanes
 from ..linalg import Parts
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # as stored by studies
@@ -30,7 +30,7 @@ def floquet_multipliers(monodromy: Float[Any, "*lanes n n"]) -> Complex[Any, "*l
 def modulus(multipliers):
     """Return the modulus of the largest multiplier."""
     # |mu| has no derivative where mu = 0, as after a hard contact.
-    xp = library_of(multipliers)
+    xp = array_namespace(multipliers)
     largest = multipliers[..., 0]
     squared = largest.real**2 + largest.imag**2
     modulus = xp.sqrt(xp.where(squared > 0, squared, 1.0))
@@ -63,10 +63,10 @@ def multiplier_error(
     condition 1e10, and a bound by norms alone would be too large by as much.
     **Source:** Golub and Van Loan, *Matrix Computations*, section 7.2.
     """
-    xp = library_of(monodromy, change, noise)
+    xp = array_namespace(monodromy, change, noise)
     finite = xp.all(xp.isfinite(monodromy) & xp.isfinite(change), axis=(-2, -1))
     identity = xp.eye(monodromy.shape[-1])
-    safe = xp.where(per_lane(finite, monodromy), monodromy, identity)
+    safe = xp.where(expand_to_lanes(finite, monodromy), monodromy, identity)
     found = linalg.eigensystem(safe) if system is None else system
     values, right, left = found
     turned = linalg.complex_product(left, Parts(change, 0.0 * change))
@@ -98,7 +98,7 @@ def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     $|(I - M)^{-1}|\,\rho$ with the rounding error of one revolution,
     $\rho = 64 \epsilon (1 + |M|) u$, u the `units` of the motion.
     """
-    xp = library_of(monodromy, units)
+    xp = array_namespace(monodromy, units)
     size = linalg.dot(xp.abs(monodromy), units[..., None, :]) + units
     away = xp.abs(linalg.inverse(xp.eye(units.shape[-1]) - monodromy))
     return linalg.dot(away, ROUNDING * size[..., None, :])
@@ -110,7 +110,7 @@ def verdict(largest: Float[Any, "*n"], error: Float[Any, "*n"]) -> Int[Any, "*n"
     Stable if the largest modulus is below 1 by more than its error, unstable if above
     by more; anything else, NaN included, is undecided.
     """
-    xp = library_of(largest, error)
+    xp = array_namespace(largest, error)
     stable = largest + error < 1
     unstable = largest - error > 1
     decided = xp.where(unstable, UNSTABLE, UNDECIDED)

@@ -10,39 +10,39 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from .._arrays import (
-    HOST,
-    frozen,
-    is_known,
-    library_of,
-    on_device,
-    on_host,
-    parted,
-    per_lane,
-    rejoined,
-)
-from .._quantity import reported
-from ..drawing import Drawn, Labels, draw
+from ..drawing import Labels, Plottable, draw
 from ..dynamics.engines import engine_of
 from ..dynamics.extremes import top
 from ..dynamics.flow import flow
-from ..dynamics.observables import Watched
+from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
+from ..foundation.arrays import (
+    HOST,
+    array_namespace,
+    combine_arrays,
+    expand_to_lanes,
+    is_concrete,
+    partition_arrays,
+    stop_gradient,
+    to_jax,
+    to_numpy,
+)
+from ..foundation.quantity import result_field
 from ..systems.system import System
-from .evidence import assess_shot
+from .error_estimates import assess_orbit
 from .implicit import implicit_root, with_derivative_of
-from .motion_kernels import ShotDetails
+from .motion_kernels import ShootingDetails
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
-from .shooting import Shot
+from .shooting import ShootingResult
 
 # Without error bars, multipliers nearer to the unit circle than this are undecided: far
-# more than the error of a contact's onset (`evidence._multiplier_bar`).
+# more than the error of a contact's onset (`error_estimates._multiplier_bar`).
 _BAND = 1e-3
 
 
-class PeriodicOrbit(Drawn, Result):
+class PeriodicOrbit(Plottable, Result):
     r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
 
     Every field is differentiable with respect to every parameter of the system by the
@@ -54,37 +54,41 @@ class PeriodicOrbit(Drawn, Result):
     turned from closing to opening: if it is small, the count is uncertain.
     """
 
-    state: Float[Array, " n"] = reported("state at t = 0", "", ("state",))
-    period: Float[Array, ""] = reported("period of the motion", "s")
-    periods: Int[Array, ""] = reported("load periods per period of the motion")
-    monodromy: Float[Array, "n n"] = reported("monodromy matrix", "", ("state", "column"))
-    floquet_multipliers: Complex[Array, " n"] = reported(
+    state: Float[Array, " n"] = result_field("state at t = 0", "", ("state",))
+    period: Float[Array, ""] = result_field("period of the motion", "s")
+    periods: Int[Array, ""] = result_field("load periods per period of the motion")
+    monodromy: Float[Array, "n n"] = result_field(
+        "monodromy matrix", "", ("state", "column")
+    )
+    floquet_multipliers: Complex[Array, " n"] = result_field(
         "Floquet multipliers, largest modulus first", "", ("multiplier",)
     )
-    largest_multiplier: Float[Array, ""] = reported("modulus of the largest multiplier")
-    stable: Int[Array, ""] = reported("1 stable, 0 unstable, -1 undecided")
-    contacts: Int[Array, ""] = reported("onsets of contact in one period of the motion")
-    contacts_per_period: Float[Array, ""] = reported("contacts per period of the load")
-    max_contact_force: Float[Array, ""] = reported("largest contact force", "N")
-    contact_duration: Float[Array, ""] = reported("time in contact in one period", "s")
-    grazing_margin: Float[Array, ""] = reported("smallest |penetration| at a turn", "m")
-    amplitude: Float[Array, " freedoms"] = reported(
+    largest_multiplier: Float[Array, ""] = result_field("modulus of the largest multiplier")
+    stable: Int[Array, ""] = result_field("1 stable, 0 unstable, -1 undecided")
+    contacts: Int[Array, ""] = result_field("onsets of contact in one period of the motion")
+    contacts_per_period: Float[Array, ""] = result_field("contacts per period of the load")
+    max_contact_force: Float[Array, ""] = result_field("largest contact force", "N")
+    contact_duration: Float[Array, ""] = result_field("time in contact in one period", "s")
+    grazing_margin: Float[Array, ""] = result_field("smallest |penetration| at a turn", "m")
+    amplitude: Float[Array, " freedoms"] = result_field(
         "half of highest minus lowest displacement", "m", ("freedom",)
     )
-    lyapunov_exponent: Float[Array, ""] = reported("largest Lyapunov exponent", "1/s")
-    lyapunov_error: Float[Array, ""] = reported("standard error of the exponent", "1/s")
-    residual: Float[Array, ""] = reported(
+    lyapunov_exponent: Float[Array, ""] = result_field("largest Lyapunov exponent", "1/s")
+    lyapunov_error: Float[Array, ""] = result_field("standard error of the exponent", "1/s")
+    residual: Float[Array, ""] = result_field(
         "largest component of s(nT) - s(0), tighter tolerance"
     )
-    state_error: Float[Array, ""] = reported("error bar of the state")
-    monodromy_error: Float[Array, ""] = reported("change of M at the tighter tolerance")
-    multiplier_error: Float[Array, ""] = reported("bound on the error of each multiplier")
-    determinant_defect: Float[Array, ""] = reported(
+    state_error: Float[Array, ""] = result_field("error bar of the state")
+    monodromy_error: Float[Array, ""] = result_field("change of M at the tighter tolerance")
+    multiplier_error: Float[Array, ""] = result_field(
+        "bound on the error of each multiplier"
+    )
+    determinant_defect: Float[Array, ""] = result_field(
         "det M / exp(-nT tr(D/M)) - 1, without the impacts' part; NaN below 1e-307"
     )
-    condition: Float[Array, ""] = reported("condition number of M - I")
-    newton_quotient: Float[Array, ""] = reported("Newton-Kantorovich quotient")
-    result: Int[Array, ""] = reported("reason code")
+    condition: Float[Array, ""] = result_field("condition number of M - I")
+    newton_quotient: Float[Array, ""] = result_field("Newton-Kantorovich quotient")
+    result: Int[Array, ""] = result_field("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
 
     @property
@@ -168,8 +172,8 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
     return _of_numpy(**{name: unknown(name) for name in names}, labels=system.labels)
 
 
-def orbit_of_shot(
-    system, shot: Shot, details: ShotDetails, periods, tight, evidenced
+def orbit_from_shooting(
+    system, shooting: ShootingResult, details: ShootingDetails, periods, tight, evidenced
 ) -> PeriodicOrbit:
     """Return the orbit of a shooting result, with error estimates if `evidenced`.
 
@@ -177,10 +181,10 @@ def orbit_of_shot(
     arrays the result has NumPy arrays and no derivatives, and all arrays may have a
     leading axis of lanes: `system` is then any one of theirs.
     """
-    xp = library_of(shot, details, periods, tight, evidenced)
-    found = assess_shot(shot, details.units, tight, evidenced)
+    xp = array_namespace(shooting, details, periods, tight, evidenced)
+    found = assess_orbit(shooting, details.units, tight, evidenced)
     evidence, error = found.evidence, found.multiplier_error
-    seen, onsets = shot.revolution, shot.revolution.watched.onsets
+    seen, onsets = shooting.revolution, shooting.revolution.watched.onsets
     given = _Values(evidence.converged, seen.monodromy, details, seen.watched)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
     if xp is HOST:
@@ -199,7 +203,7 @@ def orbit_of_shot(
         "monodromy": values.monodromy,
         "floquet_multipliers": multipliers,
         "largest_multiplier": largest,
-        "stable": verdict(frozen(largest), band),
+        "stable": verdict(stop_gradient(largest), band),
         "contacts": contacts,
         "contacts_per_period": (contacts / periods).astype(np.float32),
         "max_contact_force": xp.max(values.details.forces, axis=-1, initial=0.0),
@@ -218,12 +222,12 @@ def orbit_of_shot(
         "result": evidence.result.astype(np.int32),
     }
     code = xp.where(evidence.found, 0, evidence.result)
-    fields = spoiled(whole, code, kept=("state", "period"))
+    fields = invalidate(whole, code, kept=("state", "period"))
     return (_of_numpy if xp is HOST else PeriodicOrbit)(**fields, labels=system.labels)
 
 
 def _of_numpy(**fields) -> PeriodicOrbit:
-    """Return an orbit of NumPy arrays; `failed_if` and batching convert to JAX arrays.
+    """Return an orbit of NumPy arrays; `with_failure` and batching convert to JAX arrays.
 
     Bypasses field conversion, as unflattening a pytree does.
     """
@@ -238,13 +242,13 @@ class _Values(NamedTuple):
 
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
-    details: ShotDetails
-    watched: Watched
+    details: ShootingDetails
+    watched: Observables
 
 
 def _differentiable(system, given: _Values, periods, tight) -> _Values:
     """Return an orbit's values as differentiable functions of the parameters."""
-    parameters, static = parted(system)
+    parameters, static = partition_arrays(system)
     arguments = parameters, periods, tight
     maps = _maps(static, engine_of(system, "auto"))
     state = implicit_root(maps.residual, given.state, arguments)
@@ -277,7 +281,7 @@ def _maps(static, engine) -> _Maps:
 
     def after(state, arguments, engine):
         leaves, periods, rtol = arguments
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         span = periods.astype(float) * system.period()
         return flow(system, state, 0.0, span, rtol=rtol, engine=engine)
 
@@ -289,7 +293,7 @@ def _maps(static, engine) -> _Maps:
 
     def peaks(state, arguments, time):
         leaves, _, rtol = arguments
-        system = rejoined(leaves, static)
+        system = combine_arrays(leaves, static)
         equation = system.equation()
         there = flow(system, state, 0.0, time, rtol=rtol, engine=engine)
         rate = equation.vector_field(time, there)
@@ -323,15 +327,15 @@ def _peaks(function, given: _Values, where):
     return jnp.split(found, [contacts, contacts + size])
 
 
-def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
+def invalidate(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
     """Return an orbit's fields with NaN for floats where a code is not 0."""
-    xp = library_of(code, fields)
+    xp = array_namespace(code, fields)
     failed = code != Reason.SUCCESS
     others = {"stable": -1, "contacts": -1, "result": code}
 
     def of(name, value):
         if np.issubdtype(value.dtype, np.inexact) and name not in kept:
-            return xp.where(per_lane(failed, value), xp.nan, value)
+            return xp.where(expand_to_lanes(failed, value), xp.nan, value)
         if name in others:
             return xp.where(failed, others[name], value).astype(value.dtype)
         return value
@@ -339,13 +343,13 @@ def spoiled(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
     return {name: of(name, value) for name, value in fields.items()}
 
 
-def failed_if(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
+def with_failure(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
     """Return an orbit of JAX arrays, with NaN where a reason code is not 0."""
-    known = is_known(orbit, code)
-    orbit, code = on_host((orbit, code)) if known else (orbit, code)
+    known = is_concrete(orbit, code)
+    orbit, code = to_numpy((orbit, code)) if known else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
-    fields = spoiled({name: getattr(orbit, name) for name in names}, code)
-    return PeriodicOrbit(**on_device(fields), labels=orbit.labels)
+    fields = invalidate({name: getattr(orbit, name) for name in names}, code)
+    return PeriodicOrbit(**to_jax(fields), labels=orbit.labels)
 
 
 def _nan_slope(parameters):

@@ -5,11 +5,11 @@ import functools
 import jax
 import numpy as np
 
-from .._arrays import rejoined
-from ..ensemble import InParts, compile_ahead, map_samples
-from .evidence import evidence_factor
-from .motion_kernels import shot_kernel
-from .orbit import PeriodicOrbit, orbit_of_shot
+from ..ensemble import TwoStageFunction, compile_ahead, map_samples
+from ..foundation.arrays import combine_arrays
+from .error_estimates import error_factor
+from .motion_kernels import shooting_kernel
+from .orbit import PeriodicOrbit, orbit_from_shooting
 from .settings import SettlingSettings
 
 
@@ -26,17 +26,17 @@ class OrbitFinder:
 
     def __init__(self, static, one, how: SettlingSettings, quick: bool):
         (leaves, state), chunk, engine = one, how.chunk, how.engine
-        rtol, factor = how.rtol, evidence_factor(how.evidence)
+        rtol, factor = how.rtol, error_factor(how.evidence)
         self._run = functools.partial(map_samples, chunk=chunk)
         self._settings = float(rtol), float(factor)
         settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
         lane = (leaves, np.asarray(state), *settings)
-        by_events = shot_kernel(static, "event")
-        go = engine == "event" or (quick and not by_events.why_not(lane))
+        by_events = shooting_kernel(static, "event")
+        go = engine == "event" or (quick and not by_events.unsupported_reason(lane))
         steps = "diffrax" if engine == "diffrax" else "auto"
-        self._shots = by_events if go else shot_kernel(static, steps)
+        self._shots = by_events if go else shooting_kernel(static, steps)
         compile_ahead(self._shots, lane, chunk=chunk)
-        self._find = InParts(self._shots, functools.partial(_evidence, static))
+        self._find = TwoStageFunction(self._shots, functools.partial(_evidence, static))
 
     def find(self, leaves, guesses, periods: int) -> tuple[PeriodicOrbit, np.ndarray]:
         """Return orbits near guesses, one per sample, and their distances from them.
@@ -52,7 +52,7 @@ class OrbitFinder:
 def _evidence(static, lanes, found):
     """Return the orbits of shooting results, and their distances from the guesses."""
     leaves, guesses, periods, rtol, factor = lanes
-    system = rejoined(jax.tree.map(lambda leaf: leaf[0], leaves), static)
-    orbits = orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
+    system = combine_arrays(jax.tree.map(lambda leaf: leaf[0], leaves), static)
+    orbits = orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
     far = np.abs(orbits.state - guesses) / found[1].start_units
     return orbits, np.max(far, axis=-1)

@@ -9,27 +9,33 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
-from .._arrays import as_array, frozen_tree, is_known, on_host, parted
-from .._environment import require_float64
-from .._quantity import Range, check_range
 from ..dynamics.engines import engine_for
-from ..dynamics.exponential import Decoupled, decoupled
+from ..dynamics.exponential import ModalForm, modal_form
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty
+from ..foundation.arrays import (
+    as_array,
+    is_concrete,
+    partition_arrays,
+    stop_gradient_tree,
+    to_numpy,
+)
+from ..foundation.environment import require_float64
+from ..foundation.quantity import Range, check_range
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
-from .evidence import evidence_factor as evidence_factor
+from .error_estimates import error_factor as error_factor
 from .implicit import differentiable_once
 from .limit_cycle import LimitCycle, limit_cycle
-from .motion_kernels import details_of, shot_kernel
+from .motion_kernels import details_of, shooting_kernel
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
-from .orbit import failed_if, orbit_of_shot
+from .orbit import orbit_from_shooting, with_failure
 from .orbit import unknown_orbits as unknown_orbits
 from .settling import GRAZING as GRAZING
 from .shooting import scales, shoot
 from .transient import LONGEST_PERIOD as LONGEST_PERIOD
-from .transient import settle
+from .transient import run_transient
 
 # Limits for a motion at the end of a transient: the recurrence required to try a
 # period, and the distance beyond which an orbit is a different one, relative to the
@@ -110,13 +116,13 @@ def periodic_orbit(
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     require_float64()
-    blocks = decoupled(frozen_tree(system)) if engine == "auto" else None
+    blocks = modal_form(stop_gradient_tree(system)) if engine == "auto" else None
     check_period(system)
     if blocks is None:
         engine_for(system, engine, lanes=1)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     # Arrays, so that other values do not cause recompilation.
-    rtol, factor = as_array(rtol, float), np.asarray(evidence_factor(evidence))
+    rtol, factor = as_array(rtol, float), np.asarray(error_factor(evidence))
     if periods is not None:
         check_periods(periods)
     settings = rtol, factor, engine, blocks
@@ -129,7 +135,7 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     state, nearest, result = _settled(system if blocks is None else blocks)
     if periods is not None:
         count = as_array(periods, np.int32)
-        return failed_if(orbit_from_guess(system, state, count, *settings), result)
+        return with_failure(orbit_from_guess(system, state, count, *settings), result)
     return _first_stable(system, state, np.asarray(nearest), result, *settings)
 
 
@@ -141,14 +147,14 @@ def check_periods(periods) -> None:
 
 
 def _settled(system):
-    if is_known(system) and not isinstance(system, Decoupled):
-        return settle(system)
+    if is_concrete(system) and not isinstance(system, ModalForm):
+        return run_transient(system)
     return _settled_by_xla(system)
 
 
 @eqx.filter_jit
 def _settled_by_xla(system):
-    return settle(frozen_tree(system))
+    return run_transient(stop_gradient_tree(system))
 
 
 def _shortest(system, guess, *settings) -> PeriodicOrbit:
@@ -175,7 +181,7 @@ def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
         if near and int(orbit.stable) != UNSTABLE:
             return orbit
     code = jnp.where(result == Reason.SUCCESS, Reason.UNSETTLED, result).astype(jnp.int32)
-    return failed_if(orbit, code)
+    return with_failure(orbit, code)
 
 
 def orbit_from_guess(
@@ -186,23 +192,25 @@ def orbit_from_guess(
     `blocks`: the system in modal form, if it is integrated as such. With concrete
     inputs XLA is not used: the results of the kernel are processed by NumPy.
     """
-    if blocks is None and is_known(system, guess, periods, rtol, factor):
-        leaves, static = parted(system)
+    if blocks is None and is_concrete(system, guess, periods, rtol, factor):
+        leaves, static = partition_arrays(system)
         lane = leaves, guess, periods, rtol, factor
-        found = on_host(shot_kernel(static, engine)(lane))
-        periods, rtol, factor = on_host((periods, rtol, factor))
-        return orbit_of_shot(system, *found, periods, rtol * factor, factor < 1)
+        found = to_numpy(shooting_kernel(static, engine)(lane))
+        periods, rtol, factor = to_numpy((periods, rtol, factor))
+        return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
     return _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks)
 
 
 @eqx.filter_jit
 def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> PeriodicOrbit:
-    followed = frozen_tree(system) if blocks is None else blocks
+    followed = stop_gradient_tree(system) if blocks is None else blocks
     guess, tight = jax.lax.stop_gradient(guess), rtol * factor
     if blocks is None:
-        leaves, static = parted(followed)
-        shot, details = shot_kernel(static, engine)((leaves, guess, periods, rtol, factor))
+        leaves, static = partition_arrays(followed)
+        shooting, details = shooting_kernel(static, engine)(
+            (leaves, guess, periods, rtol, factor)
+        )
     else:
-        shot = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)
-        details = details_of(followed, shot, guess, periods)
-    return orbit_of_shot(system, shot, details, periods, tight, factor < 1)
+        shooting = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)
+        details = details_of(followed, shooting, guess, periods)
+    return orbit_from_shooting(system, shooting, details, periods, tight, factor < 1)

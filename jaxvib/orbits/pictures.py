@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .._quantity import Range, check_range
 from ..drawing import Axis, Cells, Chart, Classes, Notes, Points, colours
 from ..drawing.labels import with_unit
 from ..ensemble import Reason
+from ..foundation.quantity import Range, check_range
 
 _SYMBOLS = ("diamond", "star", "triangle-up", "hexagon", "square", "circle")
 

@@ -7,18 +7,18 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._arrays import parted
-from .._quantity import Range, check_range
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
+from ..foundation.arrays import partition_arrays
+from ..foundation.quantity import Range, check_range
 from ..linalg import kernel_of
 from ..systems.parameters import parameter_at, replace
 from ..systems.periods import refuse_autonomous
 from .aperiodic import track_stage
 from .linear_steady_state import transient_periods, what_is_left
-from .motion_kernels import Beginning, beginning_kernel, strobe_kernel
+from .motion_kernels import Beginning, beginning_kernel, poincare_kernel
 from .orbit import PeriodicOrbit
-from .sample_orbits import CLOSE, SampleOrbits, take
+from .sample_orbits import CLOSE, SampleOrbits, gather_lanes
 from .settings import USUAL, SettlingSettings
 from .transient import LONGEST_PERIOD
 
@@ -44,7 +44,7 @@ def regimes(
     Newton iteration then finds its orbit, with the evidence of `periodic_orbit`. A
     motion without a stable orbit is observed for 512 to 3584 more periods, in which
     Newton iteration is tried from its extrapolated limit, and classified
-    (`evidence_of`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the
+    (`classify`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the
     reason `TRANSIENT`, `UNDECIDED_MOTION` or `UNDAMPED`. These are results and not
     failures.
 
@@ -92,9 +92,9 @@ def transient_engine(
         return chosen
     quick = engine_for(system, engine, MANY)
     if quick[0] == "event":
-        leaves, static = parted(system)
-        stage = strobe_kernel(static, _SEGMENT, longest, "event")
-        if not stage.why_not((leaves, system.rest())):
+        leaves, static = partition_arrays(system)
+        stage = poincare_kernel(static, _SEGMENT, longest, "event")
+        if not stage.unsupported_reason((leaves, system.rest())):
             return quick
     return chosen
 
@@ -113,7 +113,7 @@ def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarr
     for path, value in values.items():
         declared = parameter_at(system, path)
         check_range(path, value, declared.unit, declared.allowed)
-    _, static = parted(system)
+    _, static = partition_arrays(system)
 
     def place(values):
         return eqx.filter(replace(system, values), eqx.is_inexact_array)
@@ -134,11 +134,11 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
     limit = np.full(number, least)
     if start.end is not None:
         limit = run(kernel_of(_limit_stage), (start.end, start.period, limit))
-    settle_stage = strobe_kernel(static, _SEGMENT, longest, engine)
+    settle_stage = poincare_kernel(static, _SEGMENT, longest, engine)
     waiting = np.arange(number)
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
-            ends = take(start.end, waiting)
+            ends = gather_lanes(start.end, waiting)
             apart, free = run(kernel_of(what_is_left), (ends, state[waiting]))
             there = waiting[apart]
             state[there], nearest[there, 0] = ends.state[apart], 0.0
@@ -147,7 +147,7 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
             if not waiting.size:
                 break
         # Converged lanes are removed; the others form a new batch.
-        found = run(settle_stage, (take(leaves, waiting), state[waiting]))
+        found = run(settle_stage, (gather_lanes(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
         unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
         waiting = waiting[unsettled & (segment * _SEGMENT < limit[waiting])]
@@ -161,7 +161,7 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
     going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
     if engine == "event" and going.size:
         # One more segment costs a hundredth of the Newton step that it saves.
-        found = run(settle_stage, (take(leaves, going), state[going]))
+        found = run(settle_stage, (gather_lanes(leaves, going), state[going]))
         state[going], nearest[going], result[going] = found
     return state, nearest, result
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason
-from .aperiodic import Watched, limit_of, watch_out
+from .aperiodic import TrackedMotions, limit_of, track_motions
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit, unknown_orbits
 from .orbit_finder import OrbitFinder
@@ -47,7 +47,7 @@ class SampleOrbits:
 
     def find(
         self, states: np.ndarray, nearest: np.ndarray, result: np.ndarray, period
-    ) -> tuple[np.ndarray, Watched | None]:
+    ) -> tuple[np.ndarray, TrackedMotions | None]:
         """Find the stable orbit of each motion, and classify those without one.
 
         **Arguments:** `states` (lanes, n) at the end of transients; `nearest` (lanes,
@@ -67,15 +67,15 @@ class SampleOrbits:
         pending = np.flatnonzero(self.orbits.result < 0)
         if not pending.size:
             return pending, None
-        watched = watch_out(
-            take(self.leaves, pending), self.static, states[pending], engine=self.engine,
-            chunk=self.settings.chunk, longest=longest,
+        watched = track_motions(
+            gather_lanes(self.leaves, pending), self.static, states[pending],
+            engine=self.engine, chunk=self.settings.chunk, longest=longest,
             find_orbits=lambda lanes, *motions: self.ends_of(
                 pending[lanes], *motions, longest
             ),
         )  # fmt: skip
         others = watched.code != Reason.SUCCESS
-        lanes, rows = pending[others], take(watched, others)
+        lanes, rows = pending[others], gather_lanes(watched, others)
         _put(self.orbits, lanes, _classed(self.orbits, lanes, rows, period[lanes]))
         self.report(lanes.size)
         return pending, watched
@@ -85,12 +85,14 @@ class SampleOrbits:
 
         `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
         """
-        found, distance = self.finder.find(take(self.leaves, lanes), guesses, periods)
+        found, distance = self.finder.find(
+            gather_lanes(self.leaves, lanes), guesses, periods
+        )
         success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
         accepted = np.asarray(success & (found.stable != UNSTABLE))
         if fits is not None:
             accepted &= [fits(place, state) for place, state in enumerate(found.state)]
-        _put(self.orbits, lanes[accepted], take(found, accepted))
+        _put(self.orbits, lanes[accepted], gather_lanes(found, accepted))
         self.report(int(accepted.sum()))
         return accepted
 
@@ -137,7 +139,7 @@ def _draws_near(trail, units, periods, state) -> bool:
     return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
 
 
-def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
+def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     """Return observed motions that are not periodic, as orbits without a period."""
     repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
     return eqx.tree_at(
@@ -152,7 +154,7 @@ def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
             o.lyapunov_error,
             o.result,
         ),
-        take(orbits, lanes),
+        gather_lanes(orbits, lanes),
         (
             watched.state,
             np.where(repeats > 0, repeats, FOLLOWED) * period,
@@ -167,7 +169,7 @@ def _classed(orbits, lanes, watched: Watched, period) -> PeriodicOrbit:
     )
 
 
-def take(tree, lanes):
+def gather_lanes(tree, lanes):
     """Return the lanes of a tree of arrays."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
 

@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from .._nearest import refuse_unknown
-from .._quantity import Range, check_range
-from .evidence import evidence_factor
+from ..foundation.quantity import Range, check_range
+from ..foundation.suggestions import check_keywords
+from .error_estimates import error_factor
 from .periodic_orbit import LONGEST_PERIOD
 
 # Upper limit of the number of periods per call: more are a mistake, and would not fit
@@ -21,7 +21,7 @@ class Settings:
 
     def __new__(cls, *given, **named):
         """Create settings. **Raises:** `TypeError` for a misspelt name."""
-        refuse_unknown(cls, named)
+        check_keywords(cls, named)
         return super().__new__(cls)
 
     def refuse(self, verb: str, *names: str) -> None:
@@ -69,7 +69,7 @@ class SettlingSettings(Settings):
         within = Range(at_least=1, at_most=_LONGEST)
         check_range("max_periods", self.max_periods, "", within)
         check_range("rtol", self.rtol, "", Range(above=0.0, at_most=1e-2))
-        evidence_factor(self.evidence)
+        error_factor(self.evidence)
         check_range("chunk", self.chunk, "", Range(at_least=2, at_most=1_000_000))
 
     def transient_or(self, usual: int) -> int:

@@ -47,7 +47,9 @@ class _Transient(NamedTuple):
     result: Int[Array, ""]
 
 
-def strobe(system: System, state, count: int, rtol, engine="auto") -> tuple[Array, Array]:
+def poincare_map(
+    system: System, state, count: int, rtol, engine="auto"
+) -> tuple[Array, Array]:
     """Return the Poincaré samples of `count` periods, (count, n), and a reason code.
 
     A failed motion is not continued; its states are NaN from there on.
@@ -75,7 +77,7 @@ def recurrences(system: System, states, longest: int) -> Float[Array, " longest"
     return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
 
 
-def run_out(system: System, state, least: int, rtol, engine="auto"):
+def run_transients(system: System, state, least: int, rtol, engine="auto"):
     """Return the state and a reason code after a transient of `least` periods or more.
 
     For a linear system with contacts at least 12 of its slowest decay times, or until

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import linalg
 from ..dynamics.flow import observe
-from ..dynamics.observables import Watched, start_watching
+from ..dynamics.observables import Observables, init_observables
 from ..dynamics.scales import driven_sizes, field_scales
 from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
 from ..ensemble import Reason
@@ -37,7 +37,7 @@ SAME_STATE = 1e-5
 _RESOLVED = 1e-6
 
 
-class Revolution(NamedTuple):
+class PeriodIntegral(NamedTuple):
     """The flow over a whole number of periods from a state.
 
     `repeats`: whether the state already recurs after a number of periods that divides
@@ -46,12 +46,12 @@ class Revolution(NamedTuple):
 
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
-    watched: Watched
+    watched: Observables
     repeats: Bool[Array, ""]
     result: Int[Array, ""]
 
 
-class Shot(NamedTuple):
+class ShootingResult(NamedTuple):
     """End of the Newton iteration: `state`, and the flow over n periods from it.
 
     `revolution` is integrated at the tighter tolerance; `coarse_monodromy` is that of
@@ -61,7 +61,7 @@ class Shot(NamedTuple):
     """
 
     state: Float[Array, " n"]
-    revolution: Revolution
+    revolution: PeriodIntegral
     coarse_monodromy: Float[Array, "n n"]
     correction: Float[Array, " n"]
     bend: Float[Array, ""]
@@ -111,9 +111,9 @@ def no_period(system, period, code) -> Int[Array, ""]:
     return jnp.where(lacking, Reason.NO_COMMON_PERIOD, code).astype(jnp.int32)
 
 
-def revolve(
+def integrate_period(
     system, state, periods, *, rtol, grazing, active=True, engine="auto", longest=None
-) -> Revolution:
+) -> PeriodIntegral:
     """Integrate a motion, its sensitivities and observables over whole periods.
 
     `longest`: the longest step, s, determined in each period if None.
@@ -121,7 +121,7 @@ def revolve(
     period = period_of(system)
     units = scales(system, state)
 
-    def one_period(index, last: Revolution) -> Revolution:
+    def one_period(index, last: PeriodIntegral) -> PeriodIntegral:
         go = active & (last.result == Reason.SUCCESS) & (index < periods)
         begin = jnp.where(jnp.isnan(period), 0.0, index.astype(float) * period)
         end = jnp.where(go, begin + period, begin)
@@ -140,7 +140,7 @@ def revolve(
         )
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)
         near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
-        new = Revolution(
+        new = PeriodIntegral(
             seen.state,
             seen.monodromy @ last.monodromy,
             seen.watched,
@@ -153,12 +153,12 @@ def revolve(
     return last._replace(result=no_period(system, period, last.result))
 
 
-def _not_begun(system, state) -> Revolution:
+def _not_begun(system, state) -> PeriodIntegral:
     """Return the flow over zero periods."""
-    return Revolution(
+    return PeriodIntegral(
         state,
         jnp.eye(state.shape[0]),
-        start_watching(jnp.zeros(()), state, system.equation()),
+        init_observables(jnp.zeros(()), state, system.equation()),
         jnp.asarray(False),
         jnp.asarray(Reason.SUCCESS, jnp.int32),
     )
@@ -180,7 +180,7 @@ class Progress(NamedTuple):
 
     `least`: the residual there, relative to the size; `monodromy`: of the last improved
     motion, and `step` from there, to be multiplied by `damping`. `correction`: see
-    `Shot`. `checks`: revolutions at the tighter tolerance, 0 before convergence;
+    `ShootingResult`. `checks`: revolutions at the tighter tolerance, 0 before convergence;
     `result`: a reason code, -1 while iterating.
     """
 
@@ -206,12 +206,12 @@ class Progress(NamedTuple):
 
 
 class _Iteration(NamedTuple):
-    """State of the Newton iteration, `bend` of the `Shot`, and the motion's `units`."""
+    """State of the Newton iteration, the result's `bend`, and the motion's `units`."""
 
     progress: Progress
     bend: Float[Array, ""]
     units: Float[Array, " n"]
-    seen: Revolution
+    seen: PeriodIntegral
 
 
 class Trial(NamedTuple):
@@ -290,7 +290,9 @@ def begun(start, size: int) -> Progress:
     )
 
 
-def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto") -> Shot:
+def shoot(
+    system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto"
+) -> ShootingResult:
     r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton iteration.
 
     $$(I - M)\,\delta s = \varphi^{nT}(s) - s, \qquad
@@ -311,7 +313,7 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
     def body(last: _Iteration) -> _Iteration:
         progress = last.progress
         active, checking, state = progress.result < 0, progress.checking, progress.tried
-        seen = revolve(
+        seen = integrate_period(
             system,
             state,
             periods,
@@ -359,4 +361,4 @@ def shoot(system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto
     last = newton(body, first, lambda iteration: iteration.progress.result < 0)
     found = last.progress
     orbit = found.best, last.seen, found.monodromy, found.correction, last.bend
-    return Shot(*orbit, found.iterations, found.result)
+    return ShootingResult(*orbit, found.iterations, found.result)

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._arrays import parted, rejoined
-from .._environment import require_float64
-from .._quantity import reported
-from .._reported import Reported
 from ..ensemble import Reason, raise_if_empty
+from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.environment import require_float64
+from ..foundation.quantity import result_field
+from ..foundation.result_repr import ResultRepr
 from ..systems.friction import sliding_share, sticking_limit
 from ..systems.impact import EquationOfMotion, ImpactSystem
-from ..systems.loads import changing
+from ..systems.loads import time_varying
 from ..systems.roles import force_of
 from .implicit import implicit_root
 
@@ -29,7 +29,7 @@ _BALANCED = 1e-13
 _GROWS, _SHRINKS = 4.0, 0.1
 
 
-class StaticEquilibrium(Reported):
+class StaticEquilibrium(ResultRepr):
     """A state at rest in which all forces balance, with contact and friction forces.
 
     `state` and the forces are differentiable with respect to every parameter of the system;
@@ -42,23 +42,25 @@ class StaticEquilibrium(Reported):
     [0.001667, 0.005, 0.0, 0.0]
     """
 
-    state: Float[Array, " state"] = reported("state at rest", "", ("state",))
-    contact_force: Float[Array, " contacts"] = reported("contact force", "N", ("contact",))
-    penetration: Float[Array, " contacts"] = reported(
+    state: Float[Array, " state"] = result_field("state at rest", "", ("state",))
+    contact_force: Float[Array, " contacts"] = result_field(
+        "contact force", "N", ("contact",)
+    )
+    penetration: Float[Array, " contacts"] = result_field(
         "penetration, negative if open", "m", ("contact",)
     )
-    closed: Bool[Array, " contacts"] = reported(
+    closed: Bool[Array, " contacts"] = result_field(
         "whether a contact bears a force", "", ("contact",)
     )
-    friction_force: Float[Array, " frictions"] = reported(
+    friction_force: Float[Array, " frictions"] = result_field(
         "friction force", "N", ("friction",)
     )
-    friction_limit: Float[Array, " frictions"] = reported(
+    friction_limit: Float[Array, " frictions"] = result_field(
         "sticking limit", "N", ("friction",)
     )
-    residual: Float[Array, ""] = reported("residual force, relative to the largest")
-    iterations: Int[Array, ""] = reported("Newton iterations")
-    result: Int[Array, ""] = reported("reason code")
+    residual: Float[Array, ""] = result_field("residual force, relative to the largest")
+    iterations: Int[Array, ""] = result_field("Newton iterations")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 def static_equilibrium(
@@ -185,7 +187,7 @@ class _Statics:
         pairs = list(zip(equation.contacts, equation.contact_responses, strict=True))
         stops = [pair for pair, is_hard in zip(pairs, hard, strict=True) if is_hard]
         others = [pair for pair, is_hard in zip(pairs, hard, strict=True) if not is_hard]
-        moving = {id(load) for load in changing(equation.loads)}
+        moving = {id(load) for load in time_varying(equation.loads)}
         steady = [
             (load, response)
             for load, response in zip(equation.loads, equation.load_responses, strict=True)
@@ -310,10 +312,10 @@ def _apart(pairs):
 
 @eqx.filter_jit
 def _found(system, start) -> StaticEquilibrium:
-    leaves, static = parted(system)
+    leaves, static = partition_arrays(system)
 
     def statics_of(leaves, start):
-        return _Statics(rejoined(leaves, static).equation(), start)
+        return _Statics(combine_arrays(leaves, static).equation(), start)
 
     known = jax.tree.map(jax.lax.stop_gradient, (leaves, start))
     last, scale = _solved(statics_of(*known))

@@ -4,13 +4,20 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float, Int
 
-from .._arrays import as_array, is_known, library_of, loop, on_host, parted
-from ..dynamics.exponential import Decoupled
+from ..dynamics.exponential import ModalForm
 from ..ensemble import Reason
+from ..foundation.arrays import (
+    array_namespace,
+    as_array,
+    is_concrete,
+    partition_arrays,
+    to_numpy,
+    while_loop,
+)
 from ..linalg import kernel_of
 from ..systems.system import System
 from .linear_steady_state import stays_apart, transient_periods
-from .motion_kernels import beginning, beginning_kernel, strobe_kernel, strobed
+from .motion_kernels import beginning, beginning_kernel, poincare_kernel, poincare_samples
 
 # Load periods in one of a motion: three period doublings.
 LONGEST_PERIOD = 8
@@ -27,7 +34,7 @@ class _Settling(NamedTuple):
     result: Int[Array, ""]
 
 
-def settle(system: System) -> tuple[Any, Any, Any]:
+def run_transient(system: System) -> tuple[Any, Any, Any]:
     """Integrate a transient from rest until it recurs within 8 periods of the load.
 
     A linear system with contacts is followed for 12 of its slowest decay times, at
@@ -37,29 +44,29 @@ def settle(system: System) -> tuple[Any, Any, Any]:
     **Returns:** the last state, its recurrences, and a reason code; after the longest
     transient the recurrences show how nearly it converged.
     """
-    leaves, static = parted(system)
-    kernels, count = not isinstance(system, Decoupled), 2 * LONGEST_PERIOD
-    if kernels and is_known(system):
-        begin = on_host(beginning_kernel(static)(leaves))
+    leaves, static = partition_arrays(system)
+    kernels, count = not isinstance(system, ModalForm), 2 * LONGEST_PERIOD
+    if kernels and is_concrete(system):
+        begin = to_numpy(beginning_kernel(static)(leaves))
     else:
         begin = beginning(system)
     end, most = begin.end, LEAST_TRANSIENT
     if end is not None:
         least = as_array(LEAST_TRANSIENT, float)
-        most = on_host(kernel_of(transient_periods)(end, begin.period, least))
-    stage = strobe_kernel(static, count, LONGEST_PERIOD, "auto")
-    xp = library_of(begin)
+        most = to_numpy(kernel_of(transient_periods)(end, begin.period, least))
+    stage = poincare_kernel(static, count, LONGEST_PERIOD, "auto")
+    xp = array_namespace(begin)
 
     def segment(state):
         if kernels:
-            return on_host(stage((leaves, state)))
-        return strobed(system, state, count, LONGEST_PERIOD, "auto")
+            return to_numpy(stage((leaves, state)))
+        return poincare_samples(system, state, count, LONGEST_PERIOD, "auto")
 
     def arrived(state, nearest):
         """Return the linear steady state if no gap closes any more."""
         if end is None:
             return state, nearest
-        apart = on_host(kernel_of(stays_apart)(end, state))
+        apart = to_numpy(kernel_of(stays_apart)(end, state))
         return xp.where(apart, end.state, state), xp.where(apart, 0.0, nearest)
 
     def go_on(last: _Settling):
@@ -71,5 +78,5 @@ def settle(system: System) -> tuple[Any, Any, Any]:
         return _Settling(*arrived(state, nearest), last.periods + count, result)
 
     begun = arrived(begin.rest, xp.full(LONGEST_PERIOD, xp.inf))
-    last = loop(go_on, step, _Settling(*begun, 0, xp.asarray(0, xp.int32)))
+    last = while_loop(go_on, step, _Settling(*begun, 0, xp.asarray(0, xp.int32)))
     return last.state, last.nearest, last.result

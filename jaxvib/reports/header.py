@@ -13,7 +13,7 @@ from ..drawing.chosen_units import chosen_unit
 from ..ensemble import Reason, reason, undecided
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.regimes import periodic
-from ..studies.store.finished import Run, spoken
+from ..studies.store.finished_study import Run, spoken
 
 _MOST_LISTED = 50  # failed and undecided samples listed
 

@@ -17,11 +17,11 @@ import numpy as np
 from ..drawing import colours
 from ..drawing.chosen_units import chosen_unit
 from ..studies.analyses.kinds import SYSTEMS
-from ..studies.config.writing import key_text, sample_config
+from ..studies.config.toml_writer import key_text, sample_config
 from ..studies.pictures.motion import coarse, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime
-from ..studies.store.finished import Run, spoken
+from ..studies.store.finished_study import Run, spoken
 
 _MOST_SAMPLES = 5000  # selectable by number even if no picture shows them
 _UNITS = ("m", "m/s", "N", "s", "rad/s")  # used in the script's texts

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..studies.pictures.picture import Cells, Picture, Share
-from ..studies.store.finished import Run, spoken
+from ..studies.store.finished_study import Run, spoken
 from .header import foot, head
 from .packing import pack, page_content
 

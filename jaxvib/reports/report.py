@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from .._nearest import unknown_key
 from ..drawing.chosen_units import in_chosen_units
+from ..foundation.suggestions import unknown_key
 from ..studies.analyses.continuation.boundaries import lends_curves, with_boundaries
 from ..studies.analyses.kinds import ANALYSES
-from ..studies.pictures.compared import MOST_COMPARED
+from ..studies.pictures.comparison_styles import MOST_COMPARED
 from ..studies.pictures.picture import Chart, Picture
 from ..studies.pictures.swept_planes import long_paths
-from ..studies.store.finished import Run, read_run
+from ..studies.store.finished_study import Run, read_run
 from ..studies.store.folder import Folder
 from .files import drawn_files
 from .page import page

@@ -1,6 +1,6 @@
 """Systems: elements and force laws, assembly, and the classes of systems."""
 
-from .._quantity import quantity as quantity
+from ..foundation.quantity import quantity as quantity
 from .assembly import Assembled as Assembled
 from .assembly import assemble as assemble
 from .autonomous import AutonomousSystem as AutonomousSystem

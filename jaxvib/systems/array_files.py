@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # loads submodules lazily: .io takes 0.2 s
 
-from .._nearest import nearest
+from ..foundation.suggestions import nearest
 
 MOST_FREEDOMS = 5000  # for a dense matrix of 200 MB
 _LARGEST = 16 * MOST_FREEDOMS**2  # bytes: that many complex or long double numbers

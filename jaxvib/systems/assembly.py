@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._arrays import on_device
-from .._nearest import nearest, unknown_key
+from ..foundation.arrays import to_jax
+from ..foundation.suggestions import nearest, unknown_key
 from .freedoms import is_ground
 from .modules.module import ROTATION, Module, entries
 from .roles import Linear
@@ -98,7 +98,7 @@ class Assembled(Linear):
         """
         weights, place, coefficients, owners = self._squares(part)
         shape = (len(owners), len(self.names) + 1)
-        return weights, on_device(_scattered(place, coefficients, shape)[:, 1:]), owners
+        return weights, to_jax(_scattered(place, coefficients, shape)[:, 1:]), owners
 
     def sparse_strains(self) -> tuple | None:
         """Return `strain_rows` with the rows as a SciPy sparse array."""
@@ -128,9 +128,9 @@ class Assembled(Linear):
                         coefficients.append(coefficient + 0 * weight)
         none = np.zeros(0, int)
         if not weights:
-            return on_device(np.zeros(0)), (none, none), np.zeros(0), none
+            return to_jax(np.zeros(0)), (none, none), np.zeros(0), none
         place = np.concatenate(rows), np.concatenate(columns)
-        whole = on_device(_join(weights)), place, _join(coefficients)
+        whole = to_jax(_join(weights)), place, _join(coefficients)
         return *whole, np.concatenate(owners)
 
     def rotations(self) -> np.ndarray:
@@ -173,7 +173,7 @@ class Assembled(Linear):
     def _dense(self, part: str):
         size = len(self.names) + 1  # row and column 0 are the ground, dropped below
         rows, columns, values = _triplets(_groups(self), part)
-        return on_device(_scattered((rows, columns), values, (size, size))[1:, 1:])
+        return to_jax(_scattered((rows, columns), values, (size, size))[1:, 1:])
 
 
 def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._quantity import Range, check_range
+from ..foundation.quantity import Range, check_range
 from .equation import Equation
 from .forced import check_field
 from .parameters import as_given, named_values

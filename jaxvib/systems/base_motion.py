@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._nearest import nearest
-from .._quantity import quantity
+from ..foundation.quantity import quantity
+from ..foundation.suggestions import nearest
 from .loads import Load
-from .printed import Printed
+from .system_repr import SystemRepr
 
 # Number of time derivatives to an acceleration, and the unit.
 GIVEN: Mapping[str, tuple[int, str]] = {
@@ -21,7 +21,7 @@ GIVEN: Mapping[str, tuple[int, str]] = {
 }
 
 
-class BaseMotion(Printed):
+class BaseMotion(SystemRepr):
     r"""The motion $y(t)$ of the ground, or of another common base of all supports.
 
     With the displacements $q$ of the bodies relative to it, it is a load,

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._quantity import quantity
-from .printed import Printed
+from ..foundation.quantity import quantity
 from .symmetry import check_kinetic_energy
+from .system_repr import SystemRepr
 
 
 class Clamped(eqx.Module):
@@ -96,7 +96,7 @@ def _as_end(end):
     return ENDS[end]()
 
 
-class Beam(Printed):
+class Beam(SystemRepr):
     r"""A uniform Euler-Bernoulli beam, $k u_{tt} + b u_{xxxx} = f$, $0 \le x \le l$.
 
     **Fields:** `length` $l$ (m), `mass_per_length` $k = \rho F$ (kg/m),
@@ -119,7 +119,7 @@ class Beam(Printed):
     ends: tuple = eqx.field(converter=_as_ends, default=("clamped", "free"))
 
 
-class BeamWithBodies(Printed):
+class BeamWithBodies(SystemRepr):
     r"""A beam carrying n bodies on m links: a coupled ODE-PDE system.
 
     $$A \ddot z + B_1 \dot z + C_1 z + C_2 (D z - u_a) + B_2 (D \dot z - \dot u_a) = 0$$

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._nearest import unknown_key
-from .._quantity import quantity, reported
-from .._reported import Reported
+from ..foundation.quantity import quantity, result_field
+from ..foundation.result_repr import ResultRepr
+from ..foundation.suggestions import unknown_key
 from .assembly import Assembled, assemble
 from .freedoms import GROUND
 from .modules.beams import BeamModule
@@ -20,12 +20,12 @@ from .roles import Linear
 _MOTIONS = ("y", "angle")
 
 
-class ChainEnergies(Reported):
+class ChainEnergies(ResultRepr):
     """Energies of a chain, J, or in units of m l^2 w1^2 when built from gamma."""
 
-    translational: Float[Array, "*n"] = reported("translational kinetic energy", "J")
-    rotational: Float[Array, "*n"] = reported("rotational kinetic energy", "J")
-    potential: Float[Array, "*n"] = reported("potential energy", "J")
+    translational: Float[Array, "*n"] = result_field("translational kinetic energy", "J")
+    rotational: Float[Array, "*n"] = result_field("rotational kinetic energy", "J")
+    potential: Float[Array, "*n"] = result_field("potential energy", "J")
 
     @property
     def total(self) -> Float[Array, "*n"]:
@@ -33,13 +33,13 @@ class ChainEnergies(Reported):
         return self.translational + self.rotational + self.potential
 
 
-class Bands(Reported):
+class Bands(ResultRepr):
     """Dispersion curves: angular frequencies of both branches, rad/s."""
 
-    lower: Float[Array, "*n"] = reported("lower branch", "rad/s")
-    upper: Float[Array, "*n"] = reported("upper branch", "rad/s")
-    lower_velocity: Float[Array, "*n"] = reported("group velocity, lower", "bodies/s")
-    upper_velocity: Float[Array, "*n"] = reported("group velocity, upper", "bodies/s")
+    lower: Float[Array, "*n"] = result_field("lower branch", "rad/s")
+    upper: Float[Array, "*n"] = result_field("upper branch", "rad/s")
+    lower_velocity: Float[Array, "*n"] = result_field("group velocity, lower", "bodies/s")
+    upper_velocity: Float[Array, "*n"] = result_field("group velocity, upper", "bodies/s")
 
 
 def _whole(bodies):

@@ -8,16 +8,16 @@ import numpy as np
 import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from .._arrays import library_of
-from .._quantity import Range, check_range, quantity
-from .printed import Printed
+from ..foundation.arrays import array_namespace
+from ..foundation.quantity import Range, check_range, quantity
+from .system_repr import SystemRepr
 
 _POSITIVE = Range(above=0.0)
 _POISSON = Range(above=-1.0, at_most=0.5)
 _RATIO = Range(at_least=1e-100, at_most=1.0)
 
 
-class HertzContact(Printed):
+class HertzContact(SystemRepr):
     r"""Elastic contact of two smooth bodies.
 
     Bodies that penetrate each other by $z$ (m, negative while apart) repel each other
@@ -67,7 +67,7 @@ class HertzContact(Printed):
             compliance += (1 - ratio**2) / (np.pi * modulus)
         check_range("curvature_sum", curvature_sum, "1/m", _POSITIVE)
         check_range("shape_factor", shape_factor, "", _POSITIVE)
-        root = library_of(curvature_sum).sqrt(curvature_sum)
+        root = array_namespace(curvature_sum).sqrt(curvature_sum)
         return cls(4 * shape_factor / (3 * compliance * root))
 
     @classmethod
@@ -104,7 +104,7 @@ class HertzContact(Printed):
         return 0.4 * self.stiffness * _positive_part_power(penetration, 2.5)
 
 
-class LinearContact(Printed):
+class LinearContact(SystemRepr):
     r"""A linear elastic stop with the penetration $z$ (m).
 
     $$F(z) = k \max(z, 0), \qquad U(z) = \tfrac12 k \max(z, 0)^2.$$
@@ -132,7 +132,7 @@ class LinearContact(Printed):
         return self.force(penetration) * penetration / 2
 
 
-class RestitutionContact(Printed):
+class RestitutionContact(SystemRepr):
     r"""A hard stop: instantaneous impacts with a coefficient of restitution.
 
     When the penetration $z = n^T q - g$ reaches 0 with $\dot z > 0$, an impulse $P$

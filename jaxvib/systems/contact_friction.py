@@ -3,15 +3,15 @@
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .._nearest import unknown_key
-from .._quantity import quantity
+from ..foundation.quantity import quantity
+from ..foundation.suggestions import unknown_key
 from .contact import RestitutionContact
 from .friction import check_friction
 from .parameters import part_names
-from .printed import Printed
+from .system_repr import SystemRepr
 
 
-class ContactFriction(Printed):
+class ContactFriction(SystemRepr):
     r"""Dry friction under the normal force of a contact of the same system.
 
     With the contact's force $N(z, \dot z) \ge 0$ and the sliding velocity

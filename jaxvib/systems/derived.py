@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._nearest import unknown_key
-from .following import ordered
+from ..foundation.suggestions import unknown_key
+from .parameter_formulas import ordered
 from .parameters import System, named_values, parameters, replace
-from .printed import Printed
+from .system_repr import SystemRepr
 
 
-class Variables(Printed):
+class Variables(SystemRepr):
     """Variables for use in formulas, with paths such as `variables.X`.
 
     **Fields:** `values`, whose `names` and `said_units` are those of the paths.

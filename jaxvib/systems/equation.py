@@ -22,7 +22,7 @@ class Equation(eqx.Module):
     `contact_motion` and `contact_reach`; for damped contacts, `lost_powers` and
     `damped_contacts`; for states with velocities, `displacements` and `displaced`.
     Field properties are declared by `divergence`, `contraction`, `hard_contacts`,
-    `may_pulse`, `may_jump`, `next_break`, `repeats_in` and `largest_step`.
+    `may_pulse`, `may_jump`, `next_breakpoint`, `repeats_in` and `largest_step`.
     """
 
     largest_step = None  # in periods, if set by a user
@@ -97,7 +97,7 @@ class Equation(eqx.Module):
         """Return whether the field may be discontinuous in the state."""
         return True
 
-    def next_break(self, time: Time) -> Float[Array, ""] | None:
+    def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
         """Return the next break (non-smooth time) of the field, s; None if none."""
         return None
 

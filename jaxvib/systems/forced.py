@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from .._arrays import is_differentiated, is_known, parted, rejoined
-from .._quantity import Range, check_range
+from ..foundation.arrays import combine_arrays, has_tangents, is_concrete, partition_arrays
+from ..foundation.quantity import Range, check_range
 from .equation import Equation
 from .parameters import as_given, named_values
 from .system import System
@@ -119,7 +119,7 @@ def forced_system(
     """
     check_range("dimension", dimension, "", Range(at_least=1))
     values = named_values(parameters)
-    if not is_known(period):
+    if not is_concrete(period):
         raise ValueError(
             "period is traced; allowed: a number, or a function of the parameters: "
             "period=lambda p: 2 * jnp.pi / p['w']"
@@ -137,16 +137,16 @@ def forced_system(
 
 def check_field(system: System, dimension: int) -> None:
     """Raise `ValueError` for a wrong shape or for captured values with tangents."""
-    numbers, static = parted(system)
+    numbers, static = partition_arrays(system)
 
     def rates(numbers, time, state):
-        return rejoined(numbers, static).equation().vector_field(time, state)
+        return combine_arrays(numbers, static).equation().vector_field(time, state)
 
     given = numbers, jnp.zeros(()), system.rest()
     closed, shape = jax.make_jaxpr(rates, return_shape=True)(*given)
     if shape.shape != (dimension,):
         raise ValueError(f"field has shape {shape.shape}; allowed: ({dimension},)")
-    if is_differentiated(closed.consts):
+    if has_tangents(closed.consts):
         raise ValueError(
             "field captures a traced value under a derivative; allowed: such a value "
             "among its parameters: field(..., p) with p['w'] and "

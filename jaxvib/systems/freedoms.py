@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._nearest import unknown_key
+from ..foundation.suggestions import unknown_key
 
 GROUND = "ground"
 

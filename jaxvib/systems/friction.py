@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._quantity import check_range, quantity
-from .._range import Range
-from .printed import Printed
+from ..foundation.quantity import check_range, quantity
+from ..foundation.range import Range
+from .system_repr import SystemRepr
 
 # Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
 # error, 53 of them reach rounding.
@@ -39,7 +39,7 @@ class Friction(Protocol):
         ...
 
 
-class CoulombFriction(Printed):
+class CoulombFriction(SystemRepr):
     r"""Dry friction under a constant normal force, on the ground, a belt or a body.
 
     With the sliding velocity $w = n^T \dot q - v$ the force on the degrees of freedom

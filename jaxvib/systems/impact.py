@@ -6,19 +6,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from .._quantity import quantity
+from ..foundation.quantity import quantity
 from .base_motion import BaseMotion
 from .contact import RestitutionContact
 from .contact_friction import pressing_contacts
 from .equation import Equation
 from .friction import Friction, friction_forces
-from .loads import Load, changing, never_repeats
+from .loads import Load, never_repeats, time_varying
 from .periods import check_period, period_of_loads
-from .printed import Printed
 from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped
 from .springs import NonlinearSpring
 from .symmetry import check_mass
 from .system import Mechanical
+from .system_repr import SystemRepr
 
 
 class LinearSystem(Linear):
@@ -48,7 +48,7 @@ class LinearSystem(Linear):
         return self.mass, self.damping, self.stiffness
 
 
-class Contact(Printed):
+class Contact(SystemRepr):
     r"""A unilateral contact with penetration $z = n^T q - g$.
 
     **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into
@@ -74,7 +74,7 @@ class Contact(Printed):
                              "direction in which the system can move")  # fmt: skip
 
 
-class AppliedLoad(Printed):
+class AppliedLoad(SystemRepr):
     r"""A load along a direction: the force on the degrees of freedom is $n F(t)$.
 
     **Fields:** `direction` $n$, shape (n,); `law`: from time, s, to force, N; `name`:
@@ -233,17 +233,19 @@ class EquationOfMotion(Equation):
         laws = [element.law for element in (*self.contacts, *self.springs)]
         return bool(self.frictions) or any(getattr(law, "jumps", True) for law in laws)
 
-    def next_break(self, time) -> Float[Array, ""] | None:
+    def next_breakpoint(self, time) -> Float[Array, ""] | None:
         """Return the next break (non-smooth time) of a load, s; None if none."""
         laws = [load.law for load in self.loads]
         known = [
-            law.next_break(time) for law in laws if isinstance(law, Load) and law.breaks
+            law.next_breakpoint(time)
+            for law in laws
+            if isinstance(law, Load) and law.breaks
         ]
         return jnp.min(jnp.stack(known)) if known else None
 
     def repeats_in(self, span):
         """Return the longest period of a load, s; `span` if there is none."""
-        periods = [load.law.period() for load in changing(self.loads)]
+        periods = [load.law.period() for load in time_varying(self.loads)]
         if not periods:
             return span
         longest = jnp.max(jnp.stack(periods))
@@ -314,7 +316,7 @@ class ImpactSystem(Mechanical, Linear):
                         f"{jnp.shape(item.direction)}; allowed: ({size},)"
                     )
         pressing_contacts(self.frictions, self.contacts)
-        if len(changing(self.loads)) > 1 and not never_repeats(self.loads):
+        if len(time_varying(self.loads)) > 1 and not never_repeats(self.loads):
             check_period(self)
 
     @property

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._environment import require_float64
+from ..foundation.environment import require_float64
 from .impact import ImpactSystem
-from .loads import changing
+from .loads import time_varying
 from .roles import Linear, force_of
 from .springs import NonlinearSpring
 from .system import System
@@ -64,7 +64,7 @@ def linear_part(system) -> Linear:
         )
     if not isinstance(system, ImpactSystem) or not system.springs:
         return linear
-    if len(changing(system.loads)) < len(system.loads):
+    if len(time_varying(system.loads)) < len(system.loads):
         raise ValueError(
             "constant loads strain springs, whose slopes depend on the position; "
             "allowed: a LinearSystem of the slopes there (`static_equilibrium`), or no "

@@ -44,14 +44,14 @@ class ReadMatrices(NamedTuple):
 
     `frequencies`: the lowest non-zero and the highest natural frequency, rad/s: if they
     are not those of the structure, a file is in other units than kg, N/m and N s/m;
-    `free`: the number of rigid-body modes; `lopsided`: the largest asymmetry of the
+    `free`: the number of rigid-body modes; `asymmetry`: the largest asymmetry of the
     matrices before they were symmetrised, relative to their largest entry.
     """
 
     system: NamedSystem
     frequencies: tuple[float, float]
     free: int
-    lopsided: float
+    asymmetry: float
 
     def __str__(self) -> str:
         low, high = self.frequencies
@@ -99,16 +99,16 @@ def read_matrices(
             "damping has entries on one side of its diagonal only; allowed: both, as "
             "for a symmetric or a gyroscopic matrix"
         )
-    lopsided = 0.0
+    asymmetry = 0.0
     for name in ("mass", "stiffness"):
         matrix = found[name]
         largest = np.max(np.abs(matrix)) or 1.0
-        lopsided = max(lopsided, float(np.max(np.abs(matrix - matrix.T)) / largest))
+        asymmetry = max(asymmetry, float(np.max(np.abs(matrix - matrix.T)) / largest))
         found[name] = (matrix + matrix.T) / 2
     low, high, free = _frequencies(found["mass"], found["stiffness"])
     names = tuple(map(str, range(size))) if names is None else tuple(names)
     parts = (jnp.asarray(found[name]) for name in ("mass", "damping", "stiffness"))
-    return ReadMatrices(NamedSystem(*parts, names), (low, high), free, lopsided)
+    return ReadMatrices(NamedSystem(*parts, names), (low, high), free, asymmetry)
 
 
 def _frequencies(mass, stiffness) -> tuple[float, float, int]:

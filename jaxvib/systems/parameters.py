@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._nearest import unknown_key as unknown_key
-from .._quantity import Range, check_range, floats, real_array
-from .._units import of_turning
-from .following import formula_values
+from ..foundation.quantity import Range, check_range, floats, real_array
+from ..foundation.suggestions import unknown_key as unknown_key
+from ..foundation.units import rotational_unit
+from .parameter_formulas import formula_values
 
 System = TypeVar("System", bound=eqx.Module)
 
@@ -259,7 +259,7 @@ def _in_units(found: dict, unit_for: Callable[[str, str], str]) -> dict:
 
 
 def _turning(unit: str, _) -> str:
-    return of_turning(unit)
+    return rotational_unit(unit)
 
 
 def _get(node, where):

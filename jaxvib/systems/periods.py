@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from .._arrays import is_known, on_host, parted, rejoined
-from .._environment import require_float64
+from ..foundation.arrays import combine_arrays, is_concrete, partition_arrays, to_numpy
+from ..foundation.environment import require_float64
 from ..kernels import Kernel
-from ..kernels.in_turn import in_turn
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
+from ..kernels.map_rows import map_rows
 from .forced import ForcedSystem
-from .loads import Load, changing, never_repeats
+from .loads import Load, never_repeats, time_varying
 
 # The largest multiple of the longest period that is tried as the common period.
 MOST_WHOLE = 64
@@ -45,7 +45,7 @@ def period_of_loads(loads) -> Float[Array, ""]:
     """
     if not loads:
         raise ValueError("loads = () is empty; a period needs one load or more")
-    moving = changing(loads)
+    moving = time_varying(loads)
     if not moving:
         raise ValueError("all loads are constant; a period needs a periodic one")
     for load in never_repeats(loads):
@@ -70,12 +70,12 @@ def check_period(system) -> None:
     """Raise `ValueError` if a system is known to have no period."""
     require_float64()
     refuse_autonomous(system)
-    numbers, static = parted(system)
-    if not is_known(numbers):
+    numbers, static = partition_arrays(system)
+    if not is_concrete(numbers):
         jax.eval_shape(system.period)  # raises for constant or non-periodic loads
         return
     with jax.ensure_compile_time_eval():  # also for concrete values inside a trace
-        period, repeats = on_host(_told_kernel(static)(numbers))
+        period, repeats = to_numpy(_checked_kernel(static)(numbers))
     finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(numbers))
     if not np.isfinite(period) and finite:
         raise ValueError(without_period(system.loads))
@@ -100,7 +100,7 @@ def refuse_autonomous(system) -> None:
 
 def without_period(loads) -> str:
     """Return the message for loads without a common period."""
-    each = ", ".join(f"{float(load.law.period()):.10g}" for load in changing(loads))
+    each = ", ".join(f"{float(load.law.period()):.10g}" for load in time_varying(loads))
     return (
         f"loads have periods {each} s without a common one; allowed: ratios of "
         f"integers, up to {MOST_WHOLE} times the longest"
@@ -108,18 +108,18 @@ def without_period(loads) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _told_kernel(static) -> Kernel:
+def _checked_kernel(static) -> Kernel:
     """Return the kernel of parameters to (period, whether the field has it).
 
     XLA would need longer to compile the division of a period than LLVM for all of it.
     """
 
     def told(numbers):
-        system = rejoined(numbers, static)
+        system = combine_arrays(numbers, static)
         period = jnp.asarray(system.period(), float)
         return period, jnp.asarray(_repeats(system, period))
 
-    return library_kernel(told, static)
+    return cached_kernel(told, static)
 
 
 def _repeats(system, period) -> Bool[Any, ""]:
@@ -136,9 +136,9 @@ def _repeats(system, period) -> Bool[Any, ""]:
                 time = period * part
                 return field(time, state), field(time + period, state)
 
-            return in_turn(both, jnp.asarray(parts))
+            return map_rows(both, jnp.asarray(parts))
 
-        return _same(*in_turn(along, jnp.asarray(states)))
+        return _same(*map_rows(along, jnp.asarray(states)))
     every = np.asarray(True)
     for load in system.loads:
         if not isinstance(load.law, Load):  # laws of the library do

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .freedoms import direction
-from .printed import Printed
+from .system_repr import SystemRepr
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ class LoadLaw(Protocol):
         ...
 
 
-class Linear(Printed):
+class Linear(SystemRepr):
     r"""A system $M \ddot q + D \dot q + C q = f$, or the linear part of one.
 
     To add one, implement `matrices`. With `freedom_names`, degrees of freedom can be

@@ -13,7 +13,7 @@ _ROUNDING = 1e-12
 SINGULAR = 1e-13  # smallest eigenvalue of a mass matrix scaled to a unit diagonal
 
 
-def lopsided(matrix, mass):
+def asymmetry(matrix, mass):
     """Return where a matrix is asymmetric by more than rounding, (n, n).
 
     Rounding errors of the pair itself and of symmetric eigenvalues are tolerated.
@@ -35,7 +35,7 @@ def check_symmetric(name: str, matrix, mass, advice: str = "") -> None:
     """Raise `ValueError` with the first asymmetric pair of entries, and advice."""
     if any(isinstance(m, jax.core.Tracer) for m in (matrix, mass)):
         return  # no concrete values under jit or vmap
-    places = np.argwhere(lopsided(matrix, mass))
+    places = np.argwhere(asymmetry(matrix, mass))
     if len(places):
         i, j = places[0]
         pair = f"[{i}, {j}] = {matrix[i, j]:g} and [{j}, {i}] = {matrix[j, i]:g}"

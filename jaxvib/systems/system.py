@@ -13,11 +13,11 @@ from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
 from .equation import Equation
-from .printed import Printed
 from .roles import Linear
+from .system_repr import SystemRepr
 
 
-class System(Printed):
+class System(SystemRepr):
     r"""A dynamical system, with time-periodic forcing or autonomous.
 
     To add one, write an `equinox.Module` whose leaves are its physical parameters, each

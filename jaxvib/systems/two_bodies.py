@@ -4,8 +4,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from .._arrays import on_device, on_host
-from .._quantity import quantity
+from ..foundation.arrays import to_jax, to_numpy
+from ..foundation.quantity import quantity
 from .assembly import Assembled, assemble
 from .contact import HertzContact
 from .freedoms import GROUND
@@ -13,12 +13,12 @@ from .impact import AppliedLoad, Contact, EquationOfMotion, equation_of_motion
 from .loads import HarmonicLoad
 from .modules.bodies import TranslationTranslation
 from .periods import period_of_loads
-from .printed import Printed
 from .roles import ContactLaw, Linear, LoadLaw
 from .system import Mechanical
+from .system_repr import SystemRepr
 
 
-class Body(Printed):
+class Body(SystemRepr):
     r"""A body on a spring and a damper, by natural frequency and damping ratio.
 
     $k = m \omega^2$ and $c = 2 \xi \omega m$. **Fields:** `mass` $m > 0$ (kg),
@@ -39,7 +39,7 @@ class Body(Printed):
 
     def module(self, carrier: str, name: str) -> TranslationTranslation:
         """Return the body on its spring and damper as a module on a carrier."""
-        mass, frequency, ratio = on_host((self.mass, self.frequency, self.damping_ratio))
+        mass, frequency, ratio = to_numpy((self.mass, self.frequency, self.damping_ratio))
         return TranslationTranslation(
             carrier,
             name,
@@ -107,7 +107,7 @@ class TwoBodyImpact(Mechanical, Linear):
 
     def rest(self) -> Float[Array, " 4"]:
         """Return the state at rest, the attached body at its gap."""
-        return on_device(on_host(self.gap) * np.array([0.0, 1.0, 0.0, 0.0]))
+        return to_jax(to_numpy(self.gap) * np.array([0.0, 1.0, 0.0, 0.0]))
 
     def period(self) -> Float[Array, ""]:
         """Return the period of the load, s, as `ImpactSystem.period` does."""

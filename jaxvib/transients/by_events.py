@@ -6,10 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..dynamics.events import Asked, Integrand, travel, travel_problem
-from ..dynamics.observables import start_watching
+from ..dynamics.events import Integrand, Request, event_problem, integrate_events
+from ..dynamics.observables import init_observables
 from ..ensemble import Reason
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
 from .pieces import pieces_of
 
@@ -43,7 +43,7 @@ def watch_by_events(equation, state, t0, t1, rtol):
         return end, (state, watched, total + part), result
 
     nothing = jnp.zeros(3 * (state.shape[0] // 2))
-    start = state, start_watching(t0, state, equation), nothing
+    start = state, init_observables(t0, state, equation), nothing
     (state, watched, total), result = _turned(turn, start, t0, t1)
     return state, watched, total, result
 
@@ -64,7 +64,7 @@ def states_by_events(equation, state, t0, t1, rtol, stops):
         end = jnp.where(later < end, later, end)
         arrays, _ = _parts(now)
         given = ready, state, _Ready(arrays), time, end, rtol
-        found = travel_problem(*given, integrand=_summed)
+        found = event_problem(*given, integrand=_summed)
         state, part = jnp.split(found.state, [state.shape[0]])
         seen = jnp.where((stops == end)[:, None], state[None], seen)
         return end, (state, total + part, seen), found.result
@@ -129,8 +129,8 @@ def _piece_kernel(static):
     def piece(state, arrays, t0, t1, rtol, watched):
         equation = eqx.combine(arrays, static)
         summed = _summed(_Ready(equation))
-        asked = Asked(grazing=0.0, watched=watched, integrand=summed)
-        found = travel(equation, state, t0, t1, rtol, asked)
+        asked = Request(grazing=0.0, watched=watched, integrand=summed)
+        found = integrate_events(equation, state, t0, t1, rtol, asked)
         return found.state, found.watched, found.integral, found.result
 
-    return library_kernel(piece, static)
+    return cached_kernel(piece, static)

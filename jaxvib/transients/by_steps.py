@@ -6,15 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays import parted
 from ..dynamics.engines.choice import ENGINES
 from ..dynamics.engines.stepped import SteppedEngine
 from ..dynamics.flow import solve_system
-from ..dynamics.observables import start_watching, watch_step
+from ..dynamics.observables import init_observables, update_observables
 from ..dynamics.solve import Tolerance
 from ..dynamics.step_polynomial import step_polynomial
+from ..foundation.arrays import partition_arrays
 from ..kernels import Kernel
-from ..kernels.library import library_kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
 from ..systems.system import System
 from .limits import with_limits
@@ -56,7 +56,7 @@ def watch_by_steps(system, limits, state, t0, t1, rtol, engine: str):
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
     watching = system.has_contacts or bool(limits)
-    parameters, static = parted(_Limited(system, limits) if watching else system)
+    parameters, static = partition_arrays(_Limited(system, limits) if watching else system)
     return _watch_kernel(chosen, static)(state, parameters, t0, t1, rtol)
 
 
@@ -71,16 +71,16 @@ def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
 
         def update(seen, t0, t1, first, last):
             watched, total = seen
-            watched = watch_step(watched, 0.0, t0, t1, first, last, equation)
+            watched = update_observables(watched, 0.0, t0, t1, first, last, equation)
             return watched, total + _step_integral(equation, t0, t1, first, last)
 
-        seen = start_watching(t0, state, equation), jnp.zeros(3 * size)
+        seen = init_observables(t0, state, equation), jnp.zeros(3 * size)
         run = problem, state, equation, t0, t1, Tolerance(rtol), (seen, update)
         found = engine.steps(*run)
         watched, total = found.watched
         return found.state, watched, total, found.result
 
-    return library_kernel(watch, engine, static)
+    return cached_kernel(watch, engine, static)
 
 
 def states_by_steps(system, state, t0, t1, rtol, stops, engine: str):

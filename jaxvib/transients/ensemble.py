@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._nearest import unknown_key
-from .._quantity import Range, check_range, reported
 from ..ensemble import map_samples
+from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.suggestions import unknown_key
 from ..systems.loads import FourierLoad, Load, RecordLoad
 from ..systems.system import System
 from .limits import Limit, check_limits
@@ -146,29 +146,35 @@ def _each(tree, number: int):
 class Statistics(eqx.Module):
     """Statistics of an ensemble of responses, with standard errors."""
 
-    mean_peak: Float[Array, " freedom"] = reported("mean of the peaks", "m", ("freedom",))
-    mean_peak_error: Float[Array, " freedom"] = reported(
+    mean_peak: Float[Array, " freedom"] = result_field(
+        "mean of the peaks", "m", ("freedom",)
+    )
+    mean_peak_error: Float[Array, " freedom"] = result_field(
         "its standard error", "m", ("freedom",)
     )
-    peak_deviation: Float[Array, " freedom"] = reported(
+    peak_deviation: Float[Array, " freedom"] = result_field(
         "standard deviation of the peaks", "m", ("freedom",)
     )
-    root_mean_square: Float[Array, " freedom"] = reported(
+    root_mean_square: Float[Array, " freedom"] = result_field(
         "root mean square displacement, over time and samples", "m", ("freedom",)
     )
-    root_mean_square_error: Float[Array, " freedom"] = reported(
+    root_mean_square_error: Float[Array, " freedom"] = result_field(
         "its standard error", "m", ("freedom",)
     )
-    variance: Float[Array, " state"] = reported(
+    variance: Float[Array, " state"] = result_field(
         "variance of the state at the end over the samples", "", ("state",)
     )
-    variance_error: Float[Array, " state"] = reported("its standard error", "", ("state",))
-    passed: Float[Array, " limit"] = reported(
+    variance_error: Float[Array, " state"] = result_field(
+        "its standard error", "", ("state",)
+    )
+    passed: Float[Array, " limit"] = result_field(
         "share of the samples that reach each limit", "", ("limit",)
     )
-    passed_error: Float[Array, " limit"] = reported("its standard error", "", ("limit",))
-    good: Int[Array, ""] = reported("number of samples that did not fail")
-    failed: Int[Array, ""] = reported("number of failed samples, excluded")
+    passed_error: Float[Array, " limit"] = result_field(
+        "its standard error", "", ("limit",)
+    )
+    good: Int[Array, ""] = result_field("number of samples that did not fail")
+    failed: Int[Array, ""] = result_field("number of failed samples, excluded")
 
 
 def statistics(found: Response) -> Statistics:

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._quantity import Range, check_range, reported
 from ..ensemble import Reason
+from ..foundation.quantity import Range, check_range, result_field
 
 _TURNS = 100  # Newton steps, each limited to length 2: data span a few of these
 _SETTLED = 1e-9  # relative size of the last Newton step
@@ -19,15 +19,15 @@ _STEEPEST = 1e3  # slope, per width of the data, above which the fit diverges
 class Fragility(eqx.Module):
     r"""The lognormal curve $P(x) = \Phi(\ln(x/\theta)/\beta)$ and its standard errors."""
 
-    median: Float[Array, ""] = reported("intensity of probability 1/2, theta")
-    dispersion: Float[Array, ""] = reported("standard deviation of its logarithm, beta")
-    median_error: Float[Array, ""] = reported("standard error of the median")
-    dispersion_error: Float[Array, ""] = reported("standard error of the dispersion")
-    covariance: Float[Array, "2 2"] = reported(
+    median: Float[Array, ""] = result_field("intensity of probability 1/2, theta")
+    dispersion: Float[Array, ""] = result_field("standard deviation of its logarithm, beta")
+    median_error: Float[Array, ""] = result_field("standard error of the median")
+    dispersion_error: Float[Array, ""] = result_field("standard error of the dispersion")
+    covariance: Float[Array, "2 2"] = result_field(
         "covariance of ln(theta) and beta", "", ("parameter", "other")
     )
-    log_likelihood: Float[Array, ""] = reported("logarithm of the likelihood")
-    result: Int[Array, ""] = reported("reason code: singular if no curve fits")
+    log_likelihood: Float[Array, ""] = result_field("logarithm of the likelihood")
+    result: Int[Array, ""] = result_field("reason code: singular if no curve fits")
 
     def probability(self, intensity: Real[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the probability that the limit is reached at an intensity."""

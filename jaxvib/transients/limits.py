@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._quantity import quantity
+from ..foundation.quantity import quantity
 from ..systems.contacts.threshold import Threshold
 from ..systems.impact import Contact, EquationOfMotion
-from ..systems.printed import Printed
+from ..systems.system_repr import SystemRepr
 
 
-class Limit(Printed):
+class Limit(SystemRepr):
     r"""An upper limit $a$ of $|n^T q|$, or of $n^T q$ if not `both`.
 
     **Fields:** `direction` $n$, shape (n,); `level` $a > 0$ (m), from rest; `both`: on

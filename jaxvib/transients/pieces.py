@@ -57,7 +57,7 @@ class FourierPieces(Pieces):
         rows[0] = rows[0] + law.mean
         self.coefficients = jnp.stack(rows, axis=1)
         self.length = law.period() / count
-        self.size, self.highest = law.largest(), law.fastest()
+        self.size, self.highest = law.largest(), law.highest_angular_frequency()
 
     def at(self, time) -> tuple[PolynomialLoad, Array]:
         """Return the piece that starts at or contains a time, and its end, s."""
@@ -77,11 +77,11 @@ class RecordPieces(Pieces):
 
     def at(self, time) -> tuple[PolynomialLoad, Array]:
         """Return the piece that starts at or contains a time, and its end, s."""
-        end = self.law.next_break(time)
+        end = self.law.next_breakpoint(time)
         middle = (time + jnp.minimum(end, time + 1.0)) / 2
         row = jnp.stack(self.law.series(middle, middle, 4))
-        size, pace = self.law.largest(), self.law.pace()
-        return PolynomialLoad(middle, row, size, pace), end
+        size, angular_frequency = self.law.largest(), self.law.angular_frequency()
+        return PolynomialLoad(middle, row, size, angular_frequency), end
 
 
 def pieces_of(law) -> Pieces | None:

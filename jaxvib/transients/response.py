@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from .._arrays import is_known
-from .._quantity import Range, check_range, reported
 from ..dynamics.engines import MANY, check_engine, engine_for
 from ..dynamics.flow import checked_state
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason, raise_if_empty
+from ..foundation.arrays import is_concrete
+from ..foundation.quantity import Range, check_range, result_field
 from ..systems.system import System
 from .by_events import states_by_events, watch_by_events
 from .by_steps import states_by_steps, watch_by_steps
@@ -27,39 +27,43 @@ COARSER = 100.0
 class Response(eqx.Module):
     """Extremes, means and final state of a motion; displacements are from rest."""
 
-    highest: Float[Array, " freedom"] = reported("highest displacement", "m", ("freedom",))
-    lowest: Float[Array, " freedom"] = reported("lowest displacement", "m", ("freedom",))
-    peak: Float[Array, " freedom"] = reported(
+    highest: Float[Array, " freedom"] = result_field(
+        "highest displacement", "m", ("freedom",)
+    )
+    lowest: Float[Array, " freedom"] = result_field(
+        "lowest displacement", "m", ("freedom",)
+    )
+    peak: Float[Array, " freedom"] = result_field(
         "largest magnitude of the displacement", "m", ("freedom",)
     )
-    peak_time: Float[Array, " freedom"] = reported("its time", "s", ("freedom",))
-    peak_error: Float[Array, " freedom"] = reported(
+    peak_time: Float[Array, " freedom"] = result_field("its time", "s", ("freedom",))
+    peak_error: Float[Array, " freedom"] = result_field(
         "its change at a tolerance a hundred times coarser", "m", ("freedom",)
     )
-    mean: Float[Array, " freedom"] = reported(
+    mean: Float[Array, " freedom"] = result_field(
         "mean displacement over the time", "m", ("freedom",)
     )
-    mean_square: Float[Array, " freedom"] = reported(
+    mean_square: Float[Array, " freedom"] = result_field(
         "mean square displacement over the time", "m^2", ("freedom",)
     )
-    mean_square_error: Float[Array, " freedom"] = reported(
+    mean_square_error: Float[Array, " freedom"] = result_field(
         "its change at a tolerance a hundred times coarser", "m^2", ("freedom",)
     )
-    mean_square_velocity: Float[Array, " freedom"] = reported(
+    mean_square_velocity: Float[Array, " freedom"] = result_field(
         "mean square velocity over the time", "m^2/s^2", ("freedom",)
     )
-    state: Float[Array, " state"] = reported("state at the end", "", ("state",))
-    contacts: Int[Array, " contact"] = reported("onsets of contact", "", ("contact",))
-    max_contact_force: Float[Array, " contact"] = reported(
+    state: Float[Array, " state"] = result_field("state at the end", "", ("state",))
+    contacts: Int[Array, " contact"] = result_field("onsets of contact", "", ("contact",))
+    max_contact_force: Float[Array, " contact"] = result_field(
         "largest contact force", "N", ("contact",)
     )
-    extreme: Float[Array, " limit"] = reported(
+    extreme: Float[Array, " limit"] = result_field(
         "extreme of each limit's quantity", "m", ("limit",)
     )
-    first_passage: Float[Array, " limit"] = reported(
+    first_passage: Float[Array, " limit"] = result_field(
         "time at which each limit is first reached, inf if never", "s", ("limit",)
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
     @property
     def root_mean_square(self) -> Float[Array, " freedom"]:
@@ -115,7 +119,7 @@ def response(
     chosen = chosen_engine(system, engine)
     check_range("duration", duration, "s", Range(above=0.0))
     check_range("start", start, "s", Range())
-    if is_known(start, duration) and not start + duration > start:
+    if is_concrete(start, duration) and not start + duration > start:
         raise ValueError(
             f"duration = {duration:g} s is lost to rounding at start = {start:g} s; "
             "allowed: a longer one"

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from .._arrays import is_known
-from .._quantity import Range, check_range, reported
 from ..dynamics.step_polynomial import step_polynomial
+from ..foundation.arrays import is_concrete
+from ..foundation.quantity import Range, check_range, result_field
 from ..systems.loads import Load, RecordLoad
 
 # Largest phase, rad, of an oscillator between two samples: the error of the quintic is
@@ -31,25 +31,25 @@ _MOST_POINTS = 10_000_000  # of a law: an array of 80 MB
 class ShockSpectrum(eqx.Module):
     """Extremes of oscillators over natural frequency, during and after a shock."""
 
-    frequencies: Float[Array, " frequency"] = reported(
+    frequencies: Float[Array, " frequency"] = result_field(
         "natural frequency", "rad/s", ("frequency",)
     )
-    highest: Float[Array, " frequency"] = reported(
+    highest: Float[Array, " frequency"] = result_field(
         "highest absolute acceleration", "m/s^2", ("frequency",)
     )
-    lowest: Float[Array, " frequency"] = reported(
+    lowest: Float[Array, " frequency"] = result_field(
         "lowest absolute acceleration", "m/s^2", ("frequency",)
     )
-    maximax: Float[Array, " frequency"] = reported(
+    maximax: Float[Array, " frequency"] = result_field(
         "largest magnitude of the absolute acceleration", "m/s^2", ("frequency",)
     )
-    residual: Float[Array, " frequency"] = reported(
+    residual: Float[Array, " frequency"] = result_field(
         "the same after the shock only", "m/s^2", ("frequency",)
     )
-    displacement: Float[Array, " frequency"] = reported(
+    displacement: Float[Array, " frequency"] = result_field(
         "largest displacement relative to the base", "m", ("frequency",)
     )
-    error: Float[Array, " frequency"] = reported(
+    error: Float[Array, " frequency"] = result_field(
         "change of the maximax with half the points", "m/s^2", ("frequency",)
     )
 
@@ -105,8 +105,10 @@ def shock_spectrum(
         record = isinstance(law, RecordLoad) and law.interpolation == "linear"
         points, enough = (1, jnp.asarray(True)) if record else _points(law, ends, points)
     times, middles = _times(ends, points)
-    fastest = float(np.max(frequencies))
-    looks = max(1, math.ceil(fastest * float(np.max(np.diff(times))) / _LOOK))
+    highest_angular_frequency = float(np.max(frequencies))
+    looks = max(
+        1, math.ceil(highest_angular_frequency * float(np.max(np.diff(times))) / _LOOK)
+    )
     ratio = jnp.asarray(damping_ratio, float)
     found = _spectrum(law, times, middles, frequencies, ratio, looks)
     if record:  # its points are exact: only the quintics have an error
@@ -134,7 +136,7 @@ def _ends(law: Load, duration: float | None) -> np.ndarray:
     breaks = []
     time = -1e-12 if law.repeats else -_LONG_AGO
     while len(breaks) < _MOST_PIECES:
-        found = law.next_break(jnp.asarray(time))
+        found = law.next_breakpoint(jnp.asarray(time))
         if isinstance(found, jax.core.Tracer):
             raise ValueError("times of the law are traced; allowed: concrete values, s")
         time = float(found)
@@ -158,7 +160,7 @@ def _ended(law: Load, ends: np.ndarray) -> Bool[Array, ""]:
     **Raises:** `ValueError` if it is not 0 and this is known (not traced).
     """
     left = law.force(jnp.asarray(ends[-1] + (ends[-1] - ends[0])))
-    if is_known(left) and left != 0:
+    if is_concrete(left) and left != 0:
         raise ValueError(
             f"{float(left):g} m/s^2 of {type(law).__name__} remain after its last break: "
             "the end of the shock is not known; allowed: a duration"
@@ -172,19 +174,20 @@ def _points(law: Load, ends: np.ndarray, points: int) -> tuple[int, Bool[Array, 
     The number follows from its highest frequency, unless that is traced. **Raises:**
     `ValueError` for more steps than fit into memory.
     """
-    fastest = law.fastest()
-    if fastest is None:
+    highest_angular_frequency = law.highest_angular_frequency()
+    if highest_angular_frequency is None:
         return points, jnp.asarray(True)
     longest = float(np.max(np.diff(ends)))
-    if is_known(fastest):
-        asked = float(fastest) * longest / _TURN
+    if is_concrete(highest_angular_frequency):
+        asked = float(highest_angular_frequency) * longest / _TURN
         if asked * ends.size > _MOST_POINTS:
             raise ValueError(
-                f"waves of {float(fastest):g} rad/s over {longest:g} s need {asked:.2g} "
+                f"waves of {float(highest_angular_frequency):g} rad/s over {longest:g} s "
+                f"need {asked:.2g} "
                 f"points; allowed: {_MOST_POINTS:.2g} in total, a shorter duration"
             )
         points = max(points, math.ceil(asked))
-    return points, fastest * (longest / points) <= 1.001 * _TURN
+    return points, highest_angular_frequency * (longest / points) <= 1.001 * _TURN
 
 
 def _times(ends: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from ..dynamics.extremes import top
 from ..dynamics.observables import times_of_largest_forces
-from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contracted
+from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 
 
 def with_slopes(found: Callable, smooth: Callable, arrays: Any):
@@ -45,7 +45,7 @@ def with_slopes(found: Callable, smooth: Callable, arrays: Any):
                 sensitivities_along(basis),
             )
         else:
-            moved = contracted(sensitivities_along, basis, weights)
+            moved = contract_tangents(sensitivities_along, basis, weights)
         names = list(moved)
         changed = eqx.tree_at(
             lambda each: [getattr(each, name) for name in names],

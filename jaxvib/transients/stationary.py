@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from .._quantity import Range, check_range, floats
+from ..foundation.quantity import Range, check_range, floats
 from ..systems.linear_part import linear_part
 from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib._quantity import quantity
 from jaxvib.design import fit, response_measure
+from jaxvib.foundation.quantity import quantity
 
 X = np.array([77.6, 114.9, 141.1, 190.8, 239.9, 289.0, 332.8, 378.4, 434.8, 477.3,
               536.8, 593.1, 689.1, 760.0])  # fmt: skip

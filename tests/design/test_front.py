@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib._quantity import quantity
 from jaxvib.design import (
     Goal,
     Limit,
@@ -22,6 +21,7 @@ from jaxvib.design import (
     white_noise_measure,
 )
 from jaxvib.design.front import dominated
+from jaxvib.foundation.quantity import quantity
 
 
 class Point(eqx.Module):

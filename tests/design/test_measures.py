@@ -25,7 +25,7 @@ from jaxvib.design import (
     white_noise_measure,
 )
 from jaxvib.design.evaluation import Evaluator
-from jaxvib.studies.analyses.measures import KEYS
+from jaxvib.studies.analyses.measure_options import KEYS
 
 soft = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
 SPRING = {"attached.frequency": (4.0, 8.0), "attached.damping_ratio": (0.005, 0.3, "log")}

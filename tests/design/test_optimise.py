@@ -10,10 +10,9 @@ import optax
 import pytest
 
 import jaxvib as jv
-from jaxvib._quantity import quantity
 from jaxvib.design import (
+    EvaluationLostError,
     Limit,
-    LostError,
     Measure,
     Problem,
     SearchSettings,
@@ -27,6 +26,7 @@ from jaxvib.design import (
 )
 from jaxvib.design.measure import Outcome, as_measure
 from jaxvib.design.optimise import ALL_METHODS
+from jaxvib.foundation.quantity import quantity
 
 PLACES = ("main", "main")
 BOUNDS = {"attached.frequency": (0.7, 1.1), "attached.damping_ratio": (0.02, 0.5)}
@@ -296,7 +296,9 @@ class Somewhere:
 
     def start(self, system):
         if float(system.x) > 0:
-            raise LostError(jv.Reason.NO_BIFURCATION, f"no point at {float(system.x):g}")
+            raise EvaluationLostError(
+                jv.Reason.NO_BIFURCATION, f"no point at {float(system.x):g}"
+            )
         return jnp.zeros(1)
 
     def __call__(self, system, memory):

@@ -8,13 +8,13 @@ import pytest
 import scipy.stats
 
 import jaxvib as jv
-from jaxvib._quantity import quantity
 from jaxvib.design import (
     local_sensitivity,
     sensitivity,
     sobol_indices,
     white_noise_measure,
 )
+from jaxvib.foundation.quantity import quantity
 
 A, B = 7.0, 0.1
 PI = np.pi

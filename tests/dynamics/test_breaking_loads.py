@@ -118,7 +118,7 @@ def test_a_law_is_its_formula_and_its_series(name):
     times = np.random.default_rng(1).uniform(0.0, SPAN, 40)
     expected = [force(t) for t in times]
     np.testing.assert_allclose(jax.vmap(law.force)(times), expected, atol=1e-12)
-    ahead = np.array([law.next_break(t) for t in times])
+    ahead = np.array([law.next_breakpoint(t) for t in times])
     known = np.sort(np.concatenate([np.ravel(row) for row in breaks]))
     for t, there in zip(times, ahead, strict=True):
         later = known[known > t]
@@ -245,4 +245,4 @@ def test_a_long_record_is_a_kernel():
     )
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     settings = (np.asarray(number) for number in (0.0, 5.0, 1e-9))
-    assert end_kernel(static).why_not(system.rest(), parameters, *settings) == ""
+    assert end_kernel(static).unsupported_reason(system.rest(), parameters, *settings) == ""

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.dynamics.events.engine import Asked, Integrand, travel
+from jaxvib.dynamics.events.engine import Integrand, Request, integrate_events
 from jaxvib.kernels.kernel import kernel
 
 MASS, PULLED, ALONG, DOWN = 2.0, 50.0, [1.0, 0.0], [0.0, 1.0]
@@ -372,7 +372,9 @@ def work(numbers, state, time):
         laws = [contact.law for contact in system.contacts]
         return springs / 2 + sum(law.energy(z) for law, z in zip(laws, depths, strict=True))
 
-    end = travel(equation, state, 0.0, time, 1e-12, Asked(integrand=Integrand(powers)))
+    end = integrate_events(
+        equation, state, 0.0, time, 1e-12, Request(integrand=Integrand(powers))
+    )
     return energy(end.state) - energy(state) - end.integral.sum(), end.result, end.state
 
 

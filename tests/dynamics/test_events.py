@@ -12,7 +12,7 @@ import scipy.linalg
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
-from jaxvib.dynamics.events import Asked, travel
+from jaxvib.dynamics.events import Request, integrate_events
 from jaxvib.dynamics.flow import solve_system, watch
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
@@ -270,7 +270,7 @@ def test_a_contact_more_is_no_multiple_of_a_program():
     def operations(count):
         law = jv.HertzContact(3e5)
         equation = side_by_side(count, law).equation()
-        travel_of = functools.partial(travel, asked=Asked(order=12))
+        travel_of = functools.partial(integrate_events, asked=Request(order=12))
         rest = jnp.zeros(2 * count)
         program = jax.make_jaxpr(travel_of)(equation, rest, 0.0, 1.0, 1e-6)
         return len(str(program).splitlines())

@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
-from jaxvib.dynamics.events.engine import Asked, Integrand, travel
+from jaxvib.dynamics.events.engine import Integrand, Request, integrate_events
 from jaxvib.dynamics.flow import observe
 from jaxvib.kernels.kernel import kernel
 
@@ -283,8 +283,8 @@ def work(numbers, state, time):
         moving = numbers["mass"] @ state[2:] ** 2
         return (stored + moving + numbers["cubic"] * state[1] ** 4 / 2) / 2
 
-    asked = Asked(1e-9, integrand=Integrand(powers))
-    end = travel(two_bodies(numbers).equation(), state, 0.0, time, 1e-12, asked)
+    asked = Request(1e-9, integrand=Integrand(powers))
+    end = integrate_events(two_bodies(numbers).equation(), state, 0.0, time, 1e-12, asked)
     change = energy(end.state) - energy(state)
     lost = end.watched.lost.sum()
     return change - end.integral.sum() + lost, end.result, end.state[2], lost

@@ -12,7 +12,7 @@ import scipy.optimize
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import EventEngine, engine_for
-from jaxvib.dynamics.events import travel
+from jaxvib.dynamics.events import integrate_events
 from jaxvib.dynamics.flow import observe, solve_system, watch
 from jaxvib.ensemble import Reason
 
@@ -564,7 +564,7 @@ def test_bodies_that_rest_in_a_row_hold_where_statics_says():
                 for d, amplitude in zip(one, push, strict=True)
             ),
         )
-        return travel(system.equation(), jnp.zeros(6), 0.0, 0.0, 1e-9).held
+        return integrate_events(system.equation(), jnp.zeros(6), 0.0, 0.0, 1e-9).held
 
     forces = np.asarray(jax.jit(jax.vmap(held))(masses, pushes, gaps))
     for mass, push, gap, force in zip(masses, pushes, gaps, forces, strict=True):

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxvib as jv
-from jaxvib.ensemble import InParts, compile_ahead
+from jaxvib.ensemble import TwoStageFunction, compile_ahead
 
 
 def iterate(sample):
@@ -41,7 +41,7 @@ def test_what_numpy_finishes_is_what_it_makes_of_the_kernel_s_results():
         return {"sum": sample["x"] + found, "square": found}
 
     samples = {"x": np.arange(5.0)}
-    found = jv.map_samples(InParts(squared, finish), samples)
+    found = jv.map_samples(TwoStageFunction(squared, finish), samples)
     np.testing.assert_array_equal(found["sum"], np.arange(5.0) + np.arange(5.0) ** 2)
     np.testing.assert_array_equal(found["square"], np.arange(5.0) ** 2)
 

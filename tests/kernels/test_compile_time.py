@@ -19,7 +19,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.dynamics.events import observe_kernel
 from jaxvib.dynamics.flow import solve_system
-from jaxvib.dynamics.observables import start_watching
+from jaxvib.dynamics.observables import init_observables
 from jaxvib.kernels import kernel
 
 MODULE = "tests.kernels.test_compile_time"
@@ -62,7 +62,7 @@ def observed(system):
     """Return the function of a motion with its columns and what is watched."""
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     state, number = np.zeros(system.rest().shape), np.float64(1.0)
-    watched = start_watching(0.0, jnp.asarray(state), system.equation())
+    watched = init_observables(0.0, jnp.asarray(state), system.equation())
     settings = (number * 0, number, number * 1e-9, number * 1e-9)
     return observe_kernel(static), (state, parameters, *settings, watched)
 

@@ -50,7 +50,7 @@ def by_xla(function, arguments):
 
 def agree(function, arguments, rtol):
     compiled = kernel(function)
-    assert not compiled.why_not(*(argument[0] for argument in arguments))
+    assert not compiled.unsupported_reason(*(argument[0] for argument in arguments))
     found = jax.tree.leaves(compiled.map(*arguments))
     wanted = jax.tree.leaves(by_xla(function, arguments))
     for one, other in zip(found, wanted, strict=True):

@@ -18,11 +18,11 @@ from jax import export
 
 import jaxvib as jv
 from jaxvib.dynamics.events import watch_kernel
-from jaxvib.dynamics.events.engine import Asked, travel
+from jaxvib.dynamics.events.engine import Request, integrate_events
 from jaxvib.dynamics.flow import solve_system
 from jaxvib.kernels import gpu
-from jaxvib.kernels.printer import Printer, print_lane, trace
-from jaxvib.kernels.tangents import side_by_side
+from jaxvib.kernels.lowering import Lowering, lower_lane, trace
+from jaxvib.kernels.tangents import values_and_tangents
 
 NUMBER = jax.ShapeDtypeStruct((), float)
 STATE = jax.ShapeDtypeStruct((4,), float)
@@ -52,11 +52,11 @@ def tangents(directions):
         equation = eqx.combine(parameters, static).equation()
 
         def go(state):
-            asked = Asked(one=jnp.ones(()), steady=True)
-            found = travel(equation, state, t0, t1, rtol, asked)
+            asked = Request(one=jnp.ones(()), steady=True)
+            found = integrate_events(equation, state, t0, t1, rtol, asked)
             return found.state, found.result
 
-        return side_by_side(go, state, rows)
+        return values_and_tangents(go, state, rows)
 
     rows = jax.ShapeDtypeStruct((directions, 4), float)
     return run, (STATE, rows, shapes, NUMBER, NUMBER, NUMBER)
@@ -110,8 +110,8 @@ def test_one_entry_calls_nothing_and_rounds_every_operation(program):
 def test_instructions_are_those_of_a_lane_of_a_cpu(name, closed):
     if name == "four tangents":
         pytest.skip("a CPU takes two of four directions at once, a thread each alone")
-    cpu, device = Printer(1), Printer(1, threads=True)
-    assert print_lane(cpu, closed) == print_lane(device, closed)
+    cpu, device = Lowering(1), Lowering(1, threads=True)
+    assert lower_lane(cpu, closed) == lower_lane(device, closed)
     assert cpu.assembler.lines == device.assembler.lines
 
 

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxvib.kernels import cpu, kernel
 from jaxvib.kernels.cpu import Native, host_features
-from jaxvib.kernels.printer import print_lanes, trace
+from jaxvib.kernels.lowering import lower_lanes, trace
 
 random = np.random.default_rng(3)
 
@@ -90,7 +90,7 @@ PROGRAM = trace(decay, (jax.ShapeDtypeStruct((), float),) * 2)[0]
 
 
 def run(width, features=None, order=slice(None)):
-    native = Native(print_lanes(PROGRAM, width), features)
+    native = Native(lower_lanes(PROGRAM, width), features)
     lanes = [np.resize(x[order], 40) for x in (t, w)]
     return native(lanes, 1)[0][:37]
 
@@ -111,7 +111,7 @@ def test_every_width_and_order_has_the_same_bits(width):
 
 def test_code_compiled_in_a_hurry_has_the_same_bits_as_the_best(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    native = Native(print_lanes(PROGRAM, 4))
+    native = Native(lower_lanes(PROGRAM, 4))
     lanes = [np.resize(x, 40) for x in (t, w)]
     hurried = native(lanes, 1)
     assert len(list(tmp_path.rglob("*.o"))) == 1

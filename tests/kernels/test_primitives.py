@@ -165,7 +165,7 @@ CASES = {
 def test_a_primitive_is_what_xla_makes_of_it(name):
     function, *arguments = CASES[name]
     compiled = kernel(lambda *x: function(*x))
-    assert not compiled.why_not(*(a[0] for a in arguments))
+    assert not compiled.unsupported_reason(*(a[0] for a in arguments))
     found = jax.tree.leaves(compiled.map(*arguments))
     wanted = jax.tree.leaves(jax.jit(jax.vmap(lambda *x: function(*x)))(*arguments))
     for one, other in zip(found, wanted, strict=True):
@@ -294,7 +294,7 @@ def test_what_llvm_is_not_given_goes_by_xla():
         return jnp.max(jnp.abs(jnp.linalg.eigvalsh(matrix)))
 
     matrix = np.array([[2.0, 1.0], [1.0, 2.0]])
-    assert "not supported" in modulus.why_not(matrix)
+    assert "not supported" in modulus.unsupported_reason(matrix)
     np.testing.assert_allclose(modulus(matrix), 3.0, rtol=1e-14)
     with pytest.raises(
         ValueError, match=r"modulus cannot be lowered to LLVM: JAX's .* is not supported"
@@ -304,21 +304,25 @@ def test_what_llvm_is_not_given_goes_by_xla():
 
 def test_large_matrices_are_left_to_lapack():
     large = np.eye(17)
-    assert "(17, 17)" in kernel(jnp.linalg.inv).why_not(large)
+    assert "(17, 17)" in kernel(jnp.linalg.inv).unsupported_reason(large)
 
 
 def test_complex_numbers_go_by_xla():
-    assert "complex128" in kernel(lambda x: jnp.abs(lax.complex(x, x))).why_not(1.0)
+    assert "complex128" in kernel(lambda x: jnp.abs(lax.complex(x, x))).unsupported_reason(
+        1.0
+    )
 
 
 def test_bits_of_several_numbers_and_random_keys_go_by_xla():
-    assert "bits" in kernel(lambda x: lax.bitcast_convert_type(x, jnp.uint32)).why_not(1.0)
+    assert "bits" in kernel(
+        lambda x: lax.bitcast_convert_type(x, jnp.uint32)
+    ).unsupported_reason(1.0)
 
     @kernel
     def scattered(x):
         return x + jax.random.uniform(jax.random.key(3))
 
-    assert "key" in scattered.why_not(1.0)
+    assert "key" in scattered.unsupported_reason(1.0)
     assert scattered(1.0) == 1.0 + jax.random.uniform(jax.random.key(3))
 
 

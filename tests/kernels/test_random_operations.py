@@ -7,7 +7,7 @@ import pytest
 
 from jaxvib.kernels import kernel
 from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.printer import print_lanes, trace
+from jaxvib.kernels.lowering import lower_lanes, trace
 from tests.random_programs import lanes_of, operations
 from tests.rounding import known
 
@@ -18,7 +18,7 @@ TOGETHER = 6  # programs of one test
 def check(function, arguments) -> list[float]:
     """Check a function's results; return which shares of them could be checked."""
     compiled = kernel(function)
-    reason = compiled.why_not(*(a[0] for a in arguments))
+    reason = compiled.unsupported_reason(*(a[0] for a in arguments))
     if "void" in reason:  # derivatives of whole numbers that a loop carries
         return []
     assert not reason
@@ -105,7 +105,7 @@ def test_random_operations_have_the_same_bits_in_every_width_and_place(seed):
     closed, _ = trace(function, [jax.ShapeDtypeStruct(*each) for each in taken])
     last = [np.ascontiguousarray(np.moveaxis(a, 0, -1)) for a in arguments]
     wanted, *others = (
-        Native(print_lanes(closed, width))(last, 1) for width in (1, 2, 4, 8)
+        Native(lower_lanes(closed, width))(last, 1) for width in (1, 2, 4, 8)
     )
     part = kernel(function).map(*(a[5:12] for a in arguments), threads=2)
     for k, one in enumerate(wanted):

@@ -9,8 +9,8 @@ from jax import lax
 
 from jaxvib.kernels import kernel
 from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.printer import print_lanes, trace
-from jaxvib.kernels.tangents import printing, side_by_side
+from jaxvib.kernels.lowering import lower_lanes, trace
+from jaxvib.kernels.tangents import is_lowering, values_and_tangents
 from tests.random_programs import program, trees
 
 random = np.random.default_rng(5)
@@ -21,8 +21,8 @@ def columns(function):
     """Return a function of (moving, rows) to a value, its columns, and the rest."""
 
     def run(moving, rows):
-        if printing():
-            return side_by_side(function, moving, rows)
+        if is_lowering():
+            return values_and_tangents(function, moving, rows)
 
         def along(row):
             return jax.jvp(function, (moving,), (row,), has_aux=True)
@@ -34,7 +34,7 @@ def columns(function):
 
 def agree(function, *arguments):
     compiled = kernel(function)
-    assert not compiled.why_not(*jax.tree.map(lambda leaf: leaf[0], arguments))
+    assert not compiled.unsupported_reason(*jax.tree.map(lambda leaf: leaf[0], arguments))
     found = jax.tree.leaves(compiled.map(*arguments))
     wanted = jax.tree.leaves(jax.jit(jax.vmap(function))(*arguments))
     for one, other in zip(found, wanted, strict=True):
@@ -129,7 +129,7 @@ def printed(directions, width):
     shapes = [jax.ShapeDtypeStruct((2,), float)] * 2
     rows = [jax.ShapeDtypeStruct((directions, 2), float)] * 2
     closed, _ = trace(columns(spiral), (tuple(shapes), tuple(rows)))
-    return print_lanes(closed, width)
+    return lower_lanes(closed, width)
 
 
 def test_columns_have_the_same_bits_in_every_width():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jaxvib import linalg
 from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.printer import print_lanes, trace
+from jaxvib.kernels.lowering import lower_lanes, trace
 from jaxvib.linalg.eigen import eigensystem as one_eigensystem
 
 ROUNDING = np.finfo(float).eps
@@ -124,7 +124,7 @@ def test_every_width_has_the_same_bits():
     closed, _ = trace(one_eigensystem, [jnp.zeros((4, 4))])
     lanes = [matrices.transpose(1, 2, 0)]
     wanted, *others = (
-        Native(print_lanes(closed, width))(lanes, 1) for width in (1, 2, 4, 8)
+        Native(lower_lanes(closed, width))(lanes, 1) for width in (1, 2, 4, 8)
     )
     for other in others:
         for one, array in zip(wanted, other, strict=True):

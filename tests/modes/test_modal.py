@@ -286,14 +286,14 @@ def test_where_it_cannot_be_looked_at_what_may_flutter_has_nan():
     off=st.sampled_from([0.0, 1e-9, 1.0]),
 )
 def test_symmetry_is_judged_whatever_the_freedoms_are_measured_in(units, mass, off):
-    lopsided = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    asymmetry = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     one = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]])
     scale = mass * np.outer(units, units)
-    heavy, stiff = scale * one, 1e6 * scale * (one + off * lopsided)
+    heavy, stiff = scale * one, 1e6 * scale * (one + off * asymmetry)
     stiff = stiff + stiff * 1e-15 * np.array([[0, 1, 0], [0, 0, -1], [0, 0, 0]])  # rounding
     if off:
         with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
-            linear(one, scale * (one + off * lopsided))
+            linear(one, scale * (one + off * asymmetry))
         with pytest.raises(ValueError, match="stiffness is not a symmetric matrix"):
             jv.natural_frequencies(linear(stiff, heavy))
     else:

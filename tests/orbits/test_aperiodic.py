@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.aperiodic import evidence_of, limit_of
+from jaxvib.orbits.aperiodic import classify, limit_of
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 UNITS = np.ones(2)
@@ -32,7 +32,7 @@ def logistic(rate, count, start=0.3, skip=2000):
 
 @COUNTS
 def test_a_torus_is_quasi_periodic(count):
-    found = evidence_of(*torus(count), UNITS)
+    found = classify(*torus(count), UNITS)
     assert found.code == Reason.QUASI_PERIODIC
     assert abs(found.exponent) < 1e-5
 
@@ -42,27 +42,27 @@ def test_a_torus_is_quasi_periodic_though_it_is_seen_in_the_midst_of_impacts(cou
     states, growth = torus(count)
     angle = 2 * np.pi * GOLDEN * np.arange(1, count + 1)
     states[:, 1] = np.cos(angle / 2) * np.sign(np.sin(angle / 2))  # jumps where it is 1
-    assert evidence_of(states, growth, UNITS, smooth=1).code == Reason.QUASI_PERIODIC
-    assert evidence_of(states, growth, UNITS).code == Reason.UNDECIDED_MOTION
+    assert classify(states, growth, UNITS, smooth=1).code == Reason.QUASI_PERIODIC
+    assert classify(states, growth, UNITS).code == Reason.UNDECIDED_MOTION
 
 
 @COUNTS
 @pytest.mark.parametrize(("rate", "exponent"), [(4.0, np.log(2)), (3.9, 0.4945)])
 def test_a_chaotic_map_is_chaotic(count, rate, exponent):
-    found = evidence_of(*logistic(rate, count), UNITS)
+    found = classify(*logistic(rate, count), UNITS)
     assert found.code == Reason.CHAOTIC
     assert abs(found.exponent - exponent) < 5 * found.error + 1e-3
 
 
 @pytest.mark.parametrize(("rate", "repeats"), [(3.83, 3), (3.5, 4), (3.74, 5), (3.554, 8)])
 def test_windows_of_a_map_recur(rate, repeats):
-    found = evidence_of(*logistic(rate, 512), UNITS)
+    found = classify(*logistic(rate, 512), UNITS)
     assert (found.code, found.repeats) == (Reason.SUCCESS, repeats)
 
 
 @pytest.mark.parametrize("decay", [1e-4, 1e-3])
 def test_a_beat_that_dies_out_slowly_is_no_torus(decay):
-    found = evidence_of(*torus(512, decay), UNITS)
+    found = classify(*torus(512, decay), UNITS)
     assert found.code == Reason.TRANSIENT
     np.testing.assert_allclose(found.exponent, -decay, rtol=0.05)
 
@@ -83,7 +83,7 @@ def test_a_slow_spiral_is_seen_to_end_in_its_orbit(periods):
     guess = limit_of(states, np.full(2, 2.0), periods)
     np.testing.assert_allclose(guess, orbit[-1], atol=1e-7)
     growth = np.full(512, np.log(0.999) / periods)
-    assert evidence_of(states, growth, np.full(2, 2.0)).code != Reason.QUASI_PERIODIC
+    assert classify(states, growth, np.full(2, 2.0)).code != Reason.QUASI_PERIODIC
 
 
 def test_a_real_multiplier_is_seen_through_too():
@@ -95,13 +95,13 @@ def test_what_runs_away_is_not_chaotic():
     states, _ = torus(512)
     growth = np.full(512, 0.02)
     runs = states * np.exp(0.02 * np.arange(512))[:, None]
-    assert evidence_of(runs, growth, UNITS).code == Reason.UNDECIDED_MOTION
+    assert classify(runs, growth, UNITS).code == Reason.UNDECIDED_MOTION
 
 
 def test_noise_about_zero_is_undecided():
     draw = np.random.default_rng(7)
     states = draw.normal(size=(512, 2))
-    found = evidence_of(states, draw.normal(size=512), UNITS)
+    found = classify(states, draw.normal(size=512), UNITS)
     assert found.code == Reason.UNDECIDED_MOTION
 
 
@@ -109,7 +109,7 @@ def test_a_spiral_that_goes_nearly_round_in_eleven_periods_is_not_of_period_elev
     # After eleven periods it recurs to 1e-7, after one to 1e-5 only.
     states, _ = spiral(1536, 0.995 * np.exp(2j * np.pi / 11 * (1 + 1e-5)))
     growth = np.full(512, np.log(0.995))
-    found = evidence_of(states[-512:], growth, np.full(2, 2.0))
+    found = classify(states[-512:], growth, np.full(2, 2.0))
     assert found.repeats in (0, 1)
 
 
@@ -120,5 +120,5 @@ def test_where_a_slow_spiral_recurs_by_chance_is_not_its_period(around, periods)
     count, rate = 2048, 0.0016
     angle = 2 * np.pi * GOLDEN if around > count // 4 else 2 * np.pi * 3 / around
     states, _ = spiral(count, np.exp(-rate * periods + 1j * angle), periods)
-    found = evidence_of(states, np.full(count, -rate), np.full(2, 2.0))
+    found = classify(states, np.full(count, -rate), np.full(2, 2.0))
     assert (found.code, found.repeats) == (Reason.SUCCESS, periods)

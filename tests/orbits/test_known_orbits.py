@@ -9,7 +9,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib import linalg
-from jaxvib._arrays import on_host
+from jaxvib.foundation.arrays import to_numpy
 from jaxvib.orbits.linear_steady_state import (
     linear_steady_state,
     stays_apart,
@@ -95,7 +95,7 @@ def test_the_end_of_a_linear_transient_is_the_same(loads):
         apart = stays_apart(end, system.rest())
         return end, apart, transient_periods(end, system.period(), 10)
 
-    found = on_host(jv.kernel(end)(system))
+    found = to_numpy(jv.kernel(end)(system))
     for one, other in zip(
         jax.tree.leaves(found), jax.tree.leaves(jax.jit(end)(system)), strict=True
     ):

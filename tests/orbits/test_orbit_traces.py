@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.orbits import orbit_traces, regimes
+from jaxvib.orbits import orbit_trajectories, regimes
 
 
 @pytest.mark.slow
@@ -15,7 +15,7 @@ def test_a_rigid_contact_is_seen_in_a_trace_of_128_points():
     }
     system = jv.two_body_impact()
     orbits = regimes(system, samples)
-    traces = orbit_traces(system, samples, orbits, points=128)
+    traces = orbit_trajectories(system, samples, orbits, points=128)
     # A contact lasts a thousandth of the period: evenly spread times would miss it.
     peaks = traces.contact_force.max(axis=(1, 2))
     np.testing.assert_allclose(peaks, orbits.max_contact_force, rtol=1e-2)

@@ -6,7 +6,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.orbits import SettlingSettings, orbit_traces, regimes
+from jaxvib.orbits import SettlingSettings, orbit_trajectories, regimes
 from tests.independent import TwoBody, settle
 
 system = jv.two_body_impact()
@@ -68,7 +68,7 @@ def test_a_torus_is_one_whenever_in_its_period_it_is_looked_at():
 def test_traces_close_and_carry_their_forces(found):
     chosen = {path: values[:4] for path, values in SAMPLES.items()}
     some = jax.tree.map(lambda leaf: leaf[:4], found)
-    traces = orbit_traces(system, chosen, some, points=65)
+    traces = orbit_trajectories(system, chosen, some, points=65)
     assert traces.times.shape == (4, 65)
     np.testing.assert_allclose(traces.times[:, -1], some.period, rtol=1e-12)
     np.testing.assert_allclose(traces.states[:, -1], traces.states[:, 0], atol=1e-5)
@@ -99,7 +99,7 @@ def test_no_longer_periods_are_looked_for_than_segments_hold(periods):
 
 def test_more_points_of_a_trace_than_fit_are_refused(found):
     with pytest.raises(ValueError, match=r"points = 1e.12 is not in"):
-        orbit_traces(system, SAMPLES, found, points=10**12)
+        orbit_trajectories(system, SAMPLES, found, points=10**12)
 
 
 @pytest.mark.slow

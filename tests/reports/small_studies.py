@@ -9,7 +9,7 @@ import functools
 import numpy as np
 
 from jaxvib.ensemble import Reason
-from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run.study import load_text
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxvib.studies.analyses.beam_eigenvalues import pictures as beam
-from jaxvib.studies.store.finished import Run, read_run
+from jaxvib.studies.store.finished_study import Run, read_run
 
 from .test_scenes import PLACES, READY, check_player, run_ready, scrub
 

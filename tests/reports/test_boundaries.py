@@ -11,11 +11,11 @@ from jaxvib import cli
 from jaxvib.reports import write_report
 from jaxvib.reports.report import pictures_of
 from jaxvib.studies.analyses.continuation.boundaries import lends_curves, with_boundaries
-from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.pictures.picture import Cells, Line
 from jaxvib.studies.run.study import load_text
 from jaxvib.studies.store.fields import Variable
-from jaxvib.studies.store.finished import read_run
+from jaxvib.studies.store.finished_study import read_run
 from jaxvib.studies.store.store import Store
 
 from .small_studies import ATTACHED, DAMPING, GAP, MAIN, MAIN_MASS, MASS_RATIO, config_of

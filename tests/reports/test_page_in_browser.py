@@ -8,7 +8,7 @@ import pytest
 from jaxvib.reports.page import page
 from jaxvib.reports.report import pictures_of
 from jaxvib.studies.run.study import load_text
-from jaxvib.studies.store.finished import Run, read_run
+from jaxvib.studies.store.finished_study import Run, read_run
 
 READY = "document.documentElement.dataset.ready"
 HOVERED = (

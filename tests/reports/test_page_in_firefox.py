@@ -4,7 +4,7 @@ import pytest
 
 from jaxvib.reports.page import page
 from jaxvib.reports.report import pictures_of
-from jaxvib.studies.store.finished import Run, read_run
+from jaxvib.studies.store.finished_study import Run, read_run
 
 from .firefox import FIREFOX, MISSING, Firefox
 from .test_page_in_browser import MARKS, READY

@@ -14,7 +14,7 @@ from jaxvib.reports import write_report
 from jaxvib.reports.packing import page_content
 from jaxvib.reports.page import page
 from jaxvib.reports.report import _in_chosen_units, check_comparable, pictures_of
-from jaxvib.studies.store.finished import read_run
+from jaxvib.studies.store.finished_study import read_run
 
 from . import small_studies
 from .conftest import AMPLITUDES, FREQUENCIES

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.pictures.layouts import beam_layout, chain_layout, row_layout
-from jaxvib.studies.run import ready
-from jaxvib.studies.store.finished import read_run
+from jaxvib.studies.run import builtin_studies
+from jaxvib.studies.store.finished_study import read_run
 
 READY = "document.documentElement.dataset.ready"
 PLACES = (
@@ -19,7 +19,7 @@ PLACES = (
 
 def run_ready(name, directory, *sets):
     words = [word for each in sets for word in ("--set", each)]
-    return run(ready.folder() / f"{name}.toml", directory, *words)
+    return run(builtin_studies.folder() / f"{name}.toml", directory, *words)
 
 
 def run(config, directory, *words):

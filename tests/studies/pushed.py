@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 import jaxvib as jv
-from jaxvib._quantity import reported
+from jaxvib.foundation.quantity import result_field
 from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.tables import Table
@@ -37,10 +37,10 @@ report = false
 
 
 class Pushed(eqx.Module):
-    acceleration: Float[Array, " freedoms"] = reported(
+    acceleration: Float[Array, " freedoms"] = result_field(
         "acceleration at t = 0", "m/s^2", ("freedom",)
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 class PushedOptions(Table):

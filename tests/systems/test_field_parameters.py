@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import expm, expm_frechet
 
 import jaxvib as jv
-from jaxvib.kernels.kernel import PRINTED
+from jaxvib.kernels.kernel import LOWERING_EVENT
 
 MATRIX = np.array([[-0.3, 1.0], [-2.0, -0.4]])
 PUSH, START = np.array([0.5, -1.0]), np.array([0.3, 0.8])
@@ -174,7 +174,7 @@ def test_second_derivatives_of_orbits_are_refused_before_anything_is_compiled(se
     printed = []
 
     def listen(event, duration, **_):
-        if event == PRINTED:
+        if event == LOWERING_EVENT:
             printed.append(event)
 
     def peak(push):

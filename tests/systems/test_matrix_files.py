@@ -71,7 +71,7 @@ def test_what_was_written_is_read(files, stiffness):
     frequencies = np.asarray(jv.natural_frequencies(found.system))
     np.testing.assert_allclose(found.frequencies, frequencies[[0, -1]], rtol=1e-12)
     assert found.free == 0
-    assert found.lopsided == 0.0
+    assert found.asymmetry == 0.0
     assert "3 degrees of freedom, 0 rigid-body modes" in str(found)
     np.testing.assert_array_equal(found.system.direction({"c": 2.0}), [0.0, 0.0, 2.0])
     response = jv.frequency_response(found.system, [2.0], force="b")
@@ -86,7 +86,7 @@ def test_rounding_is_taken_away_and_told(files):
     found = jv.read_matrices(files / "mass.mtx", files / "rounded.npy")
     stiffness = np.asarray(found.system.stiffness)
     np.testing.assert_array_equal(stiffness, stiffness.T)
-    assert 0 < found.lopsided < 1e-14
+    assert 0 < found.asymmetry < 1e-14
     assert found.system.freedom_names == ("0", "1", "2")
     assert not np.asarray(found.system.damping).any()
 
@@ -97,7 +97,7 @@ def test_free_motions_are_counted(files):
 
 
 WRONG = {
-    "lopsided": (STIFFNESS + np.diag([1.0, 0.0], 1), r"not symmetric: \[0, 1\] = -9"),
+    "asymmetry": (STIFFNESS + np.diag([1.0, 0.0], 1), r"not symmetric: \[0, 1\] = -9"),
     "soft": (STIFFNESS - 40 * np.eye(3), "none below 0"),
     "small": (np.eye(2), "one for all"),
     "flat": (np.ones((2, 3)), r"of shape \(2, 3\)"),

@@ -6,32 +6,32 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._quantity import reported
-from ..._reported import Reported
+from ...foundation.quantity import result_field
+from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain
 
 
-class EnergyField(Reported):
+class EnergyField(ResultRepr):
     """Energy of each body with half of its beams, and flux through each beam."""
 
-    density: Float[Array, "... bodies"] = reported("energy of a body", "J")
-    flux: Float[Array, "... beams"] = reported("energy flux to the right", "W")
+    density: Float[Array, "... bodies"] = result_field("energy of a body", "J")
+    flux: Float[Array, "... beams"] = result_field("energy flux to the right", "W")
 
 
-class BeamShapes(Reported):
+class BeamShapes(ResultRepr):
     """Deflection, moment and shear along every beam, at equally spaced points."""
 
-    positions: Float[Array, " points"] = reported("position in the beam", "m")
-    deflection: Float[Array, "beams points"] = reported("deflection", "m")
-    moment: Float[Array, "beams points"] = reported("bending moment E J_b y''", "N m")
-    shear: Float[Array, " beams"] = reported("shear E J_b y'''", "N")
+    positions: Float[Array, " points"] = result_field("position in the beam", "m")
+    deflection: Float[Array, "beams points"] = result_field("deflection", "m")
+    moment: Float[Array, "beams points"] = result_field("bending moment E J_b y''", "N m")
+    shear: Float[Array, " beams"] = result_field("shear E J_b y'''", "N")
 
 
-class KineticSplit(Reported):
+class KineticSplit(ResultRepr):
     """Shares of the total energy in translation and in rotation."""
 
-    translational: Float[Array, "..."] = reported("translational share")
-    rotational: Float[Array, "..."] = reported("rotational share")
+    translational: Float[Array, "..."] = result_field("translational share")
+    rotational: Float[Array, "..."] = result_field("rotational share")
 
 
 def energy_field(

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..._quantity import Range, check_range, reported
-from ..._reported import Reported
 from ...ensemble import Reason
+from ...foundation.quantity import Range, check_range, result_field
+from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain
 from ..propagation import propagate
 from .energy import equilibrium_split, kinetic_split
@@ -17,34 +17,36 @@ from .starts import random_velocities
 _BATCH = 32  # chains computed at once: memory holds their states at all times
 
 
-class EnsembleSplit(Reported):
+class EnsembleSplit(ResultRepr):
     """Mean energy shares of random chains, and those of an infinite chain."""
 
-    instants: Float[Array, " time"] = reported("time", "s", ("time",))
-    translational: Float[Array, " time"] = reported(
+    instants: Float[Array, " time"] = result_field("time", "s", ("time",))
+    translational: Float[Array, " time"] = result_field(
         "translational share of the energy", "", ("time",)
     )
-    translational_error: Float[Array, " time"] = reported(
+    translational_error: Float[Array, " time"] = result_field(
         "its standard error", "", ("time",)
     )
-    rotational: Float[Array, " time"] = reported(
+    rotational: Float[Array, " time"] = result_field(
         "rotational share of the energy", "", ("time",)
     )
-    rotational_error: Float[Array, " time"] = reported("its standard error", "", ("time",))
-    predicted_translational: Float[Array, " time"] = reported(
+    rotational_error: Float[Array, " time"] = result_field(
+        "its standard error", "", ("time",)
+    )
+    predicted_translational: Float[Array, " time"] = result_field(
         "translational share in an infinite chain", "", ("time",)
     )
-    predicted_rotational: Float[Array, " time"] = reported(
+    predicted_rotational: Float[Array, " time"] = result_field(
         "rotational share in an infinite chain", "", ("time",)
     )
-    equilibrium_translational: Float[Array, ""] = reported(
+    equilibrium_translational: Float[Array, ""] = result_field(
         "long-time translational share, from the bands"
     )
-    equilibrium_rotational: Float[Array, ""] = reported(
+    equilibrium_rotational: Float[Array, ""] = result_field(
         "long-time rotational share, from the bands"
     )
-    energy_change: Float[Array, ""] = reported("largest relative change of energy")
-    result: Int[Array, ""] = reported("reason code")
+    energy_change: Float[Array, ""] = result_field("largest relative change of energy")
+    result: Int[Array, ""] = result_field("reason code")
 
 
 def ensemble_split(

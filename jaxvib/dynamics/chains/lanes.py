@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._machine import usable_cores
-from ..._quantity import Range, check_range
+from ...foundation.machine import usable_cores
+from ...foundation.quantity import Range, check_range
 from ...systems.chain import BeamChain
 from .stepping import check_order, stage_weights
 

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..._quantity import reported
-from ..._reported import Reported
 from ...ensemble import Reason
+from ...foundation.quantity import result_field
+from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
 from .energy import beam_shapes, energy_field
@@ -31,46 +31,48 @@ class EnergyStatistics(eqx.Module):
     fluctuation: ChainEnergies
 
 
-class ChainMotion(Reported):
+class ChainMotion(ResultRepr):
     """Energies of one chain over time, and the bands of its waves."""
 
-    instants: Float[Array, " time"] = reported("time", "s", ("time",))
-    translational: Float[Array, " time"] = reported(
+    instants: Float[Array, " time"] = result_field("time", "s", ("time",))
+    translational: Float[Array, " time"] = result_field(
         "translational kinetic energy", "J", ("time",)
     )
-    rotational: Float[Array, " time"] = reported(
+    rotational: Float[Array, " time"] = result_field(
         "rotational kinetic energy", "J", ("time",)
     )
-    potential: Float[Array, " time"] = reported("potential energy", "J", ("time",))
+    potential: Float[Array, " time"] = result_field("potential energy", "J", ("time",))
     statistics: EnergyStatistics
-    energy_change: Float[Array, ""] = reported("largest relative change of energy")
-    wave_numbers: Float[Array, " wave"] = reported("wave number", "rad/body", ("wave",))
-    lower: Float[Array, " wave"] = reported("lower branch", "rad/s", ("wave",))
-    upper: Float[Array, " wave"] = reported("upper branch", "rad/s", ("wave",))
-    lower_velocity: Float[Array, " wave"] = reported(
+    energy_change: Float[Array, ""] = result_field("largest relative change of energy")
+    wave_numbers: Float[Array, " wave"] = result_field("wave number", "rad/body", ("wave",))
+    lower: Float[Array, " wave"] = result_field("lower branch", "rad/s", ("wave",))
+    upper: Float[Array, " wave"] = result_field("upper branch", "rad/s", ("wave",))
+    lower_velocity: Float[Array, " wave"] = result_field(
         "group velocity, lower branch", "bodies/s", ("wave",)
     )
-    upper_velocity: Float[Array, " wave"] = reported(
+    upper_velocity: Float[Array, " wave"] = result_field(
         "group velocity, upper branch", "bodies/s", ("wave",)
     )
-    result: Int[Array, ""] = reported("reason code")
+    result: Int[Array, ""] = result_field("reason code")
 
 
-class ChainFields(Reported):
+class ChainFields(ResultRepr):
     """Energy fields of a chain, and frames of its motion with moments and shears."""
 
-    density: Float[Array, "time body"] = reported("energy of a body", "J", ("time", "body"))
-    flux: Float[Array, "time beam"] = reported(
+    density: Float[Array, "time body"] = result_field(
+        "energy of a body", "J", ("time", "body")
+    )
+    flux: Float[Array, "time beam"] = result_field(
         "energy flux to the right", "W", ("time", "beam")
     )
-    frames: Float[Array, " frame"] = reported("time of a frame", "s", ("frame",))
-    states: Float[Array, "frame field body"] = reported(
+    frames: Float[Array, " frame"] = result_field("time of a frame", "s", ("frame",))
+    states: Float[Array, "frame field body"] = result_field(
         "displacement, rotation and their rates", "", ("frame", "field", "body")
     )
-    moments: Float[Array, "frame beam end"] = reported(
+    moments: Float[Array, "frame beam end"] = result_field(
         "bending moment at both ends of each beam", "N m", ("frame", "beam", "end")
     )
-    shears: Float[Array, "frame beam"] = reported(
+    shears: Float[Array, "frame beam"] = result_field(
         "shear in each beam", "N", ("frame", "beam")
     )
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._quantity import Range, check_range
+from ...foundation.quantity import Range, check_range
 from ...systems.chain import BeamChain
 
 

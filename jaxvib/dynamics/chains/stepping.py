@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._quantity import Range, check_range, floats, quantity
+from ...foundation.quantity import Range, check_range, floats, quantity
 from ...systems.chain import BeamChain
 from ...systems.roles import ElasticLaw
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._quantity import Range, check_range
+from ...foundation.quantity import Range, check_range
 from ...systems.chain import BeamChain
 from .lanes import LANES, each_on_a_core, stencil_of, step_lanes
 from .stepping import stage_weights, step_chain

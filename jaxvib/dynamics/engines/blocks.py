@@ -6,7 +6,7 @@ from .engine import Engine, Observation
 
 
 class BlocksEngine(Engine):
-    """Exact flights of a `Decoupled` system, and time steps in contact."""
+    """Exact flights of a `ModalForm` system, and time steps in contact."""
 
     def refusal(self, equation) -> str:
         """Return "": construction of a decoupled system checks it."""
@@ -14,14 +14,14 @@ class BlocksEngine(Engine):
 
     def end(self, system, state, t0, t1, rtol) -> Solution:
         """Return the end of a motion."""
-        found = exponential.travel(system, state, t0, t1, rtol)
+        found = exponential.piecewise_exact_flow(system, state, t0, t1, rtol)
         return Solution(found.state, found.result, found.steps)
 
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
-        found = exponential.travel(
+        found = exponential.piecewise_exact_flow(
             system,
             state,
             t0,
@@ -35,5 +35,7 @@ class BlocksEngine(Engine):
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
         """Return the end of a motion, its observables, and a reason code."""
-        found = exponential.travel(system, state, t0, t1, rtol, grazing=grazing)
+        found = exponential.piecewise_exact_flow(
+            system, state, t0, t1, rtol, grazing=grazing
+        )
         return found.state, found.watched, found.result

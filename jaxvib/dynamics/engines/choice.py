@@ -6,9 +6,9 @@ from typing import overload
 
 import jax
 
-from ..._environment import require_float64
+from ...foundation.environment import require_float64
 from ...systems.system import equation_shape
-from ..events import why_only
+from ..events import requires_events_reason
 from .diffrax_engine import DiffraxEngine
 from .engine import Engine
 from .event import EventEngine
@@ -50,7 +50,7 @@ def engine_for(system, engine, lanes: int):
     check_engine(engine)
     require_float64()
     equation = equation_shape(system)
-    only = why_only(equation)
+    only = requires_events_reason(equation)
     chosen = "event" if engine == "auto" and only else engine
     if chosen != "auto":
         module = chosen if isinstance(chosen, Engine) else ENGINES[chosen]

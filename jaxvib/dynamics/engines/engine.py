@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from ...ensemble import Reason
 from ...systems.equation import Equation
 from ...systems.system import System
-from ..observables import Watched
+from ..observables import Observables
 from ..solve import Solution
 
 
@@ -21,7 +21,7 @@ class Observation(NamedTuple):
 
     state: Float[Array, " 2n"]
     monodromy: Float[Array, "2n 2n"]
-    watched: Watched
+    watched: Observables
     result: Int[Array, ""]
 
 
@@ -57,12 +57,12 @@ class Engine(eqx.Module):
     @abc.abstractmethod
     def watch(
         self, system: System, state, t0, t1, *, rtol, grazing
-    ) -> tuple[Array, Watched, Array]:
+    ) -> tuple[Array, Observables, Array]:
         """Return `observe` without sensitivities: state, observables, reason code."""
 
     def watch_along(
         self, system: System, state, change, t0, t1, *, rtol, grazing
-    ) -> tuple[Array, Array, Watched, Array]:
+    ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the change due to a small change of it.
 
         By a neighbouring motion: two states cost steps less than one with its

@@ -4,20 +4,20 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..._arrays import is_known, on_host, parted
-from ..._quantity import Range, check_range
-from ..blocks_of_times import in_blocks
+from ...foundation.arrays import is_concrete, partition_arrays, to_numpy
+from ...foundation.quantity import Range, check_range
 from ..events import (
     ORDER,
     end_kernel,
+    event_problem,
     observe_kernel,
     samples_kernel,
-    travel_problem,
+    unsupported_reason,
     watch_along_kernel,
     watch_kernel,
-    why_not,
 )
-from ..observables import start_watching
+from ..observables import init_observables
+from ..time_blocks import map_time_blocks
 from .engine import Engine, Observation, floats_of
 
 
@@ -40,27 +40,27 @@ class EventEngine(Engine):
 
     def refusal(self, equation) -> str:
         """Return why an equation has no event-driven form, "" if it has."""
-        return why_not(equation)
+        return unsupported_reason(equation)
 
     def end(self, system, state, t0, t1, rtol):
         """Return the end of a motion, differentiable to any order."""
-        parameters, static = parted(system)
-        return travel_problem(static, state, parameters, t0, t1, rtol, self.order)
+        parameters, static = partition_arrays(system)
+        return event_problem(static, state, parameters, t0, t1, rtol, self.order)
 
     def observe(
         self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
-        parameters, static = parted(system)
+        parameters, static = partition_arrays(system)
         if watched is None:
-            watched = start_watching(t0, state, system.equation())
+            watched = init_observables(t0, state, system.equation())
         settings = floats_of(t0, t1, rtol, grazing)
         found = observe_kernel(static, self.order)(state, parameters, *settings, watched)
         return Observation(*found)
 
     def watch(self, system, state, t0, t1, *, rtol, grazing):
         """Return the end of a motion, its observables, and a reason code."""
-        parameters, static = parted(system)
+        parameters, static = partition_arrays(system)
         settings = floats_of(t0, t1, rtol, grazing)
         return watch_kernel(static, self.order)(state, parameters, *settings)
 
@@ -69,21 +69,21 @@ class EventEngine(Engine):
 
         It is exact for the steps taken, and costs less than a second motion.
         """
-        parameters, static = parted(system)
+        parameters, static = partition_arrays(system)
         settings = floats_of(t0, t1, rtol, grazing)
         go = watch_along_kernel(static, self.order)
         return go(state, parameters, *settings, change)
 
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at times, including holding forces."""
-        parameters, static = parted(system)
-        if is_known(parameters, state, times, rtol):
+        parameters, static = partition_arrays(system)
+        if is_concrete(parameters, state, times, rtol):
             samples = samples_kernel(static, self.order)
 
             def go_on(state, span):
-                return on_host(samples((parameters, state, span, rtol)))
+                return to_numpy(samples((parameters, state, span, rtol)))
 
-            found = in_blocks(go_on, np.asarray(state), np.asarray(times))
+            found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
             return jax.device_put(found)
         states, forces, result = super().sampled(system, state, times, rtol)
         if any(system.equation().hard_contacts()):

@@ -7,18 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._arrays import is_known, on_host, parted, rejoined
-from ..._environment import require_float64
+from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays, to_numpy
+from ...foundation.environment import require_float64
 from ...kernels import Kernel
-from ...kernels.in_turn import in_turn
-from ...kernels.library import library_kernel
-from ..blocks_of_times import in_blocks
-from ..breaks import crossed
-from ..events import why_only
-from ..observables import start_watching, steps_over_contact, watch_step
+from ...kernels.kernel_cache import cached_kernel
+from ...kernels.map_rows import map_rows
+from ..breakpoints import crossed
+from ..events import requires_events_reason
+from ..observables import init_observables, steps_over_contact, update_observables
 from ..scales import scales_of
 from ..solve import Problem, Steps, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
+from ..time_blocks import map_time_blocks
 from .engine import Engine, Observation, floats_of, states_at
 
 
@@ -43,13 +43,13 @@ class SteppedEngine(Engine):
 
     def refusal(self, equation) -> str:
         """Return which part requires event-driven integration, "" if none does."""
-        return why_only(equation)
+        return requires_events_reason(equation)
 
     def problem(self, static) -> Problem:
         """Return the initial value problem of systems with the same `static` part."""
 
         def prepare(parameters):
-            return rejoined(parameters, static).equation()
+            return combine_arrays(parameters, static).equation()
 
         def field(time, state, equation):
             return equation.vector_field(time, state)
@@ -65,11 +65,11 @@ class SteppedEngine(Engine):
                 return None
             return has_jump(lambda y: equation.vector_field(time, y), scales, first, last)
 
-        def next_break(time, equation):
-            return equation.next_break(time)
+        def next_breakpoint(time, equation):
+            return equation.next_breakpoint(time)
 
         def behind(time, state, equation):
-            return crossed(equation.vector_field, equation.next_break, time, state)
+            return crossed(equation.vector_field, equation.next_breakpoint, time, state)
 
         return Problem(
             prepare,
@@ -79,7 +79,7 @@ class SteppedEngine(Engine):
             skips=steps_over_contact if static.has_contacts else None,
             longest=longest,
             jumps=jumps,
-            next_break=next_break,
+            next_breakpoint=next_breakpoint,
             crossed=behind,
             key=(self, static),
         )
@@ -107,14 +107,14 @@ class SteppedEngine(Engine):
     def sampled(self, system, state, times, rtol):
         """Return states and contact forces at ascending times, and a reason code."""
         _, parameters, static = self._parts(system)
-        if not is_known(parameters, state, times, rtol):
+        if not is_concrete(parameters, state, times, rtol):
             return super().sampled(system, state, times, rtol)
         samples = _samples_kernel(self, static)
 
         def go_on(state, span):
-            return on_host(samples(parameters, state, span, rtol))
+            return to_numpy(samples(parameters, state, span, rtol))
 
-        found = in_blocks(go_on, np.asarray(state), np.asarray(times))
+        found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
         return jax.device_put(found)
 
     def through(self, system, state, times, rtol):
@@ -124,7 +124,7 @@ class SteppedEngine(Engine):
 
     def _parts(self, system):
         require_float64()
-        parameters, static = parted(system)
+        parameters, static = partition_arrays(system)
         return _problem(self, static), parameters, static
 
 
@@ -151,10 +151,10 @@ def _samples_kernel(engine: SteppedEngine, static) -> Kernel:
 
     def samples(parameters, state, times, rtol):
         states, result = _through(problem, state, parameters, times, rtol)
-        forces = in_turn(problem.prepare(parameters).forces_at, states)
+        forces = map_rows(problem.prepare(parameters).forces_at, states)
         return states, forces, result
 
-    return library_kernel(samples, engine, static)
+    return cached_kernel(samples, engine, static)
 
 
 @functools.lru_cache(maxsize=64)
@@ -166,14 +166,14 @@ def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
         start = state, jnp.eye(state.shape[0])
         prepared = whole.prepare(parameters)
         if watched is None:
-            watched = start_watching(t0, state, prepared[0])
+            watched = init_observables(t0, state, prepared[0])
         watch = watched, _updating(prepared[0], grazing, lambda y: y[0])
         tolerance = Tolerance(rtol, longest)
         found = engine.steps(whole, start, prepared, t0, t1, tolerance, watch)
         final, sensitivities = found.state
         return final, sensitivities.T, found.watched, found.result
 
-    return library_kernel(observe, engine, static)
+    return cached_kernel(observe, engine, static)
 
 
 @functools.lru_cache(maxsize=64)
@@ -183,12 +183,12 @@ def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
 
     def watch(state, parameters, t0, t1, rtol, grazing):
         equation = problem.prepare(parameters)
-        watched = start_watching(t0, state, equation)
+        watched = init_observables(t0, state, equation)
         watch = watched, _updating(equation, grazing, lambda y: y)
         found = engine.steps(problem, state, equation, t0, t1, Tolerance(rtol), watch)
         return found.state, found.watched, found.result
 
-    return library_kernel(watch, engine, static)
+    return cached_kernel(watch, engine, static)
 
 
 def _updating(equation, grazing, state_of):
@@ -196,6 +196,6 @@ def _updating(equation, grazing, state_of):
 
     def update(watched, t0, t1, first, last):
         first, last = (tuple(map(state_of, pair)) for pair in (first, last))
-        return watch_step(watched, grazing, t0, t1, first, last, equation)
+        return update_observables(watched, grazing, t0, t1, first, last, equation)
 
     return update

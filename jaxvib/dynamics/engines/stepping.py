@@ -3,8 +3,8 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..._arrays import rejoined
-from ..._quantity import Range, check_range
+from ...foundation.arrays import combine_arrays
+from ...foundation.quantity import Range, check_range
 from ..lanes import step_lanes
 from ..single_precision import in_float32
 from ..solve import Problem, Steps, Tolerance
@@ -58,7 +58,7 @@ class SteppingEngine(SteppedEngine):
             return problem
 
         def period(parameters):
-            return rejoined(parameters, static).period()
+            return combine_arrays(parameters, static).period()
 
         return in_float32(problem, period)
 

@@ -10,32 +10,34 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from .motion import Touch, along, gap
+from .scalar_system import ContactTerm, along, gap
 from .series import Series, combination, product_term, value
 
 # A penetration below this part of its terms is rounding.
 _ROUNDING = 1e-12
 
 
-def parted(contact: Touch, touches, position: list):
+def separated(contact: ContactTerm, touches, position: list):
     """Return whether an open contact has a positive penetration (is parted)."""
     return ~touches & pressed_in(contact, position, gap(contact, position))
 
 
-def pressed_in(contact: Touch, position: list, depth):
+def pressed_in(contact: ContactTerm, position: list, depth):
     """Return whether a penetration exceeds the rounding error of the position."""
     pairs = zip(contact.direction, position, strict=True)
     size = sum(jnp.abs(d * x) for d, x in pairs) + jnp.abs(contact.gap)
     return depth > _ROUNDING * size
 
 
-def grip_of(contact: Touch, depth, speed, constant=1.0):
+def grip_of(contact: ContactTerm, depth, speed, constant=1.0):
     """Return g, or with `constant` = 0 its coefficient of an order above 0."""
     elastic = constant if contact.hertz else contact.stiffness * depth
     return elastic + contact.damping * speed
 
 
-def damped_signal(contact: Touch, touches, position, depth, velocity, onset, root=None):
+def damped_signal(
+    contact: ContactTerm, touches, position, depth, velocity, onset, root=None
+):
     """Return the series whose first root is a damped contact's next event.
 
     `depth`, `velocity`: series; `onset`: the least depth of an onset; `root`: the
@@ -47,7 +49,7 @@ def damped_signal(contact: Touch, touches, position, depth, velocity, onset, roo
     else:
         closed = [-product_term(root, grips, k) for k in range(len(depth))]
     begins = [depth[0] - onset, *depth[1:]] if contact.hertz else depth
-    apart = parted(contact, touches, position)
+    apart = separated(contact, touches, position)
     leaves = [product_term(grips, depth, k) for k in range(len(depth))]
     return [
         jnp.where(touches, shut, jnp.where(apart, back, z))
@@ -55,7 +57,7 @@ def damped_signal(contact: Touch, touches, position, depth, velocity, onset, roo
     ]
 
 
-def closes(contact: Touch, touches, position, meets, depth: Series, velocity, s):
+def closes(contact: ContactTerm, touches, position, meets, depth: Series, velocity, s):
     """Return whether a contact begins or ends at its event at s.
 
     A parted contact opens if z, and not g, has reached 0, to within the truncation
@@ -63,10 +65,10 @@ def closes(contact: Touch, touches, position, meets, depth: Series, velocity, s)
     """
     left = _rest(depth, s) < _rest(_grips(contact, depth, velocity), s)
     false = left | ~pressed_in(contact, position, value(depth, s))
-    return meets & ~(parted(contact, touches, position) & false)
+    return meets & ~(separated(contact, touches, position) & false)
 
 
-def _grips(contact: Touch, depth: Series, velocity: Sequence[Series]) -> list:
+def _grips(contact: ContactTerm, depth: Series, velocity: Sequence[Series]) -> list:
     """Return the series of g."""
     speed = combination(contact.direction, velocity)
     speed = [*speed, *[jnp.zeros_like(speed[0])] * (len(depth) - len(speed))]
@@ -81,7 +83,7 @@ def _rest(series: Series, s):
     return jnp.abs(value(series, s)) / value([jnp.abs(c) for c in series], s)
 
 
-def parts(contact: Touch, velocity, root, size):
+def parts(contact: ContactTerm, velocity, root, size):
     """Return whether a damped Hertz contact ends while it is indented."""
     back = grip_of(contact, 0.0, along(contact, velocity))
     return jnp.abs(back) * size < root

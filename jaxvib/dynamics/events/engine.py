@@ -11,13 +11,15 @@ from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
 from ..barrier import Barrier
-from ..observables import Watched, start_watching
-from .damped import grip_of, parted, parts
+from ..observables import Observables, init_observables
+from .damped import grip_of, parts, separated
 from .flight import ONSET, flight_step
 from .friction import Happens, after_frictions, borne_forces, start_sliding
-from .motion import ORDER, Motion, along, from_now_on, gap, is_smooth, motion_of
+from .hard_stop import accelerations, impact, speed_signs, start_holding
+from .hertz_contact import contact_step, least_root
+from .normal_forces import loose_signs
+from .observation import observed_in_contact, observed_in_flight
 from .onset import at_onset, later
-from .pressing import loose_signs
 from .rates import (
     contact_rate,
     impact_size,
@@ -26,11 +28,17 @@ from .rates import (
     motion_speed,
     pressed_rate,
 )
+from .scalar_system import (
+    ORDER,
+    ScalarSystem,
+    along,
+    gap,
+    is_smooth,
+    restart_loads,
+    scalar_system,
+)
 from .series import any_of, largest, slope, value, value_and_slope
 from .springs import spring_rate
-from .stop import accelerations, impact, speed_signs, start_holding
-from .touch import contact_step, least_root
-from .watching import seen_in_contact, seen_in_flight
 
 # Limits endless motions, which would block all lanes of a batch.
 MOST_STEPS = 1_000_000
@@ -63,7 +71,7 @@ class Lane(NamedTuple):
     touching: list
     sizes: list
     steps: Any
-    watched: Watched | None
+    watched: Observables | None
     integral: Any
     sliding: list
 
@@ -83,7 +91,7 @@ class Integrand(NamedTuple):
 class _Context(NamedTuple):
     """Data common to all steps of an integration."""
 
-    motion: Motion
+    motion: ScalarSystem
     equation: Any
     end: Any
     rtol: Any
@@ -94,7 +102,7 @@ class _Context(NamedTuple):
     integrand: Integrand | None
 
 
-class Travel(NamedTuple):
+class EventSolution(NamedTuple):
     """End of a motion: state, reason code, number of steps, and observables.
 
     `held`: the force of each hard contact that holds at the end, N, else 0;
@@ -109,13 +117,13 @@ class Travel(NamedTuple):
     integral: Any
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """Options of `travel`: outputs besides the state, and differentiation.
 
     With a `grazing` depth, m, contacts, forces and displacements are observed, starting
     from `watched` if given. The `integrand` is integrated along the motion.
 
-    `one`: a 1, whose tangent `travel_problem` sets for sensitivities. Flights then have
+    `one`: a 1, whose tangent `event_problem` sets for sensitivities. Flights then have
     shorter steps: the series of sensitivities can be longer than the motion's own.
 
     `steady`: whether only first derivatives are requested. They then follow the linear
@@ -136,10 +144,10 @@ class Asked(NamedTuple):
     order: int = ORDER
 
 
-END = Asked()  # the end only
+END = Request()  # the end only
 
 
-def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
+def integrate_events(equation, state, t0, t1, rtol, asked: Request = END) -> EventSolution:
     r"""Return the state at t1 of a linear system with contacts and loads.
 
     Flights are Taylor steps of the linear motion, of high order. Each ends at the first
@@ -152,15 +160,15 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     finite = jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
-    steady = asked.steady and is_smooth(equation) and equation.next_break(t0) is None
+    steady = asked.steady and is_smooth(equation) and equation.next_breakpoint(t0) is None
     sensitivities, one = asked.one is not None, 1.0 if asked.one is None else asked.one
     barrier = Barrier(jnp.where(finite, one, jnp.nan))
-    motion = motion_of(equation, barrier, steady, asked.order)
+    motion = scalar_system(equation, barrier, steady, asked.order)
     # A lane with invalid input takes no step, so that it delays no other.
     end = jnp.where(finite, jnp.asarray(t1, float), t0)
     watched, integrand = asked.watched, asked.integrand
     if asked.grazing is not None and watched is None:
-        watched = start_watching(t0, jax.lax.stop_gradient(state), equation)
+        watched = init_observables(t0, jax.lax.stop_gradient(state), equation)
     lane = _start(motion, equation, state, t0, watched)
     rate, own = motion_rates(motion, lane, end - t0)
     if integrand is not None:
@@ -211,10 +219,10 @@ def travel(equation, state, t0, t1, rtol, asked: Asked = END) -> Travel:
     known = jnp.where(code == Reason.SUCCESS, 1.0, jnp.nan)
     integral = None if lane.integral is None else lane.integral * known
     held = jax.lax.stop_gradient(_held(motion, lane))[: len(equation.contacts)]
-    return Travel(final * known, code, lane.steps, lane.watched, held, integral)
+    return EventSolution(final * known, code, lane.steps, lane.watched, held, integral)
 
 
-def _start(motion: Motion, equation, state, t0, watched) -> Lane:
+def _start(motion: ScalarSystem, equation, state, t0, watched) -> Lane:
     position, velocity = jnp.split(state, 2)
     position, velocity = list(position - equation.offset), list(velocity)
     roots, touching, sizes = [], [], []
@@ -235,7 +243,7 @@ def _start(motion: Motion, equation, state, t0, watched) -> Lane:
     return Lane(position, velocity, time, *known, [jnp.zeros(()) for _ in motion.frictions])
 
 
-def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
+def _start_held(motion: ScalarSystem, lane: Lane, end, finite, rtol, rate):
     """Return the start with holding constraints, its end, and whether it is valid."""
     speed, slight = _slight(motion, lane, rtol, rate)
     depths = [gap(motion.contacts[j], lane.position) for j in motion.hard]
@@ -251,13 +259,13 @@ def _start_held(motion: Motion, lane: Lane, end, finite, rtol, rate):
     return lane, jnp.where(outside, end, lane.time), finite & outside
 
 
-def _slight(motion: Motion, lane: Lane, rtol, rate):
+def _slight(motion: ScalarSystem, lane: Lane, rtol, rate):
     """Return the motion's speed, m/s, and a height, m, below its error."""
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, rate))
     return speed, _REBOUNDS * rtol * speed / rate
 
 
-def _held(motion: Motion, lane: Lane):
+def _held(motion: ScalarSystem, lane: Lane):
     """Return the force of each hard contact that holds, N, 0 for the others."""
     forces = [jnp.zeros_like(lane.time) for _ in motion.contacts]
     if motion.hard:
@@ -284,7 +292,7 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     """Take a step with open Hertz contacts."""
     motion, _, end, rtol, *_, integrand = context
     rates, longest = _paced(context, lane)
-    motion, end = from_now_on(motion, lane.time, end)
+    motion, end = restart_loads(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, slips, ends = flight_step(
         motion, lane, end, accuracy, rates, longest
@@ -309,16 +317,16 @@ def _flight(context: _Context, lane: Lane) -> Lane:
     if lane.watched is None:
         return new
     seen = jax.lax.stop_gradient((lane, new, rows, depths, length, impacts))
-    return new._replace(watched=seen_in_flight(context, *seen))
+    return new._replace(watched=observed_in_flight(context, *seen))
 
 
-def _closed_again(motion: Motion, lane: Lane, roots: list, meets, position) -> Lane:
+def _closed_again(motion: ScalarSystem, lane: Lane, roots: list, meets, position) -> Lane:
     """Return a lane with the roots at its end, also of contacts that close indented."""
     roots = list(roots)
     for i, j in enumerate(motion.hertz):
         contact = motion.contacts[j]
         if contact.damped:
-            again = meets[j] & parted(contact, lane.touching[j], lane.position)
+            again = meets[j] & separated(contact, lane.touching[j], lane.position)
             depth = jnp.where(again, gap(contact, position), 1.0)
             roots[i] = jnp.where(again, jnp.sqrt(depth), roots[i])
     return lane._replace(roots=roots)
@@ -328,7 +336,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
     """Take a step with a closed Hertz contact."""
     motion, _, end, rtol, _, _, turn, _, integrand = context
     (rate, own), _ = _paced(context, lane)
-    motion, end = from_now_on(motion, lane.time, end)
+    motion, end = restart_loads(motion, lane.time, end)
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, own))
     hertz = [motion.contacts[j] for j in motion.hertz]
     sizes = [
@@ -370,7 +378,7 @@ def _contact(context: _Context, lane: Lane) -> Lane:
         return new
     kinds = depths, series.position, [series.time], series.velocity
     seen = jax.lax.stop_gradient((lane, new, kinds, length, impacts))
-    return new._replace(watched=seen_in_contact(context, *seen))
+    return new._replace(watched=observed_in_contact(context, *seen))
 
 
 def _with_integral(context: _Context, lane: Lane, new: Lane, at, length, impacts) -> Lane:
@@ -382,11 +390,11 @@ def _with_integral(context: _Context, lane: Lane, new: Lane, at, length, impacts
     assert integrand is not None
 
     def one(node):
-        time, position, velocity, pace = at(node * length)
+        time, position, velocity, dt_dtau = at(node * length)
         place = jnp.stack(position) + equation.offset
         state = jnp.concatenate([place, jnp.stack(velocity)])
         borne = functools.partial(borne_forces, motion, equation, lane, time, state)
-        return integrand.rate(time, state, borne) * pace
+        return integrand.rate(time, state, borne) * dt_dtau
 
     nodes = jnp.asarray(_NODES + 0.5)
     added = length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(nodes), 1)
@@ -398,7 +406,7 @@ def _with_integral(context: _Context, lane: Lane, new: Lane, at, length, impacts
     return new._replace(integral=lane.integral + added)
 
 
-def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rate):
+def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rtol, rate):
     """Apply impacts and changes of frictions; return the lane and the impacts."""
     impacts = None
     if motion.hard:
@@ -420,7 +428,7 @@ def _after_events(motion: Motion, lane: Lane, new, meets, slips, ends, rtol, rat
     return new, impacts
 
 
-def _after_impacts(motion: Motion, lane: Lane, new: Lane, meets, rtol, rate):
+def _after_impacts(motion: ScalarSystem, lane: Lane, new: Lane, meets, rtol, rate):
     """Apply the impacts at hard stops; return the lane and the impacts."""
     # Place the contact exactly on its stop, removing the rounding error.
     position = new.position

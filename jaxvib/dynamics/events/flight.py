@@ -5,8 +5,10 @@ import jax.numpy as jnp
 
 from .damped import closes, damped_signal
 from .friction import events_of, friction_signals
-from .motion import (
-    Motion,
+from .hard_stop import active_contacts, constrained, signal_of
+from .normal_forces import limit_scales, limit_sizes
+from .scalar_system import (
+    ScalarSystem,
     acceleration_term,
     along,
     cosine_and_sine,
@@ -14,11 +16,9 @@ from .motion import (
     load_accelerations,
     push_terms,
 )
-from .pressing import limit_scales, limit_sizes
 from .series import any_of, first_root, first_to_meet, largest, radius, refined
 from .sliding import FrictionSeries
 from .springs import SpringSeries
-from .stop import active_contacts, constrained, signal_of
 
 # Depths below this part of the motion's size are neglected: a contact that grows from
 # rest as about the fifth power of time would otherwise need endless steps.
@@ -26,7 +26,7 @@ ONSET = 1e-14
 _PUSHED = 1e-3  # of the motion by the loads without stops: the least size of a motion
 
 
-def flight_series(motion: Motion, lane, pushing) -> tuple[list[list], ...]:
+def flight_series(motion: ScalarSystem, lane, pushing) -> tuple[list[list], ...]:
     """Return the power series of each displacement in the time from now.
 
     `pushing`: for each contact 1 while a linear one is closed, else 0. Also returns the
@@ -84,7 +84,7 @@ def _wave_term(cosine, sine, load, order):
     return -term if order % 4 in (1, 2) else term
 
 
-def flight_step(motion: Motion, lane, end, accuracy, rates, longest):
+def flight_step(motion: ScalarSystem, lane, end, accuracy, rates, longest):
     """Step to the next event, or as far as the series converge, at most `longest`.
 
     `rates`: the greatest one of the motion, 1/s, and that without its loads.
@@ -158,7 +158,7 @@ def onset_signal(depth: list, size) -> list:
     return [first - ONSET * size, *others]
 
 
-def pushes(motion: Motion, touching) -> list[jax.Array]:
+def pushes(motion: ScalarSystem, touching) -> list[jax.Array]:
     """Return for each contact 1 while a linear one is closed, else 0."""
     return [
         jnp.where(touches & contact.linear, 1.0, 0.0)

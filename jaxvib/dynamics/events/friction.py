@@ -16,27 +16,27 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..._arrays import frozen_tree
+from ...foundation.arrays import stop_gradient_tree
 from ...systems.friction import sliding_share
-from .motion import Motion, along, gap
-from .pressing import contact_forces, loose_signs, pressed
-from .series import any_of, first_of, largest, square_term
-from .side_by_side import joint, joint_flags, joint_force
-from .sliding import DryFriction, slid
-from .stop import (
+from .hard_stop import (
     active_contacts,
     constrained,
     free_accelerations,
     speed_signs,
     taken_away,
 )
+from .normal_forces import contact_forces, has_normal_force, loose_signs
+from .parallel_frictions import joint, joint_flags, joint_force
+from .scalar_system import ScalarSystem, along, gap
+from .series import any_of, first_of, largest, square_term
+from .sliding import DryFriction, slid
 
 # Speeds and forces below this part of their sizes are rounding.
 _ROUNDING = 1e-13
 
 
 def friction_signals(
-    motion: Motion, lane, velocity, forces, normals, limits, size, rate
+    motion: ScalarSystem, lane, velocity, forces, normals, limits, size, rate
 ) -> list[list]:
     """Return the series whose first roots are the frictions' next events.
 
@@ -48,7 +48,7 @@ def friction_signals(
     """
     signals, others = [], []
     pressing = any(friction.presses for friction in motion.frictions)
-    bears = pressed(motion, lane.touching)
+    bears = has_normal_force(motion, lane.touching)
     most = _limit_series(motion, normals, len(velocity[0]))
     for i, (friction, sign, force) in enumerate(
         zip(motion.frictions, lane.sliding, forces, strict=True)
@@ -86,7 +86,7 @@ def friction_signals(
     return [*signals, *others]
 
 
-def _limit_series(motion: Motion, normals: list, length: int) -> list[list]:
+def _limit_series(motion: ScalarSystem, normals: list, length: int) -> list[list]:
     """Return the series of each friction's limit including parallel ones, N."""
     rows = []
     for friction, normal in zip(motion.frictions, normals, strict=True):
@@ -108,7 +108,7 @@ def _beyond(force: list, most: list, rounding) -> tuple[list, list]:
     return [r - most for r, most in pairs], [-r - most for r, most in pairs]
 
 
-def events_of(motion: Motion, meets: list) -> tuple[list, list]:
+def events_of(motion: ScalarSystem, meets: list) -> tuple[list, list]:
     """Return which contacts and which frictions have their event, from all signals."""
     contacts, count = len(motion.contacts), len(motion.frictions)
     slips, others = meets[contacts : contacts + count], iter(meets[contacts + count :])
@@ -123,7 +123,7 @@ def _speed_series(friction: DryFriction, velocity) -> list:
     return [first - friction.speed, *others]
 
 
-def start_sliding(motion: Motion, lane, size, slight):
+def start_sliding(motion: ScalarSystem, lane, size, slight):
     """Return a start lane with frictions sliding or sticking, and stops holding.
 
     `size` (m/s) of the motion and the length `slight` (m) decide which contacts rest.
@@ -133,7 +133,7 @@ def start_sliding(motion: Motion, lane, size, slight):
     return _stuck(motion, _settled(motion, lane, closed, closed, rests))
 
 
-def borne_forces(motion: Motion, equation, lane, time, state) -> list:
+def borne_forces(motion: ScalarSystem, equation, lane, time, state) -> list:
     """Return the force R of each friction, N, in a state on a step that begins at a lane.
 
     Among parallel frictions that stick, one is assigned the whole force.
@@ -171,7 +171,7 @@ class Happens(NamedTuple):
     breaks: Any
 
 
-def after_frictions(motion: Motion, lane, happens: Happens, size, slight):
+def after_frictions(motion: ScalarSystem, lane, happens: Happens, size, slight):
     """Update the frictions of a lane after a step, if anything `happens`.
 
     The lane's signs are those of the step; `size` (m/s) of the motion and the length
@@ -194,7 +194,7 @@ def after_frictions(motion: Motion, lane, happens: Happens, size, slight):
         signs.append(jnp.where(slides | touch, now, at_event))
         rests.append(((sign == 0) | meet | struck | touch) & ~slides)
     signs = loose_signs(motion, lane.touching, signs)
-    pairs = zip(rests, pressed(motion, lane.touching), strict=True)
+    pairs = zip(rests, has_normal_force(motion, lane.touching), strict=True)
     rests = [rest & bears for rest, bears in pairs]
     event = any_of([*meets, *touched, struck, breaks])
     bearing = [lane.touching[j] for j in motion.hard]
@@ -206,7 +206,7 @@ def after_frictions(motion: Motion, lane, happens: Happens, size, slight):
     return _stuck(motion, lane._replace(touching=touching, sliding=sliding))
 
 
-def _closed(motion: Motion, lane, size, slight) -> list:
+def _closed(motion: ScalarSystem, lane, size, slight) -> list:
     """Return which hard contacts are at rest on their stops."""
     closed = []
     for j in motion.hard:
@@ -226,7 +226,7 @@ class _Choice(NamedTuple):
     turns: Any
 
 
-def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
+def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: list):
     """Return a lane with a consistent set of holding frictions and stops.
 
     The first inconsistent one is switched until none is: a friction that sticks with a
@@ -301,7 +301,7 @@ def _settled(motion: Motion, lane, bearing: list, closed: list, rests: list):
     return lane._replace(touching=touching, sliding=sliding)
 
 
-def _with(motion: Motion, touching: list, bearing: list) -> list:
+def _with(motion: ScalarSystem, touching: list, bearing: list) -> list:
     """Return which contacts are closed, given the hard ones that bear a force."""
     touching = list(touching)
     for j, bears in zip(motion.hard, bearing, strict=True):
@@ -309,7 +309,7 @@ def _with(motion: Motion, touching: list, bearing: list) -> list:
     return touching
 
 
-def _blocked(motion: Motion, touching: list) -> list:
+def _blocked(motion: ScalarSystem, touching: list) -> list:
     """Return which frictions cannot move because of stops: these stick."""
     if not motion.hard:
         return [jnp.zeros((), bool) for _ in motion.frictions]
@@ -321,22 +321,22 @@ def _blocked(motion: Motion, touching: list) -> list:
     return blocked
 
 
-def _still(motion: Motion, lane) -> tuple[Motion, list, list, list]:
+def _still(motion: ScalarSystem, lane) -> tuple[ScalarSystem, list, list, list]:
     """Return a motion, free accelerations, speeds and forces without derivatives."""
     forces = contact_forces(motion, lane)
     free = free_accelerations(motion, lane, forces)
-    return frozen_tree((motion, free, lane.velocity, forces))
+    return stop_gradient_tree((motion, free, lane.velocity, forces))
 
 
 def _all_held(
-    motion: Motion, free: list, velocity: list, normal: list, touching, sliding: list
+    motion: ScalarSystem, free: list, velocity: list, normal: list, touching, sliding: list
 ) -> tuple[list, list]:
     """Return the accelerations with sliding frictions, and all holding forces."""
     held = active_contacts(motion, touching, sliding)
     return constrained(motion, held, slid(motion, sliding, free, velocity, normal))
 
 
-def _stuck(motion: Motion, lane):
+def _stuck(motion: ScalarSystem, lane):
     """Return a lane with the speeds of sticking frictions exactly 0.
 
     It is also placed on the holding stops, which may have begun to hold with the

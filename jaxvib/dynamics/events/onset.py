@@ -3,11 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, along, gap
+from .scalar_system import ScalarSystem, along, gap
 from .series import value
 
 
-def at_onset(motion: Motion, meets, position, velocity, time, rows, length):
+def at_onset(motion: ScalarSystem, meets, position, velocity, time, rows, length):
     """Return the end of a flight, with tangents at the onset that ends it.
 
     `rows`: the flight's series, evaluated up to `length`.

@@ -5,8 +5,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from .motion import Motion, along, load_accelerations
-from .pressing import force_sizes
+from .normal_forces import force_sizes
+from .scalar_system import ScalarSystem, along, load_accelerations
 from .series import largest, log2
 from .sliding import DryFriction
 
@@ -18,7 +18,7 @@ _NOWHERE = 1e-300  # m: avoids division by zero; the speed's rate stays finite
 _OF_SENSITIVITIES = 1e-2
 
 
-def motion_rates(motion: Motion, lane, span):
+def motion_rates(motion: ScalarSystem, lane, span):
     """Return an estimate of a flight's greatest rate, 1/s, with and without loads.
 
     Both are at least the inverse of the time span, for a motion without rates; but not
@@ -28,7 +28,7 @@ def motion_rates(motion: Motion, lane, span):
     stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
     damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
     loads = sum(load.frequency for load in motion.loads)
-    pushes = [push.law.fastest() for push in motion.pushes]
+    pushes = [push.law.highest_angular_frequency() for push in motion.pushes]
     loads = loads + sum(frequency for frequency in pushes if frequency is not None)
     stops = []
     for contact in motion.contacts:
@@ -59,7 +59,7 @@ def _falling(friction: DryFriction, normal):
     return normal * excess * along(friction, friction.response)
 
 
-def pressed_rate(motion: Motion, lane, rate):
+def pressed_rate(motion: ScalarSystem, lane, rate):
     """Return the contribution of contact-loaded frictions to a motion's rate, 1/s."""
     falling = [f.presses and f.stribeck is not None for f in motion.frictions]
     if not any(falling):
@@ -73,7 +73,7 @@ def pressed_rate(motion: Motion, lane, rate):
     )
 
 
-def contact_rate(motion: Motion, lane, rate, sizes):
+def contact_rate(motion: ScalarSystem, lane, rate, sizes):
     """Return an estimate of the greatest rate in contact, 1/s."""
     for j, size in zip(motion.hertz, sizes, strict=True):
         contact = motion.contacts[j]
@@ -85,7 +85,7 @@ def contact_rate(motion: Motion, lane, rate, sizes):
     return rate
 
 
-def motion_speed(motion: Motion, lane, rate, own):
+def motion_speed(motion: ScalarSystem, lane, rate, own):
     """Return the size of the motion, m/s: of its displacements, speeds and loads.
 
     `own`: the rate that converts displacements, 1/s.

@@ -65,7 +65,7 @@ def combination(weights: Sequence, rows: Sequence[Series]) -> list:
     ]
 
 
-def radius(series: Sequence[Series], sizes: Sequence, accuracy, pace=None):
+def radius(series: Sequence[Series], sizes: Sequence, accuracy, dt_dtau=None):
     """Return the distance over which the last two terms stay below `accuracy` sizes.
 
     It is limited by the convergence of the series, estimated by the growth of terms
@@ -84,8 +84,8 @@ def radius(series: Sequence[Series], sizes: Sequence, accuracy, pace=None):
     last, before = term(order), term(order - 1)
     least, accuracy = log2(jnp.asarray(tiny)), log2(jnp.asarray(accuracy, float))
     reach = jnp.minimum((accuracy - last) / order, (accuracy - before) / (order - 1))
-    if pace is not None:
-        slow = accuracy + log2(pace)
+    if dt_dtau is not None:
+        slow = accuracy + log2(dt_dtau)
         ends = (slow - last) / (order - 1), (slow - before) / (order - 2)
         reach = jnp.minimum(reach, jnp.minimum(*ends))
     half = order // 2

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from ..._environment import require_float64
+from ...foundation.environment import require_float64
 from ...systems.beam import BeamWithBodies, ElasticSupport
 from .bare_beam import bare_end
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from ..._quantity import reported
-from ..._reported import Reported
-from ...drawing import Drawn, draw, spectrum_chart
+from ...drawing import Plottable, draw, spectrum_chart
+from ...foundation.quantity import result_field
+from ...foundation.result_repr import ResultRepr
 from ...systems.beam import BeamWithBodies
 from .characteristic import (
     Dimensionless,
@@ -23,7 +23,7 @@ from .fast_spectrum import fast_spectrum
 from .spectrum import certified_spectrum
 
 
-class BeamModes(Drawn, Reported):
+class BeamModes(Plottable, ResultRepr):
     r"""Eigenvalues $\lambda$ of a beam with bodies, with error measures.
 
     $z = Z e^{\lambda t}$, $u = V e^{\lambda t}$. Values in the closed upper half plane,
@@ -34,17 +34,17 @@ class BeamModes(Drawn, Reported):
     [[0.0, 0.34, 1.0], [0.0, 0.714, 1.0]]
     """
 
-    values: Complex[Array, " value"] = reported("eigenvalues", "rad/s", ("value",))
-    residuals: Float[Array, " value"] = reported(
+    values: Complex[Array, " value"] = result_field("eigenvalues", "rad/s", ("value",))
+    residuals: Float[Array, " value"] = result_field(
         "backward errors: smallest by largest singular value of M", "", ("value",)
     )
-    conditions: Float[Array, " value"] = reported(
+    conditions: Float[Array, " value"] = result_field(
         "conditions: relative change of a value by relative change of M", "", ("value",)
     )
-    multiplicities: Float[Array, " value"] = reported("multiplicities", "", ("value",))
-    certified: Array = reported("the argument principle confirms the number of values")
-    radius: Float[Array, ""] = reported("radius of the certified circle", "rad/s")
-    vectors: Complex[Array, "value N"] = reported(
+    multiplicities: Float[Array, " value"] = result_field("multiplicities", "", ("value",))
+    certified: Array = result_field("the argument principle confirms the number of values")
+    radius: Float[Array, ""] = result_field("radius of the certified circle", "rad/s")
+    vectors: Complex[Array, "value N"] = result_field(
         "waves, link forces and motions of the modes, not normalised", "", ("value", "row")
     )
     system: Dimensionless

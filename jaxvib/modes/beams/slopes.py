@@ -14,13 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Complex
 
-from ...ensemble import SPARE
+from ...ensemble import SPARE_LANES
 from ...ensemble.blas import one_blas_thread
 from ...systems.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
 
-_CHUNK = 56  # designs per chunk: with `SPARE` lanes 64, a multiple of the vector width
+_CHUNK = (
+    56  # designs per chunk: with `SPARE_LANES` lanes 64, a multiple of the vector width
+)
 _TOGETHER = 1e-9  # relative distance below which values count as repeated
 
 
@@ -40,7 +42,7 @@ def beam_slopes(
     number = len(values)
     chunks = []
     for start in range(0, number, _CHUNK):
-        lanes = np.minimum(np.arange(start, start + _CHUNK + SPARE), number - 1)
+        lanes = np.minimum(np.arange(start, start + _CHUNK + SPARE_LANES), number - 1)
         chunk = {name: np.asarray(column)[lanes] for name, column in samples.items()}
         with one_blas_thread():
             found = slopes(chunk, values[lanes])

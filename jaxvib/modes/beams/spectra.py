@@ -9,23 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Complex, Float, Int
 
-from ..._quantity import reported
-from ..._reported import Reported
-from ...ensemble import SPARE, Reason
+from ...ensemble import SPARE_LANES, Reason
 from ...ensemble.blas import one_blas_thread
+from ...foundation.quantity import result_field
+from ...foundation.result_repr import ResultRepr
 from ...systems.beam import BeamWithBodies
 from .characteristic import Dimensionless, Numbers, dimensionless, mixing
 from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 from .spectrum import certified_spectrum
 
-_CHUNK = 120  # designs per chunk: with `SPARE` lanes 128
+_CHUNK = 120  # designs per chunk: with `SPARE_LANES` lanes 128
 # Steps of all roots, and further steps of unconverged ones: two third-order steps take
 # starts with three digits to rounding; after eight, better starts are computed.
 _TOGETHER, _SWEEPS = 2, 8
 
 
-class BeamSpectra(Reported):
+class BeamSpectra(ResultRepr):
     """First eigenvalues of many designs, with Im >= 0, sorted by modulus.
 
     >>> spectra = jv.modes.beam_spectra(
@@ -37,23 +37,23 @@ class BeamSpectra(Reported):
     [True, True]
     """
 
-    values: Complex[np.ndarray, "sample value"] = reported(
+    values: Complex[np.ndarray, "sample value"] = result_field(
         "eigenvalues", "rad/s", ("sample", "value")
     )
-    residuals: Float[np.ndarray, "sample value"] = reported(
+    residuals: Float[np.ndarray, "sample value"] = result_field(
         "last relative steps, or backward errors of designs recomputed", "",
         ("sample", "value"),
     )  # fmt: skip
-    certified: Bool[np.ndarray, " sample"] = reported(
+    certified: Bool[np.ndarray, " sample"] = result_field(
         "the argument principle confirms the number of values", "", ("sample",)
     )
-    radius: Float[np.ndarray, " sample"] = reported(
+    radius: Float[np.ndarray, " sample"] = result_field(
         "radius of the certified circle", "rad/s", ("sample",)
     )
-    repeated: Bool[np.ndarray, " sample"] = reported(
+    repeated: Bool[np.ndarray, " sample"] = result_field(
         "not certified in the batch, and recomputed alone", "", ("sample",)
     )
-    result: Int[np.ndarray, " sample"] = reported("reason code", "", ("sample",))
+    result: Int[np.ndarray, " sample"] = result_field("reason code", "", ("sample",))
 
 
 @mixing
@@ -192,7 +192,7 @@ def _in_chunks(program, rows, *given, progress=None):
     """
     parts = []
     for start in range(0, len(rows), _CHUNK):
-        lanes = np.arange(start, start + _CHUNK + SPARE)
+        lanes = np.arange(start, start + _CHUNK + SPARE_LANES)
         chunk = rows[np.minimum(lanes, len(rows) - 1)]
         with one_blas_thread():
             found = program(*_some(given, chunk))

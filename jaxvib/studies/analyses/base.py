@@ -30,7 +30,7 @@ class AnalysisKind(abc.ABC):
     groups stored besides the results, by name, with the names of their coordinates;
     `counted`: the noun for its results in the report; `whole`: whether its results lack
     the sample axis if nothing is swept; `counts`: whether `compute` takes the `number`
-    of all samples; `remembers`: whether it can be resumed, by the argument `remember`;
+    of all samples; `resumable`: whether it can be resumed, by the argument `remember`;
     `smooth`: fields that vary smoothly where no integer field changes, which a refined
     grid interpolates; without any, a grid is not refined.
     """
@@ -43,7 +43,7 @@ class AnalysisKind(abc.ABC):
     counted: ClassVar[str] = "samples"
     whole: ClassVar[bool] = False
     counts: ClassVar[bool] = False
-    remembers: ClassVar[bool] = False
+    resumable: ClassVar[bool] = False
     smooth: ClassVar[frozenset[str]] = frozenset()
 
     @abc.abstractmethod
@@ -59,7 +59,7 @@ class AnalysisKind(abc.ABC):
         `declared`: declarations by path; `system`: once it has been built.
         """
 
-    def of_itself(self, table: Mapping) -> bool:
+    def is_autonomous(self, table: Mapping) -> bool:
         """Return whether the config is for an autonomous system."""
         return False
 

@@ -7,7 +7,7 @@ import pydantic
 
 from ..config.bounds import BoundsByPath, check_variables
 from ..config.tables import Table, option
-from .measures import MeasureOptions, check_measure
+from .measure_options import MeasureOptions, check_measure
 
 COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",

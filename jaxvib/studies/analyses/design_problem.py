@@ -5,7 +5,7 @@ import numpy as np
 from ...design import Limit, SearchSettings
 from ..store.fields import Variable
 from .design_options import SearchOptions
-from .measures import build_measure
+from .measure_options import build_measure
 
 
 def scaled(options) -> dict[str, tuple[float, float, str]]:

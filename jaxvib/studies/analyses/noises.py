@@ -7,7 +7,7 @@ import pydantic
 from pydantic import Field
 
 from ..config.tables import Table, flattened, option, shown
-from ..library import library
+from ..resources import library
 
 _MOST_SEEDS = 1_000_000  # relative standard error 0.1 % for a probability of 0.5
 

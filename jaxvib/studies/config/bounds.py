@@ -6,7 +6,7 @@ from typing import Annotated
 import pydantic
 from pydantic import Field
 
-from ..._nearest import unknown_key
+from ...foundation.suggestions import unknown_key
 from .catalogue import Declared
 from .tables import flattened
 

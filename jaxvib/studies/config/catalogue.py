@@ -10,7 +10,7 @@ import functools
 import json
 from pathlib import Path
 
-from ..._range import Range
+from ...foundation.range import Range
 
 FILE = Path(__file__).with_name("catalogue.json")
 

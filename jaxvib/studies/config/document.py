@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..._words import check_name
+from ...foundation.text import check_name
 
 MAX_BYTES = 1 << 20  # of a config: hundreds of times the longest built-in one
 MAX_KEYS = 10_000  # hundreds of times those of a long config; each is checked

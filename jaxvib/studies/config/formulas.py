@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import Field
 
-from ..._expression import FUNCTIONS, Expression
-from ..._units import is_quantity, plain_si
+from ...foundation.expression import FUNCTIONS, Expression
+from ...foundation.units import is_quantity, to_plain_si
 from .catalogue import Declared
 from .document import Document
 from .tables import Range, Table, option
@@ -141,7 +141,7 @@ def _parsed(path: str, text: str, document: Document, section: str) -> Expressio
 
 def _in_si(path: str, text: str, document: Document, section: str) -> float:
     try:
-        return plain_si(text)
+        return to_plain_si(text)
     except ValueError as error:
         where = document.where(f"{section}.{path}")
         raise ValueError(f'{where}: {section}.{path} = "{text}": {error}') from None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..._units import in_si, is_quantity
+from ...foundation.units import is_quantity, to_si
 from .catalogue import Declared
 from .document import Document
 
@@ -24,7 +24,7 @@ def in_units(value: Any, unit: str | None, where: str, path: str) -> Any:
     if unit is None or not is_quantity(value):
         return value
     try:
-        return in_si(value, unit)
+        return to_si(value, unit)
     except ValueError as error:
         raise ValueError(f'{where}: {path} = "{value}": {error}') from None
 

@@ -7,8 +7,8 @@ import math
 import re
 from pathlib import Path
 
-from ..._nearest import nearest
-from ..._units import conversion, parsed
+from ...foundation.suggestions import nearest
+from ...foundation.units import conversion, parse_unit
 from .document import Document
 from .tables import shown
 
@@ -103,7 +103,7 @@ def _scale(unit: str, asked: str | None, path: str, document: Document) -> float
     """Return the SI value of a unit; `asked` None: in the unit of its own dimension."""
     try:
         if asked is None and unit != "g":  # standard gravity, not gram
-            return parsed(unit).factor
+            return parse_unit(unit).factor
         return conversion(unit, asked or "m/s^2")
     except ValueError as error:
         where = document.where(path)
@@ -164,7 +164,7 @@ def _check_headings(columns, unit: str, time_unit: str) -> None:
     for (heading, _), (key, told) in zip(columns, keys.items(), strict=True):
         match = _HEADING.fullmatch(heading)
         try:
-            differs = match is not None and parsed(match[1]) != parsed(told)
+            differs = match is not None and parse_unit(match[1]) != parse_unit(told)
         except ValueError:
             continue  # a remark, not a unit
         if differs:

@@ -8,8 +8,8 @@ import pydantic
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
 from pydantic.fields import FieldInfo
 
-from ..._nearest import nearest
-from ..._range import Range
+from ...foundation.range import Range
+from ...foundation.suggestions import nearest
 from .catalogue import Declared
 from .document import Document, shortened
 from .quantities import in_units

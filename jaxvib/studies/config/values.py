@@ -8,7 +8,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ..._geometric import geometric_values
+from ...foundation.geometric import geometric_values
 from .tables import Table, option
 
 MAX_SAMPLES = 1_000_000_000  # of a study; checked before samples are drawn

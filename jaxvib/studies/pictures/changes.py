@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...drawing import colours
-from ..store.finished import Run
+from ..store.finished_study import Run
 from .picture import Chart, Classes, Picture, Scale, Share
 from .regimes import sort_by_regime
 from .swept_planes import planes

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...drawing.labels import shared
 from ...ensemble import undecided
-from ..store.finished import Run, spoken
-from .compared import look, named
+from ..store.finished_study import Run, spoken
+from .comparison_styles import look, named
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import periodic, sort_by_regime, touching
 from .swept_planes import Plane, axis, long_paths, planes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..store.finished import Run
+from ..store.finished_study import Run
 from .picture import Axis, Chart, Line, Picture
 from .regimes import periodic
 from .swept_planes import value_text

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...drawing import colours
 from ...ensemble import Reason
-from ..store.finished import Run
+from ..store.finished_study import Run
 from .picture import Classes, Share
 
 _MOTIONS = [code for code in Reason if code.motion]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...drawing.chosen_units import chosen_unit
-from ..store.finished import Run, spoken
+from ..store.finished_study import Run, spoken
 from .picture import Axis, Cells, Choice, Slices
 
 MOST_OF_A_SLIDER = 33  # options of a slider that a hand can distinguish

@@ -38,7 +38,7 @@ def require_dask(address: str) -> None:
             )
 
 
-class Cluster:
+class DaskExecutor:
     """Computes on a Dask cluster: one chunk per thread at a time.
 
     Dask replaces dead workers and reassigns their chunks up to three times. Chunks are

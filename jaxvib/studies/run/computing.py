@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._progress import quietly
 from ...ensemble import Reason
+from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
 from ..store.fields import Variable
 from .study import Study
@@ -47,7 +47,7 @@ def compute_part(
         if kind.counts:
             more["number"] = study.samples
         here = draw(slice(start, stop))
-        with quietly():  # the study has its own progress bar
+        with without_progress():  # the study has its own progress bar
             return kind.compute(system, here, study.analysis, study.run, tell, **more)
 
     def halved(start: int, stop: int) -> dict[str, Variable]:

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..._machine import memory
-from ..._words import duration
+from ...foundation.machine import memory
+from ...foundation.text import duration
 from ..analyses.kinds import ANALYSES
 from ..store.store import has_study
 from .chunk import build, number_of_chunks
+from .cost_measurement import measure
 from .device import choose
-from .measuring import measure
 from .memory import needed, size, too_large
-from .past import computing, recall, remember
+from .runtime_history import computing, past_runtime, record_runtime
 from .study import Study
 
 _TAKEN = "holds a study already"
@@ -39,8 +39,8 @@ def estimate(
     device, line = choose(study.run.device)
     build(study)
     if measured_from is not None:
-        remember(study, *measure(study, measured_from, device, draw))
-    took = recall(study)
+        record_runtime(study, *measure(study, measured_from, device, draw))
+    took = past_runtime(study)
     return {
         "study": study.title,
         "described": study.described(),

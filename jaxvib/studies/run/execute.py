@@ -6,24 +6,24 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._progress import quietly
-from ...ensemble import Reason, computed_by, recalling
+from ...ensemble import Reason, checkpointing, use_executor
+from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
-from ..config.writing import to_toml
+from ..config.toml_writer import to_toml
 from ..store.evaluations import Evaluations, Under
 from ..store.store import Store
 from ..store.times import Times
 from .chunk import build as build
 from .chunk import chunk_fields, chunk_numbers, chunk_part
-from .cluster import Cluster
+from .cluster import DaskExecutor
 from .cluster import require_dask as require_dask
-from .driving import drive, set_aside
-from .executors import Executor, Fields, Here
-from .processes import Processes
+from .cluster_search import ClusterSearch
+from .dispatch import dispatch, set_aside
+from .executors import Executor, Fields, LocalExecutor
+from .live_status import LiveStatus
+from .processes import ProcessExecutor
 from .record import record
-from .searching import SearchOnCluster
 from .study import Study
-from .watch import Watch
 from .worker import task
 
 
@@ -51,12 +51,12 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     run = _run_whole if kind.sampled is False or alone else _run_samples
     with (
         Times(store.directory, started) as times,
-        Watch(store.directory, progress) as watch,
+        LiveStatus(store.directory, progress) as watch,
     ):
         run(study, system, store, watch, times)
         if study.share is None and "complete" not in store.done:
             store.finish()
-        if run is _run_whole or kind.remembers:
+        if run is _run_whole or kind.resumable:
             Evaluations(store.directory).forget()
 
 
@@ -82,7 +82,7 @@ def failed(codes: np.ndarray) -> np.ndarray:
     return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
-def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
+def _run_samples(study, system, store, progress: LiveStatus, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
     missing = [i for i in chunk_numbers(study) if f"chunk {i}" not in store.done]
 
@@ -97,9 +97,9 @@ def _run_samples(study, system, store, progress: Watch, times: Times) -> None:
     executor = _executor(study, system, store, progress, len(missing))
     with contextlib.closing(executor):
         progress.follow(executor.workers)
-        if not isinstance(executor, Here):
+        if not isinstance(executor, LocalExecutor):
             progress.say(f"computed by {executor.where}")
-        lost = drive(executor, missing, take, progress.say)
+        lost = dispatch(executor, missing, take, progress.say)
     if lost:
         raise RuntimeError(set_aside(lost))
     for group in kind.groups if study.share is None else ():
@@ -114,30 +114,30 @@ def _executor(study, system, store, progress, missing: int) -> Executor:
     config = to_toml(study.resolved())
     if missing and study.run.cluster is not None:
         like = {key: store.record[key] for key in ("versions", "fingerprint")}
-        return Cluster(
+        return DaskExecutor(
             study.run.cluster, lambda number: (task, config, number, like), progress
         )
     if missing > 1 and study.run.workers > 1:
-        return Processes(config, study.run.workers, store.record, progress)
+        return ProcessExecutor(config, study.run.workers, store.record, progress)
     kind = ANALYSES[study.analysis.kind]
 
     def compute(number: int) -> Fields:
-        memory = _memory(store, f"chunk {number}") if kind.remembers else None
+        memory = _memory(store, f"chunk {number}") if kind.resumable else None
         return chunk_fields(study, system, number, progress, memory)
 
-    return Here(compute)
+    return LocalExecutor(compute)
 
 
 def _run_whole(study, system, store, progress, times: Times) -> None:
     kind = ANALYSES[study.analysis.kind]
     if "group " not in store.done:
         memory = _memory(store, "whole")
-        more = {"remember": memory} if kind.remembers else {}
-        recalled = contextlib.nullcontext() if kind.remembers else recalling(memory)
+        more = {"remember": memory} if kind.resumable else {}
+        recalled = contextlib.nullcontext() if kind.resumable else checkpointing(memory)
         with (
             _spread(study, store, progress),
             recalled,
-            quietly(),
+            without_progress(),
         ):  # the study reports progress
             fields = kind.compute(
                 system, {}, study.analysis, study.run, progress.advance, **more
@@ -148,14 +148,14 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
 
 
 @contextlib.contextmanager
-def _spread(study: Study, store: Store, progress: Watch) -> Generator[None]:
+def _spread(study: Study, store: Store, progress: LiveStatus) -> Generator[None]:
     """Delegate maps to a cluster, if the study uses one."""
     if study.run.cluster is None:
         yield
         return
     config = to_toml(study.resolved())
-    search = SearchOnCluster(study.run.cluster, config, store.record, progress)
-    with contextlib.closing(search), computed_by(search):
+    search = ClusterSearch(study.run.cluster, config, store.record, progress)
+    with contextlib.closing(search), use_executor(search):
         progress.follow(search.cluster.workers)
         progress.say(f"computed by {search.cluster.where}")
         yield

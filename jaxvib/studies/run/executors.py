@@ -58,7 +58,7 @@ class Executor(Protocol):
         """Stop all computations."""
 
 
-class Here:
+class LocalExecutor:
     """Computes in this process, one chunk per request."""
 
     where = "this process"

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._cache import cache_folder, entries, why_private
-from ..._machine import instruction_set
+from ...foundation.cache import cache_folder, entries, why_private
+from ...foundation.machine import instruction_set
 from ..store.provenance import git_state, versions
-from .ready import folder
+from .builtin_studies import folder
 
 
 def information() -> dict[str, Any]:

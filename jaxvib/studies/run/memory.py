@@ -1,8 +1,8 @@
 """Memory of a study, and the number of samples per chunk."""
 
-from ..._machine import memory
+from ...foundation.machine import memory
 from ..analyses.kinds import ANALYSES
-from ..store.thinned import MOST_SHOWN
+from ..store.subsample import MOST_SHOWN
 
 _BASE = 1.0e9  # bytes, of Python, JAX and its compiler
 _HELD = 4.0  # ratio to the stored size, while collecting, summarising and drawing

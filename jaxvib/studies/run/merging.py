@@ -9,13 +9,13 @@ import numpy as np
 
 from ..config.samples import DRAWN
 from ..store.arrays import Layout
+from ..store.checked_read import array_names, layout_of
 from ..store.dataset import groups, verified
 from ..store.fields import Variable
 from ..store.folder import Folder
 from ..store.lock import Lock
 from ..store.rows import Rows
 from ..store.store import Store, check_free
-from ..store.stored import array_names, layout_of
 
 # Config keys in which merged studies may differ.
 _FREE = {"run": ("seed", "chunk"), "sweep": ("count",)}

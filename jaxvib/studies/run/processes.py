@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .executors import Failure, Fields, Worker
 from .worker_shares import Share, worker_shares
-from .working import unlike
+from .worker_tasks import incompatibility
 
 PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
 _SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
@@ -61,7 +61,7 @@ class _Running:
         return f"worker {self.place + 1} (process {self.process.pid})"
 
 
-class Processes:
+class ProcessExecutor:
     """Computes on local processes, each with its share of the cores or a GPU.
 
     A dead worker is replaced, and its chunk counts as failed. A worker without
@@ -181,7 +181,7 @@ class Processes:
             worker.silent = False
             self._progress.say(f"{worker.name} responds again")
         if what == "who":
-            if difference := unlike(more[0], self._record):
+            if difference := incompatibility(more[0], self._record):
                 raise RuntimeError(f"{worker.name} has {difference}")
             worker.ready = True
         elif what == "unable":
@@ -191,7 +191,7 @@ class Processes:
         elif what == "say":
             self._progress.say(more[0])
         elif what == "gone":
-            return self._bury(worker)
+            return self._handle_exit(worker)
         else:
             return self._received(worker, what, *more)
         return None
@@ -205,7 +205,7 @@ class Processes:
         worker.chunk = None
         return number, found
 
-    def _bury(self, worker: _Running):
+    def _handle_exit(self, worker: _Running):
         if worker not in self._running:
             return None
         self._running.remove(worker)

@@ -8,7 +8,7 @@ import xarray
 from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
-from ..config.writing import sample_config
+from ..config.toml_writer import sample_config
 from ..store.dataset import stored_fields, verified
 from ..store.fields import Variable, with_coordinates
 from ..store.folder import Folder

@@ -15,17 +15,17 @@ import numpy as np
 
 from ..analyses.kinds import ANALYSES
 from ..config import samples
-from ..config.writing import to_toml
+from ..config.toml_writer import to_toml
 from ..store.arrays import Layout
+from ..store.checked_read import array_names, layout_of, read_record
 from ..store.dataset import checked
 from ..store.fields import Variable
 from ..store.folder import Folder
 from ..store.lock import Lock
-from ..store.mending import has_study, refuse_differences
+from ..store.recovery import has_study, refuse_differences
 from ..store.rows import Rows
 from ..store.share import Share
 from ..store.store import Store, check_free
-from ..store.stored import array_names, layout_of, read_record
 from ..store.times import FILE as TIMES
 from ..store.times import read_times
 from .chunk import chunk_numbers, chunk_part, number_of_chunks

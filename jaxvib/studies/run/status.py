@@ -4,14 +4,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..._words import duration
+from ...foundation.text import duration
+from ..store.checked_read import read_record
 from ..store.folder import Folder
 from ..store.journal import Journal
 from ..store.lock import is_held
-from ..store.mending import has_study
+from ..store.recovery import has_study
 from ..store.share import Share
-from ..store.stored import read_record
-from .watch import FILE
+from .live_status import FILE
 
 
 def status(directory: Path) -> dict[str, Any]:

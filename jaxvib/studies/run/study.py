@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ..._nearest import nearest
-from ..._units import parsed
-from ..._words import check_name
+from ...foundation.suggestions import nearest
+from ...foundation.text import check_name
+from ...foundation.units import parse_unit
 from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
 from ..config.catalogue import Declared
@@ -74,7 +74,7 @@ _FolderName = Annotated[
 
 
 def _known(unit: str) -> str:
-    parsed(unit)
+    parse_unit(unit)
     return unit
 
 
@@ -194,7 +194,7 @@ def _checked(document: Document, name: str) -> Study:
     sampling, paths = _sweep(document, declared)
     analysis_kind = _kind(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
-    if analysis_kind.of_itself(tables["analysis"]):
+    if analysis_kind.is_autonomous(tables["analysis"]):
         kind.refuse_loads(system, document)
     elif not analysis_kind.needs & {Role.DRIVEN, Role.MODULES}:
         kind.refuse_transients(system, document)

@@ -11,10 +11,10 @@ import numpy as np
 from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
+from ..store.checked_read import RESULTS
 from ..store.folder import Folder
 from ..store.rows import Rows
-from ..store.stored import RESULTS
-from ..store.thinned import MOST_SHOWN, evenly_chosen
+from ..store.subsample import MOST_SHOWN, evenly_chosen
 from ..store.times import read_times
 from .execute import failed
 from .refining import words as refined

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import xarray
 
-from ..._progress import Report, telling
-from ..._quantity import check_range
 from ...ensemble import map_samples
+from ...foundation.progress import Report, progress_reporter
+from ...foundation.quantity import check_range
 from ...systems import parameters
 from ...systems.parameters import whole_path
-from ..analyses.stacking import each_system
+from ..analyses.tree_stack import each_system
 from ..store.dataset import on_grid
 from ..store.fields import Variable, variables, with_coordinates
 
@@ -51,7 +51,7 @@ def sweep(
     columns = _columns(given, crossed=grid is not None)
     coordinates = _checked(system, columns)
     number = len(next(iter(columns.values())))
-    with telling(progress, number, "sweep", "samples") as report:
+    with progress_reporter(progress, number, "sweep", "samples") as report:
         results = map_samples(analysis, each_system(system, columns), progress=report)
     labelled = with_coordinates(variables(results, ("sample",)), coordinates)
     dataset = xarray.Dataset(

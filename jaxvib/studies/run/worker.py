@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ..._environment import use_compilation_cache
+from ...foundation.environment import use_compilation_cache
 
 BEAT = 1.0  # s between heartbeats; the driver waits 60
 
@@ -43,12 +43,12 @@ def serve(connection: Connection, config: str) -> None:
     line = _Line(connection)
     asked: queue.SimpleQueue[int] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, asked), daemon=True).start()
-    told = Told(line.send)
+    told = WorkerProgress(line.send)
     threading.Thread(target=_beat, args=(line.send, told), daemon=True).start()
     try:
-        from .working import (
+        from .worker_tasks import (
             identity,
-            outcome,
+            run_chunk,
         )  # imports JAX, after the heartbeat has started
 
         line.send("who", identity(config))
@@ -58,7 +58,7 @@ def serve(connection: Connection, config: str) -> None:
     while True:
         number = asked.get()
         told.samples = 0
-        line.send(*outcome(config, number, told))
+        line.send(*run_chunk(config, number, told))
 
 
 def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
@@ -73,7 +73,7 @@ def lanes_task(
     config: str, number: int, record: Mapping[str, Any], function: bytes, lanes: bytes,
     chunk: int,
 ) -> tuple:  # fmt: skip
-    """Return the result of `lanes_outcome`, as `task` does for `outcome`."""
+    """Return the result of `run_lanes`, as `task` does for `outcome`."""
     return _as_task(config, record, "lanes_outcome", number, function, lanes, chunk)
 
 
@@ -81,14 +81,14 @@ def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> t
     use_compilation_cache()
     from distributed import get_worker
 
-    from . import working  # imports JAX, which reads its settings now
+    from . import worker_tasks  # imports JAX, which reads its settings now
 
-    if difference := working.unlike(working.identity(config), record):
+    if difference := worker_tasks.incompatibility(worker_tasks.identity(config), record):
         return "stranger", get_worker().address, difference
-    return getattr(working, name)(*arguments)
+    return getattr(worker_tasks, name)(*arguments)
 
 
-class Told:
+class WorkerProgress:
     """The completed samples of a chunk, and forwarded messages."""
 
     def __init__(self, send):
@@ -127,7 +127,7 @@ def _listen(connection: Connection, asked: queue.SimpleQueue) -> None:
         os._exit(0)  # compiled code cannot be interrupted otherwise
 
 
-def _beat(send, told: Told) -> None:
+def _beat(send, told: WorkerProgress) -> None:
     never = threading.Event()
     while not never.wait(BEAT):
         send("beat", told.samples)

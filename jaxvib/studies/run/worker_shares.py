@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import jax
 
-from ..._machine import usable_cores
+from ...foundation.machine import usable_cores
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from ..._range import Range
+from ...foundation.range import Range
 from ...systems import parameters
 from ..analyses.kinds import SYSTEMS
 from ..config.catalogue import FILE

@@ -7,10 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import METADATA, Layout
-from .folder import Folder
-from .journal import Commit, Journal, damaged, missing
-from .rows import Rows
-from .stored import (
+from .checked_read import (
     RESULTS,
     array_names,
     belongs,
@@ -18,7 +15,10 @@ from .stored import (
     layout_of,
     read_record,
 )
-from .thinned import evenly_chosen, kept
+from .folder import Folder
+from .journal import Commit, Journal, damaged, missing
+from .rows import Rows
+from .subsample import evenly_chosen, kept
 
 _MOST_FILES = 20_000  # all verified when a study is opened
 

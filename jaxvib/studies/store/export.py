@@ -22,9 +22,9 @@ import xarray
 from scipy.io import savemat
 
 from .arrays import Layout
+from .checked_read import array_names, layout_of
 from .dataset import groups, open_study, verified
 from .rows import Rows
-from .stored import array_names, layout_of
 
 _BLOCK = 65_536  # samples per block
 

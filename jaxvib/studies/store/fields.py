@@ -26,7 +26,7 @@ class Variable:
 def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variable]:
     """Return the fields of a module of arrays by name, each as a labelled array.
 
-    Every field has the `leading` axes, followed by its declared ones (`reported`), or
+    Every field has the `leading` axes, followed by its declared ones (`result_field`), or
     `<name>_0`, `<name>_1`, ... if it declares too few. An axis with the name of a field
     becomes `<axis>_component`, since a dataset cannot have both. Fields of a nested
     module are joined by dots. **Raises:** `ValueError` if the result is not a module,

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Collection
 from pathlib import Path
 
-from ..._words import check_name
+from ...foundation.text import check_name
 
 _LONGEST = 240  # bytes of a name: 255 minus room for ".new"
 _MEBIBYTE = 1 << 20  # unit of the limits

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from ..._words import check_name
+from ...foundation.text import check_name
 from .folder import NO_LINK, Folder, check_path, json_table, write_all
 
 _LARGEST = 1 << 28  # bytes: 10^5 chunks of 30 arrays have 2e8

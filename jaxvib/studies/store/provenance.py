@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from ... import __version__
-from ..._machine import instruction_set
+from ...foundation.machine import instruction_set
 
 _PACKAGES = (
     "jax",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .stored import chunk_file, chunk_files, layout_of, read_array, read_chunk
+from .checked_read import chunk_file, chunk_files, layout_of, read_array, read_chunk
 
 
 class Rows:

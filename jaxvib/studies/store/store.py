@@ -26,7 +26,7 @@ the axis `trace` first: motions of at most 256 samples (an even subsample), whos
 positions along `sample` are its coordinate `sample`.
 
 `xarray.open_zarr(DIR / "results.zarr")` opens it directly, with attributes for the
-meaning of codes, the names along axes, config, seed and versions (`explaining`);
+meaning of codes, the names along axes, config, seed and versions (`store_metadata`);
 `open_study` also verifies every byte against the journal, and gives a grid one
 dimension per path. Chunks count as stored once their line is in the journal, so a run
 may be killed at any time; the group's metadata are written last, so that a study with
@@ -44,14 +44,14 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import METADATA, Layout, group_metadata
-from .explaining import about, flags
+from .checked_read import RECORD, RESULTS, array_names, chunk_file, layout_of
+from .checked_read import read_array as read_array
 from .fields import Variable
 from .folder import Folder
 from .journal import SIDE_BY_SIDE, Commit, Journal
-from .mending import has_study, mended, record_text
+from .recovery import has_study, record_text, recover
 from .rows import Rows
-from .stored import RECORD, RESULTS, array_names, chunk_file, layout_of
-from .stored import read_array as read_array
+from .store_metadata import about, flags
 
 # Files written by a run. If one exists without a study, it belongs to the user.
 _WRITTEN = (
@@ -105,13 +105,13 @@ class Store:
         """Resume a study; start it if there is none or no step is done.
 
         Steps with missing or damaged files are redone; the journal is repaired
-        (`mended`). **Raises:** `ValueError` if the study has another config, or its
+        (`recover`). **Raises:** `ValueError` if the study has another config, or its
         bytes would differ on this machine or with these versions; `OSError` if
         `study.json` or the journal is lost.
         """
         if not has_study(directory):
             return cls.create(directory, record, config)
-        commits = mended(directory, record, config)
+        commits = recover(directory, record, config)
         if commits is None:
             return cls._begin(directory, record, config)
         return cls(directory, record, commits)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .compiling import Compiling
+from .compile_times import CompileTimes
 from .folder import Folder
 
 FILE = "times.json"
@@ -54,7 +54,7 @@ class Times:
             "cores": os.cpu_count(),
         }
         session |= {"samples": 0}
-        self._compiling = Compiling()
+        self._compiling = CompileTimes()
         self.sessions = [*before["sessions"], session]
 
     def __enter__(self) -> "Times":

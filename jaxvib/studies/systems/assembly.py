@@ -9,11 +9,11 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ..._nearest import nearest
+from ...foundation.suggestions import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.tables import Table, nested_model, number, option, shown, validated
-from ..library import library
+from ..resources import library
 from .base import Role, SystemKind
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ..._range import Range
+from ...foundation.range import Range
 from ..config.catalogue import Declared, catalogue
 from ..config.tables import Table, flattened, nested_model, option
-from ..library import library
+from ..resources import library
 from .base import Role, SystemKind
 
 

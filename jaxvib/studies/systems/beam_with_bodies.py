@@ -8,11 +8,11 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ..._range import Range
+from ...foundation.range import Range
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.tables import Table, flattened, nested_model, validated
-from ..library import library
+from ..resources import library
 from .base import Role, SystemKind
 
 _MOST = 64  # links, or degrees of freedom of the bodies

@@ -9,14 +9,14 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ..._expression import Expression
-from ..._nearest import nearest
-from ..._units import of_turning
+from ...foundation.expression import Expression
+from ...foundation.suggestions import nearest
+from ...foundation.units import rotational_unit
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
 from ..config.tables import Table, flattened, number, option, shown, validated
-from ..library import library
+from ..resources import library
 from .assembly import (
     AssemblyKind,
     Modules,
@@ -296,7 +296,7 @@ def _field(name: str, entry: Declared):
 def _fields(name: str, turned: bool) -> dict[str, Declared]:
     prefix = f"{name}."
     every: Mapping[str, Declared] = catalogue()[ImpactAssemblyKind.name]
-    unit = of_turning if turned else str
+    unit = rotational_unit if turned else str
     return {
         path.removeprefix(prefix): dataclasses.replace(entry, unit=unit(entry.unit))
         for path, entry in every.items()

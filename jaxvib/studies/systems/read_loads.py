@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ..._nearest import nearest
+from ...foundation.suggestions import nearest
 from ..config.document import Document
 from ..config.records import KEYS, with_records
 from ..config.tables import shown

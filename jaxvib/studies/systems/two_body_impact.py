@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..config.catalogue import catalogue
 from ..config.tables import Table, flattened, nested_model, option
-from ..library import library
+from ..resources import library
 from .base import Role, SystemKind
 
 _MODULES = ("ground-main", "main-attached")

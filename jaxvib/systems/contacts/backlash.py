@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._quantity import Range, check_range, floats
+from ...foundation.quantity import Range, check_range, floats
 from ..impact import Contact
 from ..roles import ContactLaw
 

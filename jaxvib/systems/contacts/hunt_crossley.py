@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..._nearest import unknown_key
-from ..._quantity import Range, check_range, quantity
+from ...foundation.quantity import Range, check_range, quantity
+from ...foundation.suggestions import unknown_key
 from ..contact import HertzContact
-from ..printed import Printed
+from ..system_repr import SystemRepr
 from .power import PowerContact
 
 _HERTZ = 1.5  # the exponent of two smooth bodies
@@ -17,7 +17,7 @@ _SMALL, _TERMS = 0.2, 30
 _NEWTON_STEPS = 12
 
 
-class HuntCrossleyContact(Printed):
+class HuntCrossleyContact(SystemRepr):
     r"""Contact of two smooth bodies with dissipation.
 
     Bodies that penetrate each other by $z$ (m) at the rate $\dot z$ (m/s) repel each

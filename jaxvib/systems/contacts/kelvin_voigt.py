@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..._quantity import quantity
-from ..printed import Printed
+from ...foundation.quantity import quantity
+from ..system_repr import SystemRepr
 
 
-class KelvinVoigtContact(Printed):
+class KelvinVoigtContact(SystemRepr):
     r"""A linear stop with a spring and a damper in parallel, never tensile.
 
     $$F(z, \dot z) = \max(k z + c \dot z, 0) \text{ where } z > 0, \text{ else } 0.$$

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..._quantity import quantity
-from ..printed import Printed
+from ...foundation.quantity import quantity
+from ..system_repr import SystemRepr
 
 
-class PiecewiseLinearContact(Printed):
+class PiecewiseLinearContact(SystemRepr):
     r"""A piecewise linear elastic stop (a bump stop).
 
     With stiffnesses $k_0, k_1, \dots$ and depths $0 = b_0 < b_1 < \dots$ (m)

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..._quantity import quantity
-from ..printed import Printed
+from ...foundation.quantity import quantity
+from ..system_repr import SystemRepr
 
 
-class PowerContact(Printed):
+class PowerContact(SystemRepr):
     r"""An elastic contact whose force is a power of the penetration $z$ (m).
 
     $$F(z) = K \max(z, 0)^n, \qquad U(z) = \frac{K}{n + 1} \max(z, 0)^{n + 1}.$$

@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..printed import Printed
+from ..system_repr import SystemRepr
 
 
-class Threshold(Printed):
+class Threshold(SystemRepr):
     r"""The law $F(z) = 0$ of a level that is monitored like a contact.
 
     Event-driven engines stop at each crossing, so that none is missed between two

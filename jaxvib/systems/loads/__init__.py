@@ -7,8 +7,8 @@ from .fourier import FourierLoad as FourierLoad
 from .harmonic import HarmonicLoad as HarmonicLoad
 from .load import Load as Load
 from .load import Wave as Wave
-from .load import changing as changing
 from .load import never_repeats as never_repeats
+from .load import time_varying as time_varying
 from .noise import band_limited_noise as band_limited_noise
 from .noise import kanai_tajimi_noise as kanai_tajimi_noise
 from .noise import noise_of_density as noise_of_density

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from .load import Load, first_after
 
 
@@ -50,11 +50,11 @@ class ChirpLoad(Load):
         """Return the absolute amplitude, N."""
         return jnp.abs(self.amplitude)
 
-    def pace(self) -> Float[Array, ""]:
+    def angular_frequency(self) -> Float[Array, ""]:
         """Return the lower of the two frequencies, rad/s."""
         return jnp.minimum(self.first_frequency, self.last_frequency)
 
-    def fastest(self) -> Float[Array, ""]:
+    def highest_angular_frequency(self) -> Float[Array, ""]:
         """Return the higher of the two frequencies, rad/s."""
         return jnp.maximum(self.first_frequency, self.last_frequency)
 
@@ -80,6 +80,6 @@ class ChirpLoad(Load):
             sines.append(sine)
         return tuple(cosines)
 
-    def next_break(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the next start or end of the sweep, s; inf if there is none."""
         return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from .load import Load, Wave
 
 

@@ -6,13 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._quantity import Range, check_range, quantity
-from ..printed import Printed
+from ...foundation.quantity import Range, check_range, quantity
+from ..system_repr import SystemRepr
 from .fourier import FourierLoad
 from .noise import generator, harmonics_below
 
 
-class FilteredNoise(Printed):
+class FilteredNoise(SystemRepr):
     r"""White noise of one-sided density $S_0$ through a linear filter $H(s)$.
 
     $$S(\omega) = S_0 |H(i\omega)|^2, \qquad

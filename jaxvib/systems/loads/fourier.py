@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..._arrays import is_known
-from ..._quantity import quantity
+from ...foundation.arrays import is_concrete
+from ...foundation.quantity import quantity
 from .load import Load, Wave
 
 
@@ -62,7 +62,7 @@ class FourierLoad(Load):
         """Return the sum of all amplitudes, N, a bound of the force."""
         return jnp.abs(self.mean) + jnp.sum(jnp.hypot(self.cosine, self.sine))
 
-    def fastest(self) -> Float[Array, ""]:
+    def highest_angular_frequency(self) -> Float[Array, ""]:
         """Return the highest angular frequency, rad/s."""
         return self.cosine.shape[0] * self.frequency
 
@@ -101,7 +101,7 @@ class FourierLoad(Load):
         A mean has no periodic integral. **Raises:** `ValueError` for a concrete
         non-zero mean; a traced one gives NaN.
         """
-        if is_known(self.mean) and np.any(np.asarray(self.mean) != 0):
+        if is_concrete(self.mean) and np.any(np.asarray(self.mean) != 0):
             raise ValueError(
                 f"mean = {float(self.mean):g} of a FourierLoad has no periodic "
                 "integral; allowed: 0"

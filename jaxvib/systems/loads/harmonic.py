@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from .load import Load, Wave
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ..printed import Printed
+from ..system_repr import SystemRepr
 
 
 class Wave(NamedTuple):
@@ -17,7 +17,7 @@ class Wave(NamedTuple):
     phase: Any
 
 
-class Load(Printed):
+class Load(SystemRepr):
     r"""A force that depends on time alone, analytic between breaks.
 
     To add one, write an `equinox.Module` whose numbers are declared by `quantity`, with
@@ -45,13 +45,13 @@ class Load(Printed):
         """Return the period, s: infinite for constant or non-periodic loads."""
         return jnp.asarray(jnp.inf)
 
-    def pace(self) -> Float[Array, ""] | None:
+    def angular_frequency(self) -> Float[Array, ""] | None:
         """Return the characteristic angular frequency, rad/s; None if it has none."""
         return 2 * jnp.pi / self.period() if self.repeats and not self.constant else None
 
-    def fastest(self) -> Float[Array, ""] | None:
+    def highest_angular_frequency(self) -> Float[Array, ""] | None:
         """Return the highest angular frequency, rad/s; None if it has none."""
-        return self.pace()
+        return self.angular_frequency()
 
     def waves(self) -> tuple[Wave, ...] | None:
         """Return its harmonic components; None if it is not such a sum."""
@@ -90,7 +90,7 @@ class Load(Printed):
             "HarmonicLoad, FourierLoad"
         )
 
-    def next_break(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the next break, s, after a time that is not a break itself."""
         return jnp.asarray(jnp.inf)
 
@@ -101,16 +101,16 @@ def first_after(time, candidates) -> Float[Array, ""]:
     return jnp.min(jnp.where(candidates > time + rounding, candidates, jnp.inf))
 
 
-def changing(loads) -> list:
+def time_varying(loads) -> list:
     """Return the applied loads that are not constant."""
-    return [load for load in loads if not _told(load.law).constant]
+    return [load for load in loads if not _shown(load.law).constant]
 
 
 def never_repeats(loads) -> list:
     """Return the applied loads that are neither constant nor periodic."""
-    return [load for load in changing(loads) if not _told(load.law).repeats]
+    return [load for load in time_varying(loads) if not _shown(load.law).repeats]
 
 
-def _told(law):
+def _shown(law):
     """Return the law if it is a `Load`; a user's law counts as periodic."""
     return law if isinstance(law, Load) else Load

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..._quantity import Range, check_range
+from ...foundation.quantity import Range, check_range
 from .fourier import FourierLoad
 
 _ROUNDING = 1e-12  # relative, for harmonics at the end of a band

@@ -2,7 +2,7 @@
 
 from jaxtyping import Array, Float, Real
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from .load import Load
 
 
@@ -29,7 +29,7 @@ class PolynomialLoad(Load):
         """Return the order of magnitude of the whole load, N."""
         return self.size
 
-    def pace(self) -> Float[Array, ""]:
+    def angular_frequency(self) -> Float[Array, ""]:
         """Return the highest angular frequency of the whole load, rad/s."""
         return self.highest
 

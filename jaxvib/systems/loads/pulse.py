@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..._nearest import nearest
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
+from ...foundation.suggestions import nearest
 from .load import Load, first_after
 
 
@@ -110,7 +110,7 @@ class PulseLoad(Load):
         """Return the absolute height, N."""
         return jnp.abs(self.amplitude)
 
-    def pace(self) -> Float[Array, ""]:
+    def angular_frequency(self) -> Float[Array, ""]:
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
@@ -122,7 +122,7 @@ class PulseLoad(Load):
         terms = SHAPES[self.shape].series(x, within, 1 / self.duration, count)
         return tuple(height * term for term in terms[:count])
 
-    def next_break(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the next start or end of a pulse or of a part of it, s."""
         parts = jnp.asarray(SHAPES[self.shape].breaks, self.duration.dtype)
         start = self._start_before(time)

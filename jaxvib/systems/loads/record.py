@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from .load import Load
 
 _CLOSED = 1e-9  # of the largest value: tolerated gap between the ends of a period
@@ -91,7 +91,7 @@ class RecordLoad(Load):
         """Return the largest absolute value, N."""
         return jnp.abs(self.scale) * jnp.max(jnp.abs(self.values))
 
-    def pace(self) -> Float[Array, ""]:
+    def angular_frequency(self) -> Float[Array, ""]:
         """Return the angular frequency of one cycle over the record, rad/s."""
         return 2 * jnp.pi / (self.times[-1] - self.times[0])
 
@@ -137,7 +137,7 @@ class RecordLoad(Load):
             2 * self.times[place] - self.times[pair[0]] - self.times[pair[0] + 1]
         )
 
-    def next_break(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the time of the next sample, s."""
         shift = self._shift(time)
         late = time + 4 * jnp.finfo(self.times.dtype).eps * jnp.abs(time) - shift

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from .load import Load, first_after
 
 
@@ -36,7 +36,7 @@ class StepLoad(Load):
         """Return the force, N, see `Load.series`."""
         return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
 
-    def next_break(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the time of the step, s; inf if it is past."""
         return first_after(time, self.start[None])
 
@@ -68,7 +68,7 @@ class RampLoad(Load):
         """Return the absolute force after the ramp, N."""
         return jnp.abs(self.amplitude)
 
-    def pace(self) -> Float[Array, ""]:
+    def angular_frequency(self) -> Float[Array, ""]:
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
@@ -81,6 +81,6 @@ class RampLoad(Load):
         value = jnp.where(rises, slope * (time - self.start), level)
         return (value, jnp.where(rises, slope, 0.0))[:count]
 
-    def next_break(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the next start or end of the ramp, s; inf if there is none."""
         return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

@@ -9,10 +9,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._quantity import check_fields
-from ..._quantity import quantity as any_quantity
+from ...foundation.quantity import check_fields
+from ...foundation.quantity import quantity as any_quantity
 from ..freedoms import GROUND
-from ..printed import Printed
+from ..system_repr import SystemRepr
 
 TRANSLATION = "translation"
 ROTATION = "rotation"
@@ -33,7 +33,7 @@ class ModuleMatrices(eqx.Module):
     stiffness: Float[Array, "d d"]
 
 
-class Module(Printed):
+class Module(SystemRepr):
     r"""A part of a system, defined by its energies in its degrees of freedom $q$.
 
     $$T = \tfrac12 \sum_s w_s (r_s^T \dot q)^2, \qquad

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ..following import ARRAY_FUNCTIONS, expression
+from ..parameter_formulas import ARRAY_FUNCTIONS, expression
 from .laws import FunctionLaw
 
 MOTION = ("elongation", "rate")

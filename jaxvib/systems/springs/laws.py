@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..._quantity import quantity
+from ...foundation.quantity import quantity
 from ..parameters import as_given, named_values
-from ..printed import Printed
+from ..system_repr import SystemRepr
 
 
-class PolynomialLaw(Printed):
+class PolynomialLaw(SystemRepr):
     r"""The force $F(e) = c_1 e + c_2 e^2 + \dots + c_m e^m$ of an elongation $e$.
 
     A cubic spring is `PolynomialLaw([0, 0, c_3])`, a quintic one has five coefficients.
@@ -38,7 +38,7 @@ class PolynomialLaw(Printed):
         return _polynomial(self.coefficients, jnp.asarray(elongation))
 
 
-class PolynomialDamperLaw(Printed):
+class PolynomialDamperLaw(SystemRepr):
     r"""The force $F(\dot e) = d_1 \dot e + d_2 \dot e |\dot e| + d_3 \dot e^3 + \dots$.
 
     Even powers have the sign of the rate, so that each is dissipative. **Fields:**
@@ -66,7 +66,7 @@ class PolynomialDamperLaw(Printed):
         return jnp.sign(rate) * _polynomial(self.coefficients, jnp.abs(rate))
 
 
-class PiecewiseLinearLaw(Printed):
+class PiecewiseLinearLaw(SystemRepr):
     r"""A piecewise linear force with slope $k_i$ between elongations $b_i$, $b_{i+1}$.
 
     $$F(e) = k_0 e + \sum_i (k_i - k_{i-1}) [\max(e - b_i, 0) - \max(-b_i, 0)],$$
@@ -106,7 +106,7 @@ class PiecewiseLinearLaw(Printed):
         return total
 
 
-class FunctionLaw(Printed):
+class FunctionLaw(SystemRepr):
     r"""A user-defined force $F(e, \dot e, p)$ with named parameters.
 
     **Fields:** `function`: from an elongation $e$ (m), its rate (m/s) and the

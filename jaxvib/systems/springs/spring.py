@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._quantity import quantity
-from ..printed import Printed
+from ...foundation.quantity import quantity
+from ..system_repr import SystemRepr
 
 
 @runtime_checkable
@@ -26,7 +26,7 @@ class SpringLaw(Protocol):
         ...
 
 
-class NonlinearSpring(Printed):
+class NonlinearSpring(SystemRepr):
     r"""A nonlinear spring-damper: the force on the degrees of freedom is $-n F$.
 
     $F = F(e, \dot e)$ with the elongation $e = n^T q$ from static equilibrium, in

@@ -5,7 +5,7 @@ import pytest
 import xarray
 
 from jaxvib.ensemble import Reason
-from jaxvib.studies.store.finished import Run
+from jaxvib.studies.store.finished_study import Run
 
 LOADS = np.array([100.0, 110.0, 120.0, 130.0, 140.0])
 AXES = {"state": ["x_main", "v_main"], "freedom": ["main", "attached"]}

@@ -5,7 +5,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 
@@ -41,7 +41,7 @@ MISTAKES = {
     ("name", "wrong", "instead", "words"), MISTAKES.values(), ids=MISTAKES
 )
 def test_a_mistake_is_named(tmp_path, name, wrong, instead, words):
-    text = (ready.folder() / f"{name}.toml").read_text()
+    text = (builtin_studies.folder() / f"{name}.toml").read_text()
     assert text.count(wrong) == 1
     file = tmp_path / "study.toml"
     file.write_text(text.replace(wrong, instead))
@@ -51,7 +51,7 @@ def test_a_mistake_is_named(tmp_path, name, wrong, instead, words):
 
 
 def test_an_unknown_component_is_named_once_the_system_is_built(tmp_path):
-    text = (ready.folder() / "basins.toml").read_text()
+    text = (builtin_studies.folder() / "basins.toml").read_text()
     file = tmp_path / "study.toml"
     file.write_text(text.replace("grid.body =", "grid.boby ="))
     with pytest.raises(ValueError, match=r"'boby'; did you mean 'body'"):
@@ -60,7 +60,7 @@ def test_an_unknown_component_is_named_once_the_system_is_built(tmp_path):
 
 @pytest.mark.parametrize("name", ["basins", "bifurcation_diagram"])
 def test_components_have_the_names_that_the_results_have(name):
-    study = load(ready.folder() / f"{name}.toml")
+    study = load(builtin_studies.folder() / f"{name}.toml")
     assert list(build(study).state_names) == study.axes["state"]
     assert SYSTEMS[study.system.kind].axes(study.system)["state"] == study.axes["state"]
 
@@ -69,7 +69,7 @@ def test_components_have_the_names_that_the_results_have(name):
 @pytest.mark.parametrize("sweep", ["rest", "both"])
 def test_a_diagram_is_that_of_the_library(tmp_path, sweep):
     study = load(
-        ready.folder() / "bifurcation_diagram.toml",
+        builtin_studies.folder() / "bifurcation_diagram.toml",
         ["analysis.values=3", f"analysis.sweep={sweep}", "analysis.transient=64",
          "analysis.points=16"],
     )  # fmt: skip
@@ -140,7 +140,7 @@ period = 4.0
 
 @pytest.mark.slow
 def test_the_body_with_a_stop_has_a_motion_with_and_one_without_contact():
-    study = load(ready.folder() / "basins.toml", ["analysis.points=6"])
+    study = load(builtin_studies.folder() / "basins.toml", ["analysis.points=6"])
     kind, system = ANALYSES["basins"], build(study)
     fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
     # Without contact it is linear: F / (k - m w^2 + i c w), within the gap.
@@ -164,7 +164,7 @@ def test_a_drill_string_that_slides_has_the_exponent_of_its_slowest_mode():
         lower = -np.linalg.solve(inertia, np.hstack([spring, damping]))
         matrix = np.vstack([np.eye(2, 4, 2), lower])
         exponents.append(np.linalg.eigvals(matrix).real.max())
-    system = build(load(ready.folder() / "drill_string.toml"))
+    system = build(load(builtin_studies.folder() / "drill_string.toml"))
     friction = 1500.0 + 1100.0 / (1 + speeds[0] / 1.5)
     start = np.append(np.linalg.solve(spring, [0.0, -friction]), [0.0, 0.0])
     found = jv.bifurcation_diagram(system, "variables.speed", speeds, state=start)
@@ -178,7 +178,7 @@ def test_a_drill_string_that_slides_has_the_exponent_of_its_slowest_mode():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bifurcation_diagram", "drill_string", "bouncing_ball"])
 def test_what_ready_studies_call_periodic_has_the_exponent_of_its_multiplier(name):
-    study = load(ready.folder() / f"{name}.toml")
+    study = load(builtin_studies.folder() / f"{name}.toml")
     system, options = build(study), study.analysis
     kind = ANALYSES["bifurcation_diagram"]
     fields = kind.compute(system, {}, options, study.run, lambda done: None)

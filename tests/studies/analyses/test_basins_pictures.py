@@ -8,7 +8,7 @@ from jaxvib.reports.files import drawn_files
 from jaxvib.studies.analyses.basins import pictures as basins
 from jaxvib.studies.analyses.bifurcation_diagram import pictures as diagram
 from jaxvib.studies.pictures.picture import Line, Notes
-from jaxvib.studies.store.finished import Run
+from jaxvib.studies.store.finished_study import Run
 
 STATE = ["body", "rate of body"]
 

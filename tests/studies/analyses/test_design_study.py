@@ -10,12 +10,12 @@ import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
 from jaxvib.studies.analyses.kinds import ANALYSES
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.evaluations import FILE, Evaluations, Under
 
-ABSORBERS = ready.folder() / "tuned_mass_damper.toml"
+ABSORBERS = builtin_studies.folder() / "tuned_mass_damper.toml"
 SMALL = """
 [system]
 kind = "two_body_impact"
@@ -200,7 +200,7 @@ def test_the_absorbers_of_both_mass_ratios_are_the_exact_ones(tmp_path):
 @pytest.mark.parametrize("name", ["damper_sensitivity", "fit_response"])
 def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
     sets = ["analysis.samples=64"] if name == "damper_sensitivity" else []
-    done = run(ready.folder() / f"{name}.toml", tmp_path / "out", *sets)
+    done = run(builtin_studies.folder() / f"{name}.toml", tmp_path / "out", *sets)
     assert done.exit_code == 0, done.output
     results = jv.open_study(tmp_path / "out")
     if name == "fit_response":
@@ -281,7 +281,7 @@ def test_a_mistake_in_a_design_is_named(tmp_path, wrong, instead, words):
 def test_a_mistake_in_a_sensitivity_or_a_fit_is_named(
     tmp_path, name, wrong, instead, words
 ):
-    text = (ready.folder() / f"{name}.toml").read_text()
+    text = (builtin_studies.folder() / f"{name}.toml").read_text()
     assert wrong in text
     with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
         load(written(tmp_path, text.replace(wrong, instead, 1)))

@@ -6,7 +6,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS, analyses_of
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.systems.base import Role
@@ -37,7 +37,7 @@ def test_what_goes_with_a_system_follows_from_its_roles(monkeypatch):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_systems_are_what_their_roles_say_and_name_their_states(name):
-    study = load(ready.find(name))
+    study = load(builtin_studies.find(name))
     kind, system = SYSTEMS[study.system.kind], build(study)
     assert kind.roles
     for role in Role:
@@ -55,7 +55,7 @@ def test_systems_are_what_their_roles_say_and_name_their_states(name):
 def test_beside_a_kind_stands_what_it_is_asked_for(kind):
     compute = kind.beside("compute")
     wanted = ["system", "samples", "options", "run", "progress"]
-    wanted += ["number"] * kind.counts + ["remember"] * kind.remembers
+    wanted += ["number"] * kind.counts + ["remember"] * kind.resumable
     assert list(inspect.signature(compute.compute).parameters) == wanted
     assert list(inspect.signature(compute.summary).parameters) == ["read", "study"]
     assert hasattr(compute, "group") == bool(kind.groups)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 
@@ -31,7 +31,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("wrong", "instead", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_in_a_continuation_is_named(tmp_path, wrong, instead, words):
-    text = (ready.folder() / "loading_curve.toml").read_text()
+    text = (builtin_studies.folder() / "loading_curve.toml").read_text()
     assert text.count(wrong) == 1
     file = tmp_path / "study.toml"
     file.write_text(text.replace(wrong, instead))
@@ -41,7 +41,7 @@ def test_a_mistake_in_a_continuation_is_named(tmp_path, wrong, instead, words):
 
 
 def test_a_value_that_follows_from_others_is_checked_once_the_system_is_built(tmp_path):
-    text = (ready.folder() / "loading_curve.toml").read_text()
+    text = (builtin_studies.folder() / "loading_curve.toml").read_text()
     stiffness = text.replace('"load.amplitude"', '"contact.stiffness"')
     file = tmp_path / "study.toml"
     file.write_text(stiffness.replace("bounds = [50.0, 1000.0]", "bounds = [1e6, 1e7]"))
@@ -65,7 +65,7 @@ def test_a_value_that_follows_from_others_is_checked_once_the_system_is_built(tm
     ],
 )
 def test_a_mistake_in_a_design_is_named(tmp_path, wrong, instead, words):
-    text = (ready.folder() / "first_design.toml").read_text()
+    text = (builtin_studies.folder() / "first_design.toml").read_text()
     assert text.count(wrong) == 1
     file = tmp_path / "study.toml"
     file.write_text(text.replace(wrong, instead))

@@ -7,10 +7,10 @@ import xarray
 import jaxvib as jv
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.noises import check_shaken
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load, load_text
-from jaxvib.studies.store.finished import Run
+from jaxvib.studies.store.finished_study import Run
 from jaxvib.transients import statistics
 
 SHORT = ["analysis.duration=3.0", "run.rtol=1e-6"]
@@ -65,7 +65,7 @@ LATE_MISTAKES = {
 
 
 def changed(tmp_path, name, wrong, instead):
-    text = (ready.folder() / f"{name}.toml").read_text()
+    text = (builtin_studies.folder() / f"{name}.toml").read_text()
     assert text.count(wrong) == 1
     file = tmp_path / "study.toml"
     file.write_text(text.replace(wrong, instead))
@@ -92,7 +92,7 @@ def test_a_mistake_is_named_once_the_system_is_built(tmp_path, name, wrong, inst
 
 @pytest.mark.parametrize("name", ["damper_under_noise", "fragility"])
 def test_noise_is_no_displacement_of_a_base(name):
-    options = load(ready.folder() / f"{name}.toml").analysis
+    options = load(builtin_studies.folder() / f"{name}.toml").analysis
     linear = jv.LinearSystem([[2.0]], [[0.5]], [[8.0]])
     law = jv.HarmonicLoad(1.0, 3.0)
     for given in ("displacement", "velocity"):
@@ -104,7 +104,7 @@ def test_noise_is_no_displacement_of_a_base(name):
 
 
 def computed(name, *assignments, samples=None):
-    study = load(ready.folder() / f"{name}.toml", [*SHORT, *assignments])
+    study = load(builtin_studies.folder() / f"{name}.toml", [*SHORT, *assignments])
     system, kind = build(study), ANALYSES[study.analysis.kind]
     fields = kind.compute(
         system, samples or {}, study.analysis, study.run, lambda done: None
@@ -264,7 +264,7 @@ def test_the_response_study_is_that_of_the_library():
 def test_a_config_takes_what_begins_and_stays(tmp_path, law):
     # Undamped and unhindered: twice the static displacement after a step, and after a
     # ramp of T seconds 1 + |sin(w T / 2)| / (w T / 2) times it.
-    text = (ready.folder() / "run_up.toml").read_text()
+    text = (builtin_studies.folder() / "run_up.toml").read_text()
     start = text.index("[system.contacts]")
     load_of = "start = 0.0" + (", duration = 0.1" if law == "ramp" else "")
     file = tmp_path / "study.toml"

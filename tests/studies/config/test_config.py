@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.config.writing import to_toml
-from jaxvib.studies.run import ready
+from jaxvib.studies.config.toml_writer import to_toml
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.schema import schema
 from jaxvib.studies.run.study import load
@@ -328,7 +328,7 @@ def test_a_resolved_config_is_a_config_that_says_the_same(good, tmp_path):
     assert resolved["run"]["evidence"] == "checked"
 
 
-READY = sorted(ready.folder().glob("*.toml"))
+READY = sorted(builtin_studies.folder().glob("*.toml"))
 
 
 @pytest.mark.parametrize("file", READY, ids=lambda file: file.stem)

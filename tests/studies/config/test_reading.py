@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxvib.studies.config.document import MAX_BYTES, read
-from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.config.toml_writer import to_toml
 
 HOSTILE = {
     "a dotted key of 10000 parts": (

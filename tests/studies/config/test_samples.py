@@ -8,7 +8,7 @@ import pytest
 from jaxvib.studies.config import samples
 from jaxvib.studies.config.samples import Sampling, draw
 from jaxvib.studies.config.values import Values
-from jaxvib.studies.store.thinned import evenly_chosen
+from jaxvib.studies.store.subsample import evenly_chosen
 
 masses = Values(linspace=[1.0, 3.0, 3])
 stiffnesses = Values(logspace=[1e2, 1e4, 2])

@@ -4,7 +4,7 @@ import numpy as np
 
 from jaxvib.ensemble import Reason
 from jaxvib.studies.pictures.regimes import sort_by_regime, sort_by_verdict
-from jaxvib.studies.store.finished import Run
+from jaxvib.studies.store.finished_study import Run
 
 
 def run_of(**fields):

@@ -5,7 +5,7 @@ import pytest
 
 from jaxvib.studies.pictures.picture import Scale
 from jaxvib.studies.pictures.swept_planes import MOST_CELLS, planes
-from jaxvib.studies.store.finished import Run
+from jaxvib.studies.store.finished_study import Run
 
 PAINT = Scale("value", "sea", 0.0, 1.0)
 

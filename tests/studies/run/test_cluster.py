@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.config.writing import to_toml
+from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import cluster, execute
 from jaxvib.studies.run.chunk import Silent, compute_chunk
 from jaxvib.studies.run.record import record
@@ -139,7 +139,7 @@ def test_workers_that_come_get_what_was_kept_for_those_that_went(config, monkeyp
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):  # fmt: skip
         like = record(study, "cpu")
-        executor = cluster.Cluster(
+        executor = cluster.DaskExecutor(
             workers.scheduler_address,
             lambda number: (task, text, number, like),
             Silent(),

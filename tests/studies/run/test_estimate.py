@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib._cache import clear, read_entry, write_entry
-from jaxvib.studies.run import past
+from jaxvib.foundation.cache import clear, read_entry, write_entry
+from jaxvib.studies.run import runtime_history
 from jaxvib.studies.run.estimate import estimate, lines
 from jaxvib.studies.run.study import load
-from jaxvib.studies.store.compiling import Compiling, _Union
+from jaxvib.studies.store.compile_times import CompileTimes, _Union
 from tests.studies import pushed
 
 COLD = {
@@ -64,7 +64,7 @@ def test_nothing_is_said_of_time_before_such_a_study_was_run(config):
 
 
 def test_of_the_same_structure_what_was_compiled_is_kept(config):
-    past.remember(load(config), COLD, RUNS)
+    runtime_history.record_runtime(load(config), COLD, RUNS)
     # another mass, another range of what is swept: the same programs
     other = "sweep.load.phase=[0.0]", "main.mass=3.0"
     words, found = time_of(config, *other)
@@ -74,12 +74,12 @@ def test_of_the_same_structure_what_was_compiled_is_kept(config):
         "3 s to compute, 3 s to summarise and draw; from the last run of this structure "
         "(10 samples)"
     )
-    past.remember(load(config), WARM, RUNS)
+    runtime_history.record_runtime(load(config), WARM, RUNS)
     assert time_of(config, *other)[1]["seconds"] == 4.0 + 6.0 + 3.0 + 3.0
 
 
 def test_where_programs_are_gone_they_are_compiled_anew(config, tmp_path):
-    past.remember(load(config), COLD, RUNS)
+    runtime_history.record_runtime(load(config), COLD, RUNS)
     (tmp_path / "programs" / "one-cache").unlink()
     words, found = time_of(config)
     assert found["seconds"] == found["cold"] == 4.0 + 20.0 + 7.0 + 3.0
@@ -87,12 +87,12 @@ def test_where_programs_are_gone_they_are_compiled_anew(config, tmp_path):
 
 
 def test_another_structure_is_compiled_anew(config):
-    past.remember(load(config), WARM, RUNS)
+    runtime_history.record_runtime(load(config), WARM, RUNS)
     another = "analysis.fail_above=1e9"
     words, found = time_of(config, another)
     assert found["seconds"] == 4.0 + 6.0 + 7.0 + 3.0
     assert words.startswith("at least 20 s")  # as nobody saw it compiled
-    past.remember(load(config), COLD, RUNS)
+    runtime_history.record_runtime(load(config), COLD, RUNS)
     words, found = time_of(config, another)
     assert found["seconds"] == 4.0 + 20.0 + 7.0 + 3.0
     assert words.startswith("about 34 s")
@@ -100,7 +100,7 @@ def test_another_structure_is_compiled_anew(config):
 
 
 def test_what_is_cleared_with_the_programs_is_not_known(config):
-    past.remember(load(config), COLD, RUNS)
+    runtime_history.record_runtime(load(config), COLD, RUNS)
     clear()
     assert time_of(config)[1] is None
 
@@ -110,8 +110,8 @@ def test_what_is_cleared_with_the_programs_is_not_known(config):
     ["", "[]", '{"a": 1}', '{"a": {"last": "cold"}}', '{"a": {"last": [], "cold": 1}}'],
 )
 def test_a_damaged_file_knows_nothing(config, text):
-    past.remember(load(config), COLD, RUNS)
-    write_entry(past.TIMES, text.encode())
+    runtime_history.record_runtime(load(config), COLD, RUNS)
+    write_entry(runtime_history.TIMES, text.encode())
     assert time_of(config)[1] is None
 
 
@@ -119,7 +119,7 @@ def test_a_run_is_remembered_with_its_parts(config):
     began = time.monotonic()
     assert command("run", "pushed.toml", "--out", "there").exit_code == 0
     took = time.monotonic() - began
-    (entry,) = json.loads(read_entry(past.TIMES) or "").values()
+    (entry,) = json.loads(read_entry(runtime_history.TIMES) or "").values()
     found, runs = entry[entry["last"]], dict(entry["runs"])
     parts = found["startup"] + found["compile"] + runs[12] + found["after"]
     assert 0 < runs[5] < runs[12]  # a chunk, and all of them
@@ -193,9 +193,9 @@ def test_what_is_measured_tells_a_fixed_part_from_a_rate(config, monkeypatch):
 
 
 def test_runs_of_about_as_many_samples_tell_no_fixed_part():
-    assert past.computing([[10, 6.0], [14, 6.0]], 140) == (6.0, 60.0)
-    assert past.computing([[10, 6.0]], 1) == (0.6, 6.0)
-    assert past.computing([[10, 6.0]], 10) == (6.0, 6.0)
+    assert runtime_history.computing([[10, 6.0], [14, 6.0]], 140) == (6.0, 60.0)
+    assert runtime_history.computing([[10, 6.0]], 1) == (0.6, 6.0)
+    assert runtime_history.computing([[10, 6.0]], 10) == (6.0, 6.0)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_runs_of_about_as_many_samples_tell_no_fixed_part():
     ],
 )
 def test_a_line_of_two_parts_goes_through_the_runs(runs, expected):
-    low, high = past.computing(runs, 1000)
+    low, high = runtime_history.computing(runs, 1000)
     assert low == high == pytest.approx(expected, rel=1e-12)
 
 
@@ -227,7 +227,7 @@ def test_what_is_done_at_the_same_time_counts_once():
 
 
 def test_compiling_is_heard_from_every_thread():
-    with Compiling() as compiling:
+    with CompileTimes() as compiling:
         thread = threading.Thread(target=jax.jit(lambda x: x * 1.25), args=(1.0,))
         thread.start()
         thread.join()

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.config.writing import to_toml
-from jaxvib.studies.run import ready
+from jaxvib.studies.config.toml_writer import to_toml
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.chunk import build
 from jaxvib.studies.run.study import load, load_text
 
-NAMES = sorted(file.stem for file in ready.folder().glob("*.toml"))
+NAMES = sorted(file.stem for file in builtin_studies.folder().glob("*.toml"))
 # These take seconds; of the beam only some samples.
 CHEAP = {
     "beam_with_bodies": ("--set", "sweep.link_stiffness.0.logspace=[0.1, 1e4, 3]"),
@@ -27,7 +27,7 @@ CHEAP = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_ready_study_resolves_to_is_that_study(name):
-    study = load(ready.folder() / f"{name}.toml")
+    study = load(builtin_studies.folder() / f"{name}.toml")
     text = to_toml(study.resolved())
     again = load_text(text, name)
     assert again.resolved() == study.resolved()

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.run import status, watch
+from jaxvib.studies.run import live_status, status
 from jaxvib.studies.run.executors import Worker
-from jaxvib.studies.run.watch import Watch
+from jaxvib.studies.run.live_status import LiveStatus
 from jaxvib.studies.store.lock import Lock
 from tests.studies.pushed import CONFIG, PushedKind
 
@@ -23,7 +23,7 @@ def command(*words):
 @pytest.fixture
 def config(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(watch, "_EVERY", 0.02)
+    monkeypatch.setattr(live_status, "_EVERY", 0.02)
     (tmp_path / "pushed.toml").write_text(CONFIG)
 
 
@@ -68,7 +68,7 @@ def test_who_is_at_what_and_what_was_said_is_told(tmp_path, config, monkeypatch)
     monkeypatch.setattr(status, "is_held", lambda directory: "somebody")
     command("run", "pushed.toml", "--out", "there")
     at = Worker("worker 1", 7, time.time() - 300), Worker("worker 2", silent=True)
-    with Watch(Path("there"), Silent()) as watched:
+    with LiveStatus(Path("there"), Silent()) as watched:
         watched.follow(lambda: at)
         watched.advance(5)
         watched.fail(2)

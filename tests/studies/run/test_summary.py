@@ -8,7 +8,7 @@ import pytest
 from jaxvib.ensemble import Reason, undecided
 from jaxvib.reports.header import head
 from jaxvib.studies.analyses.kinds import ANALYSES
-from jaxvib.studies.store.finished import Run
+from jaxvib.studies.store.finished_study import Run
 
 FIELDS = {
     "result": [0, 0, Reason.CHAOTIC, Reason.UNDECIDED_MOTION, Reason.TRANSIENT, 0,

@@ -15,15 +15,15 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.config.writing import to_toml
-from jaxvib.studies.run import ready
+from jaxvib.studies.config.toml_writer import to_toml
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.chunk import compute_chunk
-from jaxvib.studies.run.driving import drive, set_aside
-from jaxvib.studies.run.executors import Failure, Here
-from jaxvib.studies.run.processes import Processes, _Command
+from jaxvib.studies.run.dispatch import dispatch, set_aside
+from jaxvib.studies.run.executors import Failure, LocalExecutor
+from jaxvib.studies.run.processes import ProcessExecutor, _Command
 from jaxvib.studies.run.study import load
 from jaxvib.studies.run.worker_shares import Share, worker_shares
-from jaxvib.studies.run.working import unlike
+from jaxvib.studies.run.worker_tasks import incompatibility
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store
@@ -98,7 +98,7 @@ def processes(script, count, patience=0.15, started=None, who=WHO):
         started.append(Thread(connection, script, who))
         return started[-1]
 
-    return Processes("", count, WHO, lines, patience=patience, start=start), lines
+    return ProcessExecutor("", count, WHO, lines, patience=patience, start=start), lines
 
 
 def ways(*scripted, then=0.0):
@@ -118,7 +118,7 @@ def all_of(executor, numbers, take=None):
             take(number)
 
     try:
-        lost = drive(executor, numbers, taken, lambda line: None, lambda seconds: None)
+        lost = dispatch(executor, numbers, taken, lambda line: None, lambda seconds: None)
     finally:
         executor.close()
     return found, lost
@@ -185,7 +185,7 @@ def test_a_chunk_that_takes_far_longer_than_the_others_is_given_to_a_second_work
             never.set()
 
     script, lines = ways("freeze"), Lines()
-    executor = Processes(
+    executor = ProcessExecutor(
         "", 2, WHO, lines, patience=0.15, start=lambda c, *_: Beating(c, script)
     )
     found, _ = all_of(executor, range(4))
@@ -228,8 +228,10 @@ def test_a_worker_with_other_versions_or_another_processor_is_refused():
     executor, _ = processes(ways(), 1, who=other)
     with pytest.raises(RuntimeError, match=r"worker 1 .* has versions.jax = 2, and the"):
         all_of(executor, range(3))
-    assert unlike({**WHO, "fingerprint": {}}, WHO).startswith("fingerprint.device = None")
-    assert unlike(WHO, WHO) == ""
+    assert incompatibility({**WHO, "fingerprint": {}}, WHO).startswith(
+        "fingerprint.device = None"
+    )
+    assert incompatibility(WHO, WHO) == ""
 
 
 def test_who_is_at_work_on_what_is_told():
@@ -310,7 +312,7 @@ def test_how_many_compute_stands_nowhere_in_the_results(pushed, tmp_path):
 @pytest.mark.parametrize("order", [(1, 0), (0, 1)])
 def test_chunks_are_stored_in_any_order_to_the_same_bytes(tmp_path, order):
     store = Store.create(tmp_path / "study", RECORD, "title = 1\n")
-    for number, fields in Here(part).submit(order):
+    for number, fields in LocalExecutor(part).submit(order):
         store.append(number, fields)
         again = Store.resume(tmp_path / "study", RECORD, "title = 1\n")
         assert again.done == store.done
@@ -344,7 +346,7 @@ def test_the_chunk_that_came_first_may_lose_its_line(tmp_path, lost):
 
 
 def test_workers_of_their_own_processes_give_the_same_bytes(tmp_path):
-    config = str(ready.folder() / "tower_modes.toml")
+    config = str(builtin_studies.folder() / "tower_modes.toml")
     some = ["--set", "run.chunk=7", "--set", "output.report=false"]
     for workers in ("1", "2"):
         words = [

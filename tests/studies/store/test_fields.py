@@ -4,17 +4,17 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from jaxvib._quantity import reported
+from jaxvib.foundation.quantity import result_field
 from jaxvib.studies.store.fields import Variable, variables, with_coordinates
 
 
 class Inner(eqx.Module):
-    work: object = reported("work of the load", "J")
+    work: object = result_field("work of the load", "J")
 
 
 class Result(eqx.Module):
-    state: object = reported("state at t = 0", "m", ("state",))
-    monodromy: object = reported("monodromy", "", ("state", "column"))
+    state: object = result_field("state at t = 0", "m", ("state",))
+    monodromy: object = result_field("monodromy", "", ("state", "column"))
     energy: Inner
     bare: object
     nothing: object = None

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from jaxvib.studies.store import dataset, finished, thinned
+from jaxvib.studies.store import dataset, finished_study, subsample
+from jaxvib.studies.store.checked_read import read_array
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.fields import Variable
-from jaxvib.studies.store.finished import read_run
+from jaxvib.studies.store.finished_study import read_run
 from jaxvib.studies.store.rows import Rows
 from jaxvib.studies.store.store import Store
-from jaxvib.studies.store.stored import read_array
-from jaxvib.studies.store.thinned import evenly_chosen, kept
+from jaxvib.studies.store.subsample import evenly_chosen, kept
 
 from .test_store import RECORD, fill, whole
 
@@ -59,7 +59,7 @@ def test_of_very_many_samples_some_are_opened(study, most):
 
 def test_of_very_many_samples_some_are_drawn_and_that_is_said(study, monkeypatch):
     assert read_run(study).chosen is None
-    monkeypatch.setattr(finished, "MOST_SHOWN", 4)
+    monkeypatch.setattr(finished_study, "MOST_SHOWN", 4)
     run = read_run(study)
     assert run.grid == {"load.amplitude": 2, "load.frequency": 2}
     np.testing.assert_array_equal(run.chosen, [0, 2, 3, 5])
@@ -103,7 +103,7 @@ def test_lines_are_left_out_one_by_one(grid, most):
 
 
 def test_a_line_of_a_thousand_million_samples_is_thinned_at_once():
-    assert kept({"only": 10**9}, thinned.MOST_SHOWN) == {"only": 1 << 20}
+    assert kept({"only": 10**9}, subsample.MOST_SHOWN) == {"only": 1 << 20}
 
 
 def test_an_array_without_axes_is_read_too(tmp_path):

@@ -7,9 +7,9 @@ import pytest
 import xarray
 
 from jaxvib.studies.store.dataset import open_study
-from jaxvib.studies.store.explaining import flags
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store, has_study
+from jaxvib.studies.store.store_metadata import flags
 
 RECORD = {
     "title": "A store",

@@ -9,14 +9,14 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.studies.analyses.kinds import ANALYSES
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load, load_text
 from jaxvib.studies.systems.assembly import module_tables
 
-MODES = ready.folder() / "tower_modes.toml"
-RESPONSE = ready.folder() / "tower_response.toml"
-MOTION = ready.folder() / "tower_motion.toml"
+MODES = builtin_studies.folder() / "tower_modes.toml"
+RESPONSE = builtin_studies.folder() / "tower_response.toml"
+MOTION = builtin_studies.folder() / "tower_motion.toml"
 EVERY_MODULE = """
 [system]
 kind = "assembly"

@@ -6,13 +6,13 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib.cli import main
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 
-FILE = ready.folder() / "beam_chain.toml"
-PACKET = ready.folder() / "wave_packet.toml"
-STOPPED = ready.folder() / "chain_with_stop.toml"
+FILE = builtin_studies.folder() / "beam_chain.toml"
+PACKET = builtin_studies.folder() / "wave_packet.toml"
+STOPPED = builtin_studies.folder() / "chain_with_stop.toml"
 SMALL = ["bodies=16", "analysis.chains=8", "analysis.points=5", "sweep.gamma=[1.0, 2.0]"]
 
 

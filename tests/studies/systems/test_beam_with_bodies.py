@@ -6,11 +6,11 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib.cli import main
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 
-FILE = ready.folder() / "beam_with_bodies.toml"
+FILE = builtin_studies.folder() / "beam_with_bodies.toml"
 RIGID_BODY = """
 [system]
 kind = "beam_with_bodies"

@@ -10,12 +10,12 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.studies.run import ready
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.systems.impact_assembly import part_tables
 
-TOWER = ready.folder() / "tower_with_stop.toml"
+TOWER = builtin_studies.folder() / "tower_with_stop.toml"
 EVERY_PART = """
 [system]
 kind = "impact_assembly"
@@ -218,7 +218,7 @@ def test_the_ready_study_is_the_tower_that_its_words_describe():
 
 
 def test_the_ball_of_the_ready_study_falls_towards_a_table_that_moves():
-    system = build(load(ready.folder() / "bouncing_ball.toml"))
+    system = build(load(builtin_studies.folder() / "bouncing_ball.toml"))
     assert float(system.period()) == pytest.approx(0.5, rel=1e-15)
     acceleration = system.equation().vector_field(0.0, system.rest())[1]
     frequency = 2 * np.pi / 0.5
@@ -240,7 +240,7 @@ def test_the_ball_of_the_ready_study_falls_towards_a_table_that_moves():
 def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
     tmp_path, name, path, value, periods
 ):
-    config, directory = ready.folder() / f"{name}.toml", tmp_path / "out"
+    config, directory = builtin_studies.folder() / f"{name}.toml", tmp_path / "out"
     run(config, directory, f"sweep.{path}=[{value}]")
     results = jv.open_study(directory)
     system = jv.replace(build(load(config)), {path: value})
@@ -253,7 +253,7 @@ def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
 
 @pytest.mark.slow
 def test_the_pad_of_the_ready_study_sticks_or_slides_as_scipy_says(tmp_path):
-    config = ready.folder() / "brake_pad.toml"
+    config = builtin_studies.folder() / "brake_pad.toml"
     run(config, tmp_path / "out", "sweep.frictions.lining.speed=[0.5, 1.5]")
     results = jv.open_study(tmp_path / "out")
     assert float(results["state"].sel(state_component="rate of along")[0]) == 0.5

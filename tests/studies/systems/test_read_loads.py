@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.config.writing import to_toml
-from jaxvib.studies.run import ready
+from jaxvib.studies.config.toml_writer import to_toml
+from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load, load_text
 
@@ -201,18 +201,18 @@ def test_bytes_that_are_no_text_are_told(config):
 
 
 def test_the_ready_quarter_car_is_pushed_by_its_tyre_and_copied_with_its_road(tmp_path):
-    copied = ready.copy("quarter_car", tmp_path / "mine.toml")
+    copied = builtin_studies.copy("quarter_car", tmp_path / "mine.toml")
     assert (tmp_path / "road.csv").exists()
     system = jv.replace(build(load(copied)), {"variables.roughness": 0.5})
     road = system.loads[0].law
     rows = np.loadtxt(tmp_path / "road.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(float(road.force(0.3)), 0.5 * 1.6e5 * rows[6, 1] * 1e-3)
     with pytest.raises(ValueError, match="exists already"):
-        ready.copy("quarter_car", tmp_path / "mine.toml")
+        builtin_studies.copy("quarter_car", tmp_path / "mine.toml")
 
 
 def test_the_ready_tower_is_shaken_by_a_share_of_gravity():
-    system = build(load(ready.folder() / "shaken_tower.toml"))
+    system = build(load(builtin_studies.folder() / "shaken_tower.toml"))
     moved = jv.replace(system, {"variables.share": 0.1})
     rate = moved.equation().vector_field(0.0, moved.rest())
     np.testing.assert_allclose(rate[3:], -0.981, rtol=1e-12)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from ...._nearest import unknown_key
+from ....foundation.suggestions import unknown_key
 from ...config.bounds import BoundsByPath
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
@@ -46,7 +46,7 @@ class BasinsKind(AnalysisKind):
             if system is not None and name not in system.state_names:
                 raise ValueError(unknown_key("component", name, system.state_names))
 
-    def of_itself(self, table: Mapping) -> bool:
+    def is_autonomous(self, table: Mapping) -> bool:
         """Return whether a config gives a period, i.e. no load has one."""
         return "period" in table
 

@@ -7,7 +7,7 @@ import numpy as np
 from ....drawing import colours
 from ...pictures.picture import Axis, Cells, Chart, Classes, Notes, Picture, Scale, Share
 from ...pictures.swept_planes import MOST_CELLS
-from ...store.finished import Run
+from ...store.finished_study import Run
 from .compute import attractor_names
 
 _SYMBOLS = ("diamond", "star", "triangle-up", "hexagon", "square", "circle")

@@ -13,7 +13,7 @@ from ....modes.beams.spectra import BeamSpectra, beam_spectra
 from ....systems import parameters, replace
 from ...config import samples as sampling
 from ...store.fields import Variable, variables
-from ...store.thinned import evenly_chosen
+from ...store.subsample import evenly_chosen
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:

@@ -13,7 +13,7 @@ from ....modes.beams.eigenvalue_curves import (
     rows_of_curves,
 )
 from ...config.samples import METHODS
-from ...pictures.compared import look, named
+from ...pictures.comparison_styles import look, named
 from ...pictures.picture import (
     Axis,
     Chart,
@@ -26,7 +26,7 @@ from ...pictures.picture import (
     Scene,
 )
 from ...pictures.swept_planes import axis, sample_text
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 
 _MOST_ROWS = 64  # rows of neighbouring samples in the page
 _WIDE = 30.0  # ratio of moduli from which the axis is logarithmic

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures.compared import named, symbol
+from ...pictures.comparison_styles import named, symbol
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
 from ...pictures.swept_planes import axis
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 from .kind import SWEEPS
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}

@@ -11,7 +11,7 @@ from ....dynamics import CubicGround, Stop, kick, random_velocities, wave_packet
 from ....dynamics.chains.motion import chain_motion
 from ....systems import BeamChain, HertzContact, replace
 from ...store.fields import Variable, variables
-from ..stacking import stacked
+from ..tree_stack import tree_stack
 from .fields import fields_of_chains
 
 
@@ -29,7 +29,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     for values in zip(*samples.values(), strict=True) if samples else [()]:
         rows.append(moved({p: np.asarray(v) for p, v in zip(samples, values, strict=True)}))
         progress(1)
-    return variables(stacked(rows), ("sample",))
+    return variables(tree_stack(rows), ("sample",))
 
 
 def group(name, system, samples, study, read) -> dict[str, Variable]:

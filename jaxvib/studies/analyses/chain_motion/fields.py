@@ -10,8 +10,8 @@ from ....systems import replace
 from ...config import samples as sampled
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
-from ...store.thinned import evenly_chosen
-from ..stacking import stacked
+from ...store.subsample import evenly_chosen
+from ..tree_stack import tree_stack
 
 _MOST_SAMPLES = 4  # with stored fields, each bodies x times
 _MOST_TIMES = 257  # of the space-time picture
@@ -40,5 +40,5 @@ def fields_of_chains(
     return {
         "sample": Variable(("trace",), chosen, "", "position along sample"),
         "instants": Variable(("time",), times, "s", "time"),
-        **variables(stacked(rows), ("trace",)),
+        **variables(tree_stack(rows), ("trace",)),
     }

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.compared import look, named
+from ...pictures.comparison_styles import look, named
 from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.swept_planes import sample_text
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 
 _MOST_BODIES = 192  # in the animation: more would be below screen resolution
 _MOST_CELLS = 256  # along one axis of the space-time picture

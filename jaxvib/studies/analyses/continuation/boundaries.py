@@ -7,7 +7,7 @@ import numpy as np
 
 from ...config.tables import flattened
 from ...pictures.picture import Axis, Cells, Chart, Picture
-from ...store.finished import Run
+from ...store.finished_study import Run
 from .curves import KINDS
 from .stability_chart import bifurcation_lines, paths_of
 

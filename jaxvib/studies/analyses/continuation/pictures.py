@@ -7,11 +7,11 @@ import numpy as np
 
 from ....drawing.chosen_units import chosen_unit
 from ....ensemble import reason
-from ...pictures.compared import named
+from ...pictures.comparison_styles import named
 from ...pictures.curves import amplitude_label
 from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
 from ...pictures.swept_planes import axis, value_text
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 from .curves import KINDS
 from .stability_chart import stability_charts
 

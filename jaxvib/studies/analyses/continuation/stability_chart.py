@@ -6,7 +6,7 @@ import numpy as np
 
 from ....ensemble import reason
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
-from ...store.finished import Run
+from ...store.finished_study import Run
 from .curves import KINDS
 
 _SYMBOLS = ("star", "circle", "triangle-up", "cross", "diamond", "hexagon")

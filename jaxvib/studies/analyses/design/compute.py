@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ....design import LostError, Problem, entry_at, evaluated, optimal_absorber, optimise
+from ....design import (
+    EvaluationLostError,
+    Problem,
+    entry_at,
+    evaluated,
+    optimal_absorber,
+    optimise,
+)
 from ....systems import parameters, replace
 from ...store.fields import Variable
 from ..design_problem import (
@@ -14,8 +21,8 @@ from ..design_problem import (
     settings_of,
     without,
 )
-from ..measures import build_measure, described, unit_of
-from ..stacking import systems
+from ..measure_options import build_measure, described, unit_of
+from ..tree_stack import systems
 from .kind import OneDesign
 
 _LONGEST = 1000  # stored steps of a search; longer ones are subsampled
@@ -34,7 +41,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
             alone = not samples and not options.designs
             try:
                 row.append(_designed(problem, options, one, remember, key, run, alone))
-            except LostError as lost:  # no start has a motion or an objective
+            except EvaluationLostError as lost:  # no start has a motion or an objective
                 raise RuntimeError(str(lost)) from None
         rows.append(row)
         progress(1)

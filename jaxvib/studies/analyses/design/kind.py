@@ -12,7 +12,7 @@ from ..design_options import (
     SearchOptions,
     check_search,
 )
-from ..measures import MeasureOptions, check_measure
+from ..measure_options import MeasureOptions, check_measure
 
 _METHODS = Literal[
     "adam", "slsqp", "trust_constr", "quasi_newton", "least_squares", "nelder_mead",
@@ -120,7 +120,7 @@ class DesignKind(AnalysisKind):
     sampled = None
     counted = "evaluations"
     whole = True
-    remembers = True
+    resumable = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures.compared import look, named, symbol
+from ...pictures.comparison_styles import look, named, symbol
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, value_text
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 
 _ALIKE = 1e-3  # relative difference below visibility in a chart
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures.compared import named
+from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...store.finished import Run
+from ...store.finished_study import Run
 from ..chain_motion.pictures import chain_pictures
 
 _KINDS = (("translational", "translation"), ("rotational", "rotation"))

@@ -7,7 +7,7 @@ import numpy as np
 from ....design import entry_at, fit
 from ...store.fields import Variable
 from ..design_problem import scaled, settings_of
-from ..measures import build_measure, unit_of
+from ..measure_options import build_measure, unit_of
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:

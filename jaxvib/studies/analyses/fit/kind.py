@@ -9,7 +9,7 @@ from pydantic import Field
 from ...config.bounds import BoundsByPath, check_variables
 from ...config.tables import Table, option
 from ..base import AnalysisKind
-from ..measures import MeasureOptions, check_measure
+from ..measure_options import MeasureOptions, check_measure
 
 
 class FitOptions(Table):
@@ -69,7 +69,7 @@ class FitKind(AnalysisKind):
     options = FitOptions
     sampled = False
     counted = "evaluations"
-    remembers = True
+    resumable = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""

@@ -8,8 +8,8 @@ import numpy as np
 from ....ensemble import Reason
 from ....transients import fragility_curve, responses, scaled
 from ...store.fields import Variable, variables
-from ..said import where
-from ..stacking import stacked, systems
+from ..summary_text import where
+from ..tree_stack import systems, tree_stack
 
 _AXES = ("sample", "intensity")
 
@@ -39,7 +39,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     spread = np.sqrt(share * (1 - share) / np.maximum(trials, 1))
     wide = np.broadcast_to(levels, (len(curves), levels.size)).copy()
     return {
-        **variables(stacked(curves), ("sample",)),
+        **variables(tree_stack(curves), ("sample",)),
         "intensities": Variable(_AXES, wide, "", "factor of the noise"),
         "failures": Variable(_AXES, passed, "", "seeds that reach the limit"),
         "trials": Variable(_AXES, trials, "", "seeds whose motion did not fail"),

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....transients import Fragility
-from ...pictures.compared import named
+from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, sample_text
-from ...store.finished import Run
+from ...store.finished_study import Run
 
 _MOST_SAMPLES = 6  # curves in one picture
 _POINTS = 200  # of a fitted curve

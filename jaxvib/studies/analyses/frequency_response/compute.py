@@ -7,8 +7,8 @@ import numpy as np
 from ....ensemble import Reason, map_samples
 from ....modes import frequency_response
 from ...store.fields import Variable
-from ..said import highest, where
-from ..stacking import each_system
+from ..summary_text import highest, where
+from ..tree_stack import each_system
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from ...._nearest import unknown_key
+from ....foundation.suggestions import unknown_key
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 

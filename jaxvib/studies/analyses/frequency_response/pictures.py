@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.compared import look, named
+from ...pictures.comparison_styles import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import slider_samples
-from ...store.finished import Run
+from ...store.finished_study import Run
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:

@@ -9,8 +9,8 @@ from ....dynamics.assembly_motion import assembly_motion
 from ....ensemble import map_samples
 from ....systems import AppliedLoad, HarmonicLoad
 from ...store.fields import Variable, variables
-from ..said import highest, where
-from ..stacking import each_system
+from ..summary_text import highest, where
+from ..tree_stack import each_system
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:

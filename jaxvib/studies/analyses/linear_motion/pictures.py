@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.compared import look, named
+from ...pictures.comparison_styles import look, named
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Chart, Choice, Line, Picture, Scene
 from ...pictures.swept_planes import slider_samples
-from ...store.finished import Run
+from ...store.finished_study import Run
 
 _MOST_SAMPLES = 8  # selectable by the slider
 _MOST_FRAMES = 480  # of the animation: 20 s at 24 per second

@@ -6,34 +6,34 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from ...._arrays import parted, rejoined
 from ....ensemble import map_samples
-from ....kernels.library import library_kernel
+from ....foundation.arrays import combine_arrays, partition_arrays
+from ....kernels.kernel_cache import cached_kernel
 from ....modes.mode_table import mode_table, undamped
 from ...store.fields import Variable, variables
-from ..stacking import each_system, stacked
+from ..tree_stack import each_system, tree_stack
 
 _LISTED = 4  # modes in the summary
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     """Return the modes of samples, each field along the axis `sample`."""
-    leaves, static = parted(each_system(system, samples))
+    leaves, static = partition_arrays(each_system(system, samples))
     found = map_samples(_undamped(static), leaves, progress=progress)
     count, part = len(found.modes.frequencies), system.linear_part()
     tables = [
         mode_table(part, jax.tree.map(lambda leaf, i=i: leaf[i], found))
         for i in range(count)
     ]
-    return variables(stacked(tables), ("sample",))
+    return variables(tree_stack(tables), ("sample",))
 
 
 @functools.lru_cache(maxsize=32)
 def _undamped(static):
     def stage(leaves):
-        return undamped(rejoined(leaves, static).linear_part())
+        return undamped(combine_arrays(leaves, static).linear_part())
 
-    return library_kernel(stage, static)
+    return cached_kernel(stage, static)
 
 
 def summary(read: Callable, study) -> list[str]:

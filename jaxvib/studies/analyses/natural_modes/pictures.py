@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.compared import look, named
+from ...pictures.comparison_styles import look, named
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.swept_planes import (
@@ -14,7 +14,7 @@ from ...pictures.swept_planes import (
     slider_samples,
     value_text,
 )
-from ...store.finished import Run
+from ...store.finished_study import Run
 from ..kinds import SYSTEMS
 
 _MOST_MODES = 24  # more could not be distinguished

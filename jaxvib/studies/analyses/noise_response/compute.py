@@ -10,8 +10,8 @@ from ....systems.linear_part import linear_part
 from ....transients import response_covariance, responses, statistics
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
-from ..said import where
-from ..stacking import stacked, systems
+from ..summary_text import where
+from ..tree_stack import systems, tree_stack
 
 # Fields per seed, with the axes that follow those of sample and seed.
 _OF_SEEDS = ("peak", "peak_error", "mean_square", "max_contact_force", "contacts",
@@ -33,7 +33,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         linear.append(_linear_variance(each, options, noise))
         codes.append(_code(np.asarray(found.result)))
         progress(1)
-    whole = variables(stacked(every), ("sample", "seed"))
+    whole = variables(tree_stack(every), ("sample", "seed"))
     fields = {name: whole[name] for name in _OF_SEEDS if whole[name].values.size}
     touching = [np.mean(np.any(np.asarray(found.contacts) > 0, axis=-1)) for found in every]
     exact = Variable(
@@ -41,7 +41,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
         "variance at the end by Lyapunov's equation, without contacts and frictions",
     )  # fmt: skip
     return {
-        **variables(stacked(known), ("sample",)),
+        **variables(tree_stack(known), ("sample",)),
         "linear_variance": exact,
         "touching": Variable(
             ("sample",), np.asarray(touching), "", "share of the seeds that touch a contact"

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...pictures.compared import look, named
+from ...pictures.comparison_styles import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis, long_paths, slider_samples
-from ...store.finished import Run
+from ...store.finished_study import Run
 
 _MOST_POINTS = 400  # of a curve: the pixels of a chart
 _WIDTH = 1.96  # standard errors: half-width of a 95 % interval

@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....design import Goal, LostError, Problem, entry_at, net, pareto_front
+from ....design import (
+    EvaluationLostError,
+    Goal,
+    Problem,
+    entry_at,
+    pareto_front,
+    simplex_lattice,
+)
 from ...store.fields import Variable
 from ..design_problem import (
     limits,
@@ -12,8 +19,8 @@ from ..design_problem import (
     settings_of,
     without,
 )
-from ..measures import MeasureOptions, build_measure, unit_of
-from ..stacking import systems
+from ..measure_options import MeasureOptions, build_measure, unit_of
+from ..tree_stack import systems
 
 
 def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
@@ -41,7 +48,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
                 settings=settings_of(options, run), remember=remember, name=str(number),
             )  # fmt: skip
             codes.append(_code(front))
-        except LostError as lost:
+        except EvaluationLostError as lost:
             if not samples:
                 raise RuntimeError(str(lost)) from None
             front = None
@@ -77,7 +84,7 @@ def _code(front) -> int:
 
 def _fields(system, options, fronts) -> dict[str, Variable]:
     """Return the fields of all fronts along (sample, point), NaN where missing."""
-    number = len(net(len(options.objectives), options.points))
+    number = len(simplex_lattice(len(options.objectives), options.points))
     goals = list(options.objectives)
 
     def along(read, unit, words, fill=np.nan):

@@ -12,7 +12,7 @@ from ..design_options import (
     SearchOptions,
     check_search,
 )
-from ..measures import MeasureOptions
+from ..measure_options import MeasureOptions
 
 
 class GoalOptions(MeasureOptions):
@@ -62,7 +62,7 @@ class FrontKind(AnalysisKind):
     sampled = None
     counted = "evaluations"
     whole = True
-    remembers = True
+    resumable = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""

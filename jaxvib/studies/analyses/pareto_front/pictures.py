@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....ensemble import reason
-from ...pictures.compared import named
+from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import sample_text
-from ...store.finished import Run
+from ...store.finished_study import Run
 
 _PREFIX = "objective."
 _MOST_SHOWN = 6  # variables in the hover text of a point

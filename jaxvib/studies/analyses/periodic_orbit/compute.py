@@ -10,13 +10,13 @@ from ....ensemble import Reason, reason, undecided
 from ....orbits import (
     PeriodicOrbit,
     SettlingSettings,
-    orbit_traces,
+    orbit_trajectories,
     regimes,
     transient_engine,
 )
 from ...config import samples
 from ...store.fields import Variable, variables
-from ...store.thinned import evenly_chosen
+from ...store.subsample import evenly_chosen
 
 _TRACE_POINTS = 128  # of a stored motion, denser where it bends
 
@@ -57,7 +57,7 @@ def group(name, system, values, study, read) -> dict[str, Variable]:
     names = [field.name for field in declared if "unit" in field.metadata]
     orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
     here = {path: column[chosen] for path, column in values.items()}
-    traces = orbit_traces(system, here, orbits, points=_TRACE_POINTS)
+    traces = orbit_trajectories(system, here, orbits, points=_TRACE_POINTS)
     return {
         "sample": Variable(("trace",), chosen, "", "position along sample"),
         "times": Variable(("trace", "time"), traces.times, "s", "time"),

@@ -15,7 +15,7 @@ from ...pictures.regimes import (
     touching,
 )
 from ...pictures.swept_planes import Plane, planes
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 
 _NO_CONTACT = ("no contact", colours.NO_CONTACT)
 

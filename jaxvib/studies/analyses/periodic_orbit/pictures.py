@@ -6,7 +6,7 @@ from ...pictures.curves import amplitude_curves, sweep_curves
 from ...pictures.motion import motion
 from ...pictures.picture import Picture
 from ...pictures.swept_planes import long_paths
-from ...store.finished import Run
+from ...store.finished_study import Run
 from .maps import maps
 from .scatter import scatters
 

@@ -8,7 +8,7 @@ import numpy as np
 from ...pictures.picture import Chart, Picture, Points, Scale
 from ...pictures.regimes import periodic, sort_by_regime, touching
 from ...pictures.swept_planes import axis
-from ...store.finished import Run, spoken
+from ...store.finished_study import Run, spoken
 
 _MOST_PATHS = 4  # more would give too many pairs
 

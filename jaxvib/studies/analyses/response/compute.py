@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...._quantity import reported
 from ....dynamics import simulate
 from ....ensemble import map_samples
+from ....foundation.quantity import result_field
 from ....transients import Response, response
 from ....transients.response import chosen_engine
 from ...store.fields import Variable, variables
-from ..stacking import each_system
+from ..tree_stack import each_system
 
 # Motions are expensive and large: chunks are small.
 _CHUNK = 16
@@ -22,8 +22,8 @@ _CHUNK = 16
 class History(eqx.Module):
     """Displacements from rest at given times."""
 
-    instants: Float[Array, " time"] = reported("times", "s", ("time",))
-    displacements: Float[Array, "time freedom"] = reported(
+    instants: Float[Array, " time"] = result_field("times", "s", ("time",))
+    displacements: Float[Array, "time freedom"] = result_field(
         "displacements from rest", "m", ("time", "freedom")
     )
 

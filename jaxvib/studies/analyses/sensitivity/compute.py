@@ -6,7 +6,7 @@ import numpy as np
 
 from ....design import local_sensitivity, sobol_indices
 from ...store.fields import Variable
-from ..measures import build_measure, unit_of
+from ..measure_options import build_measure, unit_of
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:

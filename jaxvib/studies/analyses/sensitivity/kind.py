@@ -8,7 +8,7 @@ import pydantic
 from ...config.bounds import BoundsByPath, check_bounds
 from ...config.tables import Table, option
 from ..base import AnalysisKind
-from ..measures import MeasureOptions, check_measure
+from ..measure_options import MeasureOptions, check_measure
 
 
 class SensitivityOptions(Table):

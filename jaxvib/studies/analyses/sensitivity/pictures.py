@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...store.finished import Run
+from ...store.finished_study import Run
 
 _MOST_NUMBERS = 6  # of one measure with separate marks
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...._geometric import geometric_values
 from ....ensemble import Reason
+from ....foundation.geometric import geometric_values
 from ....transients import shock_spectrum
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
-from ..said import where
-from ..stacking import stacked, systems
+from ..summary_text import where
+from ..tree_stack import systems, tree_stack
 
 
 def compute(system, samples, options, run, progress) -> dict[str, Variable]:
@@ -25,9 +25,9 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
                            points=options.resolution)
             for ratio in options.damping_ratios
         ]  # fmt: skip
-        found.append(stacked(spectra))
+        found.append(tree_stack(spectra))
         progress(1)
-    whole = stacked(found)
+    whole = tree_stack(found)
     known = np.isfinite(whole.maximax).all((1, 2))
     codes = np.where(known, int(Reason.SUCCESS), int(Reason.BAD_PARAMETER))
     return {

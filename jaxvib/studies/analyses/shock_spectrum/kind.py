@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ...config.tables import Table, option
-from ...library import library
+from ...resources import library
 from ..base import AnalysisKind, Role
 
 _Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]

@@ -1,0 +1,91 @@
+"""Results of located bifurcations."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ..ensemble import reason
+from ..ensemble.result import Result
+from ..foundation.quantity import result_field
+
+
+class Bifurcation(Result):
+    """Base class of bifurcations: kind, location and accuracy."""
+
+    kind: str = eqx.field(static=True)
+    path: str = eqx.field(static=True)
+    parameter: Float[Array, ""] = result_field("value of the parameter")
+    state: Float[Array, " n"] = result_field("state at t = 0", "", ("state",))
+    residual: Float[Array, ""] = result_field("relative residual of the equations")
+    test: Float[Array, ""] = result_field("test function")
+    iterations: Int[Array, ""] = result_field("iterations of the location")
+    result: Int[Array, ""] = result_field("reason code")
+
+    def _title(self) -> str:
+        return f"{type(self).__name__} of kind {self.kind}"
+
+    def _lines(self) -> list[str]:
+        return [
+            f"{type(self).__name__}: {self._what()} at {self.path} = "
+            f"{self.parameter:.12g}{self._besides()}",
+            f"  residual {self.residual:.1e}, test function {self.test:.1e}, "
+            f"{int(self.iterations)} steps",
+        ]
+
+    def _what(self) -> str:
+        return self.kind
+
+    def _besides(self) -> str:
+        return ""
+
+
+class BifurcationPoint(Bifurcation):
+    """A bifurcation of a periodic orbit.
+
+    `parameter` and `state` are differentiable with respect to every other parameter of
+    the system. `test` is the residual of the test function, and `residual` that of
+    s(nT) - s(0) relative to the motion's size.
+    """
+
+    periods: Int[Array, ""] = result_field("load periods per period of the motion")
+    time: Float[Array, ""] = result_field("time of the grazing contact", "s")
+
+
+class FieldBifurcation(Bifurcation):
+    r"""A bifurcation of an equilibrium or a cycle of an autonomous system.
+
+    `of`: "equilibrium" or "cycle". `period`: of the cycle, or $2 \pi / \omega$ at a
+    Hopf point with the `frequency` $\omega$; NaN otherwise. `test`: the distance of an
+    eigenvalue or a multiplier from the bifurcation condition; `iterations`: its number
+    of evaluations.
+    """
+
+    of: str = eqx.field(static=True)
+    period: Float[Array, ""] = result_field("period of the cycle", "s")
+    frequency: Float[Array, ""] = result_field("angular frequency", "rad/s")
+
+    def _what(self) -> str:
+        return f"{self.kind} of {'a' if self.of == 'cycle' else 'an'} {self.of}"
+
+    def _besides(self) -> str:
+        return f", {self.frequency:.10g} rad/s" if np.isfinite(self.frequency) else ""
+
+
+def field_bifurcation(kind: str, of: str, path: str, **numbers) -> FieldBifurcation:
+    """Return a `FieldBifurcation` with the given fields converted to arrays."""
+    whole = ("iterations", "result")
+    arrays = {
+        name: jnp.asarray(value, jnp.int32 if name in whole else float)
+        for name, value in numbers.items()
+    }
+    return FieldBifurcation(kind=kind, of=of, path=path, **arrays)
+
+
+def listed(bifurcations) -> list[str]:
+    """Return a line of text per bifurcation."""
+    return [
+        f"  {point.kind.replace('_', ' ')} at {point.parameter:.10g}"
+        + (f" (not located: {reason(point.result)})" if int(point.result) else "")
+        for point in bifurcations
+    ]

@@ -1,0 +1,85 @@
+"""Validated parameter ranges and step sizes of branches."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..foundation.quantity import check_range
+from ..systems.autonomous import is_autonomous
+from ..systems.parameters import Parameter, parameter_at, replace
+from ..systems.periods import check_period
+from .settings import ContinuationSettings
+from .tracer import Limits
+
+# An irrational fraction of the range (sqrt(2) - 1), at which loads have no common
+# period by coincidence.
+_BETWEEN = 0.4142135623730951
+
+
+class ParameterRange(NamedTuple):
+    """Bounds and steps of a parameter, in its unit and scaled."""
+
+    low: float
+    high: float
+    steps: dict[str, float]
+    limits: Limits
+
+    @property
+    def span(self) -> float:
+        """The length of the range."""
+        return self.high - self.low
+
+
+def parameter_range(
+    system, path: str, bounds, values, settings: ContinuationSettings
+) -> ParameterRange:
+    """Return the extent of branches that start at `values` of a parameter.
+
+    **Raises:** `ValueError` for an unknown path, bounds out of the parameter's range or
+    that do not enclose all values, or a system without a period between them.
+    """
+    low, high = enclosing(known_parameter(system, path), path, bounds, values)
+    if not is_autonomous(system):
+        check_periods_along(system, path, (low, high))
+    span = high - low
+    steps = settings.steps(span)
+    scaled = {name: step / span for name, step in steps.items()}
+    limits = Limits(
+        ((low / span, high / span),), **scaled, most_points=settings.most_points
+    )
+    return ParameterRange(low, high, steps, limits)
+
+
+def known_parameter(system, path: str) -> Parameter:
+    """Return the declaration of a parameter; raise `ValueError` for an unknown one."""
+    return parameter_at(system, path)
+
+
+def check_periods_along(system, path: str, bounds) -> None:
+    """Raise `ValueError` if a system has no period at other values of a parameter."""
+    check_period(system)
+    low, high = (float(bound) for bound in bounds)
+    value = low + _BETWEEN * (high - low)
+    try:
+        check_period(replace(system, {path: value}))
+    except ValueError as error:
+        raise ValueError(
+            f"bounds of {path}: e.g. at {value:.6g}, {error}; choose a parameter that "
+            "changes all loads alike"
+        ) from None
+
+
+def enclosing(declared: Parameter, path: str, bounds, values) -> tuple[float, float]:
+    """Return the bounds; raise `ValueError` unless they enclose all values."""
+    low, high = (float(bound) for bound in bounds)
+    for bound in (low, high):
+        check_range(f"bounds of {path}", bound, declared.unit, declared.allowed)
+    values = np.atleast_1d(np.asarray(values))
+    out = values[~((low <= values) & (values <= high))]
+    if out.size or low == high:
+        value = out[0] if out.size else values[0]
+        raise ValueError(
+            f"bounds = ({low:g}, {high:g}) {declared.unit} do not enclose the system's "
+            f"{path} = {value:g} {declared.unit}"
+        )
+    return low, high

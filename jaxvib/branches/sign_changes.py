@@ -1,0 +1,138 @@
+"""Where a smooth branch changes its kind: zeros of test functions between its points.
+
+What `branches.sign_crossings` does for motions with contacts, for branches of which a test
+needs no more than what the corrector tells: the tangent and the eigenvalues of a matrix.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
+from scipy.optimize import elementwise
+
+from .. import linalg
+from .tracer import BranchPoint
+
+# Beside a branch point its neighbours are taken, at these parts of the chord.
+_BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
+# Of the chord, to which a change is known: its rounding; of branch points, beside which no
+# plane has one point only, as much as finding the point between its neighbours takes.
+_ACCURACY, _OF_BRANCH_POINTS = 1e-14, 1e-3
+# Where no test is told: a value this small is rounding, per largest of the branch.
+_NOISE = 1e-13
+
+Tests = Mapping[str, Callable]
+
+
+class SignChange(NamedTuple):
+    """A change of `kind` after a point of a branch: where, and its eigenvalues there."""
+
+    after: int
+    kind: str
+    x: np.ndarray
+    values: np.ndarray
+    evaluations: int
+    found: bool
+
+
+def detect_bifurcations(
+    correct, points: Sequence[BranchPoint], tests: Tests
+) -> list[SignChange]:
+    """Return the changes between neighbours among a branch's points, in their order.
+
+    `correct`: from predictions and normals to points of the branch, whose `monodromy` has
+    the eigenvalues; `tests`: functions of the tangents' last components and of
+    eigenvalues (points, n), by kind. A "branch_point" is no change where there is a
+    "fold".
+    """
+    if len(points) < 2:
+        return []
+    starts, tangents = (np.array([point[i] for point in points]) for i in (0, 1))
+    found = correct(starts, tangents)
+    values = linalg.eigenvalues(np.nan_to_num(found.monodromy))
+    changes = {
+        kind: _signs_change(test(tangents[:, -1], values)) for kind, test in tests.items()
+    }
+    if "branch_point" in changes:
+        changes["branch_point"] &= ~changes["fold"]
+    located = [
+        _located(correct, points[after : after + 2], int(after), kind, tests[kind])
+        for kind, where in changes.items()
+        for after in np.flatnonzero(where)
+    ]
+    return sorted(located, key=lambda change: change.after)
+
+
+def _signs_change(values):
+    """Return before which steps a test function has another sign than behind them.
+
+    Values that are rounding have no sign of their own: beyond a run of them the change is
+    where their computed signs first agree with what follows.
+    """
+    signs = np.sign(values)
+    changes = np.zeros(len(values) - 1, bool)
+    sure = np.flatnonzero(np.abs(values) > _NOISE * np.abs(values).max())
+    for before, behind in itertools.pairwise(sure):
+        if signs[before] != signs[behind]:
+            agree = signs[before + 1 : behind + 1] == signs[behind]
+            changes[before + np.argmax(agree)] = True
+    return changes
+
+
+def _located(correct, ends, after: int, kind: str, test) -> SignChange:
+    """Return a change on the chord between two points."""
+    first, last = ends
+    chord = last.x - first.x
+    length = linalg.norm(chord)
+
+    def corrected(fractions):
+        fractions = np.atleast_1d(fractions)[:, None]
+        bend, twist = length * first.tangent - chord, length * last.tangent - chord
+        rest = fractions * (1 - fractions) * ((1 - fractions) * bend - fractions * twist)
+        predicted = first.x + fractions * chord + rest
+        return correct(predicted, np.tile(chord / length, (len(fractions), 1)))
+
+    def tested(found):
+        values = linalg.eigenvalues(np.nan_to_num(found.monodromy))
+        # Where two branches cross, no plane has one point only.
+        lost = 0.0 if kind == "branch_point" else np.nan
+        return np.where(found.found, test(found.tangent[:, -1], values), lost)
+
+    crossing = kind == "branch_point"
+    accuracy = _OF_BRANCH_POINTS if crossing else _ACCURACY
+    root = elementwise.find_root(
+        lambda fractions: tested(corrected(fractions.ravel())).reshape(fractions.shape),
+        (np.zeros(1), np.ones(1)),
+        tolerances={"xatol": accuracy, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
+        maxiter=60,
+    )
+    fraction = np.nan_to_num(root.x, nan=0.5)
+    there = corrected(fraction)
+    x = there.x[0]
+    if crossing:
+        x = _between(corrected(fraction + _BESIDE), tested, x)
+    values = linalg.eigenvalues(np.nan_to_num(there.monodromy[0]))
+    if not root.success[0]:
+        x = first.x  # a jump between two points: told where the branch was last known
+    return SignChange(after, kind, x, values, int(root.nfev[0]), bool(root.success[0]))
+
+
+def _between(found, tested, x):
+    """Return the point between neighbours where the test is 0, or `x`."""
+    tests = tested(found)
+    if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
+        return x
+    at_zero = scipy.interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
+    return scipy.interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero)
+
+
+def pairs(values, combine: Callable):
+    """Return what each pair of different values gives, along the last axis."""
+    first, second = np.triu_indices(values.shape[-1], 1)
+    return combine(values[..., first], values[..., second])
+
+
+product = functools.partial(np.prod, axis=-1)

@@ -1,0 +1,46 @@
+r"""Steps that end at breaks of loads, such as pulses or corners of a record.
+
+A step ends a few roundings before the break $b$ and the next one starts as much after
+it. There the sensitivities of a motion jump, as the break moves with its parameters: to
+first order by $(f^- - f^+)\,db$, with the rates $f$ on either side.
+"""
+
+import jax
+import jax.numpy as jnp
+
+_ROUNDING = 8 * jnp.finfo(float).eps  # of a time, on either side of a break
+_TINY = 1e-290  # s: for a break at time 0, where the relative part is 0; not denormal
+
+
+def just_before(time):
+    """Return the last time before a break."""
+    return time * (1 - jnp.sign(time) * _ROUNDING) - _TINY  # infinite times stay so
+
+
+def just_after(time):
+    """Return the first time after a break."""
+    return time * (1 + jnp.sign(time) * _ROUNDING) + _TINY
+
+
+def crossed(field, next_breakpoint, time, state):
+    """Return the state behind the break that comes next after a `time` before it.
+
+    The value is unchanged. Its derivatives, up to the second ones, are those of a
+    motion that continues to the moved break and returns with the rates behind it.
+    `field(time, state)`: the rates; `next_breakpoint(time)`.
+    """
+    there = next_breakpoint(time)
+    there = jnp.where(jnp.isfinite(there), there, 0.0)  # no break ahead: not used
+    here = jax.lax.stop_gradient(there)
+    late = there - here
+    state = _stepped(field, just_before(here), late, state)
+    return _stepped(field, just_after(here) + late, -late, state)
+
+
+def _stepped(field, time, length, state):
+    """Return the state after one step of Heun's method."""
+    first = field(time, state)
+    moved = jax.tree.map(lambda y, k: y + length * k, state, first)
+    second = field(time + length, moved)
+    half = length / 2
+    return jax.tree.map(lambda y, a, b: y + half * (a + b), state, first, second)

@@ -1,0 +1,375 @@
+"""Event-driven integration as differentiable functions and kernels."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...ensemble import Reason
+from ...foundation.arrays import combine_arrays
+from ...kernels import tangents
+from ...kernels.derivative_rule import with_rule
+from ...kernels.kernel_cache import cached_kernel
+from ..observables import init_observables
+from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents, is_zero
+from ..solve import Solution
+from .engine import Request, integrate_events
+from .scalar_system import ORDER
+
+
+def event_problem(
+    static, state, parameters, t0, t1, rtol, order=ORDER, integrand=None
+) -> Solution:
+    """Integrate a system event by event; differentiable.
+
+    `static`: the part of the system without parameters; `order`: see `Request`. Each
+    event's time depends on state and parameters through its last Newton step, so that
+    the sensitivities, all computed together, are exact for the steps taken. So are
+    higher derivatives, forward and reverse; from the third on they are compiled by XLA,
+    which takes minutes with Hertz contacts. With an `integrand`, a function from the
+    system to an `Integrand`, cached by its name, the end is the state followed by the
+    integral along the motion.
+    """
+
+    def ended(state, parameters, t0, t1, rtol):
+        summed = integrand is not None
+        go = sum_kernel(static, order, integrand) if summed else end_kernel(static, order)
+        end, result, steps, *_ = go(state, parameters, t0, t1, rtol)
+        return Solution(end, result, steps)
+
+    def rule(primals, tangents):
+        state, *others, rtol = primals
+        d_state, *d_others, _ = tangents
+        basis, weights = basis_of(state, tuple(others), d_state, tuple(d_others))
+        if basis is None:
+            found = run(*primals)
+            return found, _unmoved(jnp.zeros_like(found.state))
+        leaves, tree = jax.tree.flatten((state, tuple(others)))
+        changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
+        moves = tuple(not is_zero(change) for change in changes)
+        sensitivities = _sensitivities_of(static, tree, moves, order, integrand)
+
+        # The tolerance is passed, not closed over: it may differ between lanes.
+        def sensitivities_along(rows):
+            return sensitivities(
+                [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
+                rows,
+                (
+                    [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
+                    rtol,
+                ),
+            )
+
+        rows = jax.tree.leaves(basis)
+        rows = [row for row, move in zip(rows, moves, strict=True) if move]
+        if len(weights) > MOST_SENSITIVITIES:
+            moved = contract_tangents(
+                lambda rows: sensitivities_along(rows)[1], rows, weights
+            )
+            return run(*primals), _unmoved(moved)
+        end, sensitivities, (result, steps) = sensitivities_along(rows)
+        moved = jnp.tensordot(weights, sensitivities, 1)
+        return Solution(end, result, steps), _unmoved(moved)
+
+    run = with_rule(ended, rule)
+    start = jax.tree.map(jnp.asarray, (state, parameters))
+    return run(*start, *(jnp.asarray(number, float) for number in (t0, t1, rtol)))
+
+
+# Kernels of event-driven motions: the code around them is small for XLA. A kernel is
+# compiled once per structure of a system, for all values of its parameters.
+
+
+@functools.lru_cache(maxsize=64)
+def end_kernel(static, order=ORDER):
+    """Return the kernel of ends of motions: state, result, steps, holding forces."""
+
+    def end(state, parameters, t0, t1, rtol):
+        equation = _equation(parameters, static)
+        found = integrate_events(equation, state, t0, t1, rtol, Request(order=order))
+        return found.state, found.result, found.steps, found.held
+
+    return cached_kernel(end, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def samples_kernel(static, order=ORDER):
+    """Return the kernel from lanes (parameters, state, times, rtol) to samples.
+
+    Samples are states and contact forces at all times, with holding forces of hard
+    stops, and a reason code.
+    """
+
+    def samples(lane):
+        parameters, state, times, rtol = lane
+        equation = _equation(parameters, static)
+
+        def to(state, begin, end):
+            found = integrate_events(
+                equation, state, begin, end, rtol, Request(order=order)
+            )
+            return found, (found.state, equation.forces_at(found.state) + found.held)
+
+        def step(last, span):
+            state, result = last
+            found, seen = to(state, *span)
+            result = jnp.where(result == Reason.SUCCESS, found.result, result)
+            return (found.state, result), seen
+
+        begun, first = to(state, times[0], times[0])
+        spans = jnp.stack([times[:-1], times[1:]], axis=1)
+        (_, result), rest = jax.lax.scan(step, (begun.state, begun.result), spans)
+        states, forces = (
+            jnp.concatenate([one[None], many])
+            for one, many in zip(first, rest, strict=True)
+        )
+        return states, forces, result
+
+    return cached_kernel(samples, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def sum_kernel(static, order, integrand):
+    """Return the kernel of ends: state with the integral appended, result, steps."""
+
+    def end(state, parameters, t0, t1, rtol):
+        system = combine_arrays(parameters, static)
+        asked = Request(integrand=integrand(system), order=order)
+        found = integrate_events(system.equation(), state, t0, t1, rtol, asked)
+        return _with_sum(found), found.result, found.steps
+
+    return cached_kernel(end, static, order, integrand)
+
+
+def _with_sum(found):
+    return jnp.concatenate([found.state, found.integral])
+
+
+@functools.lru_cache(maxsize=64)
+def watch_kernel(static, order=ORDER):
+    """Return the kernel of ends of motions with observables."""
+
+    def watch(state, parameters, t0, t1, rtol, grazing):
+        equation = _equation(parameters, static)
+        asked = Request(grazing, order=order)
+        found = integrate_events(equation, state, t0, t1, rtol, asked)
+        return found.state, found.watched, found.result
+
+    return cached_kernel(watch, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def observe_kernel(static, order=ORDER):
+    """Return the kernel of `watch_kernel` with sensitivities by the state, (n, n)."""
+
+    def observe(state, parameters, t0, t1, rtol, grazing, watched):
+        equation = _equation(parameters, static)
+        asked = Request(grazing, watched, order=order)
+        rows = jnp.eye(state.shape[0])
+        whole = equation, state, rows, t0, t1, rtol, asked
+        sensitivities, found = _event_sensitivities(*whole)
+        return found.state, sensitivities, found.watched, found.result
+
+    return cached_kernel(observe, static, order)
+
+
+@functools.lru_cache(maxsize=64)
+def watch_along_kernel(static, order=ORDER):
+    """Return the kernel of `watch_kernel` with the tangent of a change of the state."""
+
+    def watch_along(state, parameters, t0, t1, rtol, grazing, change):
+        equation = _equation(parameters, static)
+        asked = Request(grazing, init_observables(t0, state, equation), order=order)
+        rows = change[None]
+        whole = equation, state, rows, t0, t1, rtol, asked
+        sensitivities, found = _event_sensitivities(*whole)
+        return found.state, sensitivities[:, 0], found.watched, found.result
+
+    return cached_kernel(watch_along, static, order)
+
+
+def _equation(parameters, static):
+    return combine_arrays(parameters, static).equation()
+
+
+@functools.lru_cache(maxsize=64)
+def _sensitivities_of(static, tree, moves, order, integrand):
+    """Return a function from (moving, rows, others) to end, sensitivities and the rest.
+
+    `tree`: of the state and all other inputs; `moves`: which of its leaves are
+    perturbed and so in `moving`. Its first derivatives are a kernel as well.
+    """
+
+    def go(moving, others, one, steady):
+        moving, (others, rtol) = iter(moving), others
+        others = iter(others)
+        leaves = [next(moving if move else others) for move in moves]
+        state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
+        system = combine_arrays(parameters, static)
+        asked = Request(one=one, steady=steady, order=order)
+        if integrand is not None:  # its derivative needs the pace of contacts
+            asked = asked._replace(steady=False, integrand=integrand(system))
+        found = integrate_events(system.equation(), state, t0, t1, rtol, asked)
+        if integrand is not None:
+            return _with_sum(found), (found.result, found.steps)
+        return found.state, (found.result, found.steps)
+
+    def along(moving, rows, others):
+        return _side_by_side(go)(moving, rows, others, jnp.ones(()))
+
+    def turned(moving, rows, others, change):
+        """Return the tangents of the value and of its sensitivities."""
+        d_moving, (d_rows, d_others) = change
+
+        def pushed(where):
+            moving, d_moving = where
+            whole, changes = (moving, others), (d_moving, d_others)
+            value, moved, _ = jax.jvp(
+                lambda *known: go(*known, 1.0, steady=False), whole, changes, has_aux=True
+            )
+            return (value, moved), ()
+
+        where, along_rows = (moving, d_moving), (rows, d_rows)
+        (_, moved), (_, sensitivities), _ = _along_rows(pushed, where, along_rows)
+        return moved, sensitivities
+
+    known = static, moves, order, integrand
+    compiled, second = cached_kernel(along, *known), cached_kernel(turned, *known)
+
+    def higher(primals, tangents):
+        return jax.jvp(turned, primals, jax.tree.map(_as_array, tangents, is_leaf=is_zero))
+
+    turn = with_rule(second, higher)
+
+    def rule(primals, tangents):
+        moving, rows, others = primals
+        d_moving, *d_others = tangents
+        found = sensitivities(*primals)
+        basis, weights = basis_of(moving, (rows, others), d_moving, tuple(d_others))
+        turns = jax.vmap(functools.partial(turn, *primals))
+        if basis is None:
+            changes = tuple(map(jnp.zeros_like, found[:2]))
+        elif len(weights) > MOST_SENSITIVITIES:
+            changes = contract_tangents(turns, basis, weights)
+        else:
+            changes = tuple(jnp.tensordot(weights, each, 1) for each in turns(basis))
+        no_change = np.zeros((), jax.dtypes.float0)
+        return found, (*changes, (no_change, no_change))
+
+    sensitivities = with_rule(compiled, rule)
+    return sensitivities
+
+
+def _along_rows(function, moving, rows):
+    """Return a value of `function(moving)`, its sensitivities along rows, and the rest."""
+    if tangents.is_lowering():
+        return tangents.values_and_tangents(function, moving, rows)
+
+    def sensitivity(row):
+        return jax.jvp(function, (moving,), (row,), has_aux=True)
+
+    return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows)
+
+
+def _event_sensitivities(equation, state, rows, t0, t1, rtol, asked: Request):
+    """Return sensitivities along rows, (n, rows), and the `ExactSolution`."""
+    whole = equation, t0, t1, rtol, asked.grazing
+    arrays, static = eqx.partition(whole, eqx.is_array)
+
+    def go(state, others, one, steady):
+        arrays, watched = others
+        equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
+        wanted = Request(grazing, watched, None, one, steady, asked.order)
+        found = integrate_events(equation, state, t0, t1, rtol, wanted)
+        return found.state, found
+
+    _, sensitivities, found = _side_by_side(go)(
+        state, rows, (arrays, asked.watched), jnp.ones(())
+    )
+    return sensitivities.T, found
+
+
+def _side_by_side(go):
+    """Return sensitivities of `go(moving, others, one, steady)` along changes of `moving`.
+
+    `go` returns a value and auxiliary output. Mapped over lanes, sensitivities stay the
+    outer axis and lanes the inner one: a CPU vectorizes over neighbours in memory, and
+    lanes are many. Higher derivatives do not move the axes: traced for each order and
+    each axis, they would take minutes. They also need what a `steady` pace omits.
+    **Returns:** a function from (moving, rows, others, one) to the value, its
+    sensitivities (rows, ...), and the rest.
+    """
+
+    def as_they_are(moving, rows, others, one, steady):
+        # A separate 1 for each sensitivity, see `Barrier`.
+        count = jax.tree.leaves(rows)[0].shape[0]
+        ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
+
+        def sensitivity(row, change):
+            return jax.jvp(
+                lambda moving, one: go(moving, others, one, steady),
+                (moving, one),
+                (row, change),
+                has_aux=True,
+            )
+
+        return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows, ones)
+
+    side_by_side = jax.custom_batching.custom_vmap(
+        functools.partial(as_they_are, steady=True)
+    )
+
+    @side_by_side.def_vmap
+    def in_lanes(lanes, batched, moving, rows, others, one):
+        def spread(leaf, is_batched):
+            return leaf if is_batched else jnp.broadcast_to(leaf, (lanes, *leaf.shape))
+
+        moving, rows, one = jax.tree.map(
+            spread, (moving, rows, one), (batched[0], batched[1], batched[3])
+        )
+        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched[2])
+        rows = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), rows)
+
+        def mapped(moving, others, one, steady):
+            def each(moving, others, one):
+                return go(moving, others, one, steady)
+
+            return jax.vmap(each, in_axes=(0, axes, 0))(moving, others, one)
+
+        end, found, rest = _side_by_side(mapped)(moving, rows, others, one)
+        result = end, jnp.moveaxis(found, 1, 0), rest
+        return result, jax.tree.map(lambda _: True, result)
+
+    @jax.custom_jvp
+    def sensitivities(moving, rows, others, one):
+        if tangents.is_lowering():
+            return tangents.values_and_tangents(
+                lambda moving: go(moving, others, one, True), moving, rows
+            )
+        return side_by_side(moving, rows, others, one)
+
+    @sensitivities.defjvp
+    def rule(primals, tangents):
+        *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
+        return jax.jvp(
+            lambda *known: as_they_are(*known, one, steady=False),
+            known,
+            list(tangents[:-1]),
+        )
+
+    return sensitivities
+
+
+def _as_array(change):
+    if not is_zero(change):
+        return change
+    if change.dtype == jax.dtypes.float0:
+        return np.zeros(change.shape, change.dtype)
+    return jnp.zeros(change.shape, change.dtype)
+
+
+def _unmoved(change) -> Solution:
+    no_change = np.zeros((), jax.dtypes.float0)
+    return Solution(change, no_change, no_change)

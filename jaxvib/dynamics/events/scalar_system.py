@@ -1,0 +1,348 @@
+"""The equation of motion in scalars, for power series of a motion."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...systems.contact import HertzContact, LinearContact, RestitutionContact
+from ...systems.contacts.hunt_crossley import HuntCrossleyContact
+from ...systems.contacts.kelvin_voigt import KelvinVoigtContact
+from ...systems.contacts.piecewise import PiecewiseLinearContact
+from ...systems.contacts.threshold import Threshold
+from ...systems.impact import EquationOfMotion
+from ...systems.loads import ConstantLoad, HarmonicLoad, Load
+from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
+from ..barrier import Barrier
+from .parallel_frictions import parallel_frictions
+from .series import Series, combination
+from .sliding import DryFriction, frictions_of
+from .springs import springs_of
+
+ORDER = 18  # default order of the series in flight
+_HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
+_SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
+_COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
+_LAWS = (
+    HertzContact, HuntCrossleyContact, KelvinVoigtContact, LinearContact,
+    PiecewiseLinearContact, RestitutionContact, Threshold,
+)  # fmt: skip
+
+
+class ContactTerm(NamedTuple):
+    """One contact: z = direction . q - gap, and the acceleration per unit force.
+
+    A hard one has a restitution and no stiffness; `damping` is None if there is none.
+    """
+
+    direction: list
+    gap: Any
+    stiffness: Any
+    restitution: Any
+    response: list
+    hertz: bool
+    damping: Any = None
+
+    @property
+    def damped(self) -> bool:
+        """Whether its force depends on the penetration's rate."""
+        return self.damping is not None
+
+    @property
+    def hard(self) -> bool:
+        """Whether it acts by impulses."""
+        return self.restitution is not None
+
+    @property
+    def linear(self) -> bool:
+        """Whether its force is proportional to the penetration."""
+        return not (self.hertz or self.hard)
+
+
+class HarmonicForcing(NamedTuple):
+    """A harmonic load component, the acceleration per unit force, and w^k / k!."""
+
+    amplitude: Any
+    frequency: Any
+    phase: Any
+    response: list
+    powers: list
+
+
+class LoadTerm(NamedTuple):
+    """A load of another law, its largest force, and the acceleration per unit force."""
+
+    law: Load
+    size: Any
+    response: list
+
+
+class ScalarSystem(NamedTuple):
+    """Matrices by rows, contacts and loads, all in scalars; and a barrier.
+
+    `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
+    series of each push in the time from now, see `restart_loads`; `steady`: whether the
+    pace of contacts has no derivatives, see `engine.Request`; `senses`: of parallel
+    frictions; `order`: of the series in flight.
+    """
+
+    damping: list
+    stiffness: list
+    contacts: list
+    loads: list
+    pushes: list
+    pushed: list
+    once: Barrier
+    steady: bool
+    frictions: list
+    springs: list
+    senses: list
+    order: int = ORDER
+
+    def still(self, tree):
+        """Return values without derivatives if the pace of contacts is steady."""
+        return jax.lax.stop_gradient(tree) if self.steady else tree
+
+    @property
+    def order_in_contact(self) -> int:
+        """The order of the series in contact, whose steps are shorter."""
+        return 2 * self.order // 3
+
+    @property
+    def hertz(self) -> list[int]:
+        """The positions of the contacts that follow Hertz's law."""
+        return [j for j, contact in enumerate(self.contacts) if contact.hertz]
+
+    @property
+    def hard(self) -> list[int]:
+        """The positions of the contacts that act by impulses."""
+        return [j for j, contact in enumerate(self.contacts) if contact.hard]
+
+    @property
+    def holders(self) -> list:
+        """Elements that can hold a speed at 0: hard contacts, then frictions."""
+        return [*(self.contacts[j] for j in self.hard), *self.frictions]
+
+
+def unsupported_reason(equation) -> str:
+    """Return why an equation has no event-driven form; "" if it has."""
+    if not isinstance(equation, EquationOfMotion):
+        return f"{type(equation).__name__} is not a linear system with contacts"
+    for contact in equation.contacts:
+        law, name = contact.law, type(contact.law).__name__
+        if not isinstance(law, _LAWS):
+            return f"contact law {name} has no event-driven form"
+        if isinstance(law, HuntCrossleyContact) and law.exponent is not None:
+            return f"contact law {name} with a given exponent has no event-driven form"
+    for spring in equation.springs:
+        if not isinstance(spring.law, PolynomialLaw | PiecewiseLinearLaw):
+            return f"spring law {type(spring.law).__name__} has no event-driven form"
+    for load in equation.loads:
+        if not isinstance(load.law, Load):
+            return f"load law {type(load.law).__name__} has no event-driven form"
+    return ""
+
+
+def requires_events_reason(equation) -> str:
+    """Return why an equation requires event-driven integration; "" if it does not."""
+    if any(equation.hard_contacts()):
+        return "contact law RestitutionContact acts by impulses, at events"
+    if equation.frictions:
+        return f"{type(equation.frictions[0]).__name__} sticks and slips at events"
+    return ""
+
+
+def is_smooth(equation) -> bool:
+    """Return whether accelerations are continuous at events and depend on z only."""
+    return not (requires_events_reason(equation) or any(equation.damped_contacts()))
+
+
+def scalar_system(
+    equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
+) -> ScalarSystem:
+    """Return an equation of motion in scalars."""
+    contacts = [
+        _touch(contact.direction, contact.gap, contact.law, response)
+        for contact, response in zip(
+            equation.contacts, equation.contact_responses, strict=True
+        )
+    ]
+    waves, pushes = [], []
+    for load, response in zip(equation.loads, equation.load_responses, strict=True):
+        law = load.law
+        assert isinstance(law, Load)  # checked by `unsupported_reason`
+        if isinstance(law, HarmonicLoad):
+            waves.append(_drive(law, response, order))
+        else:
+            pushes.append(LoadTerm(law, law.largest(), list(response)))
+    pieces, constants = _pieces(equation)
+    contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
+    rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
+    scalars = once((*rows, contacts, waves, pushes))
+    frictions = frictions_of(equation, _presses(equation))
+    frictions, springs = once((frictions, springs_of(equation)))
+    senses = parallel_frictions(frictions)
+    return ScalarSystem(*scalars, [], once, steady, frictions, springs, senses, order)
+
+
+def _pieces(equation: EquationOfMotion) -> tuple[list[ContactTerm], list[LoadTerm]]:
+    """Return the additional pieces of piecewise linear laws after the first line.
+
+    Each corner is a linear stop, and a spring adds the constant force that these have
+    at rest. They have no observables: they follow all contacts of the equation.
+    """
+    pieces, constants = [], []
+    for contact, response in zip(
+        equation.contacts, equation.contact_responses, strict=True
+    ):
+        if isinstance(contact.law, PiecewiseLinearContact):
+            for depth, stiffness in list(zip(*contact.law.parts(), strict=True))[1:]:
+                along = list(contact.direction), contact.gap + depth
+                pieces.append(ContactTerm(*along, stiffness, None, list(response), False))
+    for spring, response in zip(equation.springs, equation.spring_responses, strict=True):
+        if isinstance(spring.law, PiecewiseLinearLaw):
+            changes = jnp.diff(spring.law.stiffness)
+            for place, change in zip(spring.law.breaks, changes, strict=True):
+                along = list(spring.direction), place
+                pieces.append(ContactTerm(*along, change, None, list(response), False))
+                force = ConstantLoad(change * jnp.maximum(-place, 0.0))
+                constants.append(LoadTerm(force, force.largest(), list(response)))
+    return pieces, constants
+
+
+def _presses(equation: EquationOfMotion) -> list[tuple[int, ...]]:
+    """Return for each friction the contact of its normal force, with its pieces."""
+    behind, parts = len(equation.contacts), []
+    for j, contact in enumerate(equation.contacts):
+        polygon = isinstance(contact.law, PiecewiseLinearContact)
+        more = contact.law.depths.size if polygon else 0
+        parts.append((j, *range(behind, behind + more)))
+        behind += more
+    return [() if j is None else parts[j] for j in equation.pressing_contacts()]
+
+
+def _touch(direction, gap, law, response) -> ContactTerm:
+    hard = isinstance(law, RestitutionContact)
+    hertz = isinstance(law, HertzContact | HuntCrossleyContact)
+    stiffness, restitution = (None, law.restitution) if hard else (law.stiffness, None)
+    if isinstance(law, PiecewiseLinearContact):
+        stiffness = law.stiffness[0]
+    damping = getattr(law, "damping", None)
+    numbers = stiffness, restitution, list(response)
+    return ContactTerm(list(direction), gap, *numbers, hertz, damping)
+
+
+def _drive(wave, response, order: int) -> HarmonicForcing:
+    powers = [jnp.ones_like(wave.frequency)]
+    for k in range(1, order - 1):
+        powers.append(powers[-1] * wave.frequency * (1 / k))
+    return HarmonicForcing(
+        wave.amplitude, wave.frequency, wave.phase, list(response), powers
+    )
+
+
+def restart_loads(motion: ScalarSystem, time, end) -> tuple[ScalarSystem, Any]:
+    """Return a motion with the loads' series from a time on, and their end.
+
+    That is the `end` of the motion or an earlier break of a load.
+    """
+    pushed = []
+    for push in motion.pushes:
+        inside, there = _piece(push.law, time)
+        end = end if there is None else jnp.minimum(end, there)
+        pushed.append(push.law.series(time, inside, motion.order - 1))
+    return motion._replace(pushed=motion.once(pushed)), end
+
+
+def push_forces(motion: ScalarSystem, time) -> list:
+    """Return the force of each push at a time, N; at a break the value after it."""
+    return [
+        push.law.series(time, _piece(push.law, time)[0], 1)[0] for push in motion.pushes
+    ]
+
+
+def _piece(law: Load, time):
+    """Return a time between a time and the next break, and that break."""
+    if not law.breaks:
+        return time, None
+    there = law.next_breakpoint(time)
+    return jax.lax.stop_gradient(time + jnp.minimum(there, time + 1.0)) / 2, there
+
+
+def push_terms(motion: ScalarSystem, order: int) -> list:
+    """Return the coefficient of an order of each push, in the time from now."""
+    return [row[order] if order < len(row) else 0.0 for row in motion.pushed]
+
+
+def load_accelerations(motion: ScalarSystem) -> list:
+    """Return magnitudes of all accelerations by loads, m/s^2."""
+    waves = [jnp.abs(r * load.amplitude) for load in motion.loads for r in load.response]
+    pushes = [jnp.abs(r * push.size) for push in motion.pushes for r in push.response]
+    return waves + pushes
+
+
+def gap_series(contact: ContactTerm, position: Sequence[Series]) -> list:
+    """Return the series of a contact's penetration z, m."""
+    first, *others = combination(contact.direction, position)
+    return [first - contact.gap, *others]
+
+
+def gap(contact: ContactTerm, position: list):
+    """Return a contact's penetration z, m."""
+    return along(contact, position) - contact.gap
+
+
+def along(contact: ContactTerm | DryFriction, vector: list):
+    """Return the component of a vector along a contact's or a friction's direction."""
+    return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
+
+
+def acceleration_term(motion: ScalarSystem, position, velocity, forces, loads) -> list:
+    """Return the acceleration coefficients of an order from all others of that order.
+
+    `forces`: of each contact, `loads`: cosine of each wave, then each push's term.
+    """
+    waves, pushed = loads[: len(motion.loads)], loads[len(motion.loads) :]
+    terms = []
+    for i in range(len(position)):
+        total = 0.0
+        for j in range(len(position)):
+            total = total - motion.stiffness[i][j] * position[j]
+            total = total - motion.damping[i][j] * velocity[j]
+        for contact, force in zip(motion.contacts, forces, strict=True):
+            if not isinstance(force, float):  # 0 for a contact that does not act
+                total = total - contact.response[i] * force
+        for load, force in zip(motion.loads, waves, strict=True):
+            total = total + load.response[i] * load.amplitude * force
+        for push, force in zip(motion.pushes, pushed, strict=True):
+            if not isinstance(force, float):  # 0 beyond the end of its series
+                total = total + push.response[i] * force
+        terms.append(total)
+    return terms
+
+
+@jax.custom_jvp
+def cosine_and_sine(angle):
+    """Return both to the last digits; XLA's own take ten times as long on a CPU."""
+    turns = jnp.round(angle / (np.pi / 2))
+    rest = (angle - turns * _HALF_PI[0]) - turns * _HALF_PI[1]
+    square = rest * rest
+    sine, cosine = _SINE[-1], _COSINE[-1]
+    for coefficient in reversed(_SINE[:-1]):
+        sine = sine * square + coefficient
+    for coefficient in reversed(_COSINE[:-1]):
+        cosine = cosine * square + coefficient
+    sine = sine * rest
+    quadrant = turns - 4 * jnp.floor(turns / 4)
+    odd = (quadrant == 1) | (quadrant == 3)
+    cosine, sine = jnp.where(odd, sine, cosine), jnp.where(odd, cosine, sine)
+    cosine = jnp.where((quadrant == 1) | (quadrant == 2), -cosine, cosine)
+    return cosine, jnp.where(quadrant >= 2, -sine, sine)
+
+
+@cosine_and_sine.defjvp
+def _turn(primals, tangents):
+    cosine, sine = cosine_and_sine(*primals)
+    return (cosine, sine), (-sine * tangents[0], cosine * tangents[0])

@@ -1,0 +1,345 @@
+r"""Modal form of a linear system in 2 x 2 blocks, and tables of its exact steps."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...systems.contact import RestitutionContact
+from ...systems.impact import EquationOfMotion, equation_of_motion
+from ...systems.loads import HarmonicLoad
+from ...systems.roles import is_damped
+from ...systems.system import Mechanical
+from ..tableau import dormand_prince_tableau
+
+# Degrees of freedom up to which motions are integrated directly, which is faster then.
+FEW = 8
+# The tables of a step grow with the square of the number of contacts.
+MOST_CONTACTS = 16
+# Eigenvectors closer to each other than this lose digits; sharp resonances do too.
+_WORST_CONDITION = 1e6
+# Off-diagonal rest allowed in a matrix diagonalized by modes, relative to its size.
+_ROUNDING = 1e-12
+# Steps are a quarter of the period, halved this often at most.
+LEVELS = 32
+# A mode may decay by exp(-this) in a step, so that its inverse does not overflow.
+MOST_DECAY = 60.0
+
+
+class Turn(NamedTuple):
+    r"""$e^{\Lambda t} - 1$ as the entries of 2 x 2 blocks (p, q), shape (n,) each.
+
+    The 1 is omitted: its rounding error, the same in each of thousands of short steps,
+    would add up.
+    """
+
+    pp: Array
+    pq: Array
+    qp: Array
+    qq: Array
+
+    def __call__(self, y):
+        """Advance a vector (2n,), or columns (2n, m), by the time of the turn."""
+        p, q = jnp.split(y, 2)
+        wide = (...,) + (None,) * (y.ndim - 1)
+        pp, pq, qp, qq = (part[wide] for part in self)
+        return y + jnp.concatenate([pp * p + pq * q, qp * p + qq * q])
+
+
+class Step(NamedTuple):
+    r"""An explicit Runge-Kutta step of length h in $e^{-\Lambda t} y$, as matrices.
+
+    With the forces F of c contacts at all S stages, penetrations are `gaps` y + loads -
+    `echo` F, and the end is `turn`(y) - `push` F. The error estimate is `miss` F.
+    Shapes: `gaps` (S, c, 2n), `echo` (S, c, S, c), `push` and `miss` (2n, S, c).
+    """
+
+    length: Array
+    turn: Turn
+    gaps: Array
+    echo: Array
+    push: Array
+    miss: Array
+
+
+class ModalForm(Mechanical):
+    r"""A vibro-impact system with its linear part in 2 x 2 blocks.
+
+    $$s = R y + s_p(t), \qquad \dot y = \Lambda y - \sum_c \beta_c F_c(\nu_c^T y + \dots),$$
+
+    with $s_p$ the linear steady state under harmonic loads. A block of $\Lambda$ is
+    $[[a, b], [-b, a]]$ for a pair of complex eigenvalues and diagonal for two real
+    ones; p and q of block k are components k and n + k of y. The norm of y is about the
+    square root of twice the energy. It implements the interface of any other system.
+
+    **Fields:** `decay` (2n,) a, `angular` (n,) b, `forced` (2, loads, 2n) the parts of
+    $s_p$ with cosine and sine of `frequency` t + `phase` (loads,), `steps`: tables of
+    T/4, T/8, ... with a leading axis.
+    """
+
+    motion: EquationOfMotion
+    repeats: Float[Array, ""]
+    to_state: Float[Array, "state state"]
+    to_blocks: Float[Array, "state state"]
+    decay: Float[Array, " state"]
+    angular: Float[Array, " n"]
+    forced: Float[Array, "2 loads state"]
+    frequency: Float[Array, " loads"]
+    phase: Float[Array, " loads"]
+    steps: Step
+
+    has_contacts = True
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion, ready to be evaluated."""
+        return self.motion
+
+    def period(self) -> Float[Array, ""]:
+        """Return the common period of the loads, s."""
+        return self.repeats
+
+    def rest(self) -> Float[Array, " state"]:
+        """Return the state at rest in static equilibrium."""
+        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
+
+    def turn(self, time) -> Turn:
+        """Return the exact motion of all blocks over a time, s."""
+        return _turn(self.decay, self.angular, time)
+
+    def rates(self, rows: Float[Array, "rows state"]) -> Float[Array, "rows state"]:
+        """Return the rows of the time derivatives of `rows`, without contacts."""
+        p, q = jnp.split(rows, 2, axis=-1)
+        a, d = jnp.split(self.decay[None], 2, axis=-1)
+        b = self.angular[None]
+        return jnp.concatenate([p * a - q * b, p * b + q * d], axis=-1)
+
+    def gap_rows(self) -> Float[Array, "contacts state"]:
+        """Return the rows for penetrations, without gaps and loads."""
+        return _gap_rows(self.motion, self.to_state)
+
+    def pushes(self) -> Float[Array, "state contacts"]:
+        """Return the reduction of the rates of y per unit force of each contact."""
+        return _pushes(self.motion, self.to_blocks)
+
+    def carried(self, time) -> Float[Array, " state"]:
+        """Return the linear steady state, without offset."""
+        angle = self.frequency * time + self.phase
+        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
+
+    def full(self, y, time) -> Float[Array, " state"]:
+        """Return the state of blocks y at a time."""
+        return self.to_state @ y + self.carried(time) + self.rest()
+
+    def blocks(self, state, time) -> Float[Array, " state"]:
+        """Return the blocks of a state at a time."""
+        return self.to_blocks @ (state - self.rest() - self.carried(time))
+
+
+def modal_form(system) -> ModalForm | None:
+    """Return a large system with its linear part in blocks, or None.
+
+    None for few degrees of freedom, many contacts, hard or damped ones, loads that are
+    not harmonic or traced parameters; also where eigenvectors are nearly dependent
+    (critically damped modes, rigid-body modes, an undamped resonance).
+    """
+    if jax.eval_shape(system.rest).shape[0] <= 2 * FEW:
+        return None
+    linear = system.linear_part()
+    leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
+    if linear is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return None
+    hard = any(
+        isinstance(c.law, RestitutionContact) or is_damped(c.law) for c in system.contacts
+    )
+    laws = [load.law for load in system.loads if isinstance(load.law, HarmonicLoad)]
+    harmonic = len(laws) == len(system.loads) > 0
+    others = system.frictions or system.springs
+    if hard or others or not harmonic or len(system.contacts) > MOST_CONTACTS:
+        return None
+    matrices = [np.asarray(matrix) for matrix in linear.matrices()]
+    if not all(np.isfinite(m).all() for m in matrices):
+        return None
+    try:
+        split = _split(*matrices)
+        forced = None if split is None else _forced(*matrices, system.loads, laws)
+    except np.linalg.LinAlgError:  # eigenvectors equal to the last digit
+        return None
+    if split is None or forced is None:
+        return None
+    motion = equation_of_motion(
+        [jnp.asarray(m) for m in matrices], system.contacts, system.loads
+    )
+    numbers = [jnp.asarray(part) for part in (*split, forced)]
+    waves = [jnp.stack([getattr(law, k) for law in laws]) for k in ("frequency", "phase")]
+    period = jnp.asarray(system.period())
+    steps = _steps_of(motion, period, *numbers[:-1])
+    return ModalForm(motion, period, *numbers, *waves, steps)
+
+
+def _split(mass, damping, stiffness):
+    """Return (R, R^-1, decay, angular) of a linear system, or None."""
+    root = np.linalg.cholesky(mass)
+
+    def normed(matrix):
+        half = np.linalg.solve(root, matrix)
+        return np.linalg.solve(root, half.T).T
+
+    stiff, damped = normed(stiffness), normed(damping)
+    squares, modes = np.linalg.eigh((stiff + stiff.T) / 2)
+    stiff, damped = modes.T @ stiff @ modes, modes.T @ damped @ modes
+    size = np.abs(squares).max()
+    pace = np.sqrt(np.maximum(np.abs(squares), 1e-12 * size))
+    if _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size)):
+        found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
+    else:
+        # In units in which a displacement and a velocity of equal energy are equal.
+        zero = np.zeros_like(stiff)
+        matrix = np.block([[zero, np.diag(pace)], [-stiff / pace, -damped]])
+        found = _modes_of(matrix)
+    if found is None:
+        return None
+    blocks, decay, angular = found
+    inverse = np.linalg.inv(blocks)
+    if not _condition(blocks, inverse) < _WORST_CONDITION:
+        return None
+    shapes = np.linalg.solve(root.T, modes)  # of unit mass
+    back = modes.T @ root.T
+    to_state = np.concatenate([shapes / pace, shapes], 1)
+    half = len(pace)
+    to_state = np.concatenate(
+        [to_state[:, :half] @ blocks[:half], to_state[:, half:] @ blocks[half:]]
+    )
+    to_blocks = np.concatenate(
+        [inverse[:, :half] @ (pace[:, None] * back), inverse[:, half:] @ back], 1
+    )
+    return to_state, to_blocks, decay, angular
+
+
+def _condition(matrix, inverse) -> float:
+    """Return a condition number that needs no singular values."""
+    return float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
+
+
+def _diagonal(matrix, size) -> bool:
+    rest = matrix - np.diag(np.diag(matrix))
+    return bool(np.abs(rest).max() <= _ROUNDING * size)
+
+
+def _modes_of_pairs(pace, stiff, damped):
+    """Return blocks, decay and angular frequency of uncoupled modes."""
+    discriminant = damped**2 / 4 - stiff
+    root = np.sqrt(np.abs(discriminant))
+    turns = discriminant < 0
+    outer = -damped / 2 - np.where(damped >= 0, root, -root)
+    inner = np.where(outer == 0, 0.0, stiff / np.where(outer == 0, 1.0, outer))
+    first = np.where(turns, -damped / 2, inner)
+    second = np.where(turns, -damped / 2, outer)
+    angular = np.where(turns, root, 0.0)
+    # Columns (pace, lambda): real and imaginary parts, or one for each real value.
+    columns = np.array(
+        [[pace, first], [np.where(turns, 0.0, pace), np.where(turns, root, second)]]
+    )
+    whole, each = np.linalg.norm(columns, axis=(0, 1)), np.linalg.norm(columns, axis=1)
+    columns = columns / np.where(turns, whole, each)[:, None]
+    blocks = np.block([[np.diag(part) for part in row] for row in columns.swapaxes(0, 1)])
+    return blocks, np.concatenate([first, second]), angular
+
+
+def _modes_of(matrix):
+    """Return blocks, decay and angular frequency of a full matrix."""
+    values, vectors = np.linalg.eig(matrix)
+    upper, real = values.imag > 0, values.imag == 0
+    if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
+        return None
+    ranked = np.flatnonzero(real)[np.argsort(values.real[real])]
+    first, second = ranked[::2], ranked[1::2]
+    if not np.allclose(matrix @ vectors, vectors * values, atol=1e-9 * abs(values).max()):
+        return None
+    blocks = np.concatenate(
+        [
+            vectors.real[:, upper],
+            vectors.real[:, first],
+            vectors.imag[:, upper],
+            vectors.real[:, second],
+        ],
+        1,
+    )
+    decay = np.concatenate([values.real[part] for part in (upper, first, upper, second)])
+    return blocks, decay, np.concatenate([values.imag[upper], np.zeros(len(first))])
+
+
+def _forced(mass, damping, stiffness, loads, laws):
+    """Return the linear steady state's parts (2, loads, 2n), or None."""
+    parts = []
+    for load, law in zip(loads, laws, strict=True):
+        frequency = float(law.frequency)
+        matrix = stiffness - frequency**2 * mass + 1j * frequency * damping
+        inverse = np.linalg.inv(matrix)
+        if not _condition(matrix, inverse) < 1 / _ROUNDING:
+            return None
+        shift = inverse @ (float(law.amplitude) * np.asarray(load.push(mass)))
+        whole = np.concatenate([shift, 1j * frequency * shift])
+        parts.append(np.stack([whole.real, -whole.imag]))  # Re(S exp(i angle))
+    return np.stack(parts, axis=1)
+
+
+@eqx.filter_jit
+def _steps_of(motion, period, to_state, to_blocks, decay, angular) -> Step:
+    """Return the tables of a system's steps."""
+    lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
+    rows = _gap_rows(motion, to_state)
+    pushes = _pushes(motion, to_blocks)
+    return jax.lax.map(lambda h: step_of(decay, angular, rows, pushes, h), lengths)
+
+
+def step_of(decay, angular, rows, pushes, length) -> Step:
+    """Return a step's matrices from the rows of gaps and the columns of forces."""
+    steps = dormand_prince_tableau()
+    times = jnp.asarray(steps.nodes) * length
+    after = jax.vmap(lambda t: _turn(decay, angular, t))(times)
+    # A mode that decays by more has no inverse; such long steps are not taken.
+    kept = jnp.maximum(decay, -MOST_DECAY / length)
+    before = jax.vmap(lambda t: _turn(kept, angular, -t))(times)
+    columns = jax.vmap(lambda turn: turn(pushes))(before)  # (S, 2n, c)
+    gaps = jax.vmap(lambda turn: _transposed(turn)(rows.T).T)(after)  # (S, c, 2n)
+    stages, count, size = gaps.shape
+    flat = columns.transpose(1, 0, 2).reshape(size, stages * count)
+    echo = (gaps.reshape(stages * count, size) @ flat).reshape(stages, count, stages, count)
+    weights = jnp.asarray(steps.coefficients) * length
+    echo = echo * weights[:, None, :, None]
+    last = Turn(*[part[-1] for part in after])
+    ends = last(flat).reshape(size, stages, count)
+    push = ends * (jnp.asarray(steps.coefficients[-1]) * length)[None, :, None]
+    miss = ends * (jnp.asarray(steps.error) * length)[None, :, None]
+    return Step(length, last, gaps, echo, push, miss)
+
+
+def _turn(decay, angular, time) -> Turn:
+    first, second = jnp.split(jnp.expm1(decay * time), 2)
+    cosine, sine = jnp.cos(angular * time), jnp.sin(angular * time)
+    less = -2 * jnp.sin(angular * time / 2) ** 2  # cosine - 1
+    return Turn(
+        first * cosine + less, (1 + first) * sine, -(1 + second) * sine,
+        second * cosine + less,
+    )  # fmt: skip
+
+
+def _transposed(turn: Turn) -> Turn:
+    return Turn(turn.pp, turn.qp, turn.pq, turn.qq)
+
+
+def _gap_rows(motion: EquationOfMotion, to_state):
+    half = to_state.shape[0] // 2
+    if not motion.contacts:
+        return jnp.zeros((0, 2 * half))
+    return jnp.stack([contact.direction for contact in motion.contacts]) @ to_state[:half]
+
+
+def _pushes(motion: EquationOfMotion, to_blocks):
+    half = to_blocks.shape[0] // 2
+    if not motion.contacts:
+        return jnp.zeros((2 * half, 0))
+    return to_blocks[:, half:] @ jnp.stack(motion.contact_responses, axis=1)

@@ -1,0 +1,52 @@
+"""Output of the command: coloured lines on a terminal, or JSON."""
+
+import json
+import os
+from collections.abc import Callable
+
+import click
+
+from .text import printable
+
+_BAD, _GOOD, _DOUBTFUL = "red", "green", "yellow"
+
+
+def print_line(line: str, *, err: bool = False) -> None:
+    """Print a line, with control characters escaped.
+
+    The first word of a status line is coloured, except for pipes, with `NO_COLOR` and
+    on terminals without colours.
+    """
+    text = printable(line)
+    label, colour = line.partition(" ")[0], _colour(line)
+    if colour is not None:
+        text = click.style(label, fg=colour, bold=True) + text.removeprefix(label)
+    click.echo(text, err=err, color=None if _colour_enabled() else False)
+
+
+def print_result(found: dict, lines: Callable[[dict], list[str]], *, as_json: bool) -> None:
+    """Print a result as lines, or as a single JSON object."""
+    if as_json:
+        click.echo(json.dumps(found, allow_nan=False))
+        return
+    for line in lines(found):
+        print_line(line)
+
+
+def _colour(line: str) -> str | None:
+    if not line.split():
+        return None
+    label, *rest = line.split()[:3]
+    if label == "jaxvib:":
+        return _BAD
+    if label == "done" and "of" not in rest:
+        return _GOOD
+    if label == "failed":
+        return _GOOD if rest[:1] == ["0"] else _BAD
+    if label == "state":
+        return _DOUBTFUL if rest[0].startswith("stopped") else _GOOD
+    return None
+
+
+def _colour_enabled() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

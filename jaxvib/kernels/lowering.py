@@ -1,0 +1,256 @@
+"""Lowering of a jaxpr of one lane to an LLVM function over many lanes."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend import core
+
+from . import control, indexing, linear, ordering, primitives, tangents
+from .argument_reduction import large_angle_text
+from .assembler import (
+    Assembler,
+    LoweringError,
+    Value,
+    element,
+    kind_of,
+    known,
+    vector,
+)
+
+# Every number of a lane is an LLVM value. So many take LLVM 10 s, and XLA minutes.
+_MAX_LINES = 300_000
+_TABLE = {
+    **primitives.TABLE,
+    **ordering.TABLE,
+    **indexing.TABLE,
+    **linear.TABLE,
+    **control.TABLE,
+    **tangents.TABLE,
+}
+
+
+class Signature(NamedTuple):
+    """The inputs and outputs of a program, as (shape, dtype name) pairs."""
+
+    inputs: tuple[tuple[tuple[int, ...], str], ...]
+    outputs: tuple[tuple[tuple[int, ...], str], ...]
+
+
+class Program(NamedTuple):
+    """The LLVM IR of a function over lanes, with its signature.
+
+    It defines `lanes(n, from, to, inputs, outputs)`: lanes `from` to `to`, both
+    multiples of the width, out of n. `inputs` and `outputs` point to one pointer per
+    array; arrays are stored element by element, each for all n lanes.
+    """
+
+    text: str
+    width: int
+    signature: Signature
+
+    @property
+    def key(self) -> str:
+        """A hash of the IR."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+
+
+class Traced(NamedTuple):
+    """A traced function: its lowered program and the shapes of its results.
+
+    `program` is `None` if the function cannot be lowered, for the `reason`.
+    """
+
+    program: Program | None
+    results: Any
+    reason: str
+
+
+class Lowering:
+    """Lowers the equations of a jaxpr, number by number.
+
+    Arrays are NumPy arrays of `Value`; rearranging them emits nothing. `mask`: the
+    lanes that are active in the current loop or branch, `None` for all; `threads`:
+    whether the target is a GPU, with one lane per thread and few registers.
+    """
+
+    def __init__(self, width: int, threads: bool = False):
+        self.assembler, self.threads = Assembler(width), threads
+        self.mask: Value | None = None
+
+    def array(self, numbers) -> np.ndarray:
+        """Return constants as an array of values."""
+        numbers = np.asarray(numbers)
+        check_kind(numbers.dtype.name)
+        values = np.empty(numbers.shape, object)
+        for place in np.ndindex(numbers.shape):
+            values[place] = self.assembler.constant(numbers[place], numbers.dtype.name)
+        return values
+
+    def evaluate(self, jaxpr, constants, arguments) -> list[np.ndarray]:
+        """Lower a jaxpr and return its results."""
+        environment: dict[Any, np.ndarray] = {}
+
+        def read(variable):
+            if isinstance(variable, core.Literal):
+                return self.array(np.asarray(variable.val, variable.aval.dtype))
+            return environment[variable]
+
+        environment.update(zip(jaxpr.constvars, map(self.array, constants), strict=True))
+        environment.update(zip(jaxpr.invars, arguments, strict=True))
+        for equation in jaxpr.eqns:
+            inputs = [read(variable) for variable in equation.invars]
+            results = self.equation(equation, inputs)
+            environment.update(zip(equation.outvars, results, strict=True))
+            self.check_length()
+        return [read(variable) for variable in jaxpr.outvars]
+
+    def check_length(self) -> None:
+        """Raise `LoweringError` if the program is too long."""
+        if len(self.assembler.lines) > _MAX_LINES:
+            raise LoweringError(f"more than {_MAX_LINES} instructions")
+
+    def closed(self, closed, arguments) -> list[np.ndarray]:
+        """Lower a closed jaxpr."""
+        if hasattr(closed, "consts"):
+            return self.evaluate(closed.jaxpr, closed.consts, arguments)
+        return self.evaluate(closed, (), arguments)
+
+    def equation(self, equation, inputs) -> list[np.ndarray]:
+        """Lower one equation."""
+        name = equation.primitive.name
+        write = _TABLE.get(name)
+        for variable in (*equation.invars, *equation.outvars):
+            check_kind(kind_of(variable.aval.dtype))
+        if write is None:
+            raise LoweringError(f"JAX's {name} is not supported")
+        return write(self, equation, inputs)
+
+
+def check_kind(kind: str) -> None:
+    """Raise `LoweringError` for unsupported dtypes."""
+    if not known(kind):
+        raise LoweringError(f"dtype {kind} is not supported")
+
+
+def trace(function, arguments) -> tuple[Any, Any]:
+    """Return a function's jaxpr for arguments or shapes, and its results' shapes."""
+    traced = tangents.traced_for_lowering(function)
+    return jax.make_jaxpr(traced, return_shape=True)(*arguments)
+
+
+def lower_lanes(closed, width: int) -> Program:
+    """Lower the jaxpr of one lane to a function over lanes, `width` at a time.
+
+    **Raises:** `LoweringError` for unsupported operations.
+    """
+    lowering = Lowering(width)
+    signature = lower_lane(lowering, closed)
+    return Program(_module(lowering.assembler, signature), width, signature)
+
+
+def lower_lane(lowering: Lowering, closed) -> Signature:
+    """Lower a jaxpr with loads and stores of its arrays; return its signature.
+
+    Lanes begin at `%i` of `%n`; arrays are at `%in0`, `%in1`, ..., `%out0`, ...
+    """
+    signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
+    a = lowering.assembler
+    pointers = [f"%in{k}" for k in range(len(signature.inputs))]
+    arguments = [
+        _loaded(a, pointer, *entry)
+        for pointer, entry in zip(pointers, signature.inputs, strict=True)
+    ]
+    results = lowering.closed(closed, arguments)
+    for k, (values, (_, kind)) in enumerate(zip(results, signature.outputs, strict=True)):
+        for number, place in enumerate(np.ndindex(values.shape)):
+            _store(a, f"%out{k}", number, values[place], kind)
+    return signature
+
+
+def _signature(variables) -> tuple:
+    entries = [(tuple(v.aval.shape), kind_of(v.aval.dtype)) for v in variables]
+    for _, kind in entries:
+        check_kind(kind)
+    return tuple(entries)
+
+
+def _storage(kind: str) -> str:
+    return "i8" if kind == "bool" else element(kind)
+
+
+def _place(a: Assembler, pointer: str, number: int, kind: str) -> str:
+    offset = a.assign(f"mul i64 %n, {number}")
+    offset = a.assign(f"add i64 {offset}, %i")
+    return a.assign(f"getelementptr {_storage(kind)}, ptr {pointer}, i64 {offset}")
+
+
+def _loaded(a: Assembler, pointer: str, shape, kind: str) -> np.ndarray:
+    values = np.empty(shape, object)
+    stored = vector(_storage(kind), a.width)
+    for number, place in enumerate(np.ndindex(*shape)):
+        address = _place(a, pointer, number, kind)
+        name = a.assign(f"load {stored}, ptr {address}, align 1")
+        if kind == "bool":
+            zero = a.constant(0, "uint8").name
+            name = a.assign(f"icmp ne {stored} {name}, {zero}")
+        values[place] = Value(name, kind)
+    return values
+
+
+def _store(a: Assembler, pointer: str, number: int, value: Value, kind: str) -> None:
+    stored, name = vector(_storage(kind), a.width), value.name
+    if kind == "bool":
+        name = a.assign(f"zext {a.type('bool')} {name} to {stored}")
+    address = _place(a, pointer, number, kind)
+    a.line(f"store {stored} {name}, ptr {address}, align 1")
+
+
+def helpers(a: Assembler) -> tuple[str, str]:
+    """Return the IR of the helper functions and the declarations of intrinsics."""
+    far = "far_angle" in a.declared
+    own = {line for line in a.declared if line != "far_angle"}
+    helper = large_angle_text() if far else ""
+    return helper, "\n".join(line for line in sorted(own) if line not in helper)
+
+
+def _module(a: Assembler, signature: Signature) -> str:
+    """Return the IR of the module: a group of lanes, and the loop over groups."""
+    helper, declared = helpers(a)
+    inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
+    outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]
+    taken = ", ".join(["i64 %n", "i64 %i", *inputs, *outputs])
+    fetched, passed = [], ["i64 %n", "i64 %i"]
+    for side, entries in (("in", signature.inputs), ("out", signature.outputs)):
+        for k in range(len(entries)):
+            fetched += [
+                f"%{side}a{k} = getelementptr ptr, ptr %{side}puts, i64 {k}",
+                f"%{side}{k} = load ptr, ptr %{side}a{k}",
+            ]
+            passed.append(f"ptr %{side}{k}")
+    body, gathered = "\n".join([*a.entries, *a.lines]), "\n".join(fetched)
+    return f"""{declared}
+{helper}
+define internal void @group({taken}) {{
+entry:
+{body}
+ret void
+}}
+
+define void @lanes(i64 %n, i64 %from, i64 %to, ptr %inputs, ptr %outputs) {{
+entry:
+{gathered}
+br label %next
+next:
+%i = phi i64 [ %from, %entry ], [ %after, %one ]
+%more = icmp slt i64 %i, %to
+br i1 %more, label %one, label %end
+one:
+call void @group({", ".join(passed)})
+%after = add i64 %i, {a.width}
+br label %next
+end:
+ret void
+}}
+"""

@@ -1,0 +1,141 @@
+"""Serialisation of lowered functions as plain data, checked when read."""
+
+import dataclasses
+import importlib
+import json
+import zlib
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..foundation.cache import LARGEST
+from .lowering import Program, Signature, Traced
+
+# Users' classes may change before the next process.
+_LIBRARIES = ("jaxvib", "jax", "equinox", "diffrax")
+_INVALID = (
+    ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError,
+    ValueError, zlib.error,
+)  # fmt: skip
+
+
+def serialize(traced: Traced) -> bytes | None:
+    """Serialise a lowered function; `None` if its results are not plain data."""
+    program = traced.program
+    try:
+        header: dict[str, Any] = {
+            "results": _node(traced.results),
+            "reason": traced.reason,
+            "width": program and program.width,
+            "inputs": program and program.signature.inputs,
+        }
+        text = program.text if program else ""
+        whole = zlib.compress(f"{json.dumps(header)}\n{text}".encode(), 1)
+    except _INVALID:
+        return None
+    return whole if _equal(deserialize(whole), traced) else None
+
+
+def deserialize(whole: bytes) -> Traced | None:
+    """Deserialise a lowered function; `None` for invalid bytes."""
+    try:
+        return _traced(whole)
+    except _INVALID:
+        return None
+
+
+def _traced(whole: bytes) -> Traced:
+    stream = zlib.decompressobj()
+    plain = stream.decompress(whole, LARGEST)
+    if not stream.eof:
+        raise ValueError("entry too large")
+    line, _, text = plain.decode().partition("\n")
+    header = json.loads(line)
+    results, reason, width = _tree(header["results"]), header["reason"], header["width"]
+    if width is None:
+        return Traced(None, results, _of(str, reason))
+    outputs = tuple((each.shape, each.dtype.name) for each in jax.tree.leaves(results))
+    inputs = tuple((_shape(shape), _of(str, kind)) for shape, kind in header["inputs"])
+    program = Program(text, _of(int, width), Signature(inputs, outputs))
+    return Traced(program, results, _of(str, reason))
+
+
+def _equal(one: Traced | None, other: Traced) -> bool:
+    return (
+        one is not None
+        and (one.program, one.reason) == (other.program, other.reason)
+        and jax.tree.structure(one.results) == jax.tree.structure(other.results)
+        and jax.tree.leaves(one.results) == jax.tree.leaves(other.results)
+    )
+
+
+# A pytree of shapes as JSON: every node is a list that begins with its type.
+
+
+def _node(tree: Any) -> list:
+    if tree is None or type(tree) in (bool, int, float, str):
+        return ["constant", tree]
+    if isinstance(tree, jax.ShapeDtypeStruct):
+        return ["array", tree.shape, tree.dtype.name, tree.weak_type]
+    if type(tree) in (tuple, list):
+        return [type(tree).__name__, *map(_node, tree)]
+    if type(tree) is dict:
+        return ["dict", *([_of(str, key), _node(value)] for key, value in tree.items())]
+    kind = type(tree)
+    values = [_node(getattr(tree, name)) for name in _fields(kind)]
+    return ["class", kind.__module__, kind.__qualname__, *values]
+
+
+def _tree(node: Any) -> Any:
+    what, *parts = _of(list, node)
+    if what == "constant":
+        return parts[0]
+    if what == "array":
+        shape, kind, weak = parts
+        return jax.ShapeDtypeStruct(_shape(shape), np.dtype(_of(str, kind)), weak_type=weak)
+    if what == "dict":
+        return {_of(str, key): _tree(value) for key, value in parts}
+    if what == "class":
+        module, name, *values = parts
+        return _instance(_class(module, name), [_tree(value) for value in values])
+    return {"tuple": tuple, "list": list}[what](_tree(part) for part in parts)
+
+
+def _class(module: Any, name: Any) -> type:
+    if _of(str, module).partition(".")[0] not in _LIBRARIES:
+        raise ValueError(f"{module} may change")
+    found: Any = importlib.import_module(module)
+    for part in _of(str, name).split("."):
+        found = getattr(found, part)
+    return _of(type, found)
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a named tuple or of an equinox module."""
+    if issubclass(kind, eqx.Module):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    if issubclass(kind, tuple):
+        return kind._fields
+    raise TypeError(f"{kind} is not a named tuple or an equinox module")
+
+
+def _instance(kind: Any, values: list) -> Any:
+    pairs = zip(_fields(kind), values, strict=True)
+    if issubclass(kind, tuple):
+        return kind._make(value for _, value in pairs)
+    instance = object.__new__(kind)  # as equinox does, without `__init__`
+    for name, value in pairs:
+        object.__setattr__(instance, name, value)
+    return instance
+
+
+def _shape(numbers: Any) -> tuple[int, ...]:
+    return tuple(_of(int, number) for number in numbers)
+
+
+def _of(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is not a {kind.__name__}")
+    return value

@@ -1,0 +1,105 @@
+"""Trajectories of many samples over one period, with times dense in contacts."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import numpy as np
+
+from ..dynamics.engines import MANY, engine_for
+from ..dynamics.events import samples_kernel
+from ..dynamics.flow import simulate
+from ..dynamics.time_blocks import BLOCK, map_time_blocks
+from ..ensemble import map_samples
+from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.quantity import Range, check_range
+from .periodic_orbit import PeriodicOrbit
+from .regimes import batched
+from .sample_orbits import FOLLOWED
+from .settling import TRANSIENT_RTOL
+
+_LOOKS = 64  # trial times per stored time
+
+
+class Trajectories(NamedTuple):
+    """Trajectories over one period: times (samples, points), states and forces."""
+
+    times: np.ndarray
+    states: np.ndarray
+    contact_force: np.ndarray
+
+
+def orbit_trajectories(
+    system: eqx.Module,
+    samples: Mapping[str, Sequence[float] | np.ndarray],
+    orbits: PeriodicOrbit,
+    points: int = 128,
+) -> Trajectories:
+    """Return each sample's motion over one period of its orbit, at `points` times.
+
+    Half of the times are spread evenly, the others are dense where the acceleration
+    changes most: in the contacts, which may last a thousandth of the period. A motion
+    without a short period is followed over eight periods of its load.
+
+    >>> swept = {"load.frequency": [5.6, 5.8]}
+    >>> settled = jv.orbits.regimes(system, swept)
+    >>> motions = jv.orbits.orbit_trajectories(system, swept, settled)
+    >>> motions.states.shape
+    (2, 128, 4)
+    """
+    check_range("points", points, "", Range(at_least=2, at_most=100_000))
+    leaves, static = batched(system, samples)
+    start = np.asarray(orbits.state)
+    share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)
+    spans = np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
+    stage = _stage(system, static)
+    evenly = spans[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
+    trial, _ = _followed(stage, leaves, start, evenly)
+    times = _telling_times(evenly, trial, points)
+    return Trajectories(times, *_followed(stage, leaves, start, times))
+
+
+def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
+    """Return states (samples, times, n) and forces (samples, times, contacts)."""
+    rtol = np.full(len(times), TRANSIENT_RTOL)
+
+    def go_on(state, span):
+        return map_samples(stage, (leaves, state, span, rtol))
+
+    states, forces, _ = map_time_blocks(go_on, state, times)
+    return states, forces
+
+
+def _stage(system, static):
+    """Return the function that advances a sample through one block of times."""
+    if engine_for(system, "auto", MANY)[0] == "event":
+        leaves, _ = partition_arrays(system)
+        lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
+        if not samples_kernel(static).unsupported_reason(lane):
+            return samples_kernel(static)
+    return _by_steps(static)
+
+
+@functools.lru_cache(maxsize=32)
+def _by_steps(static):
+    def stage(lane):
+        leaves, state, times, rtol = lane
+        motion = simulate(combine_arrays(leaves, static), state, times, rtol)
+        return motion.states, motion.contact_force, motion.result
+
+    return stage
+
+
+def _telling_times(times, states, count: int):
+    """Return `count` times (samples, count), dense where velocities (…, 2n) bend."""
+    velocity = np.split(states, 2, axis=-1)[1]
+    bends = np.abs(np.diff(velocity, 2, axis=1)).sum(axis=-1)
+    bends = np.pad(bends, ((0, 0), (1, 1)), mode="edge")
+    bends = bends[:, 1:] + bends[:, :-1]
+    bends = np.where(np.isfinite(bends), bends, 0.0)  # no motion: even times
+    share = 1.0 / bends.shape[1] + bends / np.maximum(bends.sum(1, keepdims=True), 1e-300)
+    passed = np.pad(np.cumsum(share, axis=1), ((0, 0), (1, 0)))
+    wanted = passed[:, -1:] * np.linspace(0.0, 1.0, count)
+    lanes = zip(wanted, passed, times, strict=True)
+    return np.stack([np.interp(*lane) for lane in lanes])

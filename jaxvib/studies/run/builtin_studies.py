@@ -1,0 +1,72 @@
+"""The built-in studies: `configs/`."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from ...foundation.suggestions import unknown_key
+
+_PACKAGE = Path(__file__).parents[2]
+_DATA = re.compile(r'\bdata = "([\w.]+)"')
+
+
+def folder() -> Path:
+    """Return the folder of the built-in studies: in the package, or next to it."""
+    installed = _PACKAGE / "configs"
+    return installed if installed.is_dir() else _PACKAGE.parent / "configs"
+
+
+def titles() -> dict[str, str]:
+    """Return the title of each built-in study by name."""
+    files = sorted(folder().glob("*.toml"))
+    return {file.stem: tomllib.loads(file.read_text("utf-8"))["title"] for file in files}
+
+
+def find(config: str) -> Path:
+    """Return the config file for a path or the name of a built-in study.
+
+    **Raises:** `ValueError` for an unknown name, suggesting the nearest study.
+    """
+    path = Path(config)
+    ready = folder() / f"{config}.toml"
+    if path.exists() or path.name != config or path.suffix:
+        return path
+    if not ready.exists():
+        raise ValueError(
+            f"{unknown_key('study', config, titles())}, and there is no such file"
+        )
+    return ready
+
+
+def by_system() -> dict[str, dict[str, str]]:
+    """Return the titles of the built-in studies by the kind of their system."""
+    found: dict[str, dict[str, str]] = {}
+    for file in sorted(folder().glob("*.toml")):
+        tables = tomllib.loads(file.read_text("utf-8"))
+        found.setdefault(tables["system"]["kind"], {})[file.stem] = tables["title"]
+    return found
+
+
+def copy(name: str, file: Path) -> Path:
+    """Copy a built-in study, with the files that it reads.
+
+    **Raises:** `ValueError` for an unknown name or an existing file.
+    """
+    known = titles()
+    name = name.removesuffix(".toml")
+    if name not in known:
+        raise ValueError(unknown_key("study", name, known))
+    content = (folder() / f"{name}.toml").read_bytes()
+    # With its records, which are in the same folder.
+    news = {file: content} | {
+        file.with_name(data): (folder() / data).read_bytes()
+        for data in _DATA.findall(content.decode())
+    }
+    for new, content in news.items():
+        try:
+            with new.open("xb") as copied:  # does not follow links
+                copied.write(content)
+        except FileExistsError:
+            if new.read_bytes() != content or new == file:
+                raise ValueError(f"{new} exists already") from None
+    return file

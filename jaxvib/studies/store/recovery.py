@@ -1,0 +1,227 @@
+"""Recovery of a study: find the intact parts of its folder and remove the rest.
+
+Each file is checked against the journal, and each line of the journal against its
+checksum. Chunks of lost lines are recovered by the checksum of zstd.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from .arrays import METADATA, Layout
+from .checked_read import (
+    RECORD,
+    RESULTS,
+    array_names,
+    belongs,
+    chunk_file,
+    layout_of,
+    read_chunk,
+    read_record,
+)
+from .folder import Folder
+from .journal import Commit, Journal, checksum, damaged
+
+_BYTES_DEPEND_ON = ("config", "versions", "fingerprint")
+_ROOT = f"{RESULTS}/{METADATA}"
+
+
+def has_study(directory: Path) -> bool:
+    """Return whether a folder holds a study, finished or not."""
+    folder = Folder(directory)
+    return any(folder.kind(name) for name in (RECORD, RESULTS))
+
+
+def record_text(record: Mapping) -> bytes:
+    """Return the content of `study.json`."""
+    return f"{json.dumps(record, indent=2)}\n".encode()
+
+
+def recover(directory: Path, record: Mapping, config: str) -> list[Commit] | None:
+    """Return the completed steps of a study; `None` if there are none.
+
+    Afterwards the folder contains nothing else, its journal and `config.toml` are
+    complete, and partial results are removed. **Raises:** `OSError` and `ValueError` as
+    `Store.resume`, leaving the folder unchanged.
+    """
+    folder, journal = Folder(directory), Journal(directory / "journal.jsonl")
+    if folder.kind(RESULTS) and not folder.kind(journal.path.name):
+        raise OSError(f"{journal.path} is missing: nothing can be verified; {_NEW}")
+    if folder.kind(RESULTS) not in ("", "folder"):
+        raise OSError(f"{directory / RESULTS} is not a folder; {_NEW}")
+    commits = journal.sound()
+    before = _record_of(folder, commits)
+    commits = [commit for commit in commits if belongs(commit, before)]
+    kept = [commit for commit in commits if _is_intact(directory, commit)]
+    kept += _whole_chunks(directory, before, commits)
+    done = [commit for commit in kept if commit.step.startswith(("chunk", "group"))]
+    if not done and folder.kind(_ROOT) != "file":
+        folder.remove(RESULTS)
+        folder.remove(journal.path.name)
+        return None
+    if before.get("merged"):
+        raise ValueError(
+            f"{directory} was merged from other studies and cannot be resumed; merge "
+            "them again into another folder"
+        )
+    refuse_differences(directory, before, record)
+    whole = _is_sound(journal) and _whole(kept, commits, before)
+    if not whole:
+        folder.keep_only(RESULTS, {file for commit in done for file in commit.files})
+    if not any(commit.step == "start" for commit in kept):
+        folder.remove("config.toml")
+        folder.write("config.toml", config.encode())
+    start = {file: checksum(folder.path(file)) for file in (RECORD, "config.toml")}
+    end = [commit for commit in kept if commit.step == "complete" and whole]
+    commits = [Commit("start", start), *sorted(done, key=_place), *end]
+    journal.rewrite(commits)
+    return commits
+
+
+_NEW = "start again in another folder with --out"
+
+
+def _record_of(folder: Folder, commits: Iterable[Commit]) -> dict:
+    starts = [commit for commit in commits if commit.step == "start"]
+    expected = starts[0].files.get(RECORD) if starts else None
+    path = folder.root / RECORD
+    try:
+        found = read_record(folder)
+        other = expected is not None and checksum(path) != expected
+    except OSError:
+        other = True
+    if other:
+        raise OSError(f"{path} is damaged or missing, and describes the rest; {_NEW}")
+    return found
+
+
+def _is_intact(directory: Path, commit: Commit) -> bool:
+    """Return whether a commit's files match it, and its arrays are in our format."""
+    if damaged(commit, directory):
+        return False
+    names = array_names([commit])
+    kind, _, group = commit.step.partition(" ")
+    if kind == "group" and group:
+        names = [f"{group}/{name}" for name in array_names([commit], group)]
+    try:
+        for name in names:
+            layout_of(directory, name)
+    except OSError:
+        return False
+    return True
+
+
+def _is_sound(journal: Journal) -> bool:
+    try:
+        journal.read()
+    except OSError:
+        return False
+    return True
+
+
+def _place(commit: Commit) -> tuple[bool, int]:
+    """Return the sort key of a step: chunks in order, then groups."""
+    kind, _, which = commit.step.partition(" ")
+    return kind == "group", int(which) if kind == "chunk" else 0
+
+
+def _whole(kept: list[Commit], commits: list[Commit], record: Mapping) -> bool:
+    steps = {commit.step for commit in kept}
+    lost = {commit.step for commit in commits} - steps - {"start"}
+    chunks = sum(step.startswith("chunk") for step in steps)
+    missing = chunks and chunks < -(-record["samples"] // record["chunk"])
+    return "complete" in steps and not lost and not missing
+
+
+def _whole_chunks(
+    directory: Path, record: Mapping, told: Collection[Commit]
+) -> list[Commit]:
+    """Return commits of intact chunks without a line in the journal.
+
+    A chunk with a line is judged by it: the bytes of a wrong chunk would be intact too.
+    """
+    try:
+        layouts = {name: layout_of(directory, name) for name in _arrays(directory, told)}
+    except OSError:
+        return []
+    steps = {commit.step for commit in told}
+    numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
+    unknown = [number for number in numbers if f"chunk {number}" not in steps]
+    found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
+    commits = [commit for commit in found if commit]
+    # The metadata belong to the first chunk, whose line may be lost.
+    told_of = any(
+        file.endswith(f"/{METADATA}")
+        for commit in told if commit.step.startswith("chunk ") for file in commit.files
+    )  # fmt: skip
+    if commits and not told_of:
+        folder = Folder(directory)
+        for file in (f"{RESULTS}/{name}/{METADATA}" for name in layouts):
+            commits[0].files[file] = checksum(folder.path(file))
+    return commits
+
+
+def _arrays(directory: Path, told: Iterable[Commit]) -> list[str]:
+    """Return the names of all sample arrays, none if they are not known for certain.
+
+    They are once a second chunk was begun, or the metadata of the whole were written
+    last. Then each folder is an array or a group, and has metadata.
+    """
+    folder = Folder(directory)
+    files = [file.split("/")[1:] for file in folder.files(RESULTS)]
+    later = any(step[1:2] == ["c"] and step[2:3] not in ([], ["0"]) for step in files)
+    described = {step[0] for step in files if step[1:] == [METADATA]}
+    lines = [commit for commit in told if commit.step.startswith("chunk ")]
+    wanted = {file.split("/")[1] for commit in lines for file in commit.files}
+    wanted |= {step[0] for step in files if len(step) > 1}
+    if wanted - described or not (later or lines or folder.kind(_ROOT) == "file"):
+        return []
+    return sorted(name for name in described if not _is_group(folder, name))
+
+
+def _is_group(folder: Folder, name: str) -> bool:
+    try:
+        return folder.read_json(f"{RESULTS}/{name}/{METADATA}").get("node_type") == "group"
+    except OSError:
+        return False
+
+
+def _whole_chunk(
+    directory: Path, number: int, layouts: Mapping[str, Layout], record: Mapping
+) -> Commit | None:
+    folder = Folder(directory)
+    samples, width = record["samples"], min(record["chunk"], record["samples"])
+    content: dict[str, int] = {}
+    try:
+        for name, layout in layouts.items():
+            if (layout.shape[:1], layout.chunks[:1]) != ((samples,), (width,)):
+                return None
+            files = [chunk_file(name, layout, number)] if layout.whole_bytes else []
+            for file in files:
+                read_chunk(directory, file, layout)
+            content |= {file: checksum(folder.path(file)) for file in files}
+    except OSError:
+        return None
+    return Commit(f"chunk {number}", content) if content else None
+
+
+def refuse_differences(directory: Path, record: Mapping, wanted: Mapping) -> None:
+    """Raise `ValueError` unless a folder's study gives the requested one's bytes.
+
+    **Arguments:** `record`: of the study in the folder; `wanted`: the requested one.
+    """
+    before, now = (json.loads(record_text(state)) for state in (record, wanted))
+    for state in (before, now):
+        state["config"].pop("output", None)  # the folder does not change the results
+    for key in (*_BYTES_DEPEND_ON, "share"):
+        if before.get(key) != now.get(key):
+            what = _first_difference(before.get(key), now.get(key), key)
+            raise ValueError(f"{directory} was started with {what}")
+
+
+def _first_difference(before, now, path: str) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            if before.get(key) != now.get(key):
+                return _first_difference(before.get(key), now.get(key), f"{path}.{key}")
+    return f"{path} = {before}, and this run has {now}"

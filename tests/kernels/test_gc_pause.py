@@ -1,0 +1,48 @@
+"""Checked against: what Python says of its own collector."""
+
+import gc
+import threading
+
+import pytest
+
+from jaxvib.kernels.gc_pause import gc_paused
+
+
+def test_garbage_is_put_off_and_collected_again():
+    with gc_paused():
+        assert not gc.isenabled()
+        with gc_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError), gc_paused():
+        raise RuntimeError
+    assert gc.isenabled()
+
+
+def test_who_collects_none_goes_on_so():
+    gc.disable()
+    try:
+        with gc_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_of_several_threads_the_last_one_collects_again():
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with gc_paused():
+            inside.set()
+            leave.wait(60)
+
+    with gc_paused():
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert inside.wait(60)
+    assert not gc.isenabled()
+    leave.set()
+    thread.join()
+    assert gc.isenabled()
