@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.quantity import floats
 from ..systems.chain import BeamChain
-from ..systems.loads import Load
+from ..systems.loads import as_load
 from ..systems.roles import Linear
 
 
@@ -148,7 +148,7 @@ def _check_linear(system) -> None:
             "frictions or nonlinear springs; exact motion requires a linear system"
         )
     for load in system.loads:
-        if not isinstance(load.law, Load) or load.law.waves() is None:
+        if (law := as_load(load.law)) is None or law.waves() is None:
             name = type(load.law).__name__
             raise ValueError(
                 f"load law {name} has no exact motion; allowed: ConstantLoad, FourierLoad, "

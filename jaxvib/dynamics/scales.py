@@ -29,7 +29,7 @@ from jaxtyping import Array, Float
 
 from ..kernels.map_rows import map_rows
 from ..systems.impact import EquationOfMotion
-from ..systems.loads import Load
+from ..systems.loads import as_load
 
 # The part of a motion's size added to each component's magnitude: for motions of 0.1 m,
 # accuracy and steps then match an absolute tolerance of a hundredth in metres.
@@ -211,12 +211,13 @@ def _driven(equation: EquationOfMotion, slow):
 
 def _pace(law):
     """Return the angular frequency at which a load changes, None if it is constant."""
-    return law.angular_frequency() if isinstance(law, Load) else 2 * jnp.pi / law.period()
+    known = as_load(law)
+    return 2 * jnp.pi / law.period() if known is None else known.angular_frequency()
 
 
 def _amplitude(law):
-    if isinstance(law, Load):
-        return law.largest()
+    if (known := as_load(law)) is not None:
+        return known.largest()
     times = law.period() * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
     return jnp.max(jnp.abs(map_rows(law.force, times)))
 

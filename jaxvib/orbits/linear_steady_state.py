@@ -10,7 +10,7 @@ from .. import linalg
 from ..linalg import Parts
 from ..systems.equation import Equation
 from ..systems.impact import EquationOfMotion
-from ..systems.loads import HarmonicLoad
+from ..systems.loads import Wave, harmonic_of
 from ..systems.system import System, equation_shape
 
 # Transients are followed for this many decay times, after which e^-12 is as small as
@@ -47,7 +47,7 @@ def linear_but_for_contacts(system: System) -> bool:
     return (
         isinstance(equation, EquationOfMotion)
         and not (equation.frictions or equation.springs)
-        and all(isinstance(load.law, HarmonicLoad) for load in equation.loads)
+        and all(harmonic_of(load.law) for load in equation.loads)
     )
 
 
@@ -68,13 +68,13 @@ def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
     assert isinstance(equation, EquationOfMotion)
     size = equation.stiffness.shape[0]
     loads = equation.loads
-    laws = [load.law for load in loads if isinstance(load.law, HarmonicLoad)]
+    waves = [wave for load in loads if (wave := harmonic_of(load.law)) is not None]
     forced = [
-        _forced(equation, law, response)
-        for law, response in zip(laws, equation.load_responses, strict=True)
+        _forced(equation, wave, response)
+        for wave, response in zip(waves, equation.load_responses, strict=True)
     ]
     steady = Parts(*(jnp.stack(parts) for parts in zip(*forced, strict=True)))
-    frequency = jnp.stack([law.frequency for law in laws])
+    frequency = jnp.stack([wave.frequency for wave in waves])
     start = jnp.concatenate([
         jnp.sum(steady.real, axis=0) + equation.offset,
         -jnp.sum(frequency[:, None] * steady.imag, axis=0),
@@ -102,7 +102,7 @@ def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
     return LinearSteadyState(start, decay, modes, closing, gaps - peaks)
 
 
-def _forced(equation: EquationOfMotion, law: HarmonicLoad, response) -> Parts:
+def _forced(equation: EquationOfMotion, law: Wave, response) -> Parts:
     """Return the complex displacement amplitudes under one harmonic load.
 
     The real and imaginary parts are the unknowns of one real linear system.

@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.arrays import array_namespace
 from ..foundation.quantity import Range, check_range, quantity
+from .event_form import ContactForm
 from .system_repr import SystemRepr
 
 _POSITIVE = Range(above=0.0)
@@ -95,6 +96,10 @@ class HertzContact(SystemRepr):
         factor = shape_factor(smaller / larger)
         return cls.from_materials(youngs_moduli, poissons_ratios, smaller + larger, factor)
 
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(self.stiffness, hertz=True)
+
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the repelling force, N, at a penetration, m."""
         return self.stiffness * _positive_part_power(penetration, 1.5)
@@ -121,6 +126,10 @@ class LinearContact(SystemRepr):
         "stiffness", "N/m", "stiffness k of the stop", above=0.0
     )
     jumps = False
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(self.stiffness)
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the repelling force, N, at a penetration, m."""
@@ -156,7 +165,11 @@ class RestitutionContact(SystemRepr):
     restitution: Float[Array, ""] = quantity(
         "restitution", "", "coefficient of restitution", at_least=0.0, at_most=1.0
     )
-    jumps = False
+    jumps, impulsive = False, True
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(None, restitution=self.restitution)
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return 0: the stop acts by impulses."""

@@ -5,9 +5,9 @@ from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import unknown_key
-from .contact import RestitutionContact
 from .friction import check_friction
 from .parameters import part_names
+from .roles import is_impulsive
 from .system_repr import SystemRepr
 
 
@@ -81,7 +81,7 @@ def pressing_contacts(frictions, contacts) -> tuple[int | None, ...]:
             if not isinstance(place, int) or not 0 <= place < len(names):
                 raise ValueError(f"{where} = {place!r}; allowed: the name or the position "
                                  f"of one of {len(names)} contacts")  # fmt: skip
-            if isinstance(contacts[place].law, RestitutionContact):
+            if is_impulsive(contacts[place].law):
                 raise ValueError(f"{where} = {names[place]!r} is a hard stop, whose normal "
                                  "force is an impulse; allowed: a contact with a "
                                  "stiffness")  # fmt: skip

@@ -1,5 +1,7 @@
 """Vibro-impact systems: linear systems with contacts, friction and loads."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,13 +10,12 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.quantity import quantity
 from .base_motion import BaseMotion
-from .contact import RestitutionContact
 from .contact_friction import pressing_contacts
 from .equation import Equation
 from .friction import Friction, friction_forces
-from .loads import Load, never_repeats, time_varying
+from .loads import as_load, never_repeats, time_varying
 from .periods import check_period, period_of_loads
-from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped
+from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped, is_impulsive
 from .springs import NonlinearSpring
 from .symmetry import check_mass
 from .system import Mechanical
@@ -164,8 +165,9 @@ class EquationOfMotion(Equation):
         """Return the determinant of the impacts at hard stops, e^2 for each."""
         total = jnp.ones(())
         for contact, number in zip(self.contacts, onsets, strict=True):
-            if isinstance(contact.law, RestitutionContact):
-                total = total * contact.law.restitution ** (2.0 * number.astype(float))
+            law: Any = contact.law
+            if is_impulsive(law):
+                total = total * law.restitution ** (2.0 * number.astype(float))
         return total
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
@@ -222,7 +224,7 @@ class EquationOfMotion(Equation):
 
     def hard_contacts(self) -> tuple[bool, ...]:
         """Return which contacts are hard stops."""
-        return tuple(isinstance(c.law, RestitutionContact) for c in self.contacts)
+        return tuple(is_impulsive(c.law) for c in self.contacts)
 
     def may_pulse(self) -> bool:
         """Return whether a load may have short pulses that a step could miss."""
@@ -235,11 +237,9 @@ class EquationOfMotion(Equation):
 
     def next_breakpoint(self, time) -> Float[Array, ""] | None:
         """Return the next break (non-smooth time) of a load, s; None if none."""
-        laws = [load.law for load in self.loads]
+        laws = [as_load(load.law) for load in self.loads]
         known = [
-            law.next_breakpoint(time)
-            for law in laws
-            if isinstance(law, Load) and law.breaks
+            law.next_breakpoint(time) for law in laws if law is not None and law.breaks
         ]
         return jnp.min(jnp.stack(known)) if known else None
 

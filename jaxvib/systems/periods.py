@@ -14,7 +14,7 @@ from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..kernels.map_rows import map_rows
 from .forced import ForcedSystem
-from .loads import Load, never_repeats, time_varying
+from .loads import as_load, never_repeats, time_varying
 
 # The largest multiple of the longest period that is tried as the common period.
 MOST_WHOLE = 64
@@ -141,7 +141,7 @@ def _repeats(system, period) -> Bool[Any, ""]:
         return _same(*map_rows(along, jnp.asarray(states)))
     every = np.asarray(True)
     for load in system.loads:
-        if not isinstance(load.law, Load):  # laws of the library do
+        if as_load(load.law) is None:  # laws of the library do
             force, times = jax.vmap(load.law.force), period * jnp.asarray(parts)
             now, later = force(times), force(times + load.law.period())
             every = every & _same(now[None, :, None], later[None, :, None])

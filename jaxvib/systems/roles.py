@@ -19,8 +19,8 @@ class ElasticLaw(Protocol):
     To add one, write an `equinox.Module` with these two methods, its numbers declared
     by `quantity`; arrays of any shape are mapped elementwise. Set `jumps = False` if
     the force is continuous; otherwise orbits and derivatives are rejected if a jump is
-    detected. Time-stepping engines accept any law, "event" only certain ones, see
-    `dynamics.events.motion`.
+    detected. Time-stepping engines accept any law, "event" those with
+    a method `event_form`, see `systems.event_form`.
     """
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
@@ -56,6 +56,11 @@ ContactLaw = ElasticLaw | DampedLaw
 def is_damped(law) -> bool:
     """Return whether the force of a law depends on a rate."""
     return len(inspect.signature(law.force).parameters) > 1
+
+
+def is_impulsive(law) -> bool:
+    """Return whether a contact law acts by impulses: a hard stop."""
+    return getattr(law, "impulsive", False)
 
 
 def force_of(law, *motion: Array) -> Array:

@@ -11,7 +11,7 @@ from ..dynamics.observables import init_observables
 from ..ensemble import Reason
 from ..kernels.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
-from .pieces import pieces_of
+from ..systems.loads import as_load
 
 # Safeguard: more pieces than any load of reasonable duration.
 _MOST_TURNS = 10_000_000
@@ -91,7 +91,8 @@ def _parts(equation):
 
 def _pieces_at(equation, t1):
     """Return a function from time to the equation with its pieces and their end."""
-    tables = [pieces_of(load.law) for load in equation.loads]
+    laws = [as_load(load.law) for load in equation.loads]
+    tables = [None if law is None else law.pieces() for law in laws]
 
     def at(time):
         laws, ends = [], [t1]

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from ..ensemble import map_samples
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
-from ..systems.loads import FourierLoad, Load, RecordLoad
+from ..systems.loads import Load
 from ..systems.system import System
 from .limits import Limit, check_limits
 from .response import Response, chosen_engine, respond
@@ -56,7 +56,7 @@ def responses(
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
     limits = tuple(limits)
     check_limits(limits, system.rest().shape[0] // 2)
-    law = laws if isinstance(laws, Load) else _stacked(laws)
+    law = _stacked(laws) if isinstance(laws, Sequence) else laws
     lanes, law_static = eqx.partition(law, eqx.is_array)
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(lanes)]
     if len({shape[:1] for shape in shapes}) != 1 or not shapes[0]:
@@ -95,11 +95,7 @@ def scaled(law: Load, factors: Float[Array, " samples"]) -> Load:
 
     **Raises:** `ValueError` for a law that is neither a Fourier series nor a record.
     """
-    if isinstance(law, FourierLoad):
-        parts = ("cosine", "sine", "mean")
-    elif isinstance(law, RecordLoad):
-        parts = ("values",)
-    else:
+    if not (parts := law.linear_fields):
         name = type(law).__name__
         raise ValueError(f"law = {name}; allowed: FourierLoad, RecordLoad")
     factors = jnp.asarray(factors, float)

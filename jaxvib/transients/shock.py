@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Real
 from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
-from ..systems.loads import Load, RecordLoad
+from ..systems.loads import Load
 
 # Largest phase, rad, of an oscillator between two samples: the error of the quintic is
 # (1/2)^6/46080, 3e-7 of the extreme.
@@ -102,7 +102,7 @@ def shock_spectrum(
         raise ValueError(f"frequencies have shape {frequencies.shape}; allowed: (n,)")
     with jax.ensure_compile_time_eval():  # times are concrete, also under `jit`
         ends, ended = shock_ends(law, duration)
-        record = isinstance(law, RecordLoad) and law.interpolation == "linear"
+        record = law.is_piecewise_linear()
         points, enough = (1, jnp.asarray(True)) if record else _points(law, ends, points)
     times, middles = _times(ends, points)
     highest_angular_frequency = float(np.max(frequencies))

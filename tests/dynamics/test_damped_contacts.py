@@ -97,7 +97,7 @@ def test_contacts_that_are_torn_open_and_close_again_agree_with_steps(first, sec
 
 
 def test_an_exponent_that_is_given_has_no_event_driven_form():
-    with pytest.raises(ValueError, match="with a given exponent has no event-driven form"):
+    with pytest.raises(ValueError, match="with these fields has no event-driven form"):
         jv.flow(
             free_body(jv.HuntCrossleyContact(1e5, 0.3, 1.7)), [0.0, 1.0], 0.0, 1.0,
             engine="event",

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
+from jaxvib.transients.pieces import pieces_of
 
 import jaxvib as jv
 from jaxvib.systems.loads import PolynomialLoad
 from jaxvib.transients import Limit
-from jaxvib.transients.pieces import pieces_of
 
 ONE = jnp.ones(1)
 NOISE = jv.FilteredNoise.kanai_tajimi(2e4, 6.0, 0.4)

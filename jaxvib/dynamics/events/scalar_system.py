@@ -7,14 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...systems.contact import HertzContact, LinearContact, RestitutionContact
-from ...systems.contacts.hunt_crossley import HuntCrossleyContact
-from ...systems.contacts.kelvin_voigt import KelvinVoigtContact
-from ...systems.contacts.piecewise import PiecewiseLinearContact
-from ...systems.contacts.threshold import Threshold
+from ...systems.event_form import ContactForm, form_of, has_event_form
 from ...systems.impact import EquationOfMotion
-from ...systems.loads import ConstantLoad, HarmonicLoad, Load
-from ...systems.springs import PiecewiseLinearLaw, PolynomialLaw
+from ...systems.loads import ConstantLoad, Load, as_load
 from ..barrier import Barrier
 from .parallel_frictions import parallel_frictions
 from .series import Series, combination
@@ -25,10 +20,6 @@ ORDER = 18  # default order of the series in flight
 _HALF_PI = 1.57079632673412561417, 6.07710050650619224932e-11  # high and low part
 _SINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 2))) for k in range(8))
 _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in range(9))
-_LAWS = (
-    HertzContact, HuntCrossleyContact, KelvinVoigtContact, LinearContact,
-    PiecewiseLinearContact, RestitutionContact, Threshold,
-)  # fmt: skip
 
 
 class ContactTerm(NamedTuple):
@@ -130,17 +121,15 @@ def unsupported_reason(equation) -> str:
     """Return why an equation has no event-driven form; "" if it has."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"
-    for contact in equation.contacts:
-        law, name = contact.law, type(contact.law).__name__
-        if not isinstance(law, _LAWS):
-            return f"contact law {name} has no event-driven form"
-        if isinstance(law, HuntCrossleyContact) and law.exponent is not None:
-            return f"contact law {name} with a given exponent has no event-driven form"
-    for spring in equation.springs:
-        if not isinstance(spring.law, PolynomialLaw | PiecewiseLinearLaw):
-            return f"spring law {type(spring.law).__name__} has no event-driven form"
+    laws = [("contact", contact.law) for contact in equation.contacts]
+    laws += [("spring", spring.law) for spring in equation.springs]
+    for kind, law in laws:
+        if not has_event_form(law):
+            with_fields = " with these fields" if hasattr(law, "event_form") else ""
+            name = f"{kind} law {type(law).__name__}{with_fields}"
+            return f"{name} has no event-driven form"
     for load in equation.loads:
-        if not isinstance(load.law, Load):
+        if as_load(load.law) is None:
             return f"load law {type(load.law).__name__} has no event-driven form"
     return ""
 
@@ -163,75 +152,74 @@ def scalar_system(
     equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
 ) -> ScalarSystem:
     """Return an equation of motion in scalars."""
+    forms = [form_of(contact.law) for contact in equation.contacts]
     contacts = [
-        _touch(contact.direction, contact.gap, contact.law, response)
-        for contact, response in zip(
-            equation.contacts, equation.contact_responses, strict=True
+        _contact_term(contact, form, response)
+        for contact, form, response in zip(
+            equation.contacts, forms, equation.contact_responses, strict=True
         )
     ]
     waves, pushes = [], []
     for load, response in zip(equation.loads, equation.load_responses, strict=True):
-        law = load.law
-        assert isinstance(law, Load)  # checked by `unsupported_reason`
-        if isinstance(law, HarmonicLoad):
-            waves.append(_drive(law, response, order))
+        law = as_load(load.law)
+        assert law is not None  # checked by `unsupported_reason`
+        if (wave := law.harmonic()) is not None:
+            waves.append(_drive(wave, response, order))
         else:
             pushes.append(LoadTerm(law, law.largest(), list(response)))
-    pieces, constants = _pieces(equation)
+    spring_forms = [form_of(spring.law) for spring in equation.springs]
+    pieces, constants = _pieces(equation, forms, spring_forms)
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
     scalars = once((*rows, contacts, waves, pushes))
-    frictions = frictions_of(equation, _presses(equation))
-    frictions, springs = once((frictions, springs_of(equation)))
+    frictions = frictions_of(equation, _presses(equation, forms))
+    frictions, springs = once((frictions, springs_of(equation, spring_forms)))
     senses = parallel_frictions(frictions)
     return ScalarSystem(*scalars, [], once, steady, frictions, springs, senses, order)
 
 
-def _pieces(equation: EquationOfMotion) -> tuple[list[ContactTerm], list[LoadTerm]]:
-    """Return the additional pieces of piecewise linear laws after the first line.
+def _pieces(
+    equation: EquationOfMotion, forms: Sequence[ContactForm], spring_forms
+) -> tuple[list[ContactTerm], list[LoadTerm]]:
+    """Return the additional stops of piecewise linear laws after the first line.
 
-    Each corner is a linear stop, and a spring adds the constant force that these have
-    at rest. They have no observables: they follow all contacts of the equation.
+    A spring adds the constant force that its stops have at rest. They have no
+    observables: they follow all contacts of the equation.
     """
     pieces, constants = [], []
-    for contact, response in zip(
-        equation.contacts, equation.contact_responses, strict=True
+    responses = equation.contact_responses
+    for contact, form, response in zip(equation.contacts, forms, responses, strict=True):
+        for depth, stiffness in form.stops:
+            along = list(contact.direction), contact.gap + depth
+            pieces.append(ContactTerm(*along, stiffness, None, list(response), False))
+    responses = equation.spring_responses
+    for spring, form, response in zip(
+        equation.springs, spring_forms, responses, strict=True
     ):
-        if isinstance(contact.law, PiecewiseLinearContact):
-            for depth, stiffness in list(zip(*contact.law.parts(), strict=True))[1:]:
-                along = list(contact.direction), contact.gap + depth
-                pieces.append(ContactTerm(*along, stiffness, None, list(response), False))
-    for spring, response in zip(equation.springs, equation.spring_responses, strict=True):
-        if isinstance(spring.law, PiecewiseLinearLaw):
-            changes = jnp.diff(spring.law.stiffness)
-            for place, change in zip(spring.law.breaks, changes, strict=True):
-                along = list(spring.direction), place
-                pieces.append(ContactTerm(*along, change, None, list(response), False))
-                force = ConstantLoad(change * jnp.maximum(-place, 0.0))
-                constants.append(LoadTerm(force, force.largest(), list(response)))
+        for place, change in form.stops:
+            along = list(spring.direction), place
+            pieces.append(ContactTerm(*along, change, None, list(response), False))
+            force = ConstantLoad(change * jnp.maximum(-place, 0.0))
+            constants.append(LoadTerm(force, force.largest(), list(response)))
     return pieces, constants
 
 
-def _presses(equation: EquationOfMotion) -> list[tuple[int, ...]]:
+def _presses(
+    equation: EquationOfMotion, forms: Sequence[ContactForm]
+) -> list[tuple[int, ...]]:
     """Return for each friction the contact of its normal force, with its pieces."""
-    behind, parts = len(equation.contacts), []
-    for j, contact in enumerate(equation.contacts):
-        polygon = isinstance(contact.law, PiecewiseLinearContact)
-        more = contact.law.depths.size if polygon else 0
-        parts.append((j, *range(behind, behind + more)))
-        behind += more
+    behind, parts = len(forms), []
+    for j, form in enumerate(forms):
+        parts.append((j, *range(behind, behind + len(form.stops))))
+        behind += len(form.stops)
     return [() if j is None else parts[j] for j in equation.pressing_contacts()]
 
 
-def _touch(direction, gap, law, response) -> ContactTerm:
-    hard = isinstance(law, RestitutionContact)
-    hertz = isinstance(law, HertzContact | HuntCrossleyContact)
-    stiffness, restitution = (None, law.restitution) if hard else (law.stiffness, None)
-    if isinstance(law, PiecewiseLinearContact):
-        stiffness = law.stiffness[0]
-    damping = getattr(law, "damping", None)
-    numbers = stiffness, restitution, list(response)
-    return ContactTerm(list(direction), gap, *numbers, hertz, damping)
+def _contact_term(contact, form: ContactForm, response) -> ContactTerm:
+    numbers = form.stiffness, form.restitution, list(response)
+    return ContactTerm(
+        list(contact.direction), contact.gap, *numbers, form.hertz, form.damping
+    )
 
 
 def _drive(wave, response, order: int) -> HarmonicForcing:

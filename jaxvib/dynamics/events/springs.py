@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from ...systems.springs import PiecewiseLinearLaw
+from ...systems.event_form import SpringForm
 from .series import product_term
 
 
@@ -17,18 +17,13 @@ class Spring(NamedTuple):
     coefficients: list
 
 
-def springs_of(equation) -> list[Spring]:
-    """Return an equation's springs as scalars; piecewise linear ones as a line."""
-    pairs = zip(equation.springs, equation.spring_responses, strict=True)
+def springs_of(equation, forms: list[SpringForm]) -> list[Spring]:
+    """Return an equation's springs as scalars, without their stops."""
+    triples = zip(equation.springs, equation.spring_responses, forms, strict=True)
     return [
-        Spring(list(spring.direction), list(response), _coefficients(spring.law))
-        for spring, response in pairs
+        Spring(list(spring.direction), list(response), list(form.coefficients))
+        for spring, response, form in triples
     ]
-
-
-def _coefficients(law) -> list:
-    line = isinstance(law, PiecewiseLinearLaw)
-    return list(law.stiffness[:1] if line else law.coefficients)
 
 
 class SpringSeries:

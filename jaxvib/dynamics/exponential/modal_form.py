@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...systems.contact import RestitutionContact
 from ...systems.impact import EquationOfMotion, equation_of_motion
-from ...systems.loads import HarmonicLoad
-from ...systems.roles import is_damped
+from ...systems.loads import harmonic_of
+from ...systems.roles import is_damped, is_impulsive
 from ...systems.system import Mechanical
 from ..tableau import dormand_prince_tableau
 
@@ -151,10 +150,9 @@ def modal_form(system) -> ModalForm | None:
     leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
     if linear is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return None
-    hard = any(
-        isinstance(c.law, RestitutionContact) or is_damped(c.law) for c in system.contacts
-    )
-    laws = [load.law for load in system.loads if isinstance(load.law, HarmonicLoad)]
+    hard = any(is_impulsive(c.law) or is_damped(c.law) for c in system.contacts)
+    loads = [harmonic_of(load.law) for load in system.loads]
+    laws = [wave for wave in loads if wave is not None]
     harmonic = len(laws) == len(system.loads) > 0
     others = system.frictions or system.springs
     if hard or others or not harmonic or len(system.contacts) > MOST_CONTACTS:

@@ -7,6 +7,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ...foundation.quantity import Range, check_range, quantity
 from ...foundation.suggestions import unknown_key
 from ..contact import HertzContact
+from ..event_form import ContactForm
 from ..system_repr import SystemRepr
 from .power import PowerContact
 
@@ -93,6 +94,15 @@ class HuntCrossleyContact(SystemRepr):
         $$-c e v - \ln(1 - c e v) = c v - \ln(1 + c v).$$
         """
         return restitution_of(self.damping * jnp.asarray(speed, float))
+
+    @property
+    def has_event_form(self) -> bool:
+        """Whether the exponent is Hertz's."""
+        return self.exponent is None
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(self.stiffness, hertz=True, damping=self.damping)
 
     def force(
         self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]

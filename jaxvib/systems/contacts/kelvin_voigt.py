@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import quantity
+from ..event_form import ContactForm
 from ..system_repr import SystemRepr
 
 
@@ -30,6 +31,10 @@ class KelvinVoigtContact(SystemRepr):
         "damping", "N s/m", "damping c of the stop", at_least=0.0
     )
     jumps = True
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(self.stiffness, damping=self.damping)
 
     def force(
         self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]

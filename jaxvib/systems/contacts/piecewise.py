@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import quantity
+from ..event_form import ContactForm, Stop
 from ..system_repr import SystemRepr
 
 
@@ -49,6 +50,12 @@ class PiecewiseLinearContact(SystemRepr):
         nothing = jnp.zeros(1, self.depths.dtype)
         start = jnp.concatenate([nothing, self.depths])
         return start, jnp.diff(self.stiffness, prepend=0.0)
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        further = list(zip(*self.parts(), strict=True))[1:]
+        stops = tuple(Stop(depth, stiffness) for depth, stiffness in further)
+        return ContactForm(self.stiffness[0], stops=stops)
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the repelling force, N, at a penetration, m."""

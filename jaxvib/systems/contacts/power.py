@@ -16,6 +16,10 @@ class PowerContact(SystemRepr):
     N/m^n; `exponent`: $n \ge 1$; scalars. **Raises:** `ValueError` naming a field out
     of its range.
 
+    It has no event-driven form: the series of a motion at onset depends on the
+    exponent, which is a parameter. Use `HertzContact` (1.5) or `LinearContact` (1) with
+    `engine="event"`.
+
     >>> float(jv.PowerContact(1e6, exponent=2.0).force(1e-2))
     100.0
     """

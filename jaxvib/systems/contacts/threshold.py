@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..event_form import ContactForm
 from ..system_repr import SystemRepr
 
 
@@ -15,10 +16,9 @@ class Threshold(SystemRepr):
 
     jumps = False
 
-    @property
-    def stiffness(self) -> Float[Array, ""]:
-        """The stiffness, 0 N/m."""
-        return jnp.zeros(())
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(jnp.zeros(()))
 
     def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the force, 0 N."""

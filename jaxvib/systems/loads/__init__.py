@@ -7,6 +7,8 @@ from .fourier import FourierLoad as FourierLoad
 from .harmonic import HarmonicLoad as HarmonicLoad
 from .load import Load as Load
 from .load import Wave as Wave
+from .load import as_load as as_load
+from .load import harmonic_of as harmonic_of
 from .load import never_repeats as never_repeats
 from .load import time_varying as time_varying
 from .noise import band_limited_noise as band_limited_noise

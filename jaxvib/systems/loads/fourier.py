@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, Real
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import quantity
 from .load import Load, Wave
+from .pieces import FEW_TERMS, FourierPieces
 
 
 class FourierLoad(Load):
@@ -33,6 +34,8 @@ class FourierLoad(Load):
         "sine", "N", "amplitudes of sin(k w t), k = 1, 2, 3 ..."
     )
     mean: Float[Array, ""] = quantity("mean", "N", "mean of the load", default=0.0)
+
+    linear_fields = ("cosine", "sine", "mean")
 
     def __check_init__(self):
         shapes = jnp.shape(self.cosine), jnp.shape(self.sine)
@@ -75,6 +78,10 @@ class FourierLoad(Load):
             found.append(Wave(self.cosine[k], frequency, still))
             found.append(Wave(self.sine[k], frequency, still - np.pi / 2))
         return tuple(found)
+
+    def pieces(self) -> FourierPieces | None:
+        """Return a table of polynomials for a series of many terms, otherwise None."""
+        return FourierPieces(self) if self.cosine.shape[0] > FEW_TERMS else None
 
     def series(self, time, inside, count: int) -> tuple:
         """Return the Taylor coefficients of the force, see `Load.series`."""

@@ -40,9 +40,13 @@ class HarmonicLoad(Load):
         """Return the absolute amplitude, N."""
         return jnp.abs(self.amplitude)
 
+    def harmonic(self) -> Wave:
+        """Return the load as a single harmonic."""
+        return Wave(self.amplitude, self.frequency, self.phase)
+
     def waves(self) -> tuple[Wave, ...]:
         """Return the load itself."""
-        return (Wave(self.amplitude, self.frequency, self.phase),)
+        return (self.harmonic(),)
 
     def rate(self) -> "HarmonicLoad":
         """Return the law of the time derivative."""

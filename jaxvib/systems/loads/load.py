@@ -25,6 +25,7 @@ class Load(SystemRepr):
     False`); `waves` if it is a sum of them, otherwise `series`; and `next_break` with
     `breaks = True` if it is piecewise analytic. Set `pulses = True` if it may have
     pulses within its period that are not marked by breaks and that a step could miss.
+    `linear_fields` names the fields to which the force is proportional.
     """
 
     # Not annotated, as fields would precede those of a subclass.
@@ -32,6 +33,7 @@ class Load(SystemRepr):
     repeats = True
     pulses = False
     breaks = False
+    linear_fields = ()
 
     @abc.abstractmethod
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
@@ -55,6 +57,18 @@ class Load(SystemRepr):
 
     def waves(self) -> tuple[Wave, ...] | None:
         """Return its harmonic components; None if it is not such a sum."""
+        return None
+
+    def harmonic(self) -> Wave | None:
+        """Return the load as a single harmonic; None for all but harmonic loads."""
+        return None
+
+    def is_piecewise_linear(self) -> bool:
+        """Return whether the load is linear between breaks."""
+        return False
+
+    def pieces(self) -> Any:
+        """Return a long load as a table of polynomials, see `loads.pieces`, or None."""
         return None
 
     def series(self, time, inside, count: int) -> tuple:
@@ -93,6 +107,16 @@ class Load(SystemRepr):
     def next_breakpoint(self, time) -> Float[Array, ""]:
         """Return the next break, s, after a time that is not a break itself."""
         return jnp.asarray(jnp.inf)
+
+
+def as_load(law) -> Load | None:
+    """Return the law if it is a `Load`, None for a user's periodic law."""
+    return law if isinstance(law, Load) else None
+
+
+def harmonic_of(law) -> Wave | None:
+    """Return a load as a single harmonic, None if it is not harmonic."""
+    return law.harmonic() if isinstance(law, Load) else None
 
 
 def first_after(time, candidates) -> Float[Array, ""]:

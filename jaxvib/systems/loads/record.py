@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
 from .load import Load
+from .pieces import RecordPieces
 
 _CLOSED = 1e-9  # of the largest value: tolerated gap between the ends of a period
 
@@ -44,6 +45,7 @@ class RecordLoad(Load):
     scale: Float[Array, ""] = quantity("scale", "", "factor of all values", default=1.0)
 
     breaks = True
+    linear_fields = ("values",)
 
     def __check_init__(self):
         if self.interpolation not in ("linear", "cubic"):
@@ -86,6 +88,14 @@ class RecordLoad(Load):
         if not self.periodic:
             return jnp.asarray(jnp.inf)
         return self.times[-1] - self.times[0]
+
+    def is_piecewise_linear(self) -> bool:
+        """Return whether the load is linear between breaks."""
+        return self.interpolation == "linear"
+
+    def pieces(self) -> RecordPieces:
+        """Return a table of polynomials, one for each piece."""
+        return RecordPieces(self)
 
     def largest(self) -> Float[Array, ""]:
         """Return the largest absolute value, N."""

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import quantity
+from ..event_form import SpringForm, Stop
 from ..parameters import as_given, named_values
 from ..system_repr import SystemRepr
 
@@ -32,6 +33,10 @@ class PolynomialLaw(SystemRepr):
 
     def __check_init__(self):
         _check_row("coefficients", self.coefficients)
+
+    def event_form(self) -> SpringForm:
+        """Return the form of the force for event-driven integration."""
+        return SpringForm(self.coefficients)
 
     def force(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the force, N, at an elongation, m."""
@@ -94,6 +99,11 @@ class PiecewiseLinearLaw(SystemRepr):
         traced = isinstance(self.breaks, jax.core.Tracer)
         if not traced and np.any(np.diff(np.asarray(self.breaks)) <= 0):
             raise ValueError(f"breaks = {np.asarray(self.breaks)} m do not ascend")
+
+    def event_form(self) -> SpringForm:
+        """Return the form of the force for event-driven integration."""
+        corners = zip(self.breaks, jnp.diff(self.stiffness), strict=True)
+        return SpringForm(self.stiffness[:1], tuple(Stop(*corner) for corner in corners))
 
     def force(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the force, N, at an elongation, m."""

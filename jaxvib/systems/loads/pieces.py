@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..systems.loads import FourierLoad, PolynomialLoad, RecordLoad
+from .load import Load
+from .polynomial import PolynomialLoad
 
 # Series with more terms are tabulated: evaluating all terms in each step is too
 # expensive.
@@ -40,7 +41,7 @@ class FourierPieces(Pieces):
     size: Float[Array, ""]
     highest: Float[Array, ""]
 
-    def __init__(self, law: FourierLoad):
+    def __init__(self, law):
         terms = law.cosine.shape[0]
         count = math.ceil(math.pi * terms / _HALF_TURN)
         orders = jnp.arange(1.0, terms + 1)
@@ -73,7 +74,7 @@ class FourierPieces(Pieces):
 class RecordPieces(Pieces):
     """A record with linear or cubic pieces."""
 
-    law: RecordLoad
+    law: Load
 
     def at(self, time) -> tuple[PolynomialLoad, Array]:
         """Return the piece that starts at or contains a time, and its end, s."""
@@ -82,12 +83,3 @@ class RecordPieces(Pieces):
         row = jnp.stack(self.law.series(middle, middle, 4))
         size, angular_frequency = self.law.largest(), self.law.angular_frequency()
         return PolynomialLoad(middle, row, size, angular_frequency), end
-
-
-def pieces_of(law) -> Pieces | None:
-    """Return the pieces of a long load, None for other loads."""
-    if isinstance(law, FourierLoad) and law.cosine.shape[0] > FEW_TERMS:
-        return FourierPieces(law)
-    if isinstance(law, RecordLoad):
-        return RecordPieces(law)
-    return None
