@@ -1,5 +1,6 @@
 """Checked against: scipy from corner to corner; matched closed forms; Newton's impacts."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.linalg import expm
 from scipy.optimize import fsolve
 
 import jaxvib as jv
+from jaxvib.systems.event_form import ContactForm, Stop
 
 MASS, DAMPING, STIFFNESS, FREQUENCY = 1.3, 0.2, 4.0, 2.1
 SLOPES = [30.0, 90.0, 10.0]
@@ -90,6 +92,37 @@ def test_polygons_under_a_fourier_load_move_as_scipy_says(case):
     build, force, corners = CASES[case]
     expected = by_scipy(force, corners, [0.1, 0.4], 7.0)
     found = jv.flow(build(), [0.1, 0.4], 0.0, 7.0, engine="event", rtol=1e-11)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+
+
+class Bump(eqx.Module):
+    """A user's law of three slopes, with its form for events."""
+
+    slopes: jax.Array
+    depths: jax.Array
+    jumps = False
+
+    def force(self, penetration):
+        nodes = jnp.concatenate([jnp.zeros(1), self.depths])
+        changes = jnp.diff(self.slopes, prepend=0.0)
+        return jnp.sum(changes * jnp.maximum(penetration - nodes, 0.0))
+
+    def energy(self, penetration):
+        nodes = jnp.concatenate([jnp.zeros(1), self.depths])
+        changes = jnp.diff(self.slopes, prepend=0.0)
+        return jnp.sum(changes * jnp.maximum(penetration - nodes, 0.0) ** 2) / 2
+
+    def event_form(self):
+        stops = map(Stop, self.depths, jnp.diff(self.slopes))
+        return ContactForm(self.slopes[0], stops=tuple(stops))
+
+
+def test_a_users_law_with_an_event_form_is_integrated_by_events():
+    _, force, corners = CASES["a bump stop"]
+    law = Bump(jnp.asarray(SLOPES), jnp.asarray([0.1, 0.25]))
+    system = body(contacts=(jv.Contact([1.0], 0.2, law),))
+    found = jv.flow(system, [0.1, 0.4], 0.0, 7.0, engine="event", rtol=1e-11)
+    expected = by_scipy(force, corners, [0.1, 0.4], 7.0)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
 
 

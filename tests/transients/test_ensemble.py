@@ -207,7 +207,7 @@ def test_noise_has_the_spectrum_of_its_filter():
         (lambda: jv.responses(SYSTEM, 3, NOISE.loads(9.0, 9.0, [1]), 1.0), "load = 3"),
         (lambda: jv.responses(SYSTEM, 0, [], 1.0), r"laws = \(\) is empty"),
         (lambda: jv.responses(SYSTEM, 0, [NOISE.load(9.0, 9.0, 1), jv.StepLoad(1.0)], 1.0),
-         "of one kind"),
+         "of the same kind"),
         (lambda: jv.response_covariance(SYSTEM, NOISE, jnp.ones(2)), r"shape \(2,\)"),
         (
             lambda: jv.responses(SYSTEM, "road", NOISE.load(60.0, 12.0, 0), 1.0),
