@@ -16,6 +16,7 @@ from jax.custom_derivatives import SymbolicZero
 from ..foundation.arrays import has_tangents
 from ..foundation.machine import usable_cores
 from .assembler import LoweringError
+from .call import kernel_call
 from .cost_estimate import estimate_instructions
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
@@ -160,11 +161,13 @@ def kernel(function: Callable) -> Kernel:
 
     The result is called like the function, under `jit`, `vmap`, `jacfwd`, `jvp`, `grad`
     and `jacrev` of any order; its Jacobians are kernels too. `.map(*arrays)` is the
-    fastest call for arrays of lanes. Unsupported functions, and devices other than a
-    CPU, are left to XLA; `.why_not(*arguments)` returns the reason. Results have the
-    same bits for every vector width, at every lane, and on every processor with IEEE
-    arithmetic: products in sums are fused multiply-adds, and elementary functions are
-    those of `kernels.elementary`. Compiled code is cached per user.
+    fastest call for arrays of lanes. Concrete arguments are computed on the host's CPU,
+    whatever JAX's default device is; inside `jit` the platform decides where the program
+    is lowered. Other platforms and unsupported functions are left to XLA;
+    `.unsupported_reason(*arguments)` returns the reason. Results have the same bits for
+    every vector width, at every lane, and on every processor with IEEE arithmetic:
+    products in sums are fused multiply-adds, and elementary functions are those of
+    `kernels.elementary`. Compiled code is cached per user.
 
         oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
         oscillation.map(np.linspace(0.0, 9.0, 1000), np.full(1000, 2.0))
@@ -231,8 +234,6 @@ class _Form:
         self._flat, self._shapes = flat, shapes
         self._printed, self.results, self.reason = traced
         self.tree = jax.tree.structure(self.results)
-        if jax.default_backend() != "cpu":
-            self.reason = f"the device is a {jax.default_backend()}"
         if not self.reason:
             self._native  # noqa: B018 - compiled where it is requested
         self._differentiable = with_rule(self._many, self._slope)
@@ -302,20 +303,30 @@ class _Form:
         if lanes > MANY:
             self.optimise()
         turned = [_filled(_transposed(array, 1), whole) for array in arrays]
-        shapes = tuple(
-            jax.ShapeDtypeStruct((*shape, whole), kind)
-            for shape, kind in program.signature.outputs
-        )
-        results = jax.ffi.ffi_call(self._target, shapes)(*turned)
+        results = kernel_call(self, turned)
         turned = (_transposed(result, -1) for result in results)
         return tuple(jax.lax.slice_in_dim(result, 0, lanes) for result in turned)
 
-    @functools.cached_property
-    def _target(self) -> str:
-        """The FFI target name of the program."""
+    def target(self) -> str:
+        """Return the FFI target name of the program, registered."""
         name = f"jaxvib_{self.program.key}"
         _register(name, self._native)
         return name
+
+    def shapes(self, lanes: int) -> list[jax.ShapeDtypeStruct]:
+        """Return the shapes of the program's results over lanes."""
+        return [
+            jax.ShapeDtypeStruct((*shape, lanes), kind)
+            for shape, kind in self.program.signature.outputs
+        ]
+
+    def by_xla(self, *arrays) -> list:
+        """Return the program's results over lanes, the last axes, by JAX operations."""
+
+        def flat(*leaves):
+            return jax.tree.leaves(self._flat(*leaves))
+
+        return jax.vmap(flat, in_axes=-1, out_axes=-1)(*arrays)
 
     def _slope(self, primals, tangents):
         moving = tuple(

@@ -4,8 +4,6 @@ import difflib
 from collections.abc import Sequence
 from typing import overload
 
-import jax
-
 from ...foundation.environment import require_float64
 from ...systems.system import equation_shape
 from ..events import requires_events_reason
@@ -74,7 +72,7 @@ def engine_for(system, engine, lanes: int):
 
 
 def _compiles_at_once(equation) -> bool:
-    return jax.default_backend() == "cpu" and equation.inertia.size <= MOST_AT_ONCE
+    return equation.inertia.size <= MOST_AT_ONCE
 
 
 def in_precision(engine: str | Engine, precision: str) -> str | Engine:

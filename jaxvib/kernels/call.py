@@ -1,0 +1,60 @@
+"""The JAX primitive of a kernel's call: machine code on CPUs, XLA's program elsewhere.
+
+The platform is chosen where a program is lowered, not where it is traced: one `jax.jit`
+serves several devices, and a host with a GPU keeps the kernels of its CPU.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import jax
+from jax.extend import core
+from jax.interpreters import mlir
+
+
+@runtime_checkable
+class Callee(Protocol):
+    """A program over lanes, the last axis of every array; compared by identity."""
+
+    def target(self) -> str:
+        """Return the name of the FFI target on CPUs, registered."""
+        ...
+
+    def shapes(self, lanes: int) -> list[jax.ShapeDtypeStruct]:
+        """Return the shapes of the results."""
+        ...
+
+    def by_xla(self, *arrays) -> list:
+        """Return the results, computed by JAX operations."""
+        ...
+
+
+def kernel_call(callee: Callee, arrays) -> list:
+    """Call a program on arrays, concrete or traced."""
+    return _CALL.bind(*arrays, callee=callee)
+
+
+_CALL = core.Primitive("kernel_call")
+_CALL.multiple_results = True
+
+
+@_CALL.def_abstract_eval
+def _shapes(*arrays, callee):
+    shapes = callee.shapes(arrays[0].shape[-1])
+    return [jax.core.ShapedArray(each.shape, each.dtype) for each in shapes]
+
+
+@_CALL.def_impl
+def _called(*arrays, callee):
+    return jax.jit(lambda *given: _CALL.bind(*given, callee=callee))(*arrays)
+
+
+def _on_cpu(context, *operands, callee):
+    return jax.ffi.ffi_lowering(callee.target())(context, *operands)
+
+
+def _elsewhere(*arrays, callee):
+    return callee.by_xla(*arrays)
+
+
+mlir.register_lowering(_CALL, _on_cpu, platform="cpu")
+mlir.register_lowering(_CALL, mlir.lower_fun(_elsewhere, multiple_results=True))

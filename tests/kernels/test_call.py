@@ -1,0 +1,55 @@
+"""Checked against: numpy's closed forms, and the bits of the same kernel's other calls."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+
+TIMES, FREQUENCIES = np.linspace(0.0, 3.0, 5), np.linspace(1.0, 2.0, 5)
+oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
+EXPECTED = np.exp(-0.1 * TIMES) * np.cos(FREQUENCIES * TIMES)
+swept = jax.jit(jax.vmap(oscillation))
+
+
+@pytest.fixture
+def host_with_a_gpu(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+
+
+def test_a_host_with_a_gpu_keeps_the_kernels_of_its_cpu(host_with_a_gpu):
+    decay = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
+    assert decay.unsupported_reason(0.0, 1.0) == ""
+    found = decay.map(TIMES, FREQUENCIES)
+    np.testing.assert_array_equal(found, oscillation.map(TIMES, FREQUENCIES))
+    np.testing.assert_allclose(found, EXPECTED, rtol=1e-14, atol=1e-15)
+    mapped = jv.map_samples(jv.kernel(lambda tw: decay(*tw)), (TIMES, FREQUENCIES))
+    np.testing.assert_array_equal(mapped, found)
+
+
+def test_the_engine_does_not_depend_on_the_default_device(host_with_a_gpu):
+    system = jv.two_body_impact()
+    found = jv.flow(system, system.rest(), 0.0, 0.1, engine="auto")
+    by_events = jv.flow(system, system.rest(), 0.0, 0.1, engine="event")
+    np.testing.assert_array_equal(found, by_events)
+
+
+def test_the_platform_decides_where_a_program_is_lowered():
+    arguments = (TIMES, FREQUENCIES)
+    for_gpu = jax.export.export(swept, platforms=["cuda"])(*arguments)
+    assert "jaxvib_" not in for_gpu.mlir_module()
+    text = jax.jit(swept).lower(*arguments).as_text()
+    target = text[text.index("jaxvib_") :].partition("(")[0].strip('"')
+    allowed = [jax.export.DisabledSafetyCheck.custom_call(target)]
+    both = jax.export.export(swept, platforms=["cpu", "cuda"], disabled_checks=allowed)
+    exported = both(*arguments)
+    assert target in exported.mlir_module()
+    np.testing.assert_array_equal(exported.call(*arguments), swept(*arguments))
+
+
+def test_xla_s_program_for_other_platforms_computes_the_same():
+    form = oscillation._form_of((TIMES[0], FREQUENCIES[0]))[1]
+    (found,) = form.by_xla(TIMES, FREQUENCIES)
+    np.testing.assert_allclose(found, EXPECTED, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(swept(TIMES, FREQUENCIES), EXPECTED, rtol=1e-14, atol=1e-15)
