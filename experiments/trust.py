@@ -132,7 +132,7 @@ def printed_beam() -> str:
     rows = []
     for source, key in {
         "Mizhidon": "printed",
-        "what Mizhidon compares with": "printed, what the paper compares with",
+        "comparison in Mizhidon": "printed, what the paper compares with",
     }.items():
         for printed, near in zip(map(complex, found[key]), values[3:5], strict=True):
             ours = complex(near["jaxvib"])
@@ -198,7 +198,7 @@ def regime_classes() -> str:
     )  # fmt: skip
     rows = [(name, row[name]) for name in names]
     lasting = sum(ours == "chaotic" for _, ours, *_ in row["which disagree"])
-    rows.insert(3, ("of those, chaotic for as long as they were watched", lasting))
+    rows.insert(3, ("of those, chaotic during the whole integration", lasting))
     return table((name, f"{count} of {row['samples']}") for name, count in rows)
 
 
