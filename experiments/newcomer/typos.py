@@ -97,7 +97,7 @@ TYPOS_OF_ALL_KINDS = (
     Typo("grid.body = [", "grid.bdy = [", ("bdy", "body"), "basins", built=True),
     Typo("law.stiffness = 4e4", "law.stifness = 4e4", ("stiffness",), "basins"),
     Typo("gap = 0.02", 'gap = "2 kg"', ("2 kg", "m"), "basins"),
-    Typo('at = "body"                            # the freedom', 'at = "bdy" # the freedom',
+    Typo('at = "body"                            # the stopped', 'at = "bdy" # the freedom',
          ("bdy", "body"), "basins", built=True),
     Typo('"translation_rotation"', '"translation_rotaton"', ("translation_rotation",),
          "tower_modes"),
