@@ -1,14 +1,14 @@
-"""Shares of basins beside those of another program: bSTAB, and pyBasin that follows it.
+"""Shares of basins compared with bSTAB and pyBasin.
 
     python -m experiments.basin_benchmark [--number 20000] [--seed 1]
 
-Duffing's oscillator x'' + 0.08 x' + x^3 = 0.2 cos t has five attractors; starts are drawn
-evenly from [-1, 1] x [-0.5, 1]. The published shares are of 10,000 such starts, told apart
-by features of their time series (Stender and Hoffmann, bSTAB, Nonlinear Dynamics 107
-(2022) 1451; pyBasin keeps the same numbers); ours by the orbits that motions settle on.
-Which attractor is which is told by one start of each that they name. Two counts of
-different starts agree within three standard errors of their difference. Written is
-`experiments/basin_benchmark.json`.
+Duffing's oscillator x'' + 0.08 x' + x^3 = 0.2 cos t has five attractors; initial states
+are drawn uniformly from [-1, 1] x [-0.5, 1]. The published shares are of 10,000 initial
+states, classified by features of their time series (Stender and Hoffmann, bSTAB,
+Nonlinear Dynamics 107 (2022) 1451; pyBasin uses the same numbers); ours are classified
+by the orbits that the motions converge to. Attractors are matched by one published
+initial state of each. Shares from different initial states agree within three standard
+errors of their difference. Writes `experiments/basin_benchmark.json`.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""Whether the error bars of periodic orbits cover, held against 18 digits.
+"""Error bars of periodic orbits, compared with true errors from 18 digits.
 
     python -m experiments.error_bars [--number 200] [--seed 1]
 
-Random chains of one, two and three bodies under a harmonic load, with Hertz contacts from
-soft to rigid, linear stops, and (from event to event) hard ones; gaps may be pressed shut
-at rest. A guess comes from fixed steps; each engine finds its orbit from there, and
-`tests/extended.py`, which shares nothing with either, the true one. Written are the shares
-of orbits whose true errors are below their bars, the largest error in bars, and how wide
-bars are beside true errors, into `experiments/error_bars.json`.
+Random chains of one, two and three bodies under a harmonic load, with Hertz contacts
+from soft to rigid, linear stops, and (event-driven) hard stops; gaps may be closed at
+rest. A guess comes from a fixed-step integration; each engine computes its orbit from
+there, and `tests/extended.py`, which shares no code with either, the true one. Writes
+the shares of orbits whose true errors are below their error bars, the largest error in
+bars, and the ratio of error bars to true errors to `experiments/error_bars.json`.
 """
 
 import argparse

@@ -1,19 +1,18 @@
-"""What jaxvib does when all goes wrong: kills, failing disks, damage, dead workers.
+"""Fault injection: kills, failing disks, damage, dead workers.
 
     python -m experiments.faults [--share 0.5] [--jobs 2] [--resume] [--out FILE]
 
-Each case ends in one of a few ways, which are counted: *same bytes* as a study that nothing
-happened to (config, record and results; a journal tells in which order things were done),
-*refused* with one line and code 2 or 3, and others, none of which may be. The numbers of
-cases at `--share 1` are those that the issue of it asked for. Most cases are the real
-command, with its config, session, store, lock, journal and codes, in processes that are
-forked from one in which all is imported, on a study whose numbers come from numpy; "whole"
-ones are the command as a user has it, with JAX. Parts that are not run anew stay in the
-file. Counts are written every few cases; with `--resume` parts go on from the cases that
-the file has of them.
+Each case ends in one of a few ways, which are counted: *same bytes* as an undisturbed
+study (config, record and results; a journal lists the order of events), *refused* with
+one line and code 2 or 3, and others, none of which is allowed. `--share 1` is the full
+number of cases. Most cases are the real command, with its config, session, store, lock,
+journal and codes, in processes forked from one with all imports, on a study whose
+numbers come from numpy; "whole" ones are the command as a user runs it, with JAX. Parts
+that are not run again are kept in the file. Counts are written every few cases;
+`--resume` continues parts after the cases that are in the file.
 
-Failing operations are those of a library that is preloaded (`faulting/failing.c`), built by
-`cc`; where there is none they are skipped.
+Failing operations come from a preloaded library (`faulting/failing.c`), built by `cc`;
+without a compiler they are skipped.
 """
 
 import argparse

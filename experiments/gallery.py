@@ -1,10 +1,10 @@
-"""Run every ready study once for the gallery, or write its page from what that gave.
+"""Run the built-in studies for the gallery, or write its page from stored runs.
 
     python -m experiments.gallery run [NAME ...]    # some seconds to minutes each
-    python -m experiments.gallery                   # docs/gallery.md from what is stored
+    python -m experiments.gallery                   # docs/gallery.md from stored runs
 
-A run keeps in `experiments/gallery.json` what the terminal said and what it cost, and one
-of the study's pictures in `docs/gallery/`. The page takes its words from the configs.
+A run stores the terminal output and the cost in `experiments/gallery.json`, and one of
+the study's pictures in `docs/gallery/`. The text of the page comes from the configs.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""Motions of linear bodies with linear stops, each flight in closed form.
+"""Motions of linear bodies with linear stops, with a closed form for each flight.
 
-Nothing of jaxvib is used here, nor of JAX. With every set of stops that are touched a
-system is linear: M q'' + D q' + (C + sum k n n^T) q = f cos(w t) r + sum k g n, whose
-motion from a state is its steady one and modes that turn and decay. A motion goes in steps
-that are short beside the fastest mode; where a gap's sign changes in a step, or the gap
-turns within it, the step ends at the root, found to rounding. Tables by numpy, steps by
-`piecewise.c`, which `cc` builds.
+Uses neither jaxvib nor JAX. For every set of closed stops the system is linear: M q'' +
+D q' + (C + sum k n n^T) q = f cos(w t) r + sum k g n, whose motion from a state is its
+steady-state response plus decaying modes. Steps are short compared with the fastest
+mode; if a gap changes its sign in a step, or has an extremum within it, the step ends
+at the root, found to rounding. Tables by numpy, steps by `piecewise.c`, which `cc`
+builds.
 """
 
 import ctypes

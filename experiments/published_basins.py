@@ -1,32 +1,35 @@
-"""Shares of the basins of pyBasin's five systems, beside those that are published.
+"""Shares of the basins of pyBasin's five systems, compared with published values.
 
     python -m experiments.published_basins [SYSTEM ...] [--grid SIDE] [--diffrax]
         [--links FILE]
 
-Four are cases of `basins`, which finds the attractors by itself:
+Four are cases of `basins`, which finds the attractors itself:
 
-- pendulum: a rotor with damping 0.1, torque 0.5 and K = 1 rests or turns for ever. Its
-  angle is a point on a circle that attracts, so that to turn is a cycle.
-- lorenz: two chaotic attractors (a broken butterfly) beside motions without bound.
-- friction: a mass on a belt slides evenly, or sticks and slips. The friction falls
-  exponentially with the speed of sliding, which no law of `CoulombFriction` does; it is
-  posed as pyBasin's smooth field, whose sign of the speed is a tanh.
+- pendulum: a rotor with damping 0.1, torque 0.5 and K = 1 rests or rotates forever. Its
+  angle is mapped to an attracting circle, so that rotation is a cycle.
+- lorenz: two chaotic attractors (a broken butterfly) and unbounded motions.
+- friction: a mass on a belt slides steadily, or sticks and slips. The friction
+  decreases exponentially with the sliding speed, which no law of `CoulombFriction`
+  provides; it is defined as pyBasin's smooth field, in which a tanh replaces the sign
+  of the speed.
 - duffing: as `basin_benchmark`, and on a grid.
 
-The fifth has a rule of its own:
+The fifth has its own classification:
 
-- rossler: a hundred oscillators in a network are in step, or one leaves all bounds. In step
-  they are chaotic, which `basins` tells by exponents along thousands of turns, here of 300
-  states, and not by what is asked: how far apart the oscillators are.
+- rossler: a hundred oscillators in a network synchronise, or one diverges. Synchronised
+  they are chaotic; `basins` would classify them by exponents over thousands of turns,
+  here of 300 states, and not by the distance between the oscillators, which is asked
+  for here.
 
-Published: shares of 4000 starts by bSTAB (TUHH-DYN) that pyBasin keeps as its reference
-(github.com/adrianwix/pyBasin), of 10,000 for Duffing; of 500 for the network, from Menck,
-Heitzig, Marwan and Kurths, Nature Physics 9 (2013) 89, whose 400 links pyBasin has and
-this repository has not: `--links` is a file of them, as 0-1 0-2 and so on, without which
-the network is left out and its row stays. The pendulum's share is an area besides, by
-scipy. With `--grid 300` the pendulum and Duffing's oscillator have 300 x 300 starts, evenly
-on a grid. `--diffrax` times the pendulum's study beside a vmap of diffrax's Dopri5, as
-pyBasin has it: to 1000 s at its tolerances. Writes `published_basins.json`.
+Published: shares of 4000 initial states by bSTAB (TUHH-DYN) that pyBasin uses as its
+reference (github.com/adrianwix/pyBasin), of 10,000 for Duffing; of 500 for the network,
+from Menck, Heitzig, Marwan and Kurths, Nature Physics 9 (2013) 89, whose 400 links are
+in pyBasin but not in this repository: `--links` is a file of them, as 0-1 0-2 and so
+on; without it the network is skipped and its row is kept. The share of the pendulum is
+also an area, computed by scipy. With `--grid 300` the pendulum and Duffing's oscillator
+have 300 x 300 initial states on a regular grid. `--diffrax` compares the time of the
+pendulum's study with a vmap of diffrax's Dopri5, as in pyBasin: to 1000 s at its
+tolerances. Writes `published_basins.json`.
 """
 
 import argparse

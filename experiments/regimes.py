@@ -1,23 +1,23 @@
-"""What a regime is called, held against closed forms and a ten times longer integration.
+"""Classification of regimes, compared with closed forms and longer integration.
 
     python -m experiments.regimes [--apart 10000] [--touching 1000] [--seed 16]
         [--map results/regime_map]
 
-Three masses on a chain of springs with 0.6 % of critical damping, one load, a soft and a
-stiff stop. Of the first kind no gap closes from rest on, by the closed form of the linear
-motion (modes in numpy, the largest displacement of some 20,000 times): all of
-them are motions of period 1. Of the second kind gaps close. Their classes are compared
-with those of `experiments.piecewise`, numpy and C, which follows each from rest for ten
-times as long as the transient may run: 3840 periods, or 120 decay times. There a motion
-has a period where it recurs to 1e-8 in eight periods running, is chaotic where
-a start moved by 1e-9 of its size is more than 1e-2 away after 4096 periods more, and
-quasi-periodic where it stays within 1e-5. Where transients lead to another of
-several attractors, the class is compared on ours: from its state, for as long.
+Three masses on a chain of springs with 0.6 % of critical damping, one load, a soft and
+a stiff stop. In the first kind no gap closes after a start from rest, by the closed
+form of the linear motion (modes in numpy, the largest displacement at some 20,000
+times): all are motions of period 1. In the second kind gaps close. Their classes are
+compared with those of `experiments.piecewise`, numpy and C, which integrates each from
+rest for ten times the longest transient: 3840 periods, or 120 decay times. There a
+motion is periodic if it recurs to 1e-8 in eight successive periods, chaotic if a
+perturbation of 1e-9 of its size exceeds 1e-2 after 4096 more periods, and
+quasi-periodic if it stays within 1e-5. If transients lead to different attractors, the
+class is compared on ours: from its state, over the same time.
 
-`--map results/regime_map` counts the classes of the 64 x 64 map, in the folder that
-`jaxvib run configs/regime_map.toml` writes, and its quasi-periodic samples whose exponents
-are clearly negative. Rows that are not run anew stay in `regimes.json`; they say how many
-samples theirs are of.
+`--map results/regime_map` counts the classes of the 64 x 64 map, in the folder of
+`jaxvib run configs/regime_map.toml`, and its quasi-periodic samples with clearly
+negative exponents. Rows that are not run again are kept in `regimes.json`, with their
+number of samples.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Write `docs/trust.md`: what jaxvib was held against, as the result files have it.
+"""Write `docs/trust.md`, the page on accuracy and validation, from the result files.
 
     python -m experiments.trust
 
-`experiments/trust.md` is the page with places for its numbers. `{{FILE > KEY > ...}}`, with
-a format after ` :: ` if need be, is what a result file of this folder holds there: `len`
-counts, `max KEY` is the largest one of a list, `KEY=VALUE` keeps the entries that have it.
-`{{NAME}}` is what the function of that name returns. No jaxvib runs; what only tests hold
-stands in the page's words, with the largest difference that they let pass.
+`experiments/trust.md` is the template. `{{FILE > KEY > ...}}`, with an optional format
+after ` :: `, is replaced by the value in a result file of this folder: `len` counts,
+`max KEY` is the largest one of a list, `KEY=VALUE` selects entries. `{{NAME}}` is
+replaced by the result of the function of that name. jaxvib is not run; values that only
+tests check are in the text, with the tolerance of the test.
 """
 
 import json

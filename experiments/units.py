@@ -1,12 +1,12 @@
-"""One motion at lengths from metres to picometres and times of 1 s and 1 us, by every verb.
+"""One motion in lengths from m to pm and times of 1 s and 1 us, by all functions.
 
     python -m experiments.units
 
 The two-body system and Duffing's oscillator (`tests.similarity`) are the same motion in
-any units; every verb is called in all of them, and what it returns, taken back to metres
-and seconds, is compared with what it returns in these. A difference is the largest one of
-all units, per size of the result. Flows and sections at a tolerance of 1e-10, the rest at
-its default. Writes `units.json`.
+any units; every function is called in all of them, and its result, converted to metres
+and seconds, is compared with that in metres and seconds. A difference is the largest
+one of all units, relative to the size of the result. Flows and sections at a tolerance
+of 1e-10, the rest at its default. Writes `units.json`.
 """
 
 import argparse

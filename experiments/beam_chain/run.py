@@ -1,10 +1,10 @@
-"""What the paper on chains of bodies joined by beams asks and says, and what we get.
+"""The paper on chains of bodies joined by beams, compared with our results.
 
     python -m experiments.beam_chain.run
 
-Runs `configs/beam_chain.toml` with 64, 512 and 4096 chains (stores and reports go to
-`results/beam_chain_<chains>`) and writes `experiments/beam_chain/results.json`. The rest
-is stated in README.md.
+Runs `configs/beam_chain.toml` with 64, 512 and 4096 chains (stores and reports in
+`results/beam_chain_<chains>`) and writes `experiments/beam_chain/results.json`. See
+README.md.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""What the paper on beams with bodies prints of its example, and what we get.
+"""The example of the paper on beams with bodies, compared with our results.
 
     python -m experiments.beam_with_bodies.run
 
-Runs `configs/beam_with_bodies.toml` over the mass of the three bodies and over the first
-link's stiffness (stores and reports go to `results/beam_with_bodies_*`), and writes
-`experiments/beam_with_bodies/results.json`. The rest is stated in README.md.
+Runs `configs/beam_with_bodies.toml` over the mass of the three bodies and over the
+stiffness of the first link (stores and reports in `results/beam_with_bodies_*`), and
+writes `experiments/beam_with_bodies/results.json`. See README.md.
 """
 
 import json

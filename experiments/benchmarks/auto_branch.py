@@ -1,7 +1,8 @@
-"""The forced Duffing oscillator's branch by AUTO-07p, for `branches` to stand beside ours.
+"""Branch of the forced Duffing oscillator by AUTO-07p, used by `branches`.
 
-AUTO knows no time in the vector field, so an oscillator of two more states makes the load,
-as in its own demonstrations of forced systems. How it is run says `bifurcations.auto`.
+AUTO needs an autonomous vector field, so that an oscillator with two more states
+generates the load, as in AUTO's own demos of forced systems. `bifurcations.auto` runs
+AUTO.
 """
 
 import tempfile

@@ -1,20 +1,20 @@
-"""First 10 eigenvalues of many cantilevers with three oscillators: ours and peers'.
+"""First 10 eigenvalues of many cantilevers with three oscillators: jaxvib and peers.
 
     python experiments/benchmarks/beam_eigenvalues.py [DESIGNS] [RESULT.json]
 
-All designs go through ours; the peers, which take up to a second for one, run on a
-sample of the same designs, turn by turn with ours, and their time per design is that of
-the sample. On a CPU everything runs in one thread on one core, so that no library is
-slowed by another's threads, and its processor time counts, which no other program on the
-machine adds to; ours is then timed on all cores as well, by the clock. On a GPU ours runs
-there, and the peers on the CPU as before. Errors are relative, the largest of the 10
-values of a design, against the roots of the links' determinant in 40 digits. Compilation
-is timed apart.
+jaxvib computes all designs; the peers, which take up to a second each, run on a sample
+of the same designs, alternating with jaxvib, and their time per design is that of the
+sample. On a CPU everything runs in one thread on one core, so that no library is slowed
+by the threads of another, and CPU time is reported, which other programs do not affect;
+jaxvib is then also timed on all cores in wall time. On a GPU jaxvib runs there and the
+peers on the CPU as before. Errors are relative, the largest of the 10 values of a
+design, compared with the roots of the determinant of the links in 40 digits.
+Compilation is timed separately.
 
 Peers: dense quadratic eigenproblems of 160 cubic Hermite elements and of elements of
-higher degree (the cheapest mesh that reaches 1e-8 in the median, the other meshes
-beside it); the secant form of Newton's method on the links' determinant, with starts
-right to three digits given and no certificate: `scipy.optimize.newton`, and the same in
+higher degree (the cheapest mesh that reaches 1e-8 in the median; the other meshes are
+listed too); the secant method on the determinant of the links, with initial values
+accurate to three digits and no certificate: `scipy.optimize.newton`, and the same in
 mpmath with 16 digits.
 """
 

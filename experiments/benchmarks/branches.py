@@ -1,17 +1,17 @@
-"""Points of branches a second, with multipliers and bifurcations: one branch, many at once.
+"""Branch points per second, with multipliers and bifurcations: one branch and many.
 
     python -m experiments.benchmarks.branches [--many 4096] [--auto DIR]
 
-One branch of a forced Duffing oscillator (x'' + 0.04 x' + x + x^3 = 0.015 cos w t, w from
-0.9 to 1.3) in small steps, by one segment of shooting and by 16; the same branch for many
-load amplitudes at once; and the two-body system's branch in the load, soft contact, in
-the steps that it takes by itself and in small ones. Every point is examined at 1e-10 with
-its multipliers. The first call's excess is compilation.
-With `--auto DIR` (or AUTO_DIR), where AUTO-07p has been built, it follows the first
-branch as well, with multipliers, on one thread, at meshes from coarse to fine; it prints
-eleven digits. Errors: of both folds, against 1.0492623992 and 1.0439137088; of 24 orbits
-of each branch, by how much they miss their start after a period, per largest displacement
-and velocity, as `tests.independent` and scipy follow them at 1e-13 (median, largest).
+One branch of a forced Duffing oscillator (x'' + 0.04 x' + x + x^3 = 0.015 cos w t, w
+from 0.9 to 1.3) in small steps, with one shooting segment and with 16; the same branch
+for many load amplitudes at once; and the branch of the two-body system in the load,
+soft contact, with automatic and with small steps. Every point is computed at 1e-10 with
+its multipliers. The excess of the first call is compilation. With `--auto DIR` (or
+AUTO_DIR), the folder of a built AUTO-07p, AUTO computes the first branch as well, with
+multipliers, on one thread, on meshes from coarse to fine; it prints eleven digits.
+Errors: of both folds, compared with 1.0492623992 and 1.0439137088; of 24 orbits of each
+branch, the difference between start and end of a period by `tests.independent` and
+scipy at 1e-13, relative to the largest displacement and velocity (median, largest).
 Writes `branches-<device>-<cores>.json`.
 """
 

@@ -1,12 +1,13 @@
-"""What a chain costs: exact motion and steps, beside numpy and the memory's bandwidth.
+"""Cost of a chain: exact motion and time-stepping, numpy and memory bandwidth.
 
-Ours, a plain numpy stencil and a pass over memory run in turns, the least of several times
-counts, compilation is told apart; errors stand beside the times. Runs unchanged on a GPU.
+jaxvib, a plain numpy stencil and a pass over memory run alternately; the least of
+several times is reported, compilation separately, and the error with each time. Runs
+unchanged on a GPU.
 
     python -m experiments.benchmarks.chain_cost [--repeats 3] [--small] [--steps]
 
-Writes `experiments/benchmarks/chain_cost-<machine>.json`; with `--steps` of the steps alone
-(`taskset -c 0 python -m ... --steps` for those of one core).
+Writes `experiments/benchmarks/chain_cost-<machine>.json`; with `--steps` for
+time-stepping only (`taskset -c 0 python -m ... --steps` for one core).
 """
 
 import argparse

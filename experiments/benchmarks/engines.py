@@ -1,17 +1,18 @@
-"""Many impacting motions at once: from event to event, beside adaptive steps.
+"""Many impacting motions at once: event-driven integration and adaptive time-stepping.
 
     python -m experiments.benchmarks.engines [--lanes 64 1024 8192] [--repeats 3]
                                              [--many 1000000]
 
 The two-body system, rigid and soft, load 200 to 800 N at 5 to 8 rad/s, gap 0.05 m, 50
-periods from rest in one go. Every engine runs in the same chunks on all cores; runs are
-interleaved and the least time counts; ratios are of processor time. Errors are those of
-the final state against `tests.independent` at 1e-12, on lanes where a start moved by 1e-9
-ends as near. Peers: a `vmap` of diffrax, Tsit5 in numba (one lane after another) and in
-C++ (eight lanes in one register, compiled here), both on all cores, heyoka.py with events
-on one core, and scipy's `solve_ivp` (DOP853) for a few lanes in a loop. Peers that are not
-installed are named and left out. `--many` lanes go from event to event alone, once, with
-the memory that they take. Writes `engines-<device>-<cores>.json`.
+periods from rest in one call. Every engine runs in the same chunks on all cores; runs
+alternate and the least time is reported; ratios are of CPU time. Errors are those of
+the final state compared with `tests.independent` at 1e-12, on lanes where a
+perturbation of 1e-9 of the initial state does not grow. Peers: a `vmap` of diffrax,
+Tsit5 in numba (one lane after another) and in C++ (eight lanes in one register,
+compiled here), both on all cores, heyoka.py with events on one core, and scipy's
+`solve_ivp` (DOP853) in a loop over a few lanes. Missing peers are reported and skipped.
+`--many` lanes run event-driven only, once, with their memory. Writes
+`engines-<device>-<cores>.json`.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Monodromy and a parameter column from event to event: right, and at what cost.
+"""Monodromy matrix and a parameter derivative, event-driven: accuracy and cost.
 
     python -m experiments.benchmarks.event_columns [--lanes 24] [--rtol 1e-9]
 
 The two-body system, rigid and soft, load 200 to 800 N at 5 to 8 rad/s, one period from
-random states apart. Reference: central differences of fourth order of the independent
-integration in `tests.independent` at 1e-13. Errors are relative to the largest entry of
-the monodromy matrix and of the column. Times are of one chunk of 64 lanes; compilation is
-apart. Writes `event_columns-<device>-<cores>.json`.
+random states without contact. Reference: fourth-order central differences of the
+independent integration in `tests.independent` at 1e-13. Errors are relative to the
+largest entry of the monodromy matrix and of the derivative. Times are of one chunk of
+64 lanes, without compilation. Writes `event_columns-<device>-<cores>.json`.
 """
 
 import argparse

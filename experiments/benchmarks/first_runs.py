@@ -1,20 +1,19 @@
-"""What a first answer takes, from a cold start and the second time: whole processes.
+"""Time to a first result, from a cold start and in a second run: whole processes.
 
     python -m experiments.benchmarks.first_runs [NAME...]
 
-A ready study by its name, run by `jaxvib run`, report included; or, in Python, `orbit`
-(README's periodic motion), `gradient` (README's block, with the derivative too),
-`multiplier` (the derivative of the largest Floquet multiplier), `motion` (in time at 501
-instants, its end's derivative by its start, and the natural modes), `stop` (a motion with
-hard impacts), `branch` (of the two bodies along the load's frequency), `bifurcation` (a
-fold of theirs, found from its branch, with its derivative), `field_motion` and `field` (a
-user's vector field in time, with the derivative of its end; its branch with two folds).
-Each is run in a process and with a cache folder of its own, and once more with the cache
-that the first run left. Seconds by the clock, of all cores, and these in units of what
-`import jax` takes of a core in the same run, as machines differ. Writes
+A built-in study by its name, run by `jaxvib run`, report included; or, in Python,
+`orbit` (periodic motion of the README), `gradient` (block of the README, including the
+derivative), `multiplier` (derivative of the largest Floquet multiplier), `motion` (time
+history at 501 times, derivative of its end by its start, and the natural modes), `stop`
+(time history with hard impacts), `branch` (two bodies, along the load frequency),
+`bifurcation` (a fold located on this branch, with its derivative), `field_motion` and
+`field` (a user-defined vector field: time history with the derivative of its end;
+branch with two folds). Each runs in its own process and cache folder, and once more
+with the cache of the first run. Reported are wall time, CPU time of all cores, and CPU
+time relative to that of `import jax` in the same run, as machines differ. Writes
 `experiments/benchmarks/first_runs-<device>-<cores>.json`, keeping rows that are not run
-anew. What the numbers of the map are worth is measured by
-`experiments.benchmarks.regime_map`.
+again. `experiments.benchmarks.regime_map` measures the accuracy of the map.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Kernels on a GPU: the bits of a CPU, and lanes a second. Needs a GPU.
+"""Kernels on a GPU: bits compared with a CPU, and lanes per second. Needs a GPU.
 
     python -m experiments.benchmarks.gpu_kernels [--lanes 65536] [--only NAME ...]
 
-Each program of `experiments.benchmarks.kernels` as PTX, launched inside `jax.jit`, beside
-the same lanes by the CPU's kernel: how many lanes have the same bits (all should), the
-first call, and microseconds a lane and period, the least of the repeats. Writes
-`gpu_kernels-<device>.json`. **No figure of it is stored yet**: no machine with a GPU was at
-hand.
+Each program of `experiments.benchmarks.kernels` as PTX, launched inside `jax.jit`,
+compared with the same lanes of the CPU kernel: number of lanes with the same bits (all
+should have them), time of the first call, and microseconds per lane and period, the
+least of the repeats. Writes `gpu_kernels-<device>.json`. **No result is stored yet**:
+no machine with a GPU was available.
 """
 
 import argparse

@@ -1,18 +1,18 @@
-"""The same motions as one kernel and inside XLA's programs: first call, rate, difference.
+"""The same motions as one kernel and inside XLA programs: first call, rate, difference.
 
     python -m experiments.benchmarks.kernels [--lanes 8192] [--only NAME ...]
 
-Each program is one lane over one period of its load: the two bodies from event to event
-(the end; what was watched; the monodromy with it), between hard stops over three periods,
-by steps, by diffrax, and Duffing's oscillator by diffrax. As one kernel it runs in
-`Kernel.map`; "in XLA" in `map_samples` of the function, where the motion alone is a kernel
-and what is around it XLA's; both in this process, in order of cost, on all cores. The first
-call is processor seconds of tracing, compilation and 64 lanes, nothing cached; "second
-process" is that of a fresh process that finds the machine code of the first one. Rates are
-processor microseconds a lane and period, the least of the repeats; "alone" is one lane in
-one call. Errors are those of states in the end, of two bodies with Hertz's law, in the
-largest displacement and speed of all, to `tests.independent` at 1e-13. Writes
-`kernels-<device>-<cores>.json`.
+Each program is one lane over one load period: the two bodies, event-driven (final
+state; observables; with the monodromy matrix), between hard stops over three periods,
+time-stepping, by diffrax, and Duffing's oscillator by diffrax. As one kernel it runs in
+`Kernel.map`; "in XLA" in `map_samples` of the function, where only the motion is a
+kernel and the rest XLA; both in this process, in order of cost, on all cores. The first
+call is the CPU time of tracing, compilation and 64 lanes without cache; "second
+process" is that of a new process that loads the cached machine code. Rates are
+microseconds of CPU time per lane and period, the least of the repeats; "alone" is one
+lane in one call. Errors are those of final states, for two bodies with Hertz's law,
+relative to the largest displacement and speed, compared with `tests.independent` at
+1e-13. Writes `kernels-<device>-<cores>.json`.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Orbits and their derivatives as systems grow: right, and at what cost.
+"""Orbits and their derivatives for systems of increasing size: accuracy and cost.
 
     python -m experiments.benchmarks.large_systems [--bodies 2 8 32 200] [--few 2 3 8]
 
-Bodies of 1 kg in a row on springs and dampers, up to five of them beside a Hertz stop,
-two loads. `periodic_orbit` without a guess: first and second call, wall and processor
-seconds. Errors are those against scipy's DOP853 at 1e-13 on the equations by hand, after
-one period: of the state, and of M along a random direction by the variational equation,
+Bodies of 1 kg in a row on springs and dampers, up to five of them with a Hertz stop,
+two loads. `periodic_orbit` without a guess: first and second call, wall and CPU time.
+Errors compared with scipy's DOP853 at 1e-13 on separately written equations, after one
+period: of the state, and of M along a random direction by the variational equation,
 both relative to the largest entry. Derivatives of state, largest multiplier and largest
-force by 10 parameters (`jax.jacfwd`), one along a random direction against a central
-difference of the orbit. Writes `large_systems-<device>-<cores>.json`.
+force by 10 parameters (`jax.jacfwd`), one along a random direction compared with a
+central difference of the orbit. Writes `large_systems-<device>-<cores>.json`.
 """
 
 import argparse

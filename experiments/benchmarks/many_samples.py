@@ -1,13 +1,13 @@
-"""What a study of very many samples takes beside the computation: time, memory, disk.
+"""Overhead of a study of very many samples: time, memory, disk.
 
     python -m experiments.benchmarks.many_samples [--samples 1e5 1e6 1e7] [--folder DIR]
 
-Regimes of two bodies on a square grid, whose numbers come from numpy in no time: config,
-samples, store, journal, summary and report are those of a real study, the solver is not.
-Each phase is a process of its own, of which the peak memory and the time are written: the
-run, a `--resume` with nothing left to do, `status`, `open_study(most=1e6)` and the report.
-Writes `experiments/benchmarks/many_samples-<device>-<cores>.json`, keeping the sizes that
-are not run anew.
+Regimes of two bodies on a square grid with numbers from numpy, which take no time:
+config, samples, store, journal, summary and report are those of a real study, the
+solver is not. Each phase is a process with its peak memory and time: the run, a
+`--resume` with nothing left to do, `status`, `open_study(most=1e6)` and the report.
+Writes `experiments/benchmarks/many_samples-<device>-<cores>.json`, keeping the sizes
+that are not run again.
 """
 
 import argparse

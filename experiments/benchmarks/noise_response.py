@@ -2,14 +2,15 @@
 
     python -m experiments.benchmarks.noise_response [--seeds N]
 
-The two bodies under a force that is white noise through a filter of Kanai and Tajimi, 60 s
-from rest, each motion twice (a second time at a hundred times the tolerance, for its
-error). First with a gap that nothing closes: variances of the states at the end beside
-Lyapunov's equation, in standard errors. Then with the usual gap and contact of steel:
+The two bodies under white noise through a Kanai-Tajimi filter, 60 s from rest, each
+motion computed twice (the second time at a hundred times the tolerance, for its error).
+First with a gap that never closes: variances of the final states compared with
+Lyapunov's equation, in standard errors. Then with the usual gap and steel contact:
 peaks, passages of a limit, and the error of the motions; then a fragility curve of the
-main body (`configs/fragility.toml`, 6000 motions of 30 s). Seconds by the clock and of all
-cores together, compilation included, and how many other programs were running: a figure of
-a busy machine is of its cores alone. Writes `noise_response-<device>-<cores>.json`.
+main body (`configs/fragility.toml`, 6000 motions of 30 s). Reported are wall time and
+CPU time of all cores, including compilation, and the number of other running programs:
+on a busy machine only CPU time is meaningful. Writes
+`noise_response-<device>-<cores>.json`.
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""How near jaxvib's periodic orbits are to those computed in 50-digit arithmetic.
+"""Accuracy of periodic orbits, compared with 50-digit arithmetic.
 
     python -m experiments.benchmarks.orbit_accuracy
 
-Prints a line for each of the orbits of `tests/orbits/reference.json`, by diffrax and from
-event to event, and writes `experiments/benchmarks/orbit_accuracy.json`, with the largest.
+Prints a line for each orbit of `tests/orbits/reference.json`, by diffrax and
+event-driven, and writes `experiments/benchmarks/orbit_accuracy.json`, with the largest
+differences.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""The peer: one sample of the regime map with scipy's `solve_ivp`, as one would write it.
+"""Peer: one sample of the regime map with scipy's `solve_ivp` in plain Python.
 
 The same work as `jaxvib.orbits.regimes`: a transient from rest that stops when a state
 recurs within eight periods, Newton's method on the period map with the variational
-equations, one more look at a tighter tolerance, multipliers, contacts, peak force. What
-does not settle is followed for 256 periods beside a neighbour. The right-hand sides are
-plain Python numbers, which is the fastest that `solve_ivp` takes from four equations;
-LSODA is the fastest of its methods here. Uses nothing of jaxvib.
+equations, a second solve at a tighter tolerance, multipliers, contacts, peak force. A
+motion that does not converge is followed for 256 periods together with a neighbouring
+one. The right-hand sides use plain Python numbers, which is the fastest for `solve_ivp`
+with four equations; LSODA is the fastest of its methods here. Uses nothing of jaxvib.
 """
 
 import dataclasses

@@ -1,14 +1,14 @@
-"""Random beams with bodies of every kind: how many are certified, and is any wrong.
+"""Random beams with bodies of every kind: number of certified ones, and errors.
 
     python experiments/benchmarks/random_beams.py [SYSTEMS] [RESULT.json]
 
-Each system is drawn from all that `BeamWithBodies` can hold and its first 10 eigenvalues
-are asked for. The lists of all certified systems are compared, values and number, with
-finite elements of high degree that share no code, to 1e-6 relative. Where links stand
-close together or a motion is slow, rounding in the elements is more than that: a system
-that differs is compared on two other meshes, and where the number is right and only
-digits differ, a determinant in 40 digits decides. A certified list that still differs is
-wrong. The same determinant tells the errors of a sample.
+Each system is drawn from all options of `BeamWithBodies`; its first 10 eigenvalues are
+computed. The values and their number in all certified systems are compared with finite
+elements of high degree that share no code, to 1e-6 relative. For closely spaced links
+or slow motions rounding in the elements is larger: a system that differs is compared on
+two other meshes, and if the number is right and only digits differ, a determinant in 40
+digits decides. A certified list that still differs is wrong. The same determinant gives
+the errors of a sample.
 """
 
 import json

@@ -1,19 +1,19 @@
-"""The regime map refined where regimes change, beside all of its samples.
+"""The regime map refined where regimes change, compared with the full grid.
 
-    python -m experiments.benchmarks.refined_map [--side 256] [--coarsest 8 16] [--alone]
-                                                 [--chunk LINES] [--in DIR]
+    python -m experiments.benchmarks.refined_map [--side 256] [--coarsest 8 16]
+                                                 [--alone] [--chunk LINES] [--in DIR]
 
-Runs `configs/regime_map.toml` on a grid of side x side samples, once with every sample and
-once for each `coarsest` with `method = "refine"`, each in a process of its own. A sample is
-wrong if its reason code, verdict or numbers of periods and contacts are not those of the
-whole map (of motions without a period the code alone). With `--alone` there is no whole
-map, and what is wrong is told by the samples that a refined study draws at random and
-computes to check itself. `--chunk` has so many lines refined together.
+Runs `configs/regime_map.toml` on a grid of side x side samples, once with every sample
+and once for each `coarsest` with `method = "refine"`, each in its own process. A sample
+is wrong if its reason code, verdict or numbers of periods and contacts differ from
+those of the full map (for aperiodic motions the code only). With `--alone` there is no
+full map; wrong samples are then estimated from the random samples that a refined study
+computes to check itself. `--chunk` sets the number of lines refined together.
 
-Writes `experiments/benchmarks/refined_map-<device>-<cores>.json`, where other sides stay:
-processor seconds, computed samples, wrong ones among all, and what the refined run says of
-itself. With `--in` the studies stay in a folder, and the same command, given again after
-Ctrl-C, goes on there.
+Writes `experiments/benchmarks/refined_map-<device>-<cores>.json`, keeping other sides:
+CPU time, computed samples, wrong samples among all, and the estimate of the refined run
+itself. With `--in` the studies stay in a folder, and the same command resumes them
+after Ctrl-C.
 """
 
 import argparse

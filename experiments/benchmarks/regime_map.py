@@ -1,15 +1,15 @@
-"""The 64 x 64 regime map on this machine, beside a plain loop over scipy's `solve_ivp`.
+"""The 64 x 64 regime map, compared with a loop over scipy's `solve_ivp`.
 
-Both do the same work on the same samples, the plain loop on a random choice of them.
-Runs are interleaved and repeated, the least time counts, compilation is told apart. What
-each of them achieves is measured against an independent integration at a relative
-tolerance of 1e-12, on the same choice of samples.
+Both do the same work on the same samples, the loop on a random choice of them. Runs
+alternate and are repeated, the least time is reported, compilation separately. The
+accuracy of both is measured by an independent integration at a relative tolerance of
+1e-12, on the same choice of samples.
 
     python -m experiments.benchmarks.regime_map [--size 64] [--choice 48] [--repeats 3]
 
-Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`. With `--engines` the map
-is made by adaptive steps alone instead, as it was before there were events, by itself,
-which takes events for the transients, and by events alone, all in one run; that writes
+Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`. With `--engines` the
+map is computed instead by adaptive steps only, by the automatic choice, which uses
+events for the transients, and by events only, all in one run; this writes
 `regime_map_engines-<device>-<cores>.json`.
 """
 

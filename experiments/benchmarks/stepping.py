@@ -1,13 +1,14 @@
-"""Smooth systems in lanes: `engine="stepping"` beside a vmap of diffrax.
+"""Smooth systems in lanes: `engine="stepping"` compared with a vmap of diffrax.
 
     python -m experiments.benchmarks.stepping [--lanes 4096] [--repeats 5]
 
-Duffing's oscillator x'' + 0.2 x' - x + x^3 = a cos(1.2 t), 20 periods, and Lorenz's system
-with r from 20 to 28 up to t = 3, from the same states in lanes that differ in a or r:
-jaxvib's stepping engine (Dopri8, one array per component; at rtol 1e-6 in float32 too),
-its diffrax path (Dopri8) and diffrax's Tsit5 as anyone would ask for it. All run in the
-same chunks on all cores; runs are interleaved and the least time counts. Errors: of the
-final states against diffrax's own Dopri8 at 1e-13. Writes `stepping-<device>-<cores>.json`.
+Duffing's oscillator x'' + 0.2 x' - x + x^3 = a cos(1.2 t), 20 periods, and Lorenz's
+system with r from 20 to 28 up to t = 3, from the same states in lanes that differ in a
+or r: jaxvib's stepping engine (Dopri8, one array per component; at rtol 1e-6 in float32
+too), its diffrax path (Dopri8) and a plain use of diffrax's Tsit5. All run in the same
+chunks on all cores; runs alternate and the least time is reported. Errors: of the final
+states compared with diffrax's own Dopri8 at 1e-13. Writes
+`stepping-<device>-<cores>.json`.
 """
 
 import argparse

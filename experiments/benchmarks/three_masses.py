@@ -1,11 +1,11 @@
-"""What the first answers for three masses take, with a Hertz contact and a hard stop.
+"""Time to first results for three masses with a Hertz contact and a hard stop.
 
     python -m experiments.benchmarks.three_masses
 
-`orbit`: one periodic motion; `regimes`: those of 500 frequencies of the load, up to the
-first sample that is finished. Each in a process with a cache folder of its own, and once
-more with what the first one left: core seconds, imports included, and these in units of
-what `import jax` takes in the same run. Writes `three_masses-<device>-<cores>.json`.
+`orbit`: one periodic motion; `regimes`: those of 500 load frequencies, up to the first
+finished sample. Each in a process with its own cache folder, and once more with the
+cache of the first run: core-seconds, imports included, also relative to `import jax` in
+the same run. Writes `three_masses-<device>-<cores>.json`.
 """
 
 import json

@@ -1,20 +1,21 @@
-"""What store and engine cost beside the computation, by the number of workers.
+"""Overhead of store and executor, by the number of workers.
 
     python -m experiments.benchmarks.throughput [--rows ...] [--repeats 3]
 
 Studies of N and of 2 N chunks are run; the slope of the time between them is that of a
-chunk, and what is left of the first is the start-up, told on its own. Two kinds of work:
+chunk, and the remainder of the first is the start-up, reported separately. Two kinds of
+work:
 
-- "waiting": a chunk is a second in which nothing is computed, so that many workers fit on
-  one machine. Workers are processes forked from the run, or threads of a Dask cluster; the
-  overhead is that of the wall time over the ideal one, chunks x 1 s / workers.
-- "computing": chunks of the real regime map, of about a second, by the real command. The
-  overhead is that of the processor time of all processes over that of the bare loop, which
-  calls `compute_chunk` in one process and stores nothing. Both run on as many cores as a
-  worker has.
+- "waiting": a chunk is a second of idle time, so that many workers fit on one machine.
+  Workers are processes forked from the run, or threads of a Dask cluster; the overhead
+  is that of the wall time over the ideal time, chunks x 1 s / workers.
+- "computing": chunks of the real regime map, of about a second, by the real command.
+  The overhead is that of the CPU time of all processes over that of the bare loop,
+  which calls `compute_chunk` in one process and stores nothing. Both run on as many
+  cores as a worker has.
 
-Rows are repeated in turn and the median counts, written after each turn; those that are not
-run anew stay in `experiments/benchmarks/throughput-<device>-<cores>.json`.
+Rows are repeated alternately; the median is written after each repetition. Rows that
+are not run again are kept in `experiments/benchmarks/throughput-<device>-<cores>.json`.
 """
 
 import argparse

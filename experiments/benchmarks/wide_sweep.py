@@ -1,15 +1,15 @@
-"""A wide sweep in chunks of equals: the share of lanes that are busy, and not waiting.
+"""A wide sweep in chunks sorted by cost: the share of lanes that are busy.
 
     python -m experiments.benchmarks.wide_sweep [--lanes 4096]
 
 The two-body system, rigid and soft, load 10 to 5000 N at 1 to 20 rad/s, 50 periods from
-rest. Lanes that run together wait for their slowest neighbour. Counted for the stepping
-engine, whose lanes are alike in all but their number of steps: steps needed over steps
-run, in one batch, in chunks of 64 at random, in those of `map_samples` sorted by
-amplitude and frequency, and sorted by the steps of a pilot run of 5 periods at 1e-4.
-The event engine's lanes also wait at each contact, so that its share is measured: the
-processor time of chunks of 64 copies of one lane, which never wait, over that of the
-chunks, for the same lanes. Writes `wide_sweep-<device>-<cores>.json`.
+rest. Lanes that run together wait for the slowest one. For the stepping engine, whose
+lanes differ in their number of steps only: steps needed over steps run, in one batch,
+in random chunks of 64, in those of `map_samples` sorted by amplitude and frequency, and
+sorted by the steps of a pilot run of 5 periods at 1e-4. The lanes of the event engine
+also wait at each contact, so that its share is measured: the CPU time of chunks of 64
+copies of one lane, which never wait, over that of the chunks, for the same lanes.
+Writes `wide_sweep-<device>-<cores>.json`.
 """
 
 import argparse

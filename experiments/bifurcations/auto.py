@@ -1,9 +1,9 @@
-"""AUTO-07p run on equations of ours, for branches to stand beside its own.
+"""Runs AUTO-07p on jaxvib's equations, for comparison of branches.
 
-AUTO-07p is free software of E. J. Doedel and others, https://github.com/auto-07p/auto-07p.
-It is looked for where the caller says that it has been built (`./configure && make`);
-nothing of it is here. Equations and constants are ours, are written into a temporary
-folder and compiled there with gfortran -O2.
+AUTO-07p is free software of E. J. Doedel and others,
+https://github.com/auto-07p/auto-07p. The caller gives the folder of a build
+(`./configure && make`); nothing of it is in this repository. Equations and constants
+are written to a temporary folder and compiled there with gfortran -O2.
 """
 
 import os

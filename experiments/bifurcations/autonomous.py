@@ -1,12 +1,13 @@
-"""Autonomous fields beside AUTO-07p, in one run: Hopf points, cycles, folds, flips, tori.
+"""Autonomous systems compared with AUTO-07p: Hopf points, cycles, folds, flips, tori.
 
     python -m experiments.bifurcations.autonomous [--auto DIR]
 
-Each field is followed without a hand from a state at rest: equilibria to their Hopf point,
-the cycles from there, and what branches off these. jaxvib and AUTO do the same with the
-same equations, written twice. Of AUTO the points nearest to ours are taken; it prints
-eleven digits. `--auto DIR` (or AUTO_DIR) names where AUTO-07p has been built. Where it has
-not, that is said and AUTO's numbers of the last run stay. Writes `autonomous.json`.
+Each system is continued automatically from a state at rest: equilibria to their Hopf
+point, the cycles from there, and the branches from their bifurcations. jaxvib and AUTO
+do the same with the same equations, written twice. The AUTO points nearest to ours are
+used; AUTO prints eleven digits. `--auto DIR` (or AUTO_DIR) is the folder of a built
+AUTO-07p. Without it a message is printed and AUTO's numbers of the last run are kept.
+Writes `autonomous.json`.
 """
 
 import argparse

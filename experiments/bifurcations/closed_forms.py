@@ -1,13 +1,13 @@
 """Bifurcations with a closed form, or found by scipy alone.
 
 - Whittaker and Hill's equation y'' + (h - x^2/8 - (p+1) x cos 2t + x^2/8 cos 4t) y = 0
-  (DLMF 28.31.1) has, for whole p, solutions exp(-x cos(2t)/4) times a finite Fourier
+  (DLMF 28.31.1) has, for integer p, solutions exp(-x cos(2t)/4) times a finite Fourier
   series (Ince's polynomials). For p = 1 these are cos t and sin t: a period doubling of
-  y = 0 at h = 1 + x and at h = 1 - x. For p = 2: sin 2t at h = 4, and two of cos 2t and a
-  constant at h = 2 (1 +- sqrt(1 + x^2)): branch points.
-- Two masses, one of which meets a linear spring (`nlvib`): linear in flight and in
+  y = 0 at h = 1 + x and at h = 1 - x. For p = 2: sin 2t at h = 4, and two of cos 2t and
+  a constant at h = 2 (1 +- sqrt(1 + x^2)): branch points.
+- Two masses, one of which hits a linear spring (`nlvib`): linear in flight and in
   contact, so that orbit and monodromy matrix are products of two matrix exponentials.
-- FitzHugh and Nagumo's oscillator in the plane: a torus begins where det M = 1.
+- FitzHugh and Nagumo's oscillator in the plane: a torus bifurcation where det M = 1.
 """
 
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Autonomous fields for `autonomous`: each in JAX, and by hand in AUTO-07p's Fortran."""
+"""Autonomous systems for `autonomous`: each in JAX, and in Fortran for AUTO-07p."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,10 +1,10 @@
 """Examples that come with NLvib, as cases for `run`.
 
-NLvib 1.3 (Krack and Gross, *Harmonic Balance for Nonlinear Vibration Problems*, 2019) was
-run on them in Octave. The folds of example 1 were refined on its own harmonic balance;
-7 and 15 harmonics give the same 12 digits. Example 3 has a spring with a kink, where its
-shooting in equal steps settles slowly: what is compared to twelve digits there is the
-exact solution piece by piece (`closed_forms.OneContact`).
+NLvib 1.3 (Krack and Gross, *Harmonic Balance for Nonlinear Vibration Problems*, 2019)
+was run on them in Octave. The folds of example 1 were refined on its own harmonic
+balance; 7 and 15 harmonics give the same 12 digits. Example 3 has a spring with a kink,
+where its shooting with equal steps converges slowly: the reference to twelve digits is
+the piecewise exact solution (`closed_forms.OneContact`).
 """
 
 import jax.numpy as jnp

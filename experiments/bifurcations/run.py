@@ -1,9 +1,10 @@
-"""Bifurcations of forced oscillators with a reference value, ours beside them.
+"""Bifurcations of forced oscillators compared with reference values.
 
     python -m experiments.bifurcations.run [NAME ...]
 
-Every branch is followed unattended from one orbit; what it finds on the way is printed
-beside the reference value and stored in `results.json`; with names, only theirs again.
+Every branch is continued automatically from one orbit; the bifurcations found are
+printed with their reference values and stored in `results.json`; with names, only those
+again.
 """
 
 import argparse

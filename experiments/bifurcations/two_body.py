@@ -2,10 +2,10 @@
 
     python -m experiments.bifurcations.two_body
 
-One branch at 500 N is followed unattended in the load's frequency, from where the bodies
-do not touch. What it meets is verified on both sides by `tests.independent`, which shares
-no code with jaxvib: numpy, scipy's DOP853 and variational equations written by hand.
-Writes `two_body.json`.
+One branch at 500 N is continued automatically in the load frequency, from where the
+bodies do not touch. Its bifurcations are verified on both sides by `tests.independent`,
+which shares no code with jaxvib: numpy, scipy's DOP853 and separately written
+variational equations. Writes `two_body.json`.
 """
 
 import itertools

@@ -1,11 +1,11 @@
-"""Three oscillators on the paper's cantilever: two eigenvalues placed, modes damped.
+"""Three oscillators on the paper's cantilever: placed eigenvalues, most damping.
 
     python -m experiments.design.beam
 
-Certified eigenvalues, their implicit derivatives. (1) Positions and stiffnesses of the
-three put two eigenvalues where they are asked to be: least squares. (2) Positions,
-stiffnesses and dampers make the least damping ratio below 600 rad/s greatest, which is
-that of the cantilever's first three modes and of the oscillators.
+Certified eigenvalues and their implicit derivatives. (1) Positions and stiffnesses of
+the three place two eigenvalues at target values: least squares. (2) Positions,
+stiffnesses and dampers maximise the smallest damping ratio below 600 rad/s, of the
+first three modes of the cantilever and of the oscillators.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""A first design: what gradients through an impact damper's motion give in 20 steps.
+"""A first design: 20 steps of gradients through the motion of an impact damper.
 
     python -m experiments.design.first_design
 
-The objective before and after, the time from the import on, and the gradient beside
-differences of fourth order.
+Reports the objective before and after, the time including the import, and the gradient
+compared with fourth-order differences.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Every figure on designs, printed and written to `results.json` beside this file.
+"""All numbers on designs, printed and written to `results.json` in this folder.
 
     python -m experiments.design.run [PART]...
 
-Parts: studies, same_problem, damper, beam, first_design; all of them where none is
-named. Some twenty minutes.
+Parts: studies, same_problem, damper, beam, first_design; all by default. About twenty
+minutes.
 """
 
 import json

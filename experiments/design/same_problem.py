@@ -1,9 +1,9 @@
-"""Every optimiser on one problem: the absorber of least variance, mass ratio 0.1.
+"""All optimisers on one problem: the absorber of least variance, mass ratio 0.1.
 
     python -m experiments.design.same_problem
 
-The closed form is known, so the error of each is too. Times are those of the second
-call: of the search alone, compiled before.
+The closed form gives the error of each. Times are those of the second call, without
+compilation.
 """
 
 import json

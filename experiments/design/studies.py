@@ -1,8 +1,8 @@
-"""What the ready studies of designs find, beside closed forms.
+"""Results of the built-in design studies, compared with closed forms.
 
     python -m experiments.design.studies
 
-Runs each anew and reads its store.
+Runs each study and reads its store.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What happens to a store: kills, failing operations, damages, two runs at once."""
+"""Fault injection into a store: kills, failing operations, damage, concurrent runs."""
 
 import os
 import random

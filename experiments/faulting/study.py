@@ -1,9 +1,9 @@
-"""A study of nothing but counting, run by the real command in processes forked from this.
+"""A study that only counts, run by the real command in forked processes.
 
-Its numbers come from numpy, so that a run takes hundredths of a second: the config, the
-session, the store, the journal, the lock, the summary and the exit codes are jaxvib's own,
-the device, the compiler and the system are not asked. `run_whole` is the command itself, in
-a process of its own, with JAX.
+Its numbers come from numpy, so that a run takes hundredths of a second: config,
+session, store, journal, lock, summary and exit codes are jaxvib's own; device, compiler
+and system are not involved. `run_whole` is the command itself, in its own process, with
+JAX.
 """
 
 import contextlib

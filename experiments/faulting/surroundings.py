@@ -1,4 +1,4 @@
-"""What happens where the surroundings fail: a disk that is full, a network that is lost."""
+"""Fault injection into the environment: a full disk, a lost network."""
 
 import asyncio
 import os

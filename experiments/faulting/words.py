@@ -1,4 +1,4 @@
-"""What is said in words by a stranger: configs, names in them, and stores made to harm."""
+"""Untrusted text: configs, names in them, and malicious stores."""
 
 import json
 import os

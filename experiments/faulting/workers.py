@@ -1,4 +1,4 @@
-"""What happens to those who compute: workers, driver and scheduler killed or frozen."""
+"""Fault injection into processes: workers, driver and scheduler killed or frozen."""
 
 import asyncio
 import contextlib

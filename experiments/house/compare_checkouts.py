@@ -1,26 +1,27 @@
-"""Two checkouts side by side: the same bytes or values, and pages, of the same configs.
+"""Compare two checkouts: bytes or values, and pages, of the same configs.
 
     python -m experiments.house.compare_checkouts OLD NEW [CONFIG...]
 
-runs the ready studies that are named (else all of them) in two folders of checkouts, each
-study in a process of its own, the larger ones with fewer samples, and compares
+runs the given built-in studies (default: all) in two folders of checkouts, each study
+in its own process, the larger ones with fewer samples, and compares
 
 - `results.zarr`, file by file and byte by byte,
-- `study.json`, but for versions and the state of the code,
-- `report.html`, but for those and the times,
-- what the terminal said, but for the times,
+- `study.json`, except versions and the state of the code,
+- `report.html`, except those and the times,
+- the terminal output, except the times,
 - `jaxvib schema`.
 
-It prints a line for each and writes `compared.json` beside this file, where what was
-compared before stays, with its commits. Runs of a checkout without changes are kept in
-`results/compared/<commit>` and not done again. Ends with 1 where anything differs.
+It prints a line for each and writes `compared.json` in this folder, which keeps earlier
+comparisons with their commits. Runs of a checkout without changes are kept in
+`results/compared/<commit>` and not repeated. Ends with 1 if anything differs.
 
-Where numbers have changed on purpose the question is by how much. Of results that are not
-the same bytes each field has the largest difference `of_size`, per largest finite value of
-the field, and, where the results say an error of it, `of_error`, per sum of the errors
-that both say there; `known_once`: how many values are finite in one of them alone. Whole
-numbers have the share that differs. A field is `within` if it differs by no more than those
-errors, or by 1e-6 of its size. What was never compared is listed.
+After an intended change of numbers the size of the change matters. For results with
+different bytes each field has the largest difference `of_size`, relative to the largest
+finite value of the field, and, if the results contain its error, `of_error`, relative
+to the sum of both errors; `known_once` is the number of values that are finite in only
+one of them. Integers have the share that differs. A field is `within` if it differs by
+at most those errors, or by 1e-6 of its size. Fields that were never compared are
+listed.
 """
 
 import json

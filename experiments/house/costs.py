@@ -1,16 +1,18 @@
-"""A pytest plugin: what each test costs in processor seconds, and an end to a long run.
+"""A pytest plugin: CPU time of each test, and a time limit for long runs.
 
     python -m pytest -p experiments.house.costs --costs costs.jsonl --until 1800 ...
 
-adds a line a test to `costs.jsonl`, also from workers of pytest-xdist: how it ended, `cpu`
-of its process and of the processes that this one has waited for, fixtures included (a
-shared one counts for the test that needed it first), and `kept`, the seconds of compiling
-that kept programs have spared. With none kept it costs about the sum of both. Tests that
-would begin later than `--until` seconds after the first are skipped and say so.
+adds a line per test to `costs.jsonl`, also from workers of pytest-xdist: its outcome,
+the CPU time `cpu` of its process and of finished child processes, fixtures included (a
+shared one counts for the test that needed it first), and `kept`, the seconds of
+compilation saved by cached programs. Without a cache the cost is about the sum of both.
+Tests that would start later than `--until` seconds after the first are skipped with a
+reason.
 
     python -m experiments.house.costs costs.jsonl
 
-prints the seconds of each file and of the dearest tests, and what did not pass.
+prints the seconds of each file and of the most expensive tests, and tests that did not
+pass.
 """
 
 import collections

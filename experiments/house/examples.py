@@ -1,10 +1,10 @@
-"""Run the examples of the docstrings, and compare what they print.
+"""Run the examples of the docstrings and compare their output.
 
-    python -m experiments.house.examples [NAME ...]    # all public names unless given
+    python -m experiments.house.examples [NAME ...]    # default: all public names
 
-An example is what doctest reads: lines after `>>>`. Each starts with the names that the
-first block of the reference defines, and what it prints is compared as the manual's blocks
-are: words must be equal, numbers agree to two digits.
+An example is a doctest: lines after `>>>`. Each starts with the names defined by the
+first block of the reference, and its output is compared like that of the manual's
+blocks: words must be equal, numbers agree to two digits.
 """
 
 import contextlib

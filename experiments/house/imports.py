@@ -1,6 +1,8 @@
-"""Draw in CONTRIBUTING.md who imports whom: `python -m experiments.house.imports`.
+"""Draw the imports between packages in CONTRIBUTING.md.
 
-An arrow that a way along others implies is left out: whatever is above a folder may use it.
+    python -m experiments.house.imports
+
+Arrows implied by others are omitted: everything above a folder may import it.
 """
 
 import graphlib

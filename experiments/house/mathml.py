@@ -1,7 +1,7 @@
-"""Mathematics of the manual as MathML, written when the site is built.
+"""MathML for the manual, generated when the site is built.
 
-A Markdown extension: `$...$` within a line and `$$...$$` over lines become MathML, which
-browsers draw by themselves, so that pages need neither a script nor a font.
+A Markdown extension: `$...$` within a line and `$$...$$` over lines become MathML,
+which browsers render without a script or font.
 """
 
 import re

@@ -1,10 +1,10 @@
-"""Make notebooks of the tutorials, so that their text is written once.
+"""Generate notebooks from the tutorials.
 
     python -m experiments.house.notebooks    # docs/notebooks/*.ipynb
 
-A block of code becomes a cell, what stands between two of them a cell of text; what a block
-prints is left out, since the cell will print it. `tests/test_manual.py` keeps the notebooks
-equal to their tutorials and, slowly, runs them.
+A block of code becomes a code cell, the text between two blocks a Markdown cell; output
+blocks are omitted, since the cell prints its own output. `tests/test_manual.py` checks
+that the notebooks equal their tutorials and, in a slow test, runs them.
 """
 
 import json

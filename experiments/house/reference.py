@@ -1,11 +1,11 @@
-"""Write the reference of the manual from the docstrings of every public name.
+"""Generate the reference of the manual from the docstrings of all public names.
 
-    python -m experiments.house.reference    # docs/reference/*.md; the site's build does it
+    python -m experiments.house.reference    # docs/reference/*.md
 
-`GROUPS` says which names stand together. A name's page part is its signature, its
-docstring, for classes a table of fields (`quantity` and `result_field` declare them) and
-the public methods, and where its source is. `tests/test_manual.py` holds that every public
-name is in one group.
+`GROUPS` assigns names to pages. The entry of a name contains its signature, its
+docstring, for classes a table of fields (from `quantity` and `result_field`) and the public
+methods, and its source file. `tests/test_manual.py` checks that every public name is in
+one group.
 """
 
 import ast
@@ -97,7 +97,7 @@ GROUPS = {
         periodic_orbit orbits.PeriodicOrbit orbits.LimitCycle equilibrium
         orbits.Equilibrium static_equilibrium orbits.StaticEquilibrium
         orbits.gaps_from_equilibrium orbits.regimes orbits.SettlingSettings
-        orbits.orbit_traces
+        orbits.orbit_trajectories
         bifurcation_diagram orbits.BifurcationDiagram basins orbits.Basins
         orbits.attractors orbits.Attractors orbits.state_grid lyapunov_exponents
         orbits.LyapunovExponents orbits.poincare_section orbits.Section
@@ -133,7 +133,7 @@ GROUPS = {
         design.tune design.ResultObjective design.optimise design.SearchSettings
         design.evaluated design.Problem
         design.Variable design.Limit design.Goal design.Design design.pareto_front
-        design.Front design.net design.fit design.Fit design.local_sensitivity
+        design.Front design.simplex_lattice design.fit design.Fit design.local_sensitivity
         design.LocalSensitivity design.sobol_indices design.SobolIndices design.Measure
         design.over design.parameter_measure design.change_measure
         design.natural_frequency_measure design.response_measure design.peaks_measure
@@ -141,7 +141,7 @@ GROUPS = {
         design.bifurcation_measure design.beam_measure design.placement_measure
         design.energy_share_measure design.RandomSplit design.packet_measure design.Packet
         design.optimal_absorber design.entry_at design.Notice design.notice
-        design.LostError
+        design.EvaluationLostError
         """,
     ),
     "studies": (
@@ -149,9 +149,9 @@ GROUPS = {
         "Many samples at once, their store, their report and how each of them ended.",
         """
         sweep open_study studies.results_of reports.write_report map_samples
-        ensemble.InParts ensemble.compile_ahead
-        ensemble.SPARE Reason reason ensemble.undecided ensemble.raise_if_empty
-        ensemble.recalled ensemble.recalling ensemble.computed_by
+        ensemble.TwoStageFunction ensemble.compile_ahead
+        ensemble.SPARE_LANES Reason reason ensemble.undecided ensemble.raise_if_empty
+        ensemble.checkpointed ensemble.checkpointing ensemble.use_executor
         """,
     ),
 }

@@ -1,15 +1,16 @@
-"""The same bits on every machine: hashes of ready studies, computed in many ways.
+"""The same bits on every machine: hashes of built-in studies in many configurations.
 
     python -m experiments.house.same_bits [--ways NAME,...] [--write] [CONFIG...]
 
-runs the ready studies that `hashes.json` lists (or the ones that are named), the larger
-ones with fewer samples, once as they are and once in each way: with other kernels of
-OpenBLAS, other instructions for XLA, numpy and the C library, kernels of other vector
-widths, one core, two workers, other chunks. Of each study's numbers one hash is taken and
-compared with the one in `hashes.json`. Prints what differs, array by array, and ends with
-1 if anything does. `--write` puts the hashes of the plain way into `hashes.json`.
+runs the built-in studies listed in `hashes.json` (or the given ones), the larger ones
+with fewer samples, once as they are and once in each configuration: with other OpenBLAS
+kernels, other instructions for XLA, numpy and the C library, kernels of other vector
+widths, one core, two workers, other chunks. The hash of each study's numbers is
+compared with that in `hashes.json`. Prints the differing arrays, and ends with 1 if
+anything differs. `--write` stores the hashes of the plain configuration in
+`hashes.json`.
 
-What a way asks of a processor that it does not have is left out, and said.
+Configurations that the processor does not support are skipped with a message.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Some studies in one process, whose environment says in which way; see `same_bits`.
+"""Some studies in one process, configured by its environment; see `same_bits`.
 
 WIDTH=4 python -m experiments.house.same_bits_run OUT CONFIG...
 """

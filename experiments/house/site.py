@@ -1,10 +1,10 @@
-"""Build the manual into `site/`, offline, and check its links.
+"""Build the manual in `site/`, offline, and check its links.
 
     python -m experiments.house.site
 
-The reference is written from the docstrings first, the gallery from the configs. Warnings
-of the build are errors, and so are a link to a page, a file or a place on a page that is
-not there, and anything that a browser would fetch from elsewhere.
+The reference is generated from the docstrings first, the gallery from the configs.
+Errors are: warnings of the build, links to missing pages, files or anchors, and any
+resource that a browser would load from elsewhere.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""The package as its own sources tell it: modules, imports, functions; nothing is run."""
+"""Parse modules, imports and functions of the package, without importing it."""
 
 import ast
 import io

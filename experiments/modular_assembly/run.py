@@ -1,9 +1,9 @@
-"""The paper on modules of planar systems: its example in symbols, and systems in numbers.
+"""The paper on modules of planar systems: its symbolic example, and systems.
 
     python -m experiments.modular_assembly.run
 
-The systems stand in the configs of this folder (each runs by itself with `jaxvib run`).
-Writes `experiments/modular_assembly/results.json`; the rest is stated in README.md.
+The systems are the configs of this folder (`jaxvib run` runs a single one). Writes
+`experiments/modular_assembly/results.json`; see README.md.
 """
 
 import json

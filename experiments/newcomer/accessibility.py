@@ -1,11 +1,12 @@
-"""What axe-core finds in report pages, light and dark, with all that can be opened open.
+"""Accessibility of report pages by axe-core, light and dark, with everything expanded.
 
-axe-core is no part of jaxvib: `npm pack axe-core` brings it. Pages are opened in Chromium.
+axe-core is not part of jaxvib: get it by `npm pack axe-core`. Pages are opened in
+Chromium.
 
     python -m experiments.newcomer.accessibility AXE.MIN.JS REPORT.HTML ...
 
-Stores violations, rules that pass and what axe leaves to a person in accessibility.json;
-ends with 1 where there is a violation.
+Stores violations, passed rules and incomplete checks in accessibility.json; ends with 1
+if there is a violation.
 """
 
 import json

@@ -1,19 +1,19 @@
-"""How near the time that `jaxvib check` tells comes to the one that a run takes.
+"""Accuracy of the run time predicted by `jaxvib check`.
 
-Within a factor of two, both ways, is what is promised. Asked twice of each study, ready
-ones and random assemblies: before it was ever run, by `jaxvib check --measure` with an
-empty cache, beside a run with another empty one (cold); and after that run by `jaxvib
-check` alone, beside a second run (warm).
+A factor of two in both directions is promised. It is tested twice for each study,
+built-in ones and random assemblies: before its first run, by `jaxvib check --measure`
+with an empty cache, compared with a run with another empty cache (cold); and after this
+run by `jaxvib check`, compared with a second run (warm).
 
-What is compared are core-seconds, so that other work on the machine falls out: a run's are
-measured, and what is told, seconds by the clock, is taken times the cores that the command
-had which it was read off. `told` and `taken` are seconds by the clock, `told_cores` and
-`taken_cores` core-seconds.
+Core-seconds are compared, so that other work on the machine does not matter: those of a
+run are measured; the predicted wall time is multiplied by the number of cores used by
+the command on which the prediction is based. `told` and `taken` are wall times,
+`told_cores` and `taken_cores` core-seconds.
 
     python -m experiments.newcomer.estimates [STUDY ...] [--assemblies 10]
 
-Adds what it finds to estimates.json. A study computed in one piece cannot be measured: of
-its time nothing is known cold, and `jaxvib check` says so; `within` is null there.
+Adds its results to estimates.json. A study computed in one piece cannot be measured:
+its cold time is unknown, and `jaxvib check` says so; `within` is null there.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""The first hour of somebody who meets jaxvib: nine things of one's own, timed and checked.
+"""The first hour of a new user: nine user-defined tasks, timed and checked.
 
-Each is done in an empty folder by commands and programs as a newcomer writes them, in a
-process of its own with a cache that starts empty; processor seconds are those of all its
-processes. Checks are closed forms, other programs or what was planted in the data.
+Each runs in an empty folder by commands and programs as a new user writes them, in its
+own process with an empty cache; CPU time is that of all its processes. Checks are
+closed forms, other programs or known values in generated data.
 
     python -m experiments.newcomer.first_hour [STEP ...]
 
-Stores what it finds in first_hour.json, for each Python that runs it; with steps named,
+Stores its results in first_hour.json, for each Python that runs it; with given steps,
 only theirs. The notebook needs the extra `docs`.
 """
 

@@ -1,13 +1,13 @@
-"""The first ten minutes of somebody who meets jaxvib, as things that can be measured.
+"""The first ten minutes of a new user, as measurable steps.
 
-Everything happens on a clean clone with a new environment in a temporary folder: the
-README's commands, a first study, a changed number, mistakes, an interrupted run. Prints
-a table and exits with 1 if something is not as promised. Some minutes; needs the
+Everything runs on a clean clone with a new environment in a temporary folder: the
+commands of the README, a first study, a changed number, mistakes, an interrupted run.
+Prints a table and exits with 1 if a promise is not kept. Takes some minutes; needs the
 network for the installation.
 
     python -m experiments.newcomer.first_ten_minutes [--here]
 
-`--here` leaves the installation out and uses the environment that runs it.
+`--here` skips the installation and uses the environment that runs it.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Draw the moving picture of the README from a finished regime map.
+"""Draw the animated picture of the README from a finished regime map.
 
     python experiments/newcomer/picture.py results/regime_map docs/two_bodies.svg
 
-The picture is one SVG file that animates itself and follows a page's light or dark
-scheme: the map of regimes, and the two bodies at a few of its samples, in real time and
+The picture is a single animated SVG file that follows the light or dark scheme of the
+page: the map of regimes, and the two bodies at a few of its samples, in real time and
 to scale, with their orbits in the phase plane.
 """
 

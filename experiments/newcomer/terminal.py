@@ -1,4 +1,4 @@
-"""Commands as a person runs them: at a terminal, with a clock, or interrupted."""
+"""Runs commands as a user does: in a terminal, timed, or interrupted."""
 
 import dataclasses
 import os

@@ -1,9 +1,9 @@
-"""More than a hundred mistakes, and what the one line that answers each has to say.
+"""More than a hundred mistakes, and the required text of the one-line error messages.
 
-In configs of all kinds of systems, on the command line and in Python. Each ends with exit
-code 2 or the right exception, the words below, no traceback and within a second of
-processor time, start of Python included; four seconds where JAX has to be imported to
-know. Of Python's mistakes what comes after the imports counts.
+In configs of all kinds of systems, on the command line and in Python. Each ends with
+exit code 2 or the right exception, the words below, no traceback and within a second of
+CPU time, including the start of Python; four seconds if the check needs JAX. For
+mistakes in Python the time after the imports counts.
 
     python -m experiments.newcomer.typos
 """

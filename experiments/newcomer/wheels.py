@@ -1,13 +1,13 @@
-"""Wheel and sdist as people get them: built, installed afresh and used in an empty folder.
+"""Wheel and sdist as users get them: built, installed and used in an empty folder.
 
-For each Python named: an environment of its own, the wheel with all that it depends on, in
-an empty folder `import jaxvib`, `jaxvib new`, `jaxvib run quick`, a few tests of the sdist
-against what is installed, and what all of it weighs. Needs the network.
+For each given Python: a new environment, the wheel with all its dependencies, in an
+empty folder `import jaxvib`, `jaxvib new`, `jaxvib run quick`, a few tests of the sdist
+on the installed package, and the size of everything. Needs the network.
 
     python -m experiments.newcomer.wheels python3.11 python3.12 python3.13
 
-`--short` builds both and runs a study by the unpacked wheel, beside what the environment
-that runs this has installed; the network is needed for the build tools alone.
+`--short` builds both and runs a study with the unpacked wheel and the packages of the
+environment that runs this; the network is needed for the build tools only.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Hertz's contact beside a hard stop: how stiff steel must be to be one.
+"""Hertz contact and hard stop: the stiffness above which both agree.
 
     python -m experiments.vibro_impact_2011.contact_laws
 
-Without damping in the contact a Hertz contact is elastic, so that its limit for K to
-infinity is a stop of restitution 1, which the orbits must approach as K^(-2/5), the order
-of the contact's duration. Below, the paper's motion at 500 N and 5.8 rad/s by both laws,
+A Hertz contact without damping is elastic, so that its limit for K to infinity is a
+stop of restitution 1, which the orbits must approach as K^(-2/5), the order of the
+contact duration. Computed are the paper's motion at 500 N and 5.8 rad/s with both laws,
 and the fold that ends its branch at low loads. Writes `contact_laws.json`.
 """
 

@@ -1,10 +1,10 @@
 """The paper's continuation in the load, with and without Newton's correction.
 
-The paper gets the monodromy matrix and the column by the load from five Cauchy problems,
-and takes each step as the linear system gives it. Here the five problems are solved by
-the independent integration of the tests, and the step is judged by following the same
-branch with every point corrected. What the paper saves, the transients, is measured
-beside direct integration to the steady state at the same loads.
+The paper computes the monodromy matrix and the derivative with respect to the load from
+five Cauchy problems, and takes each step from the linear system. Here the five problems
+are solved by the independent integration of the tests, and the step is checked by
+continuing the same branch with every point corrected. The saving, the transients, is
+measured by direct integration to the steady state at the same loads.
 """
 
 import time

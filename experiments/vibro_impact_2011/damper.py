@@ -1,7 +1,7 @@
 """The attached body as an impact damper and as a damper that never impacts.
 
-Read from the result store of `jaxvib run configs/vibro_impact_2011.toml`. Without
-impacts the amplitude is a closed form, and so it is without any attached body.
+Reads the result store of `jaxvib run configs/vibro_impact_2011.toml`. Without impacts,
+and without an attached body, the amplitude has a closed form.
 """
 
 from pathlib import Path

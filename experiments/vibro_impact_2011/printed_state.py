@@ -1,8 +1,8 @@
-"""The state that the paper prints, and what it would take to have it.
+"""The state printed in the paper, and conditions for reaching it.
 
 The paper gives for t_0 = 16.92 s: 0.64 m, 0.53 m, 1.57 m/s, 0.78 m/s, attached body
-first. Below, what a periodic motion of the usual parameters can reach at most, by two
-inequalities that hold for every one of them, and which of many motions comes nearest.
+first. Computed are upper bounds for periodic motions of the usual parameters, by two
+inequalities that hold for all of them, and the nearest of many motions.
 """
 
 import jax

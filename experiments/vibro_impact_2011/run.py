@@ -1,9 +1,9 @@
-"""What Pogorelova and Postnikova (2011) print, and what we get, beside each other.
+"""Numbers printed by Pogorelova and Postnikova (2011), compared with our results.
 
     jaxvib run configs/vibro_impact_2011.toml
     python -m experiments.vibro_impact_2011.run results/vibro_impact_2011
 
-Prints everything and writes it to `results.json` beside this file. Some minutes.
+Prints everything and writes it to `results.json` in this folder. Takes some minutes.
 """
 
 import json
