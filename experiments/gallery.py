@@ -56,7 +56,7 @@ _SKIPPED = ("results", "report", "next")  # lines of the terminal that name fold
 
 
 def run(name: str) -> dict:
-    """Run a ready study in a folder that is thrown away; return what it was."""
+    """Run a built-in study in a temporary folder and return its output."""
     with tempfile.TemporaryDirectory() as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         started = time.perf_counter()
@@ -112,7 +112,7 @@ def section(name: str, stored: dict) -> str:
     if name in stored:
         said = "\n".join(f"    {line}" for line in stored[name]["said"][2:])
         cost = f"{stored[name]['processor']:.0f} s of processor time"
-        lines += [f'??? note "What the terminal says ({cost})"', "", "    ```text"]
+        lines += [f'??? note "Terminal output ({cost})"', "", "    ```text"]
         lines += [said, "    ```", ""]
     config = textwrap.indent(text.rstrip("\n"), "    ")
     lines += ['??? note "The config"', "", "    ```toml", config, "    ```", ""]

@@ -30,8 +30,8 @@ FLOORS = (
 GROUPS = {
     "systems": (
         "Systems of bodies",
-        "What is studied. Bodies in ready families, or overlaid from modules; any smooth "
-        "vector field; and how a parameter is named, read and replaced.",
+        "Built-in families of bodies, assemblies of modules, and any smooth vector field; "
+        "access to parameters by their paths.",
         """
         two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact AppliedLoad
         assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
@@ -43,8 +43,7 @@ GROUPS = {
     ),
     "laws": (
         "Contacts, springs, friction and loads",
-        "The laws that stand on a system: forces of penetrations, elongations, speeds and "
-        "of time.",
+        "Force laws as functions of penetration, elongation, velocity and time.",
         """
         HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact
         KelvinVoigtContact RestitutionContact backlash CoulombFriction ContactFriction
@@ -55,7 +54,7 @@ GROUPS = {
     ),
     "beams": (
         "Beams with bodies",
-        "One uniform beam as a partial differential equation, with what it carries.",
+        "A uniform beam (partial differential equation) with attached bodies.",
         """
         Beam BeamWithBodies ElasticSupport oscillators_on_beam lumped_masses_on_beam
         rigid_body_on_beam beam_eigenvalues modes.BeamModes modes.beam_spectra
@@ -64,7 +63,7 @@ GROUPS = {
     ),
     "chains": (
         "Chains of bodies joined by beams",
-        "Waves, packets and where energy goes.",
+        "Waves, wave packets and energy.",
         """
         BeamChain dynamics.wave_packet dynamics.kick dynamics.random_velocities
         dynamics.chain_motion dynamics.chain_fields dynamics.energy_field
@@ -74,8 +73,8 @@ GROUPS = {
         """,
     ),
     "motion": (
-        "Motions in time",
-        "From one state to another, and what is watched on the way.",
+        "Time histories",
+        "Time integration, energy balances and kernels.",
         """
         simulate dynamics.Trajectory flow propagate dynamics.energy_balance
         dynamics.EnergyBalance dynamics.module_energies kernel kernels.Kernel
@@ -92,7 +91,7 @@ GROUPS = {
     ),
     "orbits": (
         "Periodic motions, equilibria and attractors",
-        "Where a system settles, whether it stays there, and what else there is.",
+        "Steady states, their stability, other attractors and their basins.",
         """
         periodic_orbit orbits.PeriodicOrbit orbits.LimitCycle equilibrium
         orbits.Equilibrium static_equilibrium orbits.StaticEquilibrium
@@ -105,8 +104,8 @@ GROUPS = {
         """,
     ),
     "branches": (
-        "Branches and bifurcations",
-        "Motions followed along parameters, and where they change their kind.",
+        "Continuation and bifurcations",
+        "Branches of motions along parameters, and their bifurcations.",
         """
         continue_orbit branches.continue_orbits branches.ContinuationSettings
         branches.Branch branches.BranchEvent branches.CycleBranch
@@ -117,8 +116,8 @@ GROUPS = {
         """,
     ),
     "transients": (
-        "Responses to what does not repeat",
-        "Records, shocks and noise: how far a motion goes, and how likely that is.",
+        "Transient responses",
+        "Records, shocks and noise: peaks, first passages and their probabilities.",
         """
         response transients.Response transients.Limit responses transients.statistics
         transients.Statistics transients.scaled response_covariance shock_spectrum
@@ -128,7 +127,7 @@ GROUPS = {
     ),
     "design": (
         "Designs, fits and sensitivities",
-        "Objectives on all of the above, and their exact gradients.",
+        "Objectives on all results above, with exact gradients.",
         """
         design.tune design.ResultObjective design.optimise design.SearchSettings
         design.evaluated design.Problem
@@ -146,7 +145,7 @@ GROUPS = {
     ),
     "studies": (
         "Studies, samples and reason codes",
-        "Many samples at once, their store, their report and how each of them ended.",
+        "Batches of samples, their store and report, and reason codes.",
         """
         sweep open_study studies.results_of reports.write_report map_samples
         ensemble.TwoStageFunction ensemble.compile_ahead
