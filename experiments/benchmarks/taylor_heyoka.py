@@ -1,6 +1,6 @@
 """The two-body system in heyoka.py: Taylor steps, events, eight lanes in one register.
 
-Contacts are integrated in the same variable as in `jaxvib.dynamics.events.hertz_contact`, with
+Contacts are integrated in the variable of `jaxvib.dynamics.events.hertz_contact`, with
 u = sqrt(z) and dt = 2 u d tau, so that steps of high order pass through onset and
 release. Terminal events switch between flight and contact and end each lane, by
 parameters of one equation that is compiled once for each tolerance.

@@ -211,7 +211,7 @@ def test_modes_beyond_a_range_do_not_count():
     ("call", "message"),
     [
         (lambda: beam_measure("dampin", (0,)), "field = 'dampin'"),
-        (lambda: beam_measure("gap", (0, 1), below=1.0), "below goes with"),
+        (lambda: beam_measure("gap", (0, 1), below=1.0), "below requires field"),
         (lambda: packet_measure("lost", packet), "share = 'lost'"),
         (lambda: energy_share_measure("lost", RandomSplit(1.0)), "kind = 'lost'"),
         (lambda: orbit_measure("amplitud"), "did you mean 'amplitude'"),

@@ -247,7 +247,7 @@ def test_sparse_frequencies_are_the_lowest_of_the_dense_ones():
 
 def test_values_that_repeat_have_no_slopes_along_what_makes_them_flutter():
     ring = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
-    with pytest.raises(ValueError, match=r"stiffness\.0\.1 changes .* not symmetric"):
+    with pytest.raises(ValueError, match=r"stiffness\.0\.1 makes .* unsymmetric"):
         jv.modes.frequency_derivatives(ring, ["stiffness.0.1"])
     slopes = jv.modes.frequency_derivatives(ring, ["stiffness.1.1"])
     np.testing.assert_allclose(slopes, [[0.0, 0.5]], atol=1e-15)

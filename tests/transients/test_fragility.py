@@ -96,7 +96,7 @@ def test_data_that_tell_no_curve_have_a_reason_and_no_numbers(failures):
     ("arguments", "message"),
     [
         (([0.0, 1.0], [0, 1], [1, 1]), "intensities = 0"),
-        (([1.0, 2.0], [0, 2], [1, 1]), "more than trials"),
+        (([1.0, 2.0], [0, 2], [1, 1]), "failures exceed trials"),
         (([1.0, 2.0], [-1, 2], [1, 1]), "failures = -1"),
         (([1.0, 2.0], [0, 1, 1], [1, 1, 1]), "have shapes"),
     ],

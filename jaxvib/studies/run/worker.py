@@ -62,19 +62,19 @@ def serve(connection: Connection, config: str) -> None:
 
 
 def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
-    """Return the result of `outcome`, as a task on a Dask worker.
+    """Return the result of `run_chunk`, as a task on a Dask worker.
 
     `("stranger", address, difference)` from a worker that does not match the record.
     """
-    return _as_task(config, record, "outcome", config, number, None)
+    return _as_task(config, record, "run_chunk", config, number, None)
 
 
 def lanes_task(
     config: str, number: int, record: Mapping[str, Any], function: bytes, lanes: bytes,
     chunk: int,
 ) -> tuple:  # fmt: skip
-    """Return the result of `run_lanes`, as `task` does for `outcome`."""
-    return _as_task(config, record, "lanes_outcome", number, function, lanes, chunk)
+    """Return the result of `run_lanes`, as `task` does for `run_chunk`."""
+    return _as_task(config, record, "run_lanes", number, function, lanes, chunk)
 
 
 def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> tuple:

@@ -21,7 +21,7 @@ def run_chunk(config: str, number: int, progress) -> tuple[str, int, Any]:
 def run_lanes(
     number: int, function: bytes, lanes: bytes, chunk: int
 ) -> tuple[str, int, Any]:
-    """Apply a pickled function to pickled lanes; return as `outcome`."""
+    """Apply a pickled function to pickled lanes; return as `run_chunk`."""
     return _tried(number, _mapped, function, lanes, chunk)
 
 

@@ -101,7 +101,7 @@ def test_a_design_shows_objective_and_what_was_tuned(design):
     assert [chart.y.label for chart in picture.charts] == [
         "half peak-to-peak of attached (m)", "gap (m)"
     ]  # fmt: skip
-    assert "3 to 1 m, its least value at step 1" in picture.text
+    assert "3 to 1 m; least value at step 1" in picture.text
 
 
 def test_what_happens_on_a_small_part_of_the_axis_has_a_chart_of_its_own(branch):

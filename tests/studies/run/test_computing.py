@@ -165,7 +165,7 @@ def test_a_study_that_needs_more_memory_than_there_is_is_refused(
     done = run(config, tmp_path / "study")
     assert done.exit_code == 2
     assert "12 samples need about 1 GB" in done.output
-    assert "allowed here: 11 samples" in done.output
+    assert "allowed: 11 samples" in done.output
     assert not (tmp_path / "study").exists()
     monkeypatch.setattr(memory, "memory", lambda: needed)
     assert run(config, tmp_path / "study").exit_code == 0

@@ -128,7 +128,7 @@ def test_what_is_no_column_is_named(tmp_path):
         ("out.xls", "ends in .xls; allowed: .nc, .mat, .csv, .parquet"),
         ("there.csv", "exists already"),
         ("study/nothing.csv/out", "ends in nothing"),
-        ("nowhere/out.csv", "nowhere is not a folder"),
+        ("nowhere/out.csv", "nowhere is not an existing folder"),
         ("described.csv", "described.csv-metadata.json exists already"),
         ("link.nc", "link.nc exists already"),
     ],
