@@ -14,6 +14,7 @@ from ..ensemble import reason
 from ..foundation.arrays import to_jax
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import result_field
+from ..orbits.orbit import peak_force_text
 from ..orbits.periodic_orbit import PeriodicOrbit
 from .bifurcation_results import BifurcationPoint, listed
 from .pictures import branch_chart
@@ -164,7 +165,7 @@ class Branch(AbstractBranch):
         return (
             f"; contacts per period: {counts}\n"
             f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
-            f"peak force {np.nanmax(self.max_contact_force):.6g} N"
+            f"peak force {peak_force_text(self.orbits)}"
         )
 
 

@@ -25,22 +25,26 @@ def just_after(time):
 def crossed(field, next_breakpoint, time, state):
     """Return the state behind the break that comes next after a `time` before it.
 
-    The value is unchanged. Its derivatives, up to the second ones, are those of a
-    motion that continues to the moved break and returns with the rates behind it.
-    `field(time, state)`: the rates; `next_breakpoint(time)`.
+    The motion is continued from `just_before` the break to it, and from there to
+    `just_after`: these times would add up over many breaks. Derivatives, up to the
+    second ones, are those of a motion that continues to the moved break and returns
+    with the rates behind it. `field(time, state)`: the rates; `next_breakpoint(time)`.
     """
     there = next_breakpoint(time)
     there = jnp.where(jnp.isfinite(there), there, 0.0)  # no break ahead: not used
     here = jax.lax.stop_gradient(there)
-    late = there - here
-    state = _stepped(field, just_before(here), late, state)
-    return _stepped(field, just_after(here) + late, -late, state)
+    before, after, late = just_before(here), just_after(here), there - here
+    state = _stepped(field, (before, before + late), here - before + late, state)
+    return _stepped(field, (after + late, after), after - here - late, state)
 
 
-def _stepped(field, time, length, state):
-    """Return the state after one step of Heun's method."""
-    first = field(time, state)
+def _stepped(field, times, length, state):
+    """Return the state after one step of Heun's method; `times`: of its two rates.
+
+    Neither may be the break itself, where the rates are those behind it.
+    """
+    first = field(times[0], state)
     moved = jax.tree.map(lambda y, k: y + length * k, state, first)
-    second = field(time + length, moved)
+    second = field(times[1], moved)
     half = length / 2
     return jax.tree.map(lambda y, a, b: y + half * (a + b), state, first, second)

@@ -111,6 +111,10 @@ class _Stepping:
         there = problem.next_breakpoint(time, self.prepared)
         stop = end if there is None else jnp.minimum(end, just_before(there))
         length = wanted if there is None else jnp.minimum(wanted, stop - time)
+        moved = jnp.where(length >= stop - time, stop, time + length)
+        # The length between the times as they are rounded: over many steps late in a
+        # motion the difference adds up.
+        length = jnp.where(moved > time, moved - time, length)
         new, stages, ratio = self._tried(time, length, parts, rate)
         first, last = (self.tree(parts), self.tree(rate)), (
             self.tree(new), self.tree(stages[-1])
@@ -123,7 +127,6 @@ class _Stepping:
         good = ratio <= 1  # false for NaN too
         ratio = jnp.where(jnp.isnan(ratio), jnp.inf, jnp.maximum(ratio, 1e-10))
         factor = _next_part(ratio, good)
-        moved = jnp.where(length >= stop - time, stop, time + length)
         if update is not None:
             seen = update(watched, time, moved, first, last)
             watched = _chosen(active & good, seen, watched)

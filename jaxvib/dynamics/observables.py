@@ -14,6 +14,7 @@ from .step_polynomial import cubic_defect, sign_crossings, step_polynomial
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))
 # The largest force of a step is searched on a grid of 9 points, refined 8 times.
 _AMONG, _CLOSER = 9, 8
+_ROUNDING = 1e-9  # of a step's depth
 # Largest defect of the step polynomial in a damped contact, relative to its depth.
 _UNKNOWN = 0.1
 
@@ -127,8 +128,14 @@ def observe_damping(
     losses = jax.vmap(loss)(jnp.asarray(_NODES + 0.5))
     lost = watched.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), losses, 1)
 
+    middle = motion_at(0.5)[0]
+
     def force_at(tau):
-        return equation.contact_forces(*motion_at(tau)[:2])[places]
+        depth, rate, _ = motion_at(tau)
+        # A contact that begins here is closed, though the gap is 0 or its rounding.
+        begins = (depth <= 0) & (depth > -_ROUNDING * middle)
+        depth = jnp.where(begins, jnp.finfo(float).tiny, depth)
+        return equation.contact_forces(depth, rate)[places]
 
     shares = jnp.linspace(0.0, 1.0, _AMONG)[:, None]
     every = jnp.arange(places.size)
@@ -239,22 +246,41 @@ def steps_over_contact(length, slack, start, end, equation):
     quintic, plus the quintic's defect, must stay below the depth that displacements of
     the sizes `slack` give. In a damped contact the defect must be small too: its force
     is 0 where a stage separates fast enough, and then no other stage that the error
-    estimate needs may have seen it.
+    estimate needs may have seen it. One damped contact must not open while another one
+    closes in the same step, see `_changes_sides`.
     """
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     blind = jnp.zeros((), bool)
+    reach = equation.contact_reach(slack)
     places = _damped(equation)
     if places.size:
+        blind = _changes_sides(equation, reach, before, after)
         first, last = ([x[places] for x in side] for side in (before, after))
         defect = cubic_defect(length, first, last, 0.5)
         far = jnp.maximum(jnp.abs(first[0]), jnp.abs(last[0]))
         closed = (first[0] > 0) | (last[0] > 0)
-        blind = jnp.any(closed & (defect > _UNKNOWN * far))
+        blind |= jnp.any(closed & (defect > _UNKNOWN * far))
     apart = (before[0] < 0) & (after[0] < 0) & (before[1] > 0) & (after[1] < 0)
     depth = step_polynomial(length, before, after)
     tau = depth.extremum()
     peak = depth.value(tau) + cubic_defect(length, before, after, tau)
-    return blind | jnp.any(apart & (peak > equation.contact_reach(slack)))
+    return blind | jnp.any(apart & (peak > reach))
+
+
+def _changes_sides(equation, reach, before, after):
+    """Return whether a damped contact lets go and another one closes in the same step.
+
+    A damped contact stops pushing before it opens. Where another contact closes as it
+    opens, as in a play of 0, the forces on both sides are of one smooth law, and no error
+    tells of the time without a force in between if no stage lies in it. A time in which
+    the contact is less deep than `reach` is none.
+    """
+    pushes = equation.contact_forces(*before[:2]) > 0
+    still_pushes = equation.contact_forces(reach, after[1]) > 0
+    damped = np.asarray(equation.damped_contacts(), bool)
+    opens = pushes & ~still_pushes & (before[0] > 0) & (after[0] <= 0) & damped
+    closes = (before[0] <= 0) & (after[0] > 0)
+    return jnp.any(opens) & jnp.any(closes)
 
 
 def _displacements(path, turning, before, after):

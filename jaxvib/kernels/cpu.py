@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -31,31 +32,27 @@ class _Code:
     """Machine code loaded into memory."""
 
     def __init__(self, code: bytes):
-        # The engine owns the code: it must live as long as the code may be called.
-        self._engine = _loaded(code)
-        self._run = self._engine.get_function_address("run")
+        # The library owns the code: it must live as long as the code may be called.
+        self._library = _loaded(code)
+        self._run = self._library["run"]
         self.run = ctypes.CFUNCTYPE(
             None, *[ctypes.c_int64] * 3, ctypes.c_void_p, ctypes.c_void_p
         )(self._run)
-        self.handler = self._engine.get_function_address("handler")
-        ticks = self._engine.get_function_address("ticks")
-        self._ticks = ctypes.CFUNCTYPE(ctypes.c_int64)(ticks)
+        self.handler = self._library["handler"]
+        self._ticks = ctypes.CFUNCTYPE(ctypes.c_int64)(self._library["ticks"])
         self._begun = self._ticks(), time.perf_counter()
 
     def seconds(self) -> float:
         """Return the total run time in XLA's calls, s."""
-        spent = ctypes.c_int64.from_address(self._address("spent")).value
+        spent = ctypes.c_int64.from_address(self._library["spent"]).value
         ticks, begun = self._begun
         passed = max(self._ticks() - ticks, 1)
         return spent * (time.perf_counter() - begun) / passed
 
     def redirect_to(self, better: "_Code") -> None:
         """Redirect XLA's calls of this code to better code."""
-        place = ctypes.c_void_p.from_address(self._address("better"))
+        place = ctypes.c_void_p.from_address(self._library["better"])
         place.value = better._run
-
-    def _address(self, name: str) -> int:
-        return self._engine.get_global_value_address(name)
 
 
 class Native:
@@ -226,10 +223,19 @@ class _Order:
 _ORDER = _Order()
 
 
-def _loaded(code: bytes):
+@functools.cache
+def _linker():
     llvm = bindings()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return engine
+    return llvm.create_lljit_compiler(target)
+
+
+def _loaded(code: bytes):
+    """Return the addresses of what machine code defines, by name."""
+    library = bindings().JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in ("run", "handler", "ticks", "spent", "better"):
+        library.export_symbol(name)
+    return library.link(_linker(), f"jaxvib{next(_LIBRARIES)}")
+
+
+_LIBRARIES = itertools.count()

@@ -369,7 +369,10 @@ _REGISTERED: dict[str, Any] = {}
 
 
 def _register(name: str, native) -> None:
-    """Register a program as an FFI target, once, for the life of the process."""
+    """Register a program as an FFI target, once, for the life of the process.
+
+    XLA forgets no target, and does not report when the last program that calls it ends.
+    """
     if name in _REGISTERED:
         return
     capsule = ctypes.pythonapi.PyCapsule_New

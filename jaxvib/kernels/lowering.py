@@ -1,6 +1,7 @@
 """Lowering of a jaxpr of one lane to an LLVM function over many lanes."""
 
 import hashlib
+import zlib
 from typing import Any, NamedTuple
 
 import jax
@@ -44,11 +45,24 @@ class Program(NamedTuple):
     It defines `lanes(n, from, to, inputs, outputs)`: lanes `from` to `to`, both
     multiples of the width, out of n. `inputs` and `outputs` point to one pointer per
     array; arrays are stored element by element, each for all n lanes.
+
+    The text is `packed` to a sixth of its length, as a program that XLA may call stays
+    in memory for the life of the process.
     """
 
-    text: str
+    packed: bytes
     width: int
     signature: Signature
+
+    @classmethod
+    def of(cls, text: str, width: int, signature: Signature) -> "Program":
+        """Return the program of a text."""
+        return cls(zlib.compress(text.encode(), 1), width, signature)
+
+    @property
+    def text(self) -> str:
+        """The text, unpacked."""
+        return zlib.decompress(self.packed).decode()
 
     @property
     def key(self) -> str:
@@ -147,7 +161,7 @@ def lower_lanes(closed, width: int) -> Program:
     """
     lowering = Lowering(width)
     signature = lower_lane(lowering, closed)
-    return Program(_module(lowering.assembler, signature), width, signature)
+    return Program.of(_module(lowering.assembler, signature), width, signature)
 
 
 def lower_lane(lowering: Lowering, closed) -> Signature:

@@ -58,7 +58,7 @@ def _traced(whole: bytes) -> Traced:
         return Traced(None, results, _of(str, reason))
     outputs = tuple((each.shape, each.dtype.name) for each in jax.tree.leaves(results))
     inputs = tuple((_shape(shape), _of(str, kind)) for shape, kind in header["inputs"])
-    program = Program(text, _of(int, width), Signature(inputs, outputs))
+    program = Program.of(text, _of(int, width), Signature(inputs, outputs))
     return Traced(program, results, _of(str, reason))
 
 

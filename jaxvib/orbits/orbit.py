@@ -130,12 +130,25 @@ class PeriodicOrbit(Plottable, Result):
             lines += [
                 f"  contacts      {int(self.contacts)} per period, "
                 f"{self.contact_duration:.4g} s in total",
-                f"  peak force    {self.max_contact_force:.6g} N",
+                f"  peak force    {peak_force_text(self)}",
             ]
         evidence = f"  evidence      residual {self.residual:.1e}"
         if np.isfinite(self.determinant_defect):  # NaN with friction or for a field
             evidence += f", det M off by {self.determinant_defect:.1e}"
         return [*lines, evidence, f"  result        {reason(self.result)}"]
+
+
+def peak_force_text(orbits: PeriodicOrbit) -> str:
+    """Return the largest contact force of one orbit or of a batch as text.
+
+    That of a hard stop is unknown: it acts by impulses, and its holding force is not
+    observed. All other contacts have a force while they are closed.
+    """
+    force = np.asarray(orbits.max_contact_force)
+    touches = (np.asarray(orbits.contact_duration) > 0) | (np.asarray(orbits.contacts) > 0)
+    if np.any(touches & (force == 0)) and not np.any(force > 0):
+        return "not known of hard stops"
+    return f"{np.nanmax(force):.6g} N"
 
 
 def unknown_orbits(system, number: int) -> PeriodicOrbit:

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from ..dynamics.engines import check_engine
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import check_keywords
 from .error_estimates import error_factor
@@ -49,7 +50,8 @@ class SettlingSettings(Settings):
     `periodic_orbit`. `engine`: a name, see `engine_for`. `chunk`: lanes that run
     together.
 
-    **Raises:** `ValueError` for a number out of its range or an unknown level of evidence.
+    **Raises:** `ValueError` for a number out of its range, an unknown level of evidence or
+    an unknown engine.
 
     >>> jv.orbits.SettlingSettings(transient=128, evidence="quick").transient
     128
@@ -70,6 +72,7 @@ class SettlingSettings(Settings):
         check_range("max_periods", self.max_periods, "", within)
         check_range("rtol", self.rtol, "", Range(above=0.0, at_most=1e-2))
         error_factor(self.evidence)
+        check_engine(self.engine)
         check_range("chunk", self.chunk, "", Range(at_least=2, at_most=1_000_000))
 
     def transient_or(self, usual: int) -> int:

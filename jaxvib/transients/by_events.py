@@ -93,6 +93,8 @@ def _pieces_at(equation, t1):
     """Return a function from time to the equation with its pieces and their end."""
     laws = [as_load(load.law) for load in equation.loads]
     tables = [None if law is None else law.pieces() for law in laws]
+    if not tables:
+        return lambda time: (equation, t1)
 
     def at(time):
         laws, ends = [], [t1]

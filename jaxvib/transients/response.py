@@ -98,7 +98,7 @@ def response(
     are those of the finer run. Works under `jit`, `vmap` and forward- and reverse-mode
     differentiation. With the event-driven engine, derivatives are exact for the steps
     taken, except that those of errors are 0; with other engines, derivatives of means
-    and mean squares are NaN.
+    and mean squares, and second derivatives after a contact, are NaN.
 
     **Arguments:** `state`: at the `start` (s), default: rest; `limits`: levels whose
     first passages are computed; `engine`: as in `flow`; "auto" is event-driven where
@@ -153,7 +153,7 @@ def respond(system, state, t0, t1, rtol, limits, engine: str) -> Response:
     """Return the `response` from `t0` to `t1` by a chosen engine."""
     # The tolerance is an argument, not a closure variable: it may differ between lanes.
     given = system, state, t0, t1, limits, rtol
-    arrays, static = eqx.partition(given, eqx.is_inexact_array)
+    arrays, static = eqx.partition(given, eqx.is_array)
 
     def found(arrays):
         return _found(*eqx.combine(arrays, static), engine)
@@ -212,7 +212,7 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
         known(passage),
         result,
     )
-    return response, stops_of(whole, watched)
+    return response, stops_of(whole, watched, t0, t1)
 
 
 def _smooth(system, state, t0, t1, limits, rtol, engine: str, stops) -> dict[str, Array]:

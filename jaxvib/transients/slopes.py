@@ -7,45 +7,36 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
 from ..dynamics.extremes import top
 from ..dynamics.observables import times_of_largest_forces
-from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
+from ..dynamics.sensitivities import (
+    MOST_SENSITIVITIES,
+    basis_of,
+    contract_tangents,
+    is_zero,
+)
+from ..kernels.derivative_rule import with_rule
 
 
 def with_slopes(found: Callable, smooth: Callable, arrays: Any):
     """Return `found(arrays)`, a result and its `stops`, with a custom JVP rule.
 
     `smooth(arrays, stops)`: the differentiable fields of the result, by name; only its
-    forward-mode tangents are used. Works in forward and reverse mode.
+    forward-mode tangents are used. Works in forward and reverse mode, for derivatives
+    of any order.
     """
 
-    @jax.custom_jvp
-    def run(arrays):
-        return found(arrays)
-
     def rule(primals, tangents):
-        (arrays,), (changes,) = primals, tangents
-        result, stops = run(arrays)
+        result, stops = run(*primals)
         still = jax.tree.map(_still, (result, stops))
-        basis, weights = basis_of((), arrays, (), changes)
-        if basis is None:
+        # Of numbers with a change of 0 derivatives would be taken, and some are none.
+        stops = jax.lax.stop_gradient(stops)
+        moved = _change(smooth, (*primals, stops), (*tangents, _unmoved(stops)))
+        if moved is None:
             return (result, stops), still
-
-        def sensitivities_along(rows):
-            def sensitivity(row):
-                return jax.jvp(lambda a: smooth(a, stops), (arrays,), (row,))[1]
-
-            return jax.vmap(sensitivity)(rows[1])
-
-        if len(weights) <= MOST_SENSITIVITIES:
-            moved = jax.tree.map(
-                lambda sensitivity: jnp.tensordot(weights, sensitivity, 1),
-                sensitivities_along(basis),
-            )
-        else:
-            moved = contract_tangents(sensitivities_along, basis, weights)
         names = list(moved)
         changed = eqx.tree_at(
             lambda each: [getattr(each, name) for name in names],
@@ -54,8 +45,51 @@ def with_slopes(found: Callable, smooth: Callable, arrays: Any):
         )
         return (result, stops), (changed, still[1])
 
-    run.defjvp(rule, symbolic_zeros=True)
+    run = with_rule(found, rule)
     return run(arrays)
+
+
+def _change(function: Callable, primals: tuple, tangents: tuple):
+    """Return the change of a function by forward derivatives along all that moves.
+
+    It is a sum over sensitivities, which JAX turns round for reverse mode; they have
+    derivatives of the same kind. None where nothing moves.
+    """
+    leaves, tree = jax.tree.flatten(primals)
+    changes = jax.tree.leaves(tangents, is_leaf=is_zero)
+    moves = [not is_zero(change) for change in changes]
+    moving = [leaf for leaf, move in zip(leaves, moves, strict=True) if move]
+    others = [leaf for leaf, move in zip(leaves, moves, strict=True) if not move]
+    changing = [change for change, move in zip(changes, moves, strict=True) if move]
+    basis, weights = basis_of((), moving, (), changing)
+    if basis is None:
+        return None
+
+    def along(moving, rows, others):
+        def of(moving):
+            parts, rest = iter(moving), iter(others)
+            given = [next(parts if move else rest) for move in moves]
+            return function(*jax.tree.unflatten(tree, given))
+
+        return jax.vmap(lambda row: jax.jvp(of, (moving,), (row,))[1])(rows)
+
+    def rule(primals, tangents):
+        value, moved = sensitivities(*primals), _change(along, primals, tangents)
+        return value, jax.tree.map(jnp.zeros_like, value) if moved is None else moved
+
+    sensitivities = with_rule(along, rule)
+    if len(weights) > MOST_SENSITIVITIES:
+        return contract_tangents(
+            lambda rows: sensitivities(moving, rows, others), basis[1], weights
+        )
+    return jax.tree.map(
+        lambda sensitivity: jnp.tensordot(weights, sensitivity, 1),
+        sensitivities(moving, basis[1], others),
+    )
+
+
+def _unmoved(leaf) -> SymbolicZero:
+    return SymbolicZero(jax.typeof(leaf).to_tangent_aval())
 
 
 def _still(leaf):
@@ -64,11 +98,34 @@ def _still(leaf):
     return np.zeros(leaf.shape, jax.dtypes.float0)
 
 
-def stops_of(equation, watched) -> Array:
-    """Return the times of a response's extremes and passages, s, see `at_stops`."""
-    parts = [watched.highest_time, watched.lowest_time]
-    parts += [times_of_largest_forces(equation, watched), watched.first_touch]
-    return jnp.concatenate(parts)
+# Before a contact: relative to the duration, and to the rounding of the time.
+_AHEAD, _ROUNDINGS = 1e-12, 64 * jnp.finfo(float).eps
+
+
+def stops_of(equation, watched, t0, t1) -> Array:
+    """Return the times of a response's extremes and passages, s, see `at_stops`.
+
+    The motion is evaluated shortly before a contact, where derivatives are one-sided:
+    also for the largest force of a damped contact and for extremes between hard stops,
+    which may be at one.
+    """
+
+    def ahead_of(times):
+        ahead = _ahead(times, t0, t1)
+        return jnp.where(jnp.isfinite(times), times - ahead, times)
+
+    forces, first = times_of_largest_forces(equation, watched), watched.first_touch
+    damped = np.asarray(equation.damped_contacts(), bool)
+    forces = jnp.where(damped, ahead_of(forces), forces)
+    sides = [watched.highest_time, watched.lowest_time]
+    if any(equation.hard_contacts()):
+        sides = [ahead_of(times) for times in sides]
+    return jnp.concatenate([*sides, forces, ahead_of(first)])
+
+
+def _ahead(times, t0, t1):
+    """Return the time before a contact at which the motion is evaluated, s."""
+    return jnp.maximum(_AHEAD * (t1 - t0), _ROUNDINGS * jnp.abs(times))
 
 
 def at_stops(equation, states, stops, t0, t1):
@@ -78,7 +135,7 @@ def at_stops(equation, states, stops, t0, t1):
     and depth, force and first touch of each contact, including thresholds.
     """
     size, count = states.shape[1] // 2, len(equation.contacts)
-    rates = jax.vmap(equation.vector_field)(stops, states)
+    rates, jerks = jax.vmap(lambda t, y: _rate_and_change(equation, t, y))(stops, states)
     # An extreme at an end of the motion has nonzero velocity.
     inside = (stops > t0) & (stops < t1)
     sides = []
@@ -87,26 +144,40 @@ def at_stops(equation, states, stops, t0, t1):
         place, speed = (
             jnp.diagonal(part) for part in (states[rows, :size], states[rows, size:])
         )
-        push, within = jnp.diagonal(rates[rows, size:]), inside[rows]
+        push, jerk = (jnp.diagonal(part[rows, size:]) for part in (rates, jerks))
+        within = inside[rows]
+        turned = top(place, speed, push), -_moved(speed, push, jerk)
+        if any(equation.hard_contacts()):
+            struck, later = _until_impacts(equation, states[rows], rates[rows],
+                                           2 * _ahead(stops[rows], t0, t1))  # fmt: skip
+            reached = place + speed * later + push * later**2 / 2
+            turned = (jnp.where(struck, x, y)
+                      for x, y in zip((reached, later), turned, strict=True))  # fmt: skip
+        extreme, later = turned
         sides.append((
-            jnp.where(within, top(place, speed, push), place),
-            stops[rows] - jnp.where(within, _moved(speed, push), 0.0),
+            jnp.where(within, extreme, place),
+            stops[rows] + jnp.where(within, later, 0.0),
         ))  # fmt: skip
     rows = slice(2 * size, 2 * size + count)
     damped = np.asarray(equation.damped_contacts(), bool)
     depths, forces = [], []
-    for j, (state, rate) in enumerate(zip(states[rows], rates[rows], strict=True)):
+    each = zip(states[rows], rates[rows], jerks[rows], strict=True)
+    for j, (state, rate, jerk) in enumerate(each):
         motion = [part[j] for part in equation.contact_motion(state, rate)]
-        depth = jnp.where(inside[2 * size + j], top(*motion), motion[0])
+        within, law = inside[2 * size + j], equation.contacts[j].law
+        depth = jnp.where(within, top(*motion), motion[0])
         depths.append(depth)
-        law = equation.contacts[j].law
-        force = law.force(*motion[:2]) if damped[j] else law.force(depth)
+        if damped[j]:
+            jolt = equation.contact_motion(rate, jerk)[2][j]
+            force = _largest_force(law, within, *motion, jolt)
+        else:
+            force = law.force(depth)
         forces.append(force)
     touches = []
     for j in range(count):
         at = 2 * size + count + j
         motion = equation.contact_motion(states[at], rates[at])
-        later = _moved(motion[0][j], motion[1][j])
+        later = _moved(*(part[j] for part in motion))
         known = jnp.isfinite(stops[at]) & inside[at]
         touches.append(stops[at] - jnp.where(known, later, 0.0))
     found = [jnp.stack(each) if count else jnp.zeros(0) for each in
@@ -114,8 +185,54 @@ def at_stops(equation, states, stops, t0, t1):
     return sides, found
 
 
-def _moved(value, rate):
-    """Return 0, with the derivative of minus the time at which a value is passed."""
+def _until_impacts(equation, states, rates, soon):
+    """Return whether an impact at a hard stop occurs within `soon` (s), and its delay.
+
+    The delay is 0, with the derivatives of the time of the impact.
+    """
+    hard = np.asarray(equation.hard_contacts(), bool)
+
+    def until(state, rate, soon):
+        depth, closing, push = equation.contact_motion(state, rate)
+        meets = hard & (depth <= 0) & (-depth <= soon * closing)
+        first = jnp.argmax(meets)
+        return jnp.any(meets), -_moved(depth[first], closing[first], push[first])
+
+    return jax.vmap(until)(states, rates, soon)
+
+
+def _largest_force(law, within, depth, rate, push, jerk):
+    """Return the force of a damped contact at its maximum, or at onset."""
+    begins = within & (depth <= 0)
+    faster = push * _moved(depth, rate, push)
+
+    def later(time):
+        speed = rate + push * time + jerk * time**2 / 2
+        return law.force(depth + rate * time + push * time**2 / 2, speed)
+
+    def grows(time):
+        return jax.jvp(later, (time,), (jnp.ones_like(time),))
+
+    now = jnp.zeros_like(depth)
+    (force, growth), (_, bend) = jax.jvp(grows, (now,), (jnp.ones_like(now),))
+    force = jnp.where(within, top(force, growth, bend), force)
+    onset = law.force(jnp.full_like(depth, jnp.finfo(float).tiny), rate - faster)
+    return jnp.where(begins, onset, force)
+
+
+def _rate_and_change(equation, time, state):
+    """Return a state's rate and its time derivative."""
+    rate = equation.vector_field(time, state)
+    along = jnp.ones_like(time), jax.lax.stop_gradient(rate)
+    return jax.jvp(equation.vector_field, (time, state), along)
+
+
+def _moved(value, rate, bend):
+    """Return 0, with the derivatives of minus the time at which a value is passed.
+
+    Up to the second ones; `rate`, `bend`: the value's time derivatives.
+    """
     known = rate != 0
-    pace = jax.lax.stop_gradient(jnp.where(known, rate, 1.0))
-    return jnp.where(known, (value - jax.lax.stop_gradient(value)) / pace, 0.0)
+    pace = jnp.where(known, rate, 1.0)
+    first = (value - jax.lax.stop_gradient(value)) / pace
+    return jnp.where(known, first + bend / pace * first**2 / 2, 0.0)

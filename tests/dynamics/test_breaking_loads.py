@@ -197,6 +197,30 @@ def test_second_derivatives_by_when_a_pulse_starts_and_ends_are_the_closed_forms
     np.testing.assert_allclose(*bend, rtol=1e-7)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_derivatives_at_a_contact_in_the_last_digit_are_those_of_the_flight(order):
+    # Up to the time at which the body comes to the stop, and some last digits beside it.
+    force, gap, now = 5.0, 0.1, jnp.asarray(STIFFNESS)
+    stop = jv.Contact(ONE, gap, jv.LinearContact(900.0))
+    load = jv.AppliedLoad(ONE, jv.PulseLoad("rectangle", force, 0.0, 3.0))
+
+    def place(stiffness, end):
+        linear = jv.LinearSystem([[1.0]], [[0.0]], jnp.reshape(stiffness, (1, 1)))
+        system = jv.ImpactSystem(linear, (stop,), (load,))
+        return jv.flow(system, jnp.zeros(2), 0.0, end, engine="event")[0]
+
+    def closed(stiffness, end):
+        return force / stiffness * (1 - jnp.cos(jnp.sqrt(stiffness) * end))
+
+    slope, expected = place, closed
+    for _ in range(order):
+        slope, expected = jax.jacfwd(slope), jax.jacfwd(expected)
+    touch = np.arccos(1 - gap * STIFFNESS / force) / np.sqrt(STIFFNESS)
+    slope = jax.jit(slope)
+    for end in touch + np.spacing(touch) * np.arange(-4, 5):
+        np.testing.assert_allclose(slope(now, end), expected(now, end), rtol=1e-9)
+
+
 def test_a_pulse_tears_a_block_off_that_sticks():
     linear = jv.LinearSystem([[1.0]], [[0.0]], [[0.0]])
     knock = jv.AppliedLoad(ONE, jv.PulseLoad("rectangle", 3.0, 0.5, 0.2))

@@ -131,3 +131,48 @@ def test_a_contact_parts_while_another_is_closed(load, comes_out):
     assert np.sum(np.diff(1 + damping * expected.y[1] > 0)) >= 3  # it parts, and closes
     found = jv.flow(system, start, 0.0, 1.0, engine="event")
     np.testing.assert_allclose(found[::2], expected.y[:, -1], rtol=0, atol=1e-9)
+
+
+# A flank stops pushing 2 ms before it opens, a hundredth of the body's period.
+@pytest.mark.parametrize(
+    ("engine", "play", "close"),
+    [("diffrax", 0.0, 2e-8), ("diffrax", 1e-9, 2e-8), ("stepping", 0.0, 2e-8),
+     ("event", 0.0, 1e-11)],
+)  # fmt: skip
+def test_no_step_passes_the_time_between_two_damped_flanks(engine, play, close):
+    stiffness, damping, own, load, frequency, end = 28.0, 0.07, 4.0, 0.7, 0.9, 8.0
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[1.0]], [[0.1]], [[own]]),
+        jv.backlash([1.0], play, jv.KelvinVoigtContact(stiffness, damping)),
+        (jv.AppliedLoad([1.0], jv.HarmonicLoad(load, frequency)),),
+    )
+
+    def rate(time, state, side):
+        x, v = state
+        push = stiffness * (x - side * play / 2) + damping * v if side else 0.0
+        return v, load * np.cos(frequency * time) - own * x - 0.1 * v - push
+
+    def pulls(side):
+        def event(time, state, _):
+            force = stiffness * (side * state[0] - play / 2) + side * damping * state[1]
+            return -force
+
+        return event
+
+    def meets_the_other(side):
+        return lambda time, state, _: -side * state[0] - play / 2
+
+    # By turns with the force of a flank, up to where it would pull, and without one.
+    time, state, side, crossings = 0.0, np.array([0.01, 1.0]), 1, 0
+    while time < end:
+        for pushed, event in ((side, pulls(side)), (0, meets_the_other(side))):
+            event.terminal, event.direction = True, 1
+            found = solve_ivp(rate, (time, end), state, "DOP853", args=(pushed,),
+                              events=event, rtol=1e-13, atol=1e-14)  # fmt: skip
+            time, state = found.t[-1], found.y[:, -1]
+            if time >= end:
+                break
+        side, crossings = -side, crossings + 1
+    assert crossings > 10
+    found = jv.flow(system, [0.01, 1.0], 0.0, end, engine=engine)
+    np.testing.assert_allclose(found, state, rtol=0, atol=close)

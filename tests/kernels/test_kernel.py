@@ -1,6 +1,9 @@
 """Checked against: closed forms, the same function by XLA, and itself at other widths."""
 
 import ctypes
+import gc
+import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -140,8 +143,34 @@ def test_what_xla_calls_for_long_is_compiled_better_and_keeps_its_bits(
     spent = native._first.seconds()
     np.testing.assert_array_equal(called(t, w), first)
     assert native._first.seconds() > spent  # it still counts, and calls the better one
-    place = native._first._address("better")
+    place = native._first._library["better"]
     assert ctypes.c_void_p.from_address(place).value == native._best._run
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
+def test_a_program_in_memory_is_little_more_than_its_code(monkeypatch, tmp_path):
+    # XLA may call it for ever, so that it stays: once for each field under a user's `jit`.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def long(x):
+        for k in range(80):
+            x = jnp.sin(x + 0.01 * k)
+        return x
+
+    closed, _ = trace(long, [jax.ShapeDtypeStruct((), float)])
+    program = lower_lanes(closed, cpu.host_width())
+    code = cpu._object(program, host_features(), 0)
+    assert len(program.packed) < len(program.text) / 4 < len(code)
+
+    def in_memory():
+        gc.collect()
+        pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    kept = [cpu._Code(code)]  # the first one brings what all have in common
+    before = in_memory()
+    kept += [cpu._Code(code) for _ in range(20)]
+    assert in_memory() - before < 20 * 2.3 * len(code)
 
 
 def test_many_lanes_in_xla_are_compiled_at_best_at_once(monkeypatch, tmp_path):

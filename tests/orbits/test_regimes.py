@@ -102,6 +102,11 @@ def test_more_points_of_a_trace_than_fit_are_refused(found):
         orbit_trajectories(system, SAMPLES, found, points=10**12)
 
 
+def test_an_unknown_engine_is_refused_where_it_is_set():
+    with pytest.raises(ValueError, match=r"engine = 'evnet'; .*did you mean 'event'"):
+        SettlingSettings(engine="evnet")
+
+
 @pytest.mark.slow
 def test_both_engines_settle_on_the_same_motions():
     samples = {path: [*values[:5], chaotic] for (path, values), chaotic in zip(

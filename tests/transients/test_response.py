@@ -84,6 +84,81 @@ def test_a_step_has_the_response_of_the_textbook():
     assert "+-" in repr(found)
 
 
+LATE = pytest.mark.parametrize("start", [0.0, 1.0, 100.0, 1e4])
+ENGINES = pytest.mark.parametrize("engine", ["event", "diffrax"])
+
+
+@LATE
+@ENGINES
+def test_a_rectangle_has_the_response_of_the_textbook_at_any_time(engine, start):
+    force, stiffness, frequency, lead, duration = 4.0, 50.0, 5.0, 0.4, 0.3
+    pulse = jv.PulseLoad("rectangle", force, start + lead, duration)
+    span = lead + duration + 2 * np.pi / frequency
+    found = jv.response(oscillator(pulse), span, start=start, engine=engine)
+    still, half = force / stiffness, frequency * duration / 2
+    peak = 2 * still * np.sin(half)
+    last = peak * np.array([np.sin(half), frequency * np.cos(half)])  # a period later
+    times = np.pi / frequency * np.array([0.5, 1.5])
+    np.testing.assert_allclose(found.state, last, rtol=0, atol=1e-8)
+    assert abs(found.peak[0] - peak) <= found.peak_error[0] <= 3e-5 * peak
+    late = found.peak_time[0] - start - lead - duration / 2
+    assert np.min(np.abs(late - times)) < 1e-5
+
+
+@LATE
+@pytest.mark.parametrize("engine", ["event", "diffrax", "stepping"])
+def test_a_hundred_pulses_lose_no_time_at_their_edges(engine, start):
+    frequency, every, duration, span = 1e3, 2.0**-7, 2.0**-9, 0.75
+    law = jv.PulseLoad("rectangle", 1.0, start, duration, every=every)
+    system = oscillator(law, 1.0, frequency**2)
+    found = jv.response(system, span, start=start, rtol=1e-10, engine=engine)
+    edges = np.arange(0.0, span, every)[:, None] + [0.0, duration]
+    angles = frequency * (span - edges)
+    place, speed = np.cos(angles), np.sin(angles)
+    expected = [np.sum(place[:, 1] - place[:, 0]), np.sum(speed[:, 0] - speed[:, 1])]
+    scaled = found.state * jnp.array([frequency**2, frequency])
+    np.testing.assert_allclose(scaled, expected, rtol=0, atol=1e-7)
+
+
+@LATE
+@ENGINES
+def test_a_rectangle_presses_a_stop_as_scipy_says_at_any_time(engine, start):
+    force, stiffness, lead, duration, span, gap, stop = 4.0, 50.0, 0.3, 0.8, 2.5, 0.1, 900.0
+
+    def rates(time, state, push, touches):
+        pressed = stop * (state[0] - gap) if touches else 0.0
+        return [state[1], (push - stiffness * state[0] - pressed) / 2.0]
+
+    def at(time, state, *_):
+        return state[0] - gap
+
+    def top(time, state, *_):
+        return state[1]
+
+    at.terminal = True
+    time, state, peak, touches = 0.0, np.zeros(2), 0.0, False
+    for end, push in ((lead, 0.0), (lead + duration, force), (span, 0.0)):
+        while time < end:
+            at.direction = -1 if touches else 1
+            found = scipy.integrate.solve_ivp(
+                rates, (time, end), state, "DOP853", events=(at, top), args=(push, touches),
+                rtol=1e-12, atol=1e-14,
+            )  # fmt: skip
+            time, state = found.t[-1], found.y[:, -1]
+            tops = [found.y.T, *(each for each in found.y_events if each.size)]
+            peak = max(peak, *(np.abs(each[:, 0]).max() for each in tops))
+            touches = touches != (found.status == 1)
+    load = jv.AppliedLoad(ONE, jv.PulseLoad("rectangle", force, start + lead, duration))
+    linear = jv.LinearSystem([[2.0]], [[0.0]], [[stiffness]])
+    system = jv.ImpactSystem(
+        linear, (jv.Contact(ONE, gap, jv.LinearContact(stop)),), (load,)
+    )
+    found = jv.response(system, span, start=start, engine=engine)
+    assert found.contacts[0] >= 1
+    np.testing.assert_allclose(found.state, state, rtol=0, atol=3e-8)
+    assert abs(found.peak[0] - peak) <= found.peak_error[0] <= 1e-4 * peak
+
+
 def test_noise_on_a_linear_system_moves_it_as_scipy_says():
     load = NOISE.load(25.2, 24.0, 1)
     system = oscillator(load, 1000.0, 39000.0, 900.0)
@@ -161,6 +236,94 @@ def test_of_a_step_all_derivatives_are_the_closed_ones():
     swing = 1.5 * 1.1 - 2 * np.sin(5.5) / 5.0 + np.sin(11.0) / 20.0
     exact = [2.0, passage * stiffness, 2.0, 2 * still * swing / 1.1, *end]
     np.testing.assert_allclose(slopes * stiffness, exact, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        (jax.jacrev, jax.jacfwd),
+        pytest.param(jax.jacfwd, jax.jacfwd, marks=pytest.mark.slow),
+        pytest.param(jax.jacfwd, jax.jacrev, marks=pytest.mark.slow),
+        pytest.param(jax.jacrev, jax.jacrev, marks=pytest.mark.slow),
+    ],
+)
+def test_second_derivatives_are_the_closed_ones_forward_and_reverse(outer, inner):
+    span, level = 1.1, 0.12
+
+    def found(numbers):
+        linear = jv.LinearSystem([[2.0]], [[0.0]], jnp.reshape(numbers[1], (1, 1)))
+        load = jv.AppliedLoad(ONE, jv.StepLoad(numbers[0]))
+        limits = [Limit(ONE, level, both=False)]
+        answer = jv.response(jv.ImpactSystem(linear, (), (load,)), span, limits=limits)
+        times = answer.peak_time, answer.first_passage
+        return jnp.concatenate([answer.peak, *times, answer.mean_square, answer.state])
+
+    def closed(numbers):
+        still, frequency = numbers[0] / numbers[1], jnp.sqrt(numbers[1] / 2)
+        angle = frequency * span
+        swing = 1.5 - 2 * jnp.sin(angle) / angle + jnp.sin(2 * angle) / (4 * angle)
+        passage = jnp.arccos(1 - level / still) / frequency
+        end = 1 - jnp.cos(angle), frequency * jnp.sin(angle)
+        times = jnp.pi / frequency, passage
+        parts = still**2 * swing, *(still * part for part in end)
+        return jnp.stack([2.0 * still, *times, *parts])
+
+    numbers = jnp.array([4.0, 50.0])
+    exact = jax.jacfwd(jax.jacfwd(closed))(numbers)
+    np.testing.assert_allclose(outer(inner(found))(numbers), exact, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("damping", "strongest"), [(300.0, "at the onset"), (60.0, "later")]
+)
+def test_derivatives_with_a_force_that_jumps_are_the_closed_ones(damping, strongest):
+    # A free body flies at a damped stop, is let go where this would pull, and flies on.
+    mass, stiffness, gap, end = 2.0, 3e4, 0.1, 0.3
+
+    def found(speed):
+        contact = jv.Contact(ONE, gap, jv.KelvinVoigtContact(stiffness, damping))
+        body = jv.ImpactSystem(jv.LinearSystem([[mass]], [[0.0]], [[0.0]]), (contact,))
+        answer = jv.response(body, end, jnp.stack([jnp.zeros(()), speed]))
+        fields = answer.max_contact_force, answer.highest, answer.mean, answer.state
+        return jnp.concatenate(fields)
+
+    decay, stiff = damping / (2 * mass), stiffness / mass
+    turns = np.sqrt(stiff - decay**2)
+    times = np.linspace(0.0, np.pi / turns, 200001)
+    place = np.exp(-decay * times) * np.sin(turns * times) / turns  # by a unit of speed
+    rate = np.exp(-decay * times) * np.cos(turns * times) - decay * place
+    force = stiffness * place + damping * rate
+    last = np.flatnonzero(force > 0)[-1]
+    assert (np.argmax(force) == 0) == (strongest == "at the onset")
+    at, speed = gap / 0.7, 0.7
+    left = end - at - times[last]  # a contact lasts as long, whatever the speed
+    part = scipy.integrate.simpson(place[: last + 1], x=times[: last + 1])
+    mean = -gap * gap / (2 * speed**2) + gap**2 / speed**2  # flight up to the stop, and gap
+    mean += part + place[last] * left + rate[last] * left**2 / 2
+    mean += speed * (place[last] * at / speed + rate[last] * left * at / speed)
+    exact = [
+        np.max(force),
+        np.max(place),
+        mean / end,
+        place[last] + rate[last] * (left + at),
+        rate[last],
+    ]
+    slopes = jax.jacfwd(found)(jnp.asarray(speed))
+    np.testing.assert_allclose(slopes, exact, rtol=1e-5)
+
+
+def test_a_body_that_a_hard_stop_throws_back_goes_no_farther_whatever_its_speed():
+    gap, restitution, end = 0.1, 0.6, 0.3
+
+    def found(speed):
+        contact = jv.Contact(ONE, gap, jv.RestitutionContact(restitution))
+        body = jv.ImpactSystem(jv.LinearSystem([[2.0]], [[0.0]], [[0.0]]), (contact,))
+        answer = jv.response(body, end, jnp.stack([jnp.zeros(()), speed]))
+        return jnp.concatenate([answer.highest, answer.peak_time, answer.state])
+
+    slopes = jax.jacfwd(found)(jnp.asarray(0.7))
+    exact = [0.0, -gap / 0.7**2, -restitution * end, -restitution]
+    np.testing.assert_allclose(slopes, exact, rtol=1e-9, atol=1e-9)
 
 
 FIELDS = ("highest", "lowest", "peak_time", "state", "max_contact_force", "extreme",

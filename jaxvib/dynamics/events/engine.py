@@ -13,13 +13,14 @@ from ...ensemble import Reason
 from ..barrier import Barrier
 from ..observables import Observables, init_observables
 from .damped import grip_of, parts, separated
+from .ending import moved_to_end
 from .flight import ONSET, flight_step
 from .friction import Happens, after_frictions, borne_forces, start_sliding
 from .hard_stop import accelerations, impact, speed_signs, start_holding
 from .hertz_contact import contact_step, least_root
 from .normal_forces import loose_signs
 from .observation import observed_in_contact, observed_in_flight
-from .onset import at_onset, later
+from .onset import at_onset
 from .rates import (
     contact_rate,
     impact_size,
@@ -208,10 +209,10 @@ def integrate_events(equation, state, t0, t1, rtol, asked: Request = END) -> Eve
         )
 
     lane = jax.lax.while_loop(unfinished, legs, lane)
+    if sensitivities:
+        lane = moved_to_end(context, lane)
     final = jnp.stack([*lane.position, *lane.velocity])
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])
-    if steady:
-        final = later(final, equation.vector_field(end, final), end - lane.time)
     code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
     code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
     code = jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
@@ -459,7 +460,7 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         sizes.append(jnp.where(onset, impact_size(contact, along(contact, velocity)), size))
     # Treat a remaining time of the size of rounding as zero.
     late = time >= end - 4 * jnp.finfo(float).eps * jnp.abs(end)
-    landed = motion.still(end) + (time - motion.still(time)) if motion.steady else end
+    landed = jax.lax.stop_gradient(end) + (time - jax.lax.stop_gradient(time))
     time = jnp.where(ends | late, landed, time)
     return Lane(
         list(position),

@@ -1,6 +1,5 @@
 """First derivatives at the onset of Hertz contacts."""
 
-import jax
 import jax.numpy as jnp
 
 from .scalar_system import ScalarSystem, along, gap
@@ -26,17 +25,6 @@ def at_onset(motion: ScalarSystem, meets, position, velocity, time, rows, length
         for row, row_rates in zip((position, velocity), rates, strict=True)
     )
     return position, velocity, time + after
-
-
-@jax.custom_jvp
-def later(state, rate, time):
-    """Return the same state; its tangent is that after a time whose value is 0."""
-    return state
-
-
-@later.defjvp
-def _(primals, tangents):
-    return primals[0], tangents[0] + primals[1] * tangents[2]
 
 
 def _second(series, s):

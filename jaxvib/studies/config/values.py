@@ -1,6 +1,7 @@
 """Lists of values in a config: of a swept path or of scenarios."""
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from .tables import Table, option
 
 MAX_SAMPLES = 1_000_000_000  # of a study; checked before samples are drawn
 _MAX_LIST = 100_000  # about as many numbers as fit into a config
+MAX_SCENARIOS = 100_000  # of one measure: one orbit or motion each, all in memory at once
 
 _Listed = Annotated[list[float], Field(min_length=1, max_length=_MAX_LIST, fail_fast=True)]
 _Numbers = Annotated[list[float], Field(min_length=1, max_length=10_000)]
@@ -125,6 +127,11 @@ class Over(OneKey):
             raise ValueError(f"count = {spread[2]:g} is not a whole number in [1, 10000]")
         return self
 
+    def count(self) -> int:
+        """Return how many values are listed."""
+        spread = self.linspace or self.uniform or self.normal
+        return int(spread[2]) if spread else len(self.values or ())
+
     def listed(self) -> list[float]:
         """Return the values."""
         if self.values is not None:
@@ -155,8 +162,24 @@ def _flat_values(value):
     return found
 
 
+def _few_scenarios(over: dict[str, Over]) -> dict[str, Over]:
+    counts = [entry.count() for entry in over.values()]
+    number = math.prod(counts)
+    if number > MAX_SCENARIOS:
+        crossed = " x ".join(map(str, counts))
+        raise ValueError(
+            f"has {crossed} = {number} scenarios, every value of a path with every one of "
+            f"the others; allowed: {MAX_SCENARIOS} or fewer"
+        )
+    return over
+
+
 # By path; dotted paths may be given as nested tables.
-OverByPath = Annotated[dict[str, Over], pydantic.BeforeValidator(_flat_values)]
+OverByPath = Annotated[
+    dict[str, Over],
+    pydantic.BeforeValidator(_flat_values),
+    pydantic.AfterValidator(_few_scenarios),
+]
 
 
 def scenarios(over: Mapping[str, Over]) -> dict[str, np.ndarray]:
