@@ -84,7 +84,7 @@ def bifurcation_point(
     state. For an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a
     `LimitCycle` ("fold", "period_doubling", "neimark_sacker"), or one of their
     branches' `bifurcations`; the result is a `FieldBifurcation`, with period and
-    frequency.
+    frequency. It is found by single shooting, which does not converge for canards.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
     a point, or an orbit that was not found; `RuntimeError` with the reason if a single

@@ -112,7 +112,7 @@ def corrector(static, path: str, unknowns: int) -> Kernel:
             found = jax.vmap(sensitivities)(states, parts)
         (blocks, slopes), ends = found
         residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
-        matrix = _joined(blocks, size)
+        matrix = joined(blocks, size)
         whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * problem.units[None]
         monodromy = jnp.eye(size)
         for block in blocks:
@@ -128,15 +128,13 @@ def corrector(static, path: str, unknowns: int) -> Kernel:
     return cached_kernel(correct, static, path, unknowns)
 
 
-def _joined(blocks, size: int):
+def joined(blocks, size: int):
     """Return the Jacobian of the continuity residual with respect to all states."""
     number = len(blocks)
-    rows = [[jnp.zeros((size, size))] * number for _ in range(number)]
-    for k in range(number):
-        following = (k + 1) % number
-        rows[k][k] = rows[k][k] + blocks[k]
-        rows[k][following] = rows[k][following] - jnp.eye(size)
-    return jnp.block(rows)
+    own, following = np.eye(number, dtype=bool), np.roll(np.eye(number), 1, axis=1)
+    matrix = jnp.where(own[:, None, :, None], blocks[:, :, None, :], 0.0)
+    matrix = matrix - following[:, None, :, None] * np.eye(size)[None, :, None, :]
+    return matrix.reshape(number * size, number * size)
 
 
 class _Iteration(NamedTuple):
@@ -155,9 +153,9 @@ class _Iteration(NamedTuple):
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
-    `map_(x)` returns the residual, its Jacobian and the monodromy matrix. The iteration
-    has converged if a step is shorter than `close`, or below 30 `rtol` and no longer
-    decreasing.
+    `map_(x)` returns the residual, its Jacobian and the monodromy matrix, or a pytree
+    of arrays in its place. The iteration has converged if a step is shorter than
+    `close`, or below 30 `rtol` and no longer decreasing.
     """
     along = jnp.zeros_like(predicted).at[-1].set(1.0)
 
@@ -184,7 +182,9 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     first = _Iteration(
         predicted,
         jnp.zeros_like(predicted),
-        jnp.full_like(jax.eval_shape(map_, predicted)[2], jnp.nan),
+        jax.tree.map(
+            lambda leaf: jnp.full(leaf.shape, jnp.nan), jax.eval_shape(map_, predicted)[2]
+        ),
         jnp.asarray(jnp.inf),
         jnp.asarray(jnp.inf),
         jnp.asarray(0),

@@ -10,14 +10,22 @@ import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from .. import linalg
-from ..ensemble import Reason, reason
+from ..dynamics.flow import simulate
+from ..ensemble import Reason, map_samples, reason
 from ..foundation.arrays import partition_arrays, to_jax
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
-from .arclength import both_ways, correct_some
+from .arclength import both_ways, correct_some, run_tracers
 from .bifurcation_results import FieldBifurcation, field_bifurcation
 from .branch import AbstractBranch
-from .cycle_equations import CycleProblem, cycle_corrector, cycle_evaluator
+from .cycle_equations import (
+    CycleProblem,
+    Segments,
+    cycle_corrector,
+    cycle_segments,
+    cycle_splitter,
+)
+from .cycle_evaluation import cycle_evaluator
 from .defining_equations import NEAR
 from .field_points import field_bifurcation_point
 from .parameter_range import known_parameter, parameter_range
@@ -25,25 +33,42 @@ from .point import at
 from .settings import ContinuationSettings
 from .sign_changes import SignChange, detect_bifurcations, pairs, product
 from .smooth_branch import SmoothFrame
-from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
+from .tracer import (
+    HALVES_APART,
+    RUNNING,
+    BranchPoint,
+    Limits,
+    Tracer,
+    TracerContext,
+    turning,
+)
 
 # Newton's method is done where a step is no longer than this many tolerances.
 _CLOSE = 30
 # A bifurcation is only as good as the monodromy matrix there.
 _TIGHTER = 1e-2
-# Between two cycles on either side of a Hopf point the flow is this much slower.
-_SLOWER = 0.2
 # Multipliers of a larger error say nothing of what cannot be located.
 _KNOWN = 0.1
+# Segments of a cycle at first: in fewer, what one part of the cycle contracts and another
+# one expands would take each other back unseen. By what each is split where they are not
+# resolved, and how many there may be: of more the linear equations take longer than the
+# flow.
+_SEGMENTS, _SPLIT, _MOST_SEGMENTS = 6, 4, 384
+# Sizes of a cycle that its segments go through in a radian of it: the segments are then
+# shared between the slow parts of a relaxation oscillation and its jumps.
+_PACE = 4.0
+# States of a cycle between which joints are interpolated, to be corrected.
+_SAMPLES = 4001
 # What cycles have no use for.
-_NOT_OF_CYCLES = ("segments", "correct", "events", "stop_at")
+NOT_OF_CYCLES = ("correct", "events", "stop_at")
 
 
 class CycleBranch(AbstractBranch):
     """Cycles along one parameter, in their order along the branch.
 
-    `cycles`: a `LimitCycle` whose fields have a leading axis of points. `ends` says why
-    the branch stops at its first and at its last point.
+    `cycles`: a `LimitCycle` whose fields have a leading axis of points; `condition` is that
+    of the equations of all segments. `ends` says why the branch stops at its first and at
+    its last point.
     """
 
     noun = "cycles"
@@ -85,37 +110,115 @@ def continue_cycle(
         raise ValueError(f"orbit = {found} of an autonomous system; allowed: LimitCycle")
     if method != "arclength":
         raise ValueError(f"method = {method!r} of an autonomous system; allowed: arclength")
-    settings.refuse("continue_orbit of an autonomous system", *_NOT_OF_CYCLES)
+    settings.refuse("continue_orbit of an autonomous system", *NOT_OF_CYCLES)
     value = float(known_parameter(system, path).value)
     extent = parameter_range(system, path, bounds, value, settings)
     if int(cycle.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(cycle.result)}")
-    units = cycle_units(cycle)
-    frame = CycleFrame(system, path, np.append(units, extent.span), settings)
-    x = np.append(cycle.state, [cycle.period, value]) / frame.problem.units
+    frame = CycleFrame(system, path, *cycle_sizes(cycle), extent.span, settings)
+    x = frame.spread(cycle.state, float(cycle.period), value)
     around = TracerContext(extent.limits, frame.correct)
     (pair,) = both_ways(frame.lanes, frame.problems, x[None], [around])
     tracers = [frame.tracer(around, one.start, one.code) for one in pair]
     return frame.traced(tracers, extent.limits, report)
 
 
-def cycle_units(cycle: LimitCycle) -> np.ndarray:
+def cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
     """Return what states and period of a cycle are measured in."""
     reached = np.maximum(np.abs(cycle.state), np.asarray(cycle.amplitude))
-    return np.append(np.where(reached > 0, reached, 1.0), cycle.period)
+    return np.where(reached > 0, reached, 1.0), float(cycle.period)
 
 
 class CycleFrame(SmoothFrame):
-    """What all points of a branch of cycles have in common."""
+    """What all points of a branch of cycles have in common.
 
-    def __init__(self, system, path: str, units, settings: ContinuationSettings):
+    `sizes`, `period`: what states and period are measured in; `segments`: how many, unless
+    the settings say so.
+    """
+
+    def __init__(
+        self,
+        system,
+        path: str,
+        sizes,
+        period: float,
+        span: float,
+        settings: ContinuationSettings,
+        segments: int = _SEGMENTS,
+    ):
         leaves, static = partition_arrays(system)
         leaves = jax.tree.map(np.asarray, leaves)
         rtol = np.asarray(settings.rtol)
         tight, close = rtol * settings.factor, rtol * _CLOSE
-        problem = CycleProblem(leaves, np.asarray(units), rtol, tight, close)
+        self.segments = settings.segments or segments
+        if self.segments < _SEGMENTS or self.segments % 2:
+            found, least = self.segments, _SEGMENTS
+            raise ValueError(
+                f"segments = {found} of a cycle; allowed: even, from {least} on"
+            )
+        # Lengths along the branch are root mean squares over the segments.
+        states = np.tile(sizes, self.segments) * np.sqrt(self.segments)
+        units = np.append(states, [period, span])
+        speed = np.asarray(sizes) * _PACE * 2 * np.pi / period
+        problem = CycleProblem(leaves, units, speed, rtol, tight, close)
         super().__init__(static, path, problem)
-        self._system = system
+        self.sizes, self.size = np.asarray(sizes), len(sizes)
+        self._system, self._settings = system, settings
+
+    def spread(self, state, period: float, value: float) -> np.ndarray:
+        """Return the scaled unknowns of a cycle."""
+        there = at(self._system, self.path, value)
+        states, rates = motion(there, jnp.asarray(state), period)
+        speeds = linalg.norm(np.asarray(rates) / self.problem.speed)
+        paces = np.hypot(1.0, speeds)
+        parts = (paces[1:] + paces[:-1]) / 2 * period / (_SAMPLES - 1)
+        lengths = np.append(0.0, np.cumsum(parts))
+        joints = np.arange(self.segments) / self.segments * lengths[-1]
+        begun = [np.interp(joints, lengths, each) for each in np.asarray(states).T]
+        unscaled = np.append(np.transpose(begun).ravel(), [lengths[-1], value])
+        return unscaled / self.problem.units
+
+    def split(self, pair, limits: Limits) -> tuple["CycleFrame", list[Tracer]]:
+        """Return a frame of more segments, and the tracers of a pair among it.
+
+        Those that ended for want of segments go on.
+        """
+        period, span = self.problem.units[-2:]
+        number = self.segments * _SPLIT
+        shared = self._system, self.path, self.sizes, period, span, self._settings
+        frame = CycleFrame(*shared, number)
+        every = [point for one in pair for point in (one.start, *one.points)]
+        lanes = jax.tree.map(lambda leaf: np.stack([leaf] * len(every)), self.problem)
+        x, tangents = (np.array([point[i] for point in every]) for i in range(2))
+        split = cycle_splitter(self.static, self.path, _SPLIT)
+        x, tangents = map_samples(split, (lanes, x, tangents), chunk=32)
+        tangents = tangents / linalg.norm(tangents)[:, None]
+        found = frame.correct(x, tangents)
+        there = found.found[:, None]
+        x = np.where(there, found.x, x)
+        # Across the flow at more joints the branch has another tangent.
+        same = np.sign(linalg.dot(found.tangent, tangents))[:, None]
+        tangents = np.where(there, same * found.tangent, tangents)
+        # The parameter may be that of a bound.
+        x[:, -1] = [point.x[-1] for point in every]
+        points = [
+            point._replace(x=there, tangent=tangent)
+            for point, there, tangent in zip(every, x, tangents, strict=True)
+        ]
+        around, tracers = TracerContext(limits, frame.correct), []
+        for one in pair:
+            start, *rest = points[: 1 + len(one.points)]
+            points = points[1 + len(one.points) :]
+            code = RUNNING if one.code == Reason.TOO_FEW_SEGMENTS else one.code
+            again = frame.tracer(around, start, code)
+            again.points, again.step = rest, one.step
+            tracers.append(again)
+        return frame, tracers
+
+    def segmented(self, x: np.ndarray) -> Segments:
+        """Return the segments at scaled unknowns."""
+        problem = jax.tree.map(jnp.asarray, self.problem)
+        return cycle_segments(self.static, self.path)((problem, jnp.asarray(x)))
 
     def corrector(self):
         """Return the function of a lane that corrects a prediction."""
@@ -128,17 +231,26 @@ class CycleFrame(SmoothFrame):
     def tracer(
         self, around: TracerContext, start: BranchPoint, code=RUNNING
     ) -> "CycleTracer":
-        """Return a tracer that stops where cycles shrink to an equilibrium."""
-        return CycleTracer(around, start, code, self.rate)
+        """Return a tracer that stops at rest, and where both halves are the same."""
+        return CycleTracer(around, start, code, self.rate, self.size)
 
     def rate(self, x: np.ndarray) -> np.ndarray:
         """Return the scaled rate of a scaled point's state."""
-        unscaled, size = x * self.problem.units, len(x) - 2
-        found = _rate(self._system, self.path, unscaled[:size], unscaled[-1])
-        return np.asarray(found) / self.problem.units[:size]
+        unscaled = x * self.problem.units
+        found = _rate(self._system, self.path, unscaled[: self.size], unscaled[-1])
+        return np.asarray(found) / self.problem.units[: self.size]
 
     def traced(self, pair, limits: Limits, report) -> CycleBranch:
-        """Return the branch that a pair of tracers follows."""
+        """Return the branch that a pair of tracers follows.
+
+        Where its segments are not resolved it is followed on with more of them.
+        """
+        run_tracers(self.lanes, self.problems, [pair], limits.most_points, report)
+        more = self._settings.segments is None and self.segments < _MOST_SEGMENTS
+        more = more and 1 + sum(len(one.points) for one in pair) < limits.most_points
+        if more and any(one.code == Reason.TOO_FEW_SEGMENTS for one in pair):
+            frame, pair = self.split(pair, limits)
+            return frame.traced(pair, limits, report)
         followed = self.followed(pair, limits, report)
         points, ends, _, found = followed
         tight = self.problem.tight * _TIGHTER
@@ -148,26 +260,51 @@ class CycleFrame(SmoothFrame):
         known = np.asarray(found.multiplier_error) < _KNOWN
         changes = [
             change
-            for change in detect_bifurcations(sharp, points, TESTS)
+            for change in detect_bifurcations(
+                sharp, points, TESTS, float(self.problem.rtol)
+            )
             if change.found
             or change.kind == "fold"
             or known[change.after : change.after + 2].all()
         ]
         located = [self._bifurcation(change) for change in changes]
-        low, high = self._hopf(ends[0], points[0].x), self._hopf(ends[1], points[-1].x)
+        low, high = self._end(ends[0], points[0].x), self._end(ends[1], points[-1].x)
         located = [low, *located, high]
         cycles = to_jax(found)
         return CycleBranch(cycles=cycles, **self.along(followed, located))
 
-    def _hopf(self, code, x: np.ndarray) -> FieldBifurcation | None:
-        """Return the Hopf point that a branch ends at, None where it ends otherwise."""
-        if code != Reason.EQUILIBRIUM:
+    def _end(self, code, x: np.ndarray) -> FieldBifurcation | None:
+        """Return the point of another branch that this one ends at, if there is one."""
+        if code not in (Reason.EQUILIBRIUM, Reason.PERIOD_HALVED):
             return None
-        unscaled = x * self.problem.units
-        there = at(self._system, self.path, unscaled[-1])
-        rest = equilibrium_near(there, jnp.asarray(unscaled[:-2]))
-        found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
-        return None if int(found.result) else found
+        states, value = x[:-2].reshape(-1, self.size), x[-1] * self.problem.units[-1]
+        states = states * self.problem.units[: self.size]
+        there = at(self._system, self.path, value)
+        if code == Reason.EQUILIBRIUM:
+            rest = equilibrium_near(there, jnp.asarray(states[0]))
+            found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
+            return None if int(found.result) else found
+        first, second = states[0], states[len(states) // 2]
+        mean, apart = (first + second) / 2, np.abs(first - second)
+        period = self.evaluated(x[None])[1].period[0] / 2
+        guess = field_bifurcation(
+            "period_doubling",
+            "cycle",
+            self.path,
+            parameter=value,
+            state=mean,
+            period=period,
+            frequency=2 * np.pi / period,
+            residual=np.nan,
+            test=np.nan,
+            iterations=0,
+            result=Reason.SUCCESS,
+        )
+        found = field_bifurcation_point(there, guess, guess.kind, self.path, throw=False)
+        # Between both halves, and no other one elsewhere.
+        near = linalg.norm((np.asarray(found.state) - mean) / self.sizes)
+        far = int(found.result) or not near < linalg.norm(apart / self.sizes)
+        return None if far else found
 
     def _bifurcation(self, change: SignChange) -> FieldBifurcation | None:
         """Return what a change is, None where two multipliers only cancel."""
@@ -212,34 +349,49 @@ class CycleTracer(Tracer):
     """One way along a branch of cycles, as far as the equilibrium that they shrink to.
 
     Beyond that the same cycles come once more, begun half a period later: the flow at
-    their start has turned round.
+    their start has turned round. So they do beyond a period doubling of cycles of half
+    their period, where both halves are the same. It ends where the segments are not
+    resolved.
     """
 
-    def __init__(self, around: TracerContext, start: BranchPoint, code, rate: Callable):
+    def __init__(
+        self, around: TracerContext, start: BranchPoint, code, rate: Callable, size: int
+    ):
         super().__init__(around, start, code)
-        self._rate = rate
+        self._rate, self._size = rate, size
 
     def accept(self, found) -> int:
         """Go on from what the corrector has made of the plan; return the points found."""
         before, here = len(self.points), self.here
         count = super().accept(found)
         way = [here, *self.points[before:]]
-        for number in range(len(way) - 1):
-            if self._passes_rest(way[number].x, way[number + 1].x):
-                self.points = self.points[: before + number]
-                self.code = Reason.EQUILIBRIUM
-                return number
-        return count
+        x = [point.x for point in way]
+        lost = np.flatnonzero(~(found.unresolved[: len(way) - 1] < 1))
+        ends = {
+            Reason.TOO_FEW_SEGMENTS: lost[0] if lost.size else None,
+            Reason.EQUILIBRIUM: turning(self._rates, x),
+            Reason.PERIOD_HALVED: turning(self._halves_apart, x, HALVES_APART),
+        }
+        ends = {code: number for code, number in ends.items() if number is not None}
+        if not ends:
+            return count
+        code = min(ends, key=ends.__getitem__)  # the first of them, of equal ones
+        return self.end_at(before, int(ends[code]), code)
 
-    def _passes_rest(self, first: np.ndarray, last: np.ndarray) -> bool:
-        one, other = self._rate(first), self._rate(last)
-        if linalg.dot(one, other) >= 0:
-            return False
-        way = one - other
-        share = linalg.dot(one, way) / linalg.dot(way, way)
-        between = self._rate(first + share * (last - first))
-        slowest = min(linalg.norm(one), linalg.norm(other))
-        return bool(linalg.norm(between) < _SLOWER * slowest)
+    def _rates(self, x: np.ndarray) -> np.ndarray:
+        return np.array([self._rate(point) for point in x])
+
+    def _halves_apart(self, x: np.ndarray) -> np.ndarray:
+        first, second = np.split(x[:, :-2].reshape(len(x), -1, self._size), 2, axis=1)
+        return (first - second).reshape(len(x), -1)
+
+
+@eqx.filter_jit
+def motion(system, state, period):
+    """Return states and rates at equal parts of a cycle's period."""
+    times = jnp.linspace(0.0, period, _SAMPLES)
+    states = simulate(system, state, times, throw=False).states
+    return states, jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)
 
 
 @eqx.filter_jit

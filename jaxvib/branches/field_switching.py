@@ -1,5 +1,7 @@
 """Branches of an autonomous field that begin at a bifurcation of another one."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ from .. import linalg
 from ..ensemble import Reason
 from ..orbits.limit_cycle import reflection
 from .bifurcation_results import FieldBifurcation
-from .cycles import CycleBranch, CycleFrame
+from .cycles import NOT_OF_CYCLES, CycleBranch, CycleFrame, motion
 from .equilibria import EquilibriumBranch, EquilibriumFrame, equilibrium_units
 from .parameter_range import parameter_range
 from .point import at
@@ -40,12 +42,13 @@ def switch_field_branch(
         raise ValueError(f"way = {way}; allowed: 1, -1")
     if int(point.result):
         raise ValueError(f"{point.kind} was not found")
-    settings.refuse("switch_branch", "segments", "correct", "events", "stop_at")
+    of_rests = point.of == "equilibrium" and point.kind == "branch_point"
+    settings.refuse("switch_branch", *NOT_OF_CYCLES, *(["segments"] if of_rests else []))
     parameter = float(point.parameter)
     extent = parameter_range(system, point.path, bounds, parameter, settings)
     state = np.asarray(point.state)
     system = at(system, point.path, parameter)
-    if point.of == "equilibrium" and point.kind == "branch_point":
+    if of_rests:
         frame, x, away = _crossing(system, point, state, extent.span)
     elif point.kind == "hopf":
         frame, x, away = _from_rest(system, point, state, extent.span, settings)
@@ -73,37 +76,68 @@ def _crossing(system, point, state, span):
 
 def _from_rest(system, point, state, span, settings):
     r"""Return those of the cycles about a Hopf point, along the eigenvector of i omega."""
-    units = np.append(equilibrium_units(system, state), [float(point.period), span])
-    frame = CycleFrame(system, point.path, units, settings)
-    matrix = _scaled_jacobian(system, state, units[:-2])
+    sizes, period = np.asarray(equilibrium_units(system, state)), float(point.period)
+    frame = CycleFrame(system, point.path, sizes, period, span, settings)
+    matrix = _scaled_jacobian(system, state, sizes)
     vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))
     # The longer axis of the ellipse, across which the flow is there: v v has no angle.
     squared = np.sum(vector * vector)
     turn = np.sqrt(squared.conj() / np.abs(squared)) if squared else 1.0
     vector = vector * turn
-    away = np.append(vector.real / linalg.norm(vector.real), [0.0, 0.0])
-    return (
-        frame,
-        np.append(state, [float(point.period), float(point.parameter)]) / units,
-        away,
-    )
+    turns = np.exp(2j * np.pi * np.arange(frame.segments) / frame.segments)
+    away = np.append((turns[:, None] * vector).real.ravel(), [0.0, 0.0])
+    x = np.append(np.tile(state, frame.segments), [period, float(point.parameter)])
+    return frame, x / frame.problem.units, _unit(away, frame)
 
 
 def _from_cycle(system, point, state, span, settings):
     """Return those of the cycles that leave another along a multiplier's eigenvector."""
+    period, value = float(point.period), float(point.parameter)
+    states, _ = motion(system, jnp.asarray(state), period)
+    reached = np.max(np.abs(states), axis=0)
+    sizes = np.maximum(reached, np.max(reached) * 1e-3)
+    frame = CycleFrame(system, point.path, sizes, period, span, settings)
+    x = frame.spread(state, period, value)
+    x = np.asarray(frame.correct(x[None], axis_of(len(x), -1)[None]).x[0])
+    parts = jax.tree.map(np.asarray, frame.segmented(x))
     doubled = point.kind == "period_doubling"
-    reached = np.maximum(np.abs(state), np.max(np.abs(state)) * 1e-3)
-    longer = float(point.period) * (2 if doubled else 1)
-    units = np.append(reached, [longer, span]).astype(float)
-    frame = CycleFrame(system, point.path, units, settings)
-    once = np.append(state, [float(point.period), float(point.parameter)]) / units
-    found = frame.correct(once[None], axis_of(len(once), -1)[None])
-    vector = linalg.eigenvector_near(found.monodromy[0], -1.0 if doubled else 1.0).real
-    aside = np.asarray(reflection(jnp.asarray(frame.rate(once))))[:, 1:]
-    aside = linalg.dot(aside, vector)
-    away = np.append(aside / linalg.norm(aside), [0.0, 0.0])
-    x = np.append(state, [longer, float(point.parameter)]) / units
-    return frame, x, away
+    ways, longer = _eigendirection(parts, -1.0 if doubled else 1.0)
+    ways = ways * np.sqrt(frame.segments)
+    if not doubled:
+        return frame, x, _unit(np.append(ways.ravel(), [longer, 0.0]), frame)
+    # Of both rounds every second segment begins one of the same number, twice as long.
+    states = x[:-2].reshape(ways.shape)
+    twice = np.concatenate([np.vstack([states, states])[::2].ravel(), [2 * x[-2], x[-1]]])
+    away = np.append(np.vstack([ways, -ways])[::2].ravel(), [0.0, 0.0])
+    return frame, twice, _unit(away, frame)
+
+
+def _eigendirection(parts, multiplier: float):
+    """Return how scaled states of all segments, and the length, leave a cycle.
+
+    That is along the eigenvector of a multiplier, 1 or -1.
+    """
+    blocks, rates = parts.blocks, parts.rates
+    aside = np.asarray(reflection(jnp.asarray(rates[0])))
+    whole = functools.reduce(lambda product, block: block @ product, blocks)
+    turned = (aside @ whole @ aside)[1:, 1:]
+    ways = [linalg.dot(aside[:, 1:], linalg.eigenvector_near(turned, multiplier).real)]
+    for block in blocks:
+        ways.append(block @ ways[-1])
+    left = ways.pop() - multiplier * ways[0]
+    # Along the flow the eigenvector of M is what lets it come back, or the length is.
+    slip = rates[0] @ left / (rates[0] @ rates[0])
+    parts_gone = np.arange(len(rates))[:, None] / len(rates)
+    if multiplier < 0:
+        return np.array(ways) - slip / 2 * rates, 0.0
+    return np.array(ways) - slip * parts_gone * rates, -slip
+
+
+def _unit(away, frame: CycleFrame):
+    """Return the scaled unit vector of states in units, length and parameter."""
+    states = np.tile(frame.sizes, frame.segments)
+    scaled = away * np.append(states, [1.0, 1.0]) / frame.problem.units
+    return scaled / linalg.norm(scaled)
 
 
 def _scaled_jacobian(system, state, units) -> np.ndarray:

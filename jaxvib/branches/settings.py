@@ -20,12 +20,13 @@ class ContinuationSettings(Settings):
     **Fields:** `first_step`, `smallest_step`, `largest_step`: in the parameter's unit,
     default: 1/50, 1e-7 and 1/20 of its range; for curves in two parameters relative to
     their ranges. `most_points`: the largest number of points of a branch. `segments`:
-    of the period for multiple shooting, with `method="arclength"`. `correct`: whether
-    Newton's method corrects each step, optional with `method="natural"`. `rtol`,
-    `evidence`: of each orbit, see `periodic_orbit`. `events`: values of an orbit's
-    quantities, as `{"max_contact_force": 2e4}`, or functions of an orbit by any name;
-    their zeros are located like bifurcations and are in a branch's `.events`.
-    `stop_at`: terminal events, with `method="arclength"`.
+    of the period for multiple shooting, with `method="arclength"`: default one; for
+    cycles an even number, at least 6, default as many as they need, from 6 to 384.
+    `correct`: whether Newton's method corrects each step, optional with
+    `method="natural"`. `rtol`, `evidence`: of each orbit, see `periodic_orbit`.
+    `events`: values of an orbit's quantities, as `{"max_contact_force": 2e4}`, or
+    functions of an orbit by any name; their zeros are located like bifurcations and are
+    in a branch's `.events`. `stop_at`: terminal events, with `method="arclength"`.
 
     **Raises:** `ValueError` for a number out of its range, an unknown level of
     evidence, an unknown quantity, a name of a bifurcation, or an event to stop at that
@@ -39,7 +40,7 @@ class ContinuationSettings(Settings):
     smallest_step: float | None = None
     largest_step: float | None = None
     most_points: int = 500
-    segments: int = 1
+    segments: int | None = None
     correct: bool = True
     rtol: float = 1e-8
     evidence: str = "checked"
@@ -51,7 +52,8 @@ class ContinuationSettings(Settings):
             if getattr(self, name) is not None:
                 check_range(name, getattr(self, name), "", Range(above=0.0))
         check_range("most_points", self.most_points, "", Range(at_least=2))
-        check_range("segments", self.segments, "", Range(at_least=1))
+        if self.segments is not None:
+            check_range("segments", self.segments, "", Range(at_least=1))
         error_factor(self.evidence)
         watch_of(self.events, self.stop_at)
 

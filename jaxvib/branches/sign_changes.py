@@ -39,14 +39,14 @@ class SignChange(NamedTuple):
 
 
 def detect_bifurcations(
-    correct, points: Sequence[BranchPoint], tests: Tests
+    correct, points: Sequence[BranchPoint], tests: Tests, apart: float = 0.0
 ) -> list[SignChange]:
     """Return the changes between neighbours among a branch's points, in their order.
 
     `correct`: from predictions and normals to points of the branch, whose `monodromy` has
     the eigenvalues; `tests`: functions of the tangents' last components and of
     eigenvalues (points, n), by kind. A "branch_point" is no change where there is a
-    "fold".
+    "fold". Folds whose parameters are not `apart` are one, or none.
     """
     if len(points) < 2:
         return []
@@ -56,14 +56,24 @@ def detect_bifurcations(
     changes = {
         kind: _signs_change(test(tangents[:, -1], values)) for kind, test in tests.items()
     }
-    if "branch_point" in changes:
-        changes["branch_point"] &= ~changes["fold"]
+    folds = []
+    for run in _runs(np.flatnonzero(changes.pop("fold")), starts[:, -1], apart):
+        beside = np.abs(starts[:-1, -1] - starts[run[0], -1]) <= apart
+        beside[run] = True
+        crossings = np.flatnonzero(changes["branch_point"] & beside)
+        changes["branch_point"] &= ~beside
+        if len(run) % 2:
+            fold = _fold(correct, points, tests, run, crossings, apart)
+            # At an end along which the parameter does not change nothing turns it back.
+            moved = np.abs(starts[:, -1] - fold.x[-1]) > apart
+            if moved[: run[0] + 1].any() and moved[run[-1] + 1 :].any():
+                folds.append(fold)
     located = [
         _located(correct, points[after : after + 2], int(after), kind, tests[kind])
         for kind, where in changes.items()
         for after in np.flatnonzero(where)
     ]
-    return sorted(located, key=lambda change: change.after)
+    return sorted([*folds, *located], key=lambda change: change.after)
 
 
 def _signs_change(values):
@@ -80,6 +90,39 @@ def _signs_change(values):
             agree = signs[before + 1 : behind + 1] == signs[behind]
             changes[before + np.argmax(agree)] = True
     return changes
+
+
+def _runs(folds, parameter, apart: float):
+    """Return folds in runs whose parameters are not `apart`.
+
+    Along a canard the parameter is the same to more digits than a double has, and turns
+    with its rounding: of a run of such turns only an odd number turns it in the end.
+    """
+    if not len(folds):
+        return []
+    steps = np.abs(np.diff(parameter[folds]))
+    return np.split(folds, np.flatnonzero(steps > apart) + 1)
+
+
+def _fold(correct, points, tests: Tests, run, crossings, apart: float) -> SignChange:
+    """Return the fold of a run, by the eigenvalues where the tangent is rounding.
+
+    `sign_crossings`: where beside it an eigenvalue passes that of a fold.
+    """
+    first = int(run[0])
+    ends = points[first : first + 2]
+    change = _located(correct, ends, first, "fold", tests["fold"])
+    if change.found and len(run) == 1:
+        return change
+    for after in map(int, crossings):
+        passed = _located(
+            correct, points[after : after + 2], after, "fold", tests["branch_point"]
+        )
+        if passed.found:
+            return passed
+    # Between points of one parameter the fold's is that one, wherever it is.
+    known = abs(ends[1].x[-1] - ends[0].x[-1]) <= apart
+    return change._replace(found=change.found or bool(known))
 
 
 def _located(correct, ends, after: int, kind: str, test) -> SignChange:

@@ -6,6 +6,7 @@ corrected at once. With a hard stop a branch has corners, where its direction ch
 (`branches.corners`), and jumps (`branches.impact_at_start`).
 """
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ _TOGETHER = 32
 _SHORT = 1e-3
 # Relative distances beyond a corner or a jump, tried in order.
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+# A vector changes sign between two points if its norm falls below this fraction there.
+_NEARER = 0.2
+# Relative distance of the halves of a motion below which they may be equal.
+HALVES_APART = 1e-6
 # A jump is searched within this many smallest steps.
 _BEFORE = 8
 
@@ -65,25 +70,28 @@ class TracerContext(NamedTuple):
 
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
     point to the corner near it; `jump`: maps a point, its tangent and a distance to the
-    jump within it. Both are None if branches have none.
+    jump within it. Both are None if branches have none. `halves`: maps points (points,
+    unknowns) of motions of an even number of periods to the distances of their halves.
     """
 
     limits: Limits
     correct: Callable
     corner: Callable[[np.ndarray], Grazing | None] | None = None
     jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
+    halves: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 class Tracer:
     """Traces one branch in one direction."""
 
     def __init__(self, around: TracerContext, start: BranchPoint, code=RUNNING):
-        self.limits, self.correct, self.corner, self.jump = around
+        self.limits, self.correct, self.corner, self.jump, self.halves = around
         self.start = start
         self.points: list[BranchPoint] = []
         self.step = min(self.limits.first_step, _TOGETHER * self.limits.largest_step)
         self.code = code
         self.beyond: np.ndarray | None = None
+        self.chord: tuple[np.ndarray, np.ndarray] | None = None  # over which halves meet
         count = len(self.limits.bounds)
         self.low, self.high = np.array(self.limits.bounds).T
         values, ways = start.x[-count:], start.tangent[-count:]
@@ -117,8 +125,23 @@ class Tracer:
 
     def accept(self, found) -> int:
         """Accept corrected points, adapt the step; return the number accepted."""
-        if self.beyond is not None:
-            return self._land(found)
+        here, before = self.here, len(self.points)
+        count = self._go(found) if self.beyond is None else self._land(found)
+        if self.halves is None or len(self.points) == before:
+            return count
+        way = [here.x, *(point.x for point in self.points[before:])]
+        number = turning(self.halves, way, HALVES_APART)
+        if number is None:
+            return count
+        self.chord = way[number], way[number + 1]
+        return self.end_at(before, number, Reason.PERIOD_HALVED)
+
+    def end_at(self, before: int, number: int, code: Reason) -> int:
+        """End the branch `number` points after the first `before`; return `number`."""
+        self.points, self.code = self.points[: before + number], code
+        return number
+
+    def _go(self, found) -> int:
         here = self.here
         tangents = np.vstack([here.tangent, found.tangent])
         chords = np.diff(np.vstack([here.x, found.x]), axis=0)
@@ -243,6 +266,25 @@ class Tracer:
         shares[out] = (bounds - values)[out] / (beyond - values)[out]
         axis = int(np.argmin(shares))
         return axis - count, bounds[axis], shares[axis]
+
+
+def turning(vectors: Callable, way, least: float = 0.0) -> int | None:
+    """Return after which of the points on a way a vector turns round, if it does.
+
+    It is almost 0 there, and longer than `least` at the points beside it. `vectors`: from
+    points (points, unknowns) to what the vector is there.
+    """
+    every = vectors(np.array(way))
+    for number, (one, other) in enumerate(itertools.pairwise(every)):
+        shorter = min(linalg.norm(one), linalg.norm(other))
+        if linalg.dot(one, other) >= 0 or shorter <= least:
+            continue
+        change = one - other
+        share = linalg.dot(one, change) / linalg.dot(change, change)
+        between = way[number] + share * (way[number + 1] - way[number])
+        if linalg.norm(vectors(between[None])[0]) < _NEARER * shorter:
+            return number
+    return None
 
 
 def axis_of(size: int, axis: int) -> np.ndarray:

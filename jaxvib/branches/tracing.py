@@ -21,11 +21,12 @@ from .branch import Branch, BranchEvent, branch_of
 from .corrector import BranchProblem, corrector, evaluator, spreader, system_of
 from .events import Watch
 from .grazing import grazing_near, has_grazing
+from .halving import halves_apart, parent_doubling
 from .impact_at_start import jump_near
 from .refinement import in_small_steps
 from .settings import ContinuationSettings
 from .test_functions import ZeroCrossing, locate, values_of, zero_crossings
-from .tracer import BranchPoint, Limits, TracerContext
+from .tracer import BranchPoint, Limits, Tracer, TracerContext
 
 # Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
@@ -63,16 +64,26 @@ class Frame:
         """Return the shared context of the tracers of one branch."""
         problem = lane_of(self.problems, lane)
         correct = functools.partial(correct_some, self.corrector(), problem)
-        if not self.has_corners:
-            return TracerContext(limits, correct)
         mine = self.static, self.path, problem
+        halves = (
+            functools.partial(halves_apart, *mine) if problem.periods % 2 == 0 else None
+        )
+        if not self.has_corners:
+            return TracerContext(limits, correct, halves=halves)
         near = functools.partial(grazing_near, *mine)
-        return TracerContext(limits, correct, near, functools.partial(jump_near, *mine))
+        jump = functools.partial(jump_near, *mine)
+        return TracerContext(limits, correct, near, jump, halves)
 
     def alone(self, lane: int) -> "Frame":
         """Return the frame of a single branch."""
         one = jax.tree.map(lambda leaf: leaf[lane : lane + 1], self.problems)
         return Frame(self.static, self.path, one, self.number)
+
+    def halved(self, lane: int, tracer: Tracer) -> list[BifurcationPoint]:
+        """Return the doubling that a tracer has ended at, none if it is not found."""
+        mine = self.static, self.path, lane_of(self.problems, lane)
+        found = parent_doubling(*mine, tracer.chord)
+        return [] if found is None else [found]
 
     def evaluator(self):
         """Return the function that evaluates a lane's point."""
@@ -85,7 +96,7 @@ def frame_of(
     """Return the frame of branches from lanes (leaves, states, amplitudes)."""
     each = map_samples(_units_kernel(static), lanes)
     number = len(each)
-    units = np.column_stack([*[each] * settings.segments, np.full(number, span)])
+    units = np.column_stack([*[each] * (settings.segments or 1), np.full(number, span)])
     whole = np.full(number, periods, np.int32)
     rtols = np.full(number, settings.rtol, float)
     tight = rtols * settings.factor
@@ -113,7 +124,7 @@ def trace_orbits(
     frame: Frame, states, values, limits: Limits, settings: ContinuationSettings, report
 ) -> list[Branch]:
     """Return the branch of each orbit, traced by arclength in both directions."""
-    spread = spreader(frame.static, frame.path, settings.segments)
+    spread = spreader(frame.static, frame.path, settings.segments or 1)
     starts = map_samples(spread, (frame.problems, states, values))
     arounds = [frame.around(lane, limits) for lane in range(len(starts))]
     pairs = both_ways(frame.corrector(), frame.problems, starts, arounds)
@@ -137,7 +148,12 @@ def trace(frame: Frame, pairs, limits: Limits, watch: Watch, report) -> list[Bra
             watch.stop_at, start, columns, ends, seen.crossings
         )
         periods = frame.problems.periods[b]
-        kinds = kinds_and_events(found)
+        kinds, events = kinds_and_events(found)
+        low, high = (
+            frame.halved(b, one) if code == Reason.PERIOD_HALVED else []
+            for one, code in zip(reversed(pairs[b]), ends, strict=True)
+        )
+        kinds = [*low, *kinds, *high], events
         whole.append(branch_of(frame.where, values, orbits, misses, periods, ends, kinds))
     return whole
 

@@ -43,6 +43,8 @@ class Reason(enum.IntEnum):
     STRONG_RESONANCE = 44
     EVENT = 45
     GRAZING = 46
+    TOO_FEW_SEGMENTS = 47
+    PERIOD_HALVED = 48
     NOT_CERTIFIED = 60
 
     @property
@@ -106,6 +108,9 @@ _TEXTS = {
     Reason.STRONG_RESONANCE: "the two multipliers meet at 1 or -1",
     Reason.EVENT: "reached a terminal event",
     Reason.GRAZING: "reached grazing: contact with zero velocity",
+    Reason.TOO_FEW_SEGMENTS: "neighbouring states diverge too much within the segments "
+    "of the cycle: more segments, or a smaller rtol",
+    Reason.PERIOD_HALVED: "ends at a period doubling of motions of half its period",
     Reason.NOT_CERTIFIED: "not certified: the argument principle gives another count",
 }
 

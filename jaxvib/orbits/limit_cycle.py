@@ -33,7 +33,7 @@ from .multipliers import (
     verdict,
 )
 
-_BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
+BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
 
 
 class LimitCycle(Plottable, Result):
@@ -186,7 +186,7 @@ def cycle_from_shooting(
         floquet_multipliers=jnp.append(trivial.astype(complex), multipliers),
         largest_multiplier=largest,
         stable=verdict(
-            jax.lax.stop_gradient(largest), jnp.where(evidenced, bars.multiplier, _BAND)
+            jax.lax.stop_gradient(largest), jnp.where(evidenced, bars.multiplier, BAND)
         ),
         amplitude=(highest - lowest) / 2,
         residual=jnp.max(jnp.abs(shooting.image - shooting.state)),

@@ -1,4 +1,4 @@
-"""Checked against: scipy's collocation (`solve_bvp`) of FitzHugh and Nagumo's cycles."""
+"""Checked against: scipy's collocation and flow of FitzHugh and Nagumo's model."""
 
 import functools
 
@@ -75,6 +75,7 @@ def check_from_hopf_to_hopf(branch, fold):
     assert ends == [jv.Reason.EQUILIBRIUM] * 2
     kinds = [found.kind for found in branch.bifurcations]
     assert kinds == ["hopf", "fold", "fold", "hopf"]
+    assert all(int(found.result) == 0 for found in branch.bifurcations)
     np.testing.assert_allclose(folds(branch), [fold, MIRROR - fold], rtol=0, atol=1e-8)
 
 
@@ -86,3 +87,57 @@ def test_the_canard_cycles_of_fitzhugh_and_nagumo_turn_at_both_ends():
     drives = cycles_by_collocation(0.08, 39.47441498, tops)[:, 1]
     assert drives[-1] - drives.min() < 1e-10  # flat to there
     check_from_hopf_to_hopf(branch, drives.min())
+
+
+def jumps_ahead(drive, epsilon):
+    """Return whether a motion beyond the lower knee jumps to the other branch."""
+
+    def ahead(t, y):
+        return y[0] - 1.2
+
+    def back(t, y):
+        return y[0] + 1.3
+
+    ahead.terminal = back.terminal = True
+    back.direction = -1
+    start = [-1.8, -1.8 + 1.8**3 / 3 + drive]
+    found = solve_ivp(
+        lambda t, y: rate(*y, drive, epsilon),
+        (0, 20 / epsilon),
+        start,
+        "DOP853",
+        rtol=1e-13,
+        atol=1e-14,
+        events=(ahead, back),
+    )
+    return bool(len(found.t_events[0]))
+
+
+def test_canards_where_neighbours_part_by_powers_of_a_hundred_turn_at_both_ends():
+    """Beside the largest canard all cycles have its drive, to e^(-80)."""
+    system = neuron(0.01)
+    cycle = jv.periodic_orbit(system, [2.0, 0.5], period=200.0)
+    branch = jv.continue_orbit(system, cycle, "I", BOUNDS)
+    low, high = 0.2950, 0.2966
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (low, middle) if jumps_ahead(middle, 0.01) else (middle, high)
+    check_from_hopf_to_hopf(branch, low)
+    np.testing.assert_allclose(folds(branch), [low, MIRROR - low], rtol=0, atol=1e-11)
+
+
+def test_segments_that_do_not_suffice_are_told():
+    system = neuron(0.01)
+    cycle = jv.periodic_orbit(system, [2.0, 0.5], period=200.0)
+    few = jv.branches.ContinuationSettings(segments=6)
+    branch = jv.continue_orbit(system, cycle, "I", BOUNDS, settings=few)
+    ends = {jv.Reason(int(code)) for code in branch.ends}
+    assert ends == {jv.Reason.TOO_FEW_SEGMENTS}
+    assert branch.bifurcations == ()
+    assert "more segments" in repr(branch)
+    for number in (4, 7):
+        bad = jv.branches.ContinuationSettings(segments=number)
+        with pytest.raises(
+            ValueError, match=f"= {number} of a cycle; allowed: even, from 6"
+        ):
+            jv.continue_orbit(system, cycle, "I", BOUNDS, settings=bad)

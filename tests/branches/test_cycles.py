@@ -93,6 +93,8 @@ def test_rosslers_cycle_doubles_its_period_and_the_doubled_one_is_switched_to():
     np.testing.assert_allclose(end, flip.state, atol=1e-8)
     assert np.abs(np.linalg.eigvals(matrix) + 1).min() < 1e-6
     doubled = jv.switch_branch(system, flip, (2.3, 3.2))
+    # As few as the branch asks for, though its first state has a component that is small.
+    assert len(doubled.parameter) < 40
     last = float(doubled.periods[-1])
     end, matrix = monodromy_by_scipy(doubled.states[-1], last, 3.2)
     np.testing.assert_allclose(end, doubled.states[-1], atol=1e-7)
@@ -101,6 +103,42 @@ def test_rosslers_cycle_doubles_its_period_and_the_doubled_one_is_switched_to():
     values = np.linalg.eigvals(matrix)
     np.testing.assert_allclose(
         np.sort(np.abs(doubled.floquet_multipliers[-1])), np.sort(np.abs(values)), atol=1e-6
+    )
+
+
+def food_chain(x, p):
+    """Return the field of Hastings and Powell, Ecology 72 (1991) 896."""
+    eaten = 5 * x[0] / (1 + p["b"] * x[0]) * x[1]
+    eaten_next = 0.1 * x[1] / (1 + 2 * x[1]) * x[2]
+    plants = x[0] * (1 - x[0]) - eaten
+    return jnp.stack([plants, eaten - eaten_next - 0.4 * x[1], eaten_next - 0.01 * x[2]])
+
+
+def test_a_doubled_branch_ends_where_its_parent_flips_again():
+    bounds = (2.2, 2.55)
+    system = jv.autonomous_system(food_chain, parameters={"b": 2.2}, dimension=3)
+    parent = jv.periodic_orbit(system, [0.8, 0.2, 9.0], period=60.0)
+    branch = jv.continue_orbit(system, parent, "b", bounds)
+    flips = [p for p in branch.bifurcations if p.kind == "period_doubling"][:2]
+    system = jv.replace(system, {"b": 2.35})
+    twice = jv.periodic_orbit(system, [0.8, 0.2, 9.0], period=130.0)
+    assert 120 < twice.period < 140
+    doubled = jv.continue_orbit(system, twice, "b", bounds)
+    assert list(np.asarray(doubled.ends)) == [jv.Reason.PERIOD_HALVED] * 2
+    assert len(doubled.parameter) < 100
+    first, *others, last = doubled.bifurcations
+    for end, flip in zip((first, last), flips, strict=True):
+        assert end.kind == "period_doubling"
+        np.testing.assert_allclose(end.parameter, flip.parameter, rtol=1e-10)
+        np.testing.assert_allclose(end.period, flip.period, rtol=1e-8)
+    # It has flips of its own, once each.
+    assert [point.kind for point in others] == ["period_doubling"] * 2
+    assert others[0].parameter < others[1].parameter
+    switched = jv.switch_branch(system, flips[0], bounds)
+    ends = list(np.asarray(switched.ends))
+    assert ends == [jv.Reason.BRANCHED, jv.Reason.PERIOD_HALVED]
+    np.testing.assert_allclose(
+        switched.bifurcations[-1].parameter, flips[1].parameter, rtol=1e-10
     )
 
 
@@ -114,7 +152,7 @@ def test_bad_input_is_named():
 
 
 def test_the_cycles_of_lorenz_go_from_their_hopf_point_to_the_homoclinic_motion():
-    """It is at r = 13.926: Sparrow, The Lorenz Equations (1982)."""
+    """It is at r = 13.9265: Doedel, Krauskopf and Osinga, Nonlinearity 19 (2006) 2947."""
 
     def lorenz(x, p):
         roll = 10.0 * (x[1] - x[0])
@@ -128,5 +166,5 @@ def test_the_cycles_of_lorenz_go_from_their_hopf_point_to_the_homoclinic_motion(
     assert branch.bifurcations == ()
     assert (np.asarray(branch.stable) != 1).all()
     assert abs(branch.parameter[0] - 470 / 19) < 2e-3
-    assert abs(branch.parameter[-1] - 13.926) < 2e-3
+    assert abs(branch.parameter[-1] - 13.9265) < 1e-4
     assert branch.periods[-1] > 6 * branch.periods[0]

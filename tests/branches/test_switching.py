@@ -125,3 +125,43 @@ def test_nothing_branches_off_at_a_fold():
     )  # fmt: skip
     with pytest.raises(ValueError, match="kind = 'fold'; allowed: period_doubling"):
         jv.branches.switch_branch(driven, fold, (0.5, 2.0))
+
+
+def swing(t, x, p):
+    """Return the field of a parametrically driven oscillator that stiffens."""
+    stiffness = 1 + 0.5 * jnp.cos(p["w"] * t)
+    return jnp.stack([x[1], -0.1 * x[1] - stiffness * x[0] - x[0] ** 3])
+
+
+def wrong_multiplier_by_scipy(w):
+    """Return how far rest is from a multiplier at -1, by scipy's linear motions."""
+    columns = [
+        scipy.integrate.solve_ivp(
+            lambda t, x: [x[1], -0.1 * x[1] - (1 + 0.5 * np.cos(w * t)) * x[0]],
+            (0, TAU / w), start, method="DOP853", rtol=1e-12, atol=1e-13,
+        ).y[:, -1]
+        for start in np.eye(2)
+    ]  # fmt: skip
+    return np.abs(np.linalg.eigvals(np.array(columns).T) + 1).min()
+
+
+@pytest.mark.slow
+def test_a_doubled_motion_ends_where_rest_flips_again():
+    system = jv.forced_system(
+        swing,
+        parameters={"w": 1.5},
+        dimension=2,
+        period=lambda p: TAU / p["w"],
+    )
+    rest = jv.periodic_orbit(system, [0.0, 0.0])
+    branch = jv.continue_orbit(system, rest, "w", (1.5, 3.0))
+    first, second = branch.bifurcations
+    doubled = jv.switch_branch(system, first, (1.5, 10.0))
+    ends = [Reason(int(code)) for code in doubled.ends]
+    assert ends == [Reason.BRANCHED, Reason.PERIOD_HALVED]
+    assert [point.kind for point in doubled.bifurcations] == ["fold", "period_doubling"]
+    end = doubled.bifurcations[-1]
+    assert int(end.periods) == 1
+    assert wrong_multiplier_by_scipy(float(end.parameter)) < 1e-8
+    np.testing.assert_allclose(end.parameter, second.parameter, rtol=1e-10)
+    assert "half its period" in repr(doubled)

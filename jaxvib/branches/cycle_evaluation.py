@@ -1,0 +1,152 @@
+"""A point of a branch of cycles as a `LimitCycle`, its errors by two tolerances."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .. import linalg
+from ..dynamics.flow import flow, observe
+from ..ensemble import Reason
+from ..orbits.equilibrium import FIELD_ROUNDING
+from ..orbits.limit_cycle import BAND, LimitCycle
+from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
+from .corrector import joined, state_size, system_of
+from .cycle_equations import CycleProblem, across, graded_product
+from .paced import PacedSystem
+from .point import at
+
+# A component smaller than this part of its size on the branch has died out.
+_NEGLIGIBLE = 1e-10
+
+
+@functools.lru_cache(maxsize=32)
+def cycle_evaluator(static, path: str):
+    """Return the function of a lane (problem, x) that gives parameter and cycle."""
+
+    def evaluate(lane):
+        problem, x = lane
+        value = x[-1] * problem.units[-1]
+        there = at(system_of(problem, static), path, value)
+        return value, _evaluated(there, problem, x)
+
+    return evaluate
+
+
+class _Round(NamedTuple):
+    """What all segments of a cycle do at one tolerance.
+
+    `monodromy` of the whole; across `units` of the motion `trivial` multiplier, matrix of
+    the `others`, and how rounding and what is left move state and period.
+    """
+
+    result: Any
+    highest: Any
+    lowest: Any
+    residual: Any
+    monodromy: Any
+    trivial: Any
+    others: Any
+    step: Any
+    rounded: Any
+    condition: Any
+
+
+def _round(system, states, times, sizes, tolerance) -> _Round:
+    """Return what segments that begin in `states` do in their `times`."""
+    size = states.shape[1]
+    period = jnp.sum(times)
+    field = jax.vmap(lambda state: system.equation().vector_field(0.0, state))
+
+    def segment(state, time):
+        return observe(system, state, 0.0, time, rtol=tolerance, grazing=0.0)
+
+    seen = jax.vmap(segment)(states, times)
+    units = jnp.maximum(jnp.max(jnp.abs(states), axis=0), _NEGLIGIBLE * sizes)
+    blocks = seen.monodromy * units[None, None] / units[None, :, None]
+    rates = field(states) / units[None]
+    trivial, others = across(blocks, rates)
+    along = rates.reshape(-1) / linalg.norm(rates.reshape(-1))
+    # The same share of the period is added to all of its segments.
+    faster = field(seen.state) * times[:, None] / units[None]
+    matrix = jnp.column_stack([joined(blocks, size), faster.reshape(-1)])
+    solver = linalg.inverse(jnp.vstack([matrix, jnp.append(along, 0.0)]))
+    missed = jnp.roll(states, -1, axis=0) - seen.state
+    step = solver @ jnp.append((missed / units[None]).reshape(-1), 0.0)
+    rounded = FIELD_ROUNDING * (jnp.sum(jnp.abs(blocks), axis=-1) + 1.0).reshape(-1)
+    rounded = jnp.abs(solver) @ jnp.append(rounded, 0.0)
+
+    def of_start(moved):
+        return jnp.append(moved[:size] * units, moved[-1] * period)
+
+    def behind(product, block):
+        return block @ product, None
+
+    whole, _ = jax.lax.scan(behind, jnp.eye(size), blocks)
+    watched = seen.watched
+    return _Round(
+        jnp.max(seen.result),
+        jnp.max(watched.highest, axis=0),
+        jnp.min(watched.lowest, axis=0),
+        jnp.max(jnp.abs(missed)),
+        whole * units[:, None] / units[None],
+        trivial,
+        graded_product(others)[0],
+        of_start(step),
+        of_start(rounded),
+        linalg.condition(solver),
+    )
+
+
+def _evaluated(system, problem: CycleProblem, x) -> LimitCycle:
+    """Return what a scaled point does in a period, as a cycle; errors by two tolerances."""
+    size = state_size(system)
+    number = (x.size - 2) // size
+    sizes = problem.units[:size]
+    states = x[:-2].reshape(number, size) * sizes[None]
+    length = x[-2] * problem.units[-2] / number
+    clock = PacedSystem(system, problem.speed, clock=True)
+
+    def duration(state):
+        begun = jnp.append(state, 0.0)
+        return flow(clock, begun, 0.0, length, rtol=problem.tight)[-1]
+
+    times = jax.vmap(duration)(states)
+    # One after the other, so that the round is compiled once.
+    tolerances = jnp.stack([jnp.asarray(problem.rtol, float), problem.tight])
+    round_ = functools.partial(_round, system, states, times, sizes)
+    every = jax.lax.map(round_, tolerances)
+    coarse, fine = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(2))
+    moved = jnp.abs(coarse.step - fine.step) + jnp.abs(fine.step) + fine.rounded
+    multipliers = floquet_multipliers(fine.others)
+    largest = modulus(multipliers)
+    error = multiplier_error(fine.others, fine.others - coarse.others)
+    error = error + jnp.abs(fine.trivial - 1)
+    changed = linalg.spectral_norm(fine.monodromy - coarse.monodromy)
+    evidenced = problem.tight < problem.rtol
+    known = fine.result == Reason.SUCCESS
+    stable = verdict(largest, jnp.where(evidenced, error, BAND))
+    found = LimitCycle(
+        state=states[0],
+        period=jnp.sum(times),
+        monodromy=fine.monodromy,
+        floquet_multipliers=jnp.append(fine.trivial.astype(complex), multipliers),
+        largest_multiplier=largest,
+        stable=jnp.where(known, stable, -1).astype(jnp.int8),
+        amplitude=(fine.highest - fine.lowest) / 2,
+        residual=fine.residual,
+        state_error=jnp.where(evidenced, jnp.max(moved[:size]), jnp.nan),
+        period_error=jnp.where(evidenced, moved[size], jnp.nan),
+        monodromy_error=jnp.where(evidenced, changed, jnp.nan),
+        multiplier_error=jnp.where(evidenced, error, jnp.nan),
+        condition=fine.condition,
+        result=fine.result,
+        labels=system.labels,
+    )
+
+    def spoil(leaf):
+        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
+        return jnp.where(known, leaf, jnp.nan) if inexact else leaf
+
+    return jax.tree.map(spoil, found)

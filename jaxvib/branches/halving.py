@@ -1,0 +1,68 @@
+r"""Where a motion of 2k periods becomes one of k periods, at that one's period doubling.
+
+Beyond it the branch comes once more, begun k periods later. With $\varphi^{kT}$ the flow
+over half of the motion, $d = s - \varphi^{kT}(s)$ turns round there.
+"""
+
+import functools
+
+import jax
+import numpy as np
+
+from .. import linalg
+from ..dynamics.flow import flow
+from ..ensemble import Reason, map_samples
+from ..kernels import Kernel
+from ..kernels.kernel_cache import cached_kernel
+from .bifurcation import bifurcation_point
+from .bifurcation_results import BifurcationPoint
+from .corrector import state_size, system_of
+from .point import at
+
+
+@functools.lru_cache(maxsize=32)
+def _kernel(static, path: str) -> Kernel:
+    """Return the kernel of a lane (problem, x) that gives d in units."""
+
+    def halves_apart(lane):
+        problem, x = lane
+        system = system_of(problem, static)
+        size = state_size(system)
+        units = problem.units[:size]
+        there = at(system, path, x[-1] * problem.units[-1])
+        half = problem.periods.astype(float) * there.period() / 2
+        state = x[:size] * units
+        return (state - flow(there, state, 0.0, half, rtol=problem.tight)) / units
+
+    return cached_kernel(halves_apart, static, path)
+
+
+def halves_apart(static, path: str, problem, x: np.ndarray) -> np.ndarray:
+    """Return d in units of motions at scaled points (points, unknowns)."""
+    return map_samples(_kernel(static, path), (_lanes(problem, len(x)), x), chunk=8)
+
+
+def _lanes(tree, number: int):
+    return jax.tree.map(lambda leaf: np.stack([leaf] * number), tree)
+
+
+def parent_doubling(static, path: str, problem, chord) -> BifurcationPoint | None:
+    """Return the doubling of the motions of half the period, near a chord of a branch.
+
+    Both cross there, so that no plane across the chord has one point only: it is sought
+    among the motions of half the period. None where Newton's method does not find it.
+    """
+    first, last = chord
+    one, other = halves_apart(static, path, problem, np.array(chord))
+    way = one - other
+    share = linalg.dot(one, way) / linalg.dot(way, way)
+    guess = first + share * (last - first)
+    unscaled = guess * problem.units
+    system = at(system_of(problem, static), path, unscaled[-1])
+    size, half = len(one), int(problem.periods) // 2
+    kind = "period_doubling"
+    found = bifurcation_point(system, unscaled[:size], kind, path, half, throw=False)
+    own = [*range(size), -1]  # of one segment
+    off = np.append(found.state, found.parameter) / problem.units[own] - guess[own]
+    near = linalg.norm(off) < linalg.norm(last - first)
+    return found if int(found.result) == Reason.SUCCESS and near else None
