@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from jaxvib.branches.sign_changes import detect_bifurcations, product
 
+from jaxvib.branches.sign_changes import detect_bifurcations, product
 from jaxvib.branches.tracer import BranchPoint
 
 TESTS = {
@@ -44,6 +44,8 @@ def test_a_flat_part_has_a_fold_only_where_the_branch_turns_back(turns_back, end
     s = np.arange(-0.5, end, 0.05)
     there = corrected(s[:, None], turns_back)
     points = [BranchPoint(*pair, 0.0) for pair in zip(there.x, there.tangent, strict=True)]
-    changes = detect_bifurcations(lambda x, _: corrected(x, turns_back), points, TESTS, 1e-8)
+    changes = detect_bifurcations(
+        lambda x, _: corrected(x, turns_back), points, TESTS, 1e-8
+    )
     assert [change.kind for change in changes] == ["fold"] * turns_back
     assert all(change.found and abs(change.x[-1]) < 1e-8 for change in changes)
