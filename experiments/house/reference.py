@@ -129,7 +129,7 @@ GROUPS = {
         "Designs, fits and sensitivities",
         "Objectives on all results above, with exact gradients.",
         """
-        design.tune design.ResultObjective design.optimise design.SearchSettings
+        design.optimise design.SearchSettings
         design.evaluated design.Problem
         design.Variable design.Limit design.Goal design.Design design.pareto_front
         design.Front design.simplex_lattice design.fit design.Fit design.local_sensitivity

@@ -22,7 +22,6 @@ from .measure import Measure as Measure
 from .measure import change_measure as change_measure
 from .measure import over as over
 from .measure import parameter_measure as parameter_measure
-from .objective import ResultObjective as ResultObjective
 from .optimise import evaluated as evaluated
 from .optimise import optimise as optimise
 from .orbit_measures import bifurcation_measure as bifurcation_measure
@@ -38,6 +37,5 @@ from .settings import SearchSettings as SearchSettings
 from .smoothness import Notice as Notice
 from .smoothness import notice as notice
 from .tuned_mass_damper import optimal_absorber as optimal_absorber
-from .tuning import tune as tune
 from .variables import Variable as Variable
 from .variables import entry_at as entry_at

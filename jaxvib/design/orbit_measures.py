@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
@@ -18,11 +19,12 @@ from ..systems.equation import Equation
 from ..systems.parameters import replace
 from ..systems.system import System
 from .measure import EvaluationLostError, Measure, Outcome
-from .objective import ResultObjective
 from .variables import entry_at
 
 # Tight, because a design uses the orbit without further error estimates.
 _RTOL = 1e-10
+# Fields of an orbit with derivatives.
+_FIELDS = ("state", "amplitude", "largest_multiplier", "max_contact_force")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +69,29 @@ def orbit_measure(
     analysis = OrbitAnalysis(periods, rtol)
     if field == "stability_margin":
         return Measure(analysis, _margin, "", "1 - |largest multiplier|")
-    read = ResultObjective(field, component)
+    read = _Field(field, component)
     return Measure(analysis, read, read.unit, f"{field}[{component}]")
+
+
+class _Field(eqx.Module):
+    """One component of a differentiable field of a periodic orbit."""
+
+    field: str = eqx.field(static=True)
+    component: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        if self.field not in _FIELDS:
+            raise ValueError(unknown_key("field of an orbit", self.field, _FIELDS))
+
+    @property
+    def unit(self) -> str:
+        """The unit of the field."""
+        fields = {field.name: field for field in dataclasses.fields(PeriodicOrbit)}
+        return fields[self.field].metadata["unit"]
+
+    def __call__(self, orbit: PeriodicOrbit) -> Float[Array, ""]:
+        """Return the component."""
+        return jnp.atleast_1d(getattr(orbit, self.field))[self.component]
 
 
 def contact_impulse(contact: int = 0, *, periods: int = 1) -> Measure:

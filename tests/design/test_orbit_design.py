@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 
 import jaxvib as jv
-from jaxvib.design import ResultObjective, tune
+from jaxvib.design import Problem, SearchSettings, optimise, orbit_measure
 
 apart = jv.two_body_impact(gap=50.0)
 BOUNDS = {"attached.frequency": (4.5, 6.5), "attached.damping_ratio": (0.01, 0.3)}
@@ -22,7 +22,8 @@ def main_amplitude(values):
 
 @pytest.fixture(scope="module")
 def tuned():
-    return tune(ResultObjective("amplitude", 0), apart, BOUNDS, steps=20)
+    problem = Problem(apart, BOUNDS, orbit_measure("amplitude"))
+    return optimise(problem, "adam", settings=SearchSettings(steps=20))
 
 
 @pytest.mark.slow
@@ -53,10 +54,10 @@ def test_twenty_steps_come_near_what_a_search_without_gradients_finds(tuned):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ResultObjective("amplitud"), "did you mean 'amplitude'"),
-        (lambda: tune(ResultObjective("amplitude"), apart, {}), "contains no parameter"),
+        (lambda: orbit_measure("amplitud"), "did you mean 'amplitude'"),
+        (lambda: Problem(apart, {}, orbit_measure("amplitude")), "contains no parameter"),
         (
-            lambda: tune(ResultObjective("amplitude"), apart, {"gap": (0.0, 1.0)}),
+            lambda: Problem(apart, {"gap": (0.0, 1.0)}, orbit_measure("amplitude")),
             r"bounds = \(0, 1\) of gap do not enclose its value 50",
         ),
     ],
