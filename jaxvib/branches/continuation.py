@@ -60,9 +60,9 @@ def continue_orbit(
     Pseudo-arclength continuation (`branches.arclength`) passes folds and ends at a
     bound or where the branch closes. If the largest step is shorter than the step size
     control allows, up to 32 points are corrected at once. Bifurcations along the branch
-    are in `.bifurcations` (`branches.sign_crossings`). Orbits of an even number of periods
-    end where they become orbits of half as many (the reason `PERIOD_HALVED`): the
-    period doubling of these is among the `bifurcations`.
+    are in `.bifurcations` (`branches.test_functions`). A branch of orbits of an even
+    number of periods ends where they become orbits of half the period (the reason
+    `PERIOD_HALVED`); this period doubling is among the `bifurcations`.
 
     `method="natural"` is the step of Pogorelova and Postnikova: a change $\delta p$ of
     the parameter changes the state by
@@ -79,7 +79,7 @@ def continue_orbit(
     A cycle of an autonomous system is continued by arclength with its period as an
     additional unknown, down to the equilibrium to which it shrinks (the reason
     `EQUILIBRIUM`) or to the cycle of half its period; the result is a `CycleBranch`.
-    Multiple shooting has `segments`, shorter where the motion is fast
+    It uses multiple shooting, with shorter `segments` where the motion is fast
     (`branches.cycle_equations`). If the flow's error would exceed 1e-5 of a segment's
     end, or 0.1 of a multiplier, as along a canard, their number is multiplied by four
     from there on; with a number in the settings, the branch ends with the reason

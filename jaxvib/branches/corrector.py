@@ -153,8 +153,8 @@ class _Iteration(NamedTuple):
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
-    `map_(x)` returns the residual, its Jacobian and the monodromy matrix, or a pytree
-    of arrays in its place. The iteration has converged if a step is shorter than
+    `map_(x)` returns the residual, its Jacobian and the monodromy matrix, or any pytree
+    of arrays instead. The iteration has converged if a step is shorter than
     `close`, or below 30 `rtol` and no longer decreasing.
     """
     along = jnp.zeros_like(predicted).at[-1].set(1.0)

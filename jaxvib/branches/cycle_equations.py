@@ -1,22 +1,22 @@
-r"""A predicted point of a branch of cycles, brought back onto it by multiple shooting.
+r"""Newton correction of predicted points on branches of cycles, by multiple shooting.
 
-The unknowns $x = (s_0/u, \dots, s_{m-1}/u, S/\theta, p/\ell)$ are the states where m
-segments of a cycle begin, its length S at the pace of `paced` and the parameter. The
-segments must join, begin as little along the flow from where they were predicted as they
-can, and the point lies in a plane:
+The unknowns $x = (s_0/u, \dots, s_{m-1}/u, S/\theta, p/\ell)$ are the states at the
+starts of m segments of a cycle, its length S in the rescaled time of `paced` and the
+parameter. The equations are continuity, a phase condition relative to the prediction
+$\hat s$, and a plane:
 
 $$\varphi^{S/m}(s_i) - s_{i+1} = 0, \qquad \sum_i f(\hat s_i) \cdot (s_i - \hat s_i) = 0,
   \qquad n \cdot (x - \hat x) = 0.$$
 
-Along a canard neighbours part by powers of ten that the whole cycle takes back; a segment
-parts them by little. Across the flow at their ends the segments have matrices $B_i$, whose
-product is never formed from its entries: orthogonal iteration makes each triangular,
-$B_i Q_i = Q_{i+1} R_i$.
+Along a canard neighbouring states diverge by many powers of ten and converge again on
+another part of the cycle; within a segment they diverge little. $B_i$ is the transition
+matrix of a segment across the flow at its ends. The product of the $B_i$ is never formed:
+orthogonal iteration makes each factor triangular, $B_i Q_i = Q_{i+1} R_i$.
 
-With the flow's relative error $\epsilon$ a segment's end is known to
-$\epsilon \lVert B_i \rVert$, and so is the diagonal of $R_i$. The segments are `resolved`
-where that is little of the end, and where it moves the product $\mu_k$ of each diagonal's
-entries by little, or by little of itself:
+With the flow's relative error $\epsilon$, the error of a segment's end and of the diagonal
+of $R_i$ is $\epsilon \lVert B_i \rVert$. The segments are resolved if this error is small
+relative to the end, and changes each multiplier $\mu_k = \prod_i r_{i,kk}$ little,
+absolutely or relatively:
 
 $$\min(1, |\mu_k|) \sum_i \frac{\epsilon \lVert B_i \rVert}{|r_{i,kk}|} \ll 1.$$
 
@@ -38,19 +38,19 @@ from .corrector import in_plane, joined, state_size, system_of
 from .paced import PacedSystem
 from .point import at
 
-# Rounds of orthogonal iteration: multipliers that differ by a factor of 400 are apart after
-# four by more than the flow's error, which is what may be left of directions that are
-# apart; nearer ones lose no digits in each other's company.
+# Orthogonal iterations, and the entry below which directions are separated. Four
+# iterations separate multipliers that differ by a factor of 400 to below the flow's
+# error; closer ones need no separation, as they lose no digits in a common block.
 _ROUNDS, _APART = 4, 1e-10
-# Of a segment's end, and of a multiplier, the flow's error may be this much. Steps along
-# a canard are 1e-2 of the cycle; Newton's method goes round in circles from 1e-3 on.
+# Largest error of the flow, relative to a segment's end and to a multiplier. Steps along
+# a canard are 1e-2 of the cycle; Newton's method does not converge from 1e-3 on.
 _OF_ENDS, _OF_MULTIPLIERS = 1e-5, 0.1
 
 
 class CycleProblem(NamedTuple):
-    """What a corrector knows of a branch, see `corrector.BranchProblem`.
+    """The data of a corrector for a branch, see `corrector.BranchProblem`.
 
-    `speed`: of `PacedSystem`.
+    `speed`: of the `PacedSystem`.
     """
 
     leaves: Any
@@ -62,10 +62,10 @@ class CycleProblem(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """The segments of a cycle, with states in units (segments, n).
+    """The segments of a cycle, with scaled states (segments, n).
 
-    `starts`, `ends`; `rates` of the flow at the starts; `blocks` of their ends by their
-    starts, (segments, n, n); `columns` of the ends by length and parameter.
+    `starts`, `ends`; `rates` of the flow at the starts. Jacobians of the ends: `blocks`
+    with respect to the starts, (segments, n, n); `columns` to length and parameter.
     """
 
     starts: Any
@@ -101,9 +101,9 @@ def segments_at(system, path: str, problem: CycleProblem, x) -> Segments:
 
 
 def across(blocks, rates):
-    """Return trivial multiplier and matrices across the flow of segments.
+    """Return the trivial multiplier and the segments' matrices across the flow.
 
-    A Householder reflection at each joint turns the flow's direction into the first axis,
+    A Householder reflection at each joint maps the flow's direction to the first axis,
     see `limit_cycle.transverse`.
     """
     turns = jax.vmap(reflection)(rates)
@@ -112,18 +112,18 @@ def across(blocks, rates):
 
 
 def graded_product(matrices):
-    """Return a matrix with the eigenvalues of a product, the last factor on the left.
+    """Return a matrix with the eigenvalues of a product of matrices, the last leftmost.
 
-    Beside it the diagonals of the triangular factors, (factors, n). The matrix is
-    triangular, largest eigenvalues first, but for those that are nearly as large as each
-    other: LAPACK finds small ones beside large ones in it.
+    **Returns:** the matrix, and the diagonals of the triangular factors, (factors, n).
+    The matrix is block triangular, largest eigenvalues first, with blocks of eigenvalues
+    of nearly equal modulus: LAPACK keeps the accuracy of small ones among large ones.
     """
     identity = jnp.eye(matrices.shape[-1])
 
     def factor(last, matrix):
         basis, product = last
         basis, triangle = jnp.linalg.qr(matrix @ basis)
-        # The factorisation is unique, and smooth, with a positive diagonal.
+        # With a positive diagonal the factorisation is unique and smooth.
         signs = jnp.where(jnp.diagonal(triangle) < 0, -1.0, 1.0)
         triangle = signs[:, None] * triangle
         return (basis * signs[None], triangle @ product), jnp.diagonal(triangle)
@@ -142,9 +142,9 @@ def graded_product(matrices):
 
 
 def unresolved(blocks, diagonals, error):
-    """Return how far ends and multipliers are from being resolved, at a relative error.
+    """Return the largest error of ends and multipliers, relative to its limit.
 
-    They are resolved where it is below 1.
+    The segments are resolved if it is below 1. `error`: the flow's relative error.
     """
     moved = error * jnp.sqrt(jnp.sum(blocks**2, axis=(1, 2)))
     diagonals = jnp.maximum(jnp.abs(diagonals), jnp.finfo(float).tiny)
@@ -157,7 +157,7 @@ def unresolved(blocks, diagonals, error):
 class CorrectedCycle(NamedTuple):
     """A point of the branch, see `corrector.Corrected`.
 
-    `monodromy` has all multipliers but the trivial one.
+    `monodromy` has all multipliers except the trivial one; `unresolved`: see `unresolved`.
     """
 
     x: Any
@@ -169,10 +169,10 @@ class CorrectedCycle(NamedTuple):
 
 
 def cycle_map(system, path: str, problem: CycleProblem, anchor, x):
-    """Return what is left of a cycle's equations, its matrix, and what it tells besides.
+    """Return the residual of a cycle's equations, its Jacobian, and auxiliary results.
 
-    That are the matrix of all multipliers but the trivial one, and what is `unresolved`.
-    `anchor`: the unknowns of the point that was predicted.
+    The latter are the matrix of all multipliers except the trivial one, and `unresolved`.
+    `anchor`: the predicted unknowns.
     """
     found = segments_at(system, path, problem, x)
     number, size = found.starts.shape
@@ -197,7 +197,7 @@ def cycle_map(system, path: str, problem: CycleProblem, anchor, x):
 
 @functools.lru_cache(maxsize=32)
 def cycle_corrector(static, path: str):
-    """Return the function of a lane (problem, predicted x, normal) that corrects it."""
+    """Return the function that corrects a lane (problem, predicted x, normal)."""
 
     def correct(lane) -> CorrectedCycle:
         problem, predicted, normal = lane
@@ -215,7 +215,7 @@ def cycle_corrector(static, path: str):
 
 @functools.lru_cache(maxsize=32)
 def cycle_segments(static, path: str):
-    """Return the function of a lane (problem, x) that gives `Segments`."""
+    """Return the function from a lane (problem, x) to its `Segments`."""
 
     def segments(lane):
         problem, x = lane
@@ -226,9 +226,9 @@ def cycle_segments(static, path: str):
 
 @functools.lru_cache(maxsize=32)
 def cycle_splitter(static, path: str, number: int):
-    """Return the function of a lane (problem, x, tangent) that splits each segment.
+    """Return the function that splits the segments of a lane (problem, x, tangent).
 
-    It gives x and tangent of `number` times as many segments.
+    It returns x and tangent for `number` times as many segments.
     """
 
     def split(lane):
@@ -249,7 +249,7 @@ def cycle_splitter(static, path: str, number: int):
                 return jax.lax.scan(ahead, state, None, length=number)[1]
 
             states = jax.vmap(each)(x[:-2].reshape(segments, size) * units[None])
-            # Lengths are root mean squares over the segments.
+            # Norms are root mean squares over the segments.
             return jnp.append(
                 (states / (units * np.sqrt(number))[None, None]).reshape(-1), x[-2:]
             )

@@ -1,4 +1,4 @@
-"""A point of a branch of cycles as a `LimitCycle`, its errors by two tolerances."""
+"""Evaluation of points on branches of cycles, with errors from two tolerances."""
 
 import functools
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from .cycle_equations import CycleProblem, across, graded_product
 from .paced import PacedSystem
 from .point import at
 
-# A component smaller than this part of its size on the branch has died out.
+# Components are scaled by at least this part of their size on the branch.
 _NEGLIGIBLE = 1e-10
 
 
 @functools.lru_cache(maxsize=32)
 def cycle_evaluator(static, path: str):
-    """Return the function of a lane (problem, x) that gives parameter and cycle."""
+    """Return the function from a lane (problem, x) to parameter and cycle."""
 
     def evaluate(lane):
         problem, x = lane
@@ -35,10 +35,11 @@ def cycle_evaluator(static, path: str):
 
 
 class _Round(NamedTuple):
-    """What all segments of a cycle do at one tolerance.
+    """The flow of all segments of a cycle at one tolerance.
 
-    `monodromy` of the whole; across `units` of the motion `trivial` multiplier, matrix of
-    the `others`, and how rounding and what is left move state and period.
+    `monodromy` of the whole cycle; in units of the motion, the `trivial` multiplier and
+    the matrix of the `others`; changes of (state, period): the remaining Newton `step`,
+    and `rounded` from rounding errors.
     """
 
     result: Any
@@ -54,7 +55,7 @@ class _Round(NamedTuple):
 
 
 def _round(system, states, times, sizes, tolerance) -> _Round:
-    """Return what segments that begin in `states` do in their `times`."""
+    """Integrate the segments from their `states` over their `times`."""
     size = states.shape[1]
     period = jnp.sum(times)
     field = jax.vmap(lambda state: system.equation().vector_field(0.0, state))
@@ -68,7 +69,7 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
     rates = field(states) / units[None]
     trivial, others = across(blocks, rates)
     along = rates.reshape(-1) / linalg.norm(rates.reshape(-1))
-    # The same share of the period is added to all of its segments.
+    # A change of the period is divided among the segments in proportion.
     faster = field(seen.state) * times[:, None] / units[None]
     matrix = jnp.column_stack([joined(blocks, size), faster.reshape(-1)])
     solver = linalg.inverse(jnp.vstack([matrix, jnp.append(along, 0.0)]))
@@ -100,7 +101,7 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
 
 
 def _evaluated(system, problem: CycleProblem, x) -> LimitCycle:
-    """Return what a scaled point does in a period, as a cycle; errors by two tolerances."""
+    """Return the cycle of a scaled point, with errors from two tolerances."""
     size = state_size(system)
     number = (x.size - 2) // size
     sizes = problem.units[:size]
@@ -113,7 +114,7 @@ def _evaluated(system, problem: CycleProblem, x) -> LimitCycle:
         return flow(clock, begun, 0.0, length, rtol=problem.tight)[-1]
 
     times = jax.vmap(duration)(states)
-    # One after the other, so that the round is compiled once.
+    # Sequential, so that `_round` is compiled once.
     tolerances = jnp.stack([jnp.asarray(problem.rtol, float), problem.tight])
     round_ = functools.partial(_round, system, states, times, sizes)
     every = jax.lax.map(round_, tolerances)

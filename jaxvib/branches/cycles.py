@@ -1,4 +1,4 @@
-"""Branches of cycles of an autonomous field along a parameter."""
+"""Continuation of limit cycles of autonomous systems along a parameter."""
 
 import functools
 from collections.abc import Callable
@@ -43,32 +43,31 @@ from .tracer import (
     turning,
 )
 
-# Newton's method is done where a step is no longer than this many tolerances.
+# Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
-# A bifurcation is only as good as the monodromy matrix there.
+# Tolerance factor at bifurcations: they are as accurate as the monodromy matrix.
 _TIGHTER = 1e-2
-# Multipliers of a larger error say nothing of what cannot be located.
+# Sign changes that cannot be located are dropped if multipliers have a larger error.
 _KNOWN = 0.1
-# Segments of a cycle at first: in fewer, what one part of the cycle contracts and another
-# one expands would take each other back unseen. By what each is split where they are not
-# resolved, and how many there may be: of more the linear equations take longer than the
-# flow.
+# Initial number of segments: in fewer, contraction and expansion on different parts of
+# the cycle could cancel unnoticed. Factor by which their number grows if they are not
+# resolved, and its limit, beyond which the linear equations take longer than the flow.
 _SEGMENTS, _SPLIT, _MOST_SEGMENTS = 6, 4, 384
-# Sizes of a cycle that its segments go through in a radian of it: the segments are then
-# shared between the slow parts of a relaxation oscillation and its jumps.
+# Speed of `paced`, in sizes of the cycle per radian (period / 2 pi): it distributes the
+# segments over the slow parts of a relaxation oscillation and its jumps.
 _PACE = 4.0
-# States of a cycle between which joints are interpolated, to be corrected.
+# Samples of a cycle from which the joints are interpolated, before their correction.
 _SAMPLES = 4001
-# What cycles have no use for.
+# Settings that do not apply to cycles.
 NOT_OF_CYCLES = ("correct", "events", "stop_at")
 
 
 class CycleBranch(AbstractBranch):
     """Cycles along one parameter, in their order along the branch.
 
-    `cycles`: a `LimitCycle` whose fields have a leading axis of points; `condition` is that
-    of the equations of all segments. `ends` says why the branch stops at its first and at
-    its last point.
+    `cycles`: a `LimitCycle` whose fields have a leading axis of points; `condition` is
+    that of the equations of all segments. `ends` has the reason codes of the first and
+    the last point.
     """
 
     noun = "cycles"
@@ -93,7 +92,7 @@ class CycleBranch(AbstractBranch):
 
     @property
     def amplitudes(self) -> Float[Array, "points n"]:
-        """Half of highest minus lowest values."""
+        """Half of highest minus lowest value."""
         return self.cycles.amplitude
 
     def _besides(self) -> str:
@@ -104,7 +103,7 @@ class CycleBranch(AbstractBranch):
 def continue_cycle(
     system, cycle, path: str, bounds, method: str, settings: ContinuationSettings, report
 ) -> CycleBranch:
-    """Follow a cycle along a parameter, both ways, see `continue_orbit`."""
+    """Continue a cycle in both directions, see `continue_orbit`."""
     if not isinstance(cycle, LimitCycle):
         found = type(cycle).__name__
         raise ValueError(f"orbit = {found} of an autonomous system; allowed: LimitCycle")
@@ -124,16 +123,16 @@ def continue_cycle(
 
 
 def cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
-    """Return what states and period of a cycle are measured in."""
+    """Return the scales of the states and of the period of a cycle."""
     reached = np.maximum(np.abs(cycle.state), np.asarray(cycle.amplitude))
     return np.where(reached > 0, reached, 1.0), float(cycle.period)
 
 
 class CycleFrame(SmoothFrame):
-    """What all points of a branch of cycles have in common.
+    """Shared data of a branch of cycles.
 
-    `sizes`, `period`: what states and period are measured in; `segments`: how many, unless
-    the settings say so.
+    `sizes`, `period`: scales of states and period; `segments`: their number, unless it
+    is in the settings.
     """
 
     def __init__(
@@ -154,9 +153,9 @@ class CycleFrame(SmoothFrame):
         if self.segments < _SEGMENTS or self.segments % 2:
             found, least = self.segments, _SEGMENTS
             raise ValueError(
-                f"segments = {found} of a cycle; allowed: even, from {least} on"
+                f"segments = {found} of a cycle; allowed: even, at least {least}"
             )
-        # Lengths along the branch are root mean squares over the segments.
+        # Norms along the branch are root mean squares over the segments.
         states = np.tile(sizes, self.segments) * np.sqrt(self.segments)
         units = np.append(states, [period, span])
         speed = np.asarray(sizes) * _PACE * 2 * np.pi / period
@@ -179,9 +178,9 @@ class CycleFrame(SmoothFrame):
         return unscaled / self.problem.units
 
     def split(self, pair, limits: Limits) -> tuple["CycleFrame", list[Tracer]]:
-        """Return a frame of more segments, and the tracers of a pair among it.
+        """Return a frame with more segments, and a pair of tracers converted to it.
 
-        Those that ended for want of segments go on.
+        Tracers that ended with `TOO_FEW_SEGMENTS` are running again.
         """
         period, span = self.problem.units[-2:]
         number = self.segments * _SPLIT
@@ -196,10 +195,10 @@ class CycleFrame(SmoothFrame):
         found = frame.correct(x, tangents)
         there = found.found[:, None]
         x = np.where(there, found.x, x)
-        # Across the flow at more joints the branch has another tangent.
+        # With more joints the phase condition, and so the tangent, is different.
         same = np.sign(linalg.dot(found.tangent, tangents))[:, None]
         tangents = np.where(there, same * found.tangent, tangents)
-        # The parameter may be that of a bound.
+        # Keep the exact parameter, which may be a bound.
         x[:, -1] = [point.x[-1] for point in every]
         points = [
             point._replace(x=there, tangent=tangent)
@@ -221,17 +220,17 @@ class CycleFrame(SmoothFrame):
         return cycle_segments(self.static, self.path)((problem, jnp.asarray(x)))
 
     def corrector(self):
-        """Return the function of a lane that corrects a prediction."""
+        """Return the function that corrects a lane's prediction."""
         return cycle_corrector(self.static, self.path)
 
     def evaluator(self):
-        """Return the function of a lane that gives parameter and cycle."""
+        """Return the function from a lane to parameter and cycle."""
         return cycle_evaluator(self.static, self.path)
 
     def tracer(
         self, around: TracerContext, start: BranchPoint, code=RUNNING
     ) -> "CycleTracer":
-        """Return a tracer that stops at rest, and where both halves are the same."""
+        """Return a tracer that ends at equilibria and where both halves coincide."""
         return CycleTracer(around, start, code, self.rate, self.size)
 
     def rate(self, x: np.ndarray) -> np.ndarray:
@@ -241,9 +240,9 @@ class CycleFrame(SmoothFrame):
         return np.asarray(found) / self.problem.units[: self.size]
 
     def traced(self, pair, limits: Limits, report) -> CycleBranch:
-        """Return the branch that a pair of tracers follows.
+        """Return the branch traced by a pair of tracers.
 
-        Where its segments are not resolved it is followed on with more of them.
+        If its segments are not resolved, tracing continues with more segments.
         """
         run_tracers(self.lanes, self.problems, [pair], limits.most_points, report)
         more = self._settings.segments is None and self.segments < _MOST_SEGMENTS
@@ -256,7 +255,7 @@ class CycleFrame(SmoothFrame):
         tight = self.problem.tight * _TIGHTER
         finer = self.problem._replace(tight=tight, close=tight)
         sharp = functools.partial(correct_some, self.lanes, finer)
-        # Beside a homoclinic motion multipliers are not known, and their signs are noise.
+        # Near a homoclinic orbit multipliers are inaccurate and their signs are noise.
         known = np.asarray(found.multiplier_error) < _KNOWN
         changes = [
             change
@@ -274,7 +273,7 @@ class CycleFrame(SmoothFrame):
         return CycleBranch(cycles=cycles, **self.along(followed, located))
 
     def _end(self, code, x: np.ndarray) -> FieldBifurcation | None:
-        """Return the point of another branch that this one ends at, if there is one."""
+        """Return the bifurcation at which the branch ends, or None."""
         if code not in (Reason.EQUILIBRIUM, Reason.PERIOD_HALVED):
             return None
         states, value = x[:-2].reshape(-1, self.size), x[-1] * self.problem.units[-1]
@@ -301,13 +300,13 @@ class CycleFrame(SmoothFrame):
             result=Reason.SUCCESS,
         )
         found = field_bifurcation_point(there, guess, guess.kind, self.path, throw=False)
-        # Between both halves, and no other one elsewhere.
+        # Reject another period doubling, one that is not between both halves.
         near = linalg.norm((np.asarray(found.state) - mean) / self.sizes)
         far = int(found.result) or not near < linalg.norm(apart / self.sizes)
         return None if far else found
 
     def _bifurcation(self, change: SignChange) -> FieldBifurcation | None:
-        """Return what a change is, None where two multipliers only cancel."""
+        """Return the bifurcation at a sign change, None if two multipliers only cancel."""
         values, found = self.evaluated(change.x[None])
         multipliers = change.values
         turning = multipliers.imag != 0
@@ -317,7 +316,7 @@ class CycleFrame(SmoothFrame):
             "period_doubling": np.abs(multipliers + 1).min(),
             "neimark_sacker": np.where(turning, abs(np.abs(multipliers) - 1), np.inf).min(),
         }[change.kind]
-        # A fold is where the parameter turns back, however large other multipliers are.
+        # A fold is a turning point of the parameter, whatever the other multipliers.
         if change.found and change.kind != "fold" and not wrong < NEAR:
             return None
         return field_bifurcation(
@@ -335,7 +334,7 @@ class CycleFrame(SmoothFrame):
         )
 
 
-# Test functions by the parameter's part of the tangent and the multipliers but the
+# Test functions of the tangent's parameter component and of all multipliers except the
 # trivial one, (points, n - 1).
 TESTS: dict[str, Callable] = {
     "fold": lambda tangents, values: tangents,
@@ -346,12 +345,12 @@ TESTS: dict[str, Callable] = {
 
 
 class CycleTracer(Tracer):
-    """One way along a branch of cycles, as far as the equilibrium that they shrink to.
+    """Traces a branch of cycles in one direction, up to an equilibrium or period halving.
 
-    Beyond that the same cycles come once more, begun half a period later: the flow at
-    their start has turned round. So they do beyond a period doubling of cycles of half
-    their period, where both halves are the same. It ends where the segments are not
-    resolved.
+    Beyond the equilibrium to which cycles shrink, the same cycles follow again, shifted
+    by half a period: the rate at their start has reversed. So they do beyond a period
+    doubling of cycles of half the period, where both halves coincide. The branch also
+    ends where its segments are not resolved.
     """
 
     def __init__(
@@ -361,7 +360,7 @@ class CycleTracer(Tracer):
         self._rate, self._size = rate, size
 
     def accept(self, found) -> int:
-        """Go on from what the corrector has made of the plan; return the points found."""
+        """Accept corrected points, adapt the step; return the number accepted."""
         before, here = len(self.points), self.here
         count = super().accept(found)
         way = [here, *self.points[before:]]
@@ -375,7 +374,7 @@ class CycleTracer(Tracer):
         ends = {code: number for code, number in ends.items() if number is not None}
         if not ends:
             return count
-        code = min(ends, key=ends.__getitem__)  # the first of them, of equal ones
+        code = min(ends, key=ends.__getitem__)  # the first one, also among equals
         return self.end_at(before, int(ends[code]), code)
 
     def _rates(self, x: np.ndarray) -> np.ndarray:
@@ -388,7 +387,7 @@ class CycleTracer(Tracer):
 
 @eqx.filter_jit
 def motion(system, state, period):
-    """Return states and rates at equal parts of a cycle's period."""
+    """Return states and rates at evenly spaced times of a cycle's period."""
     times = jnp.linspace(0.0, period, _SAMPLES)
     states = simulate(system, state, times, throw=False).states
     return states, jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)

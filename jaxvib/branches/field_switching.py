@@ -1,4 +1,4 @@
-"""Branches of an autonomous field that begin at a bifurcation of another one."""
+"""Branch switching at bifurcations of equilibria and cycles of autonomous systems."""
 
 import functools
 
@@ -34,7 +34,7 @@ def switch_field_branch(
     settings: ContinuationSettings,
     report,
 ) -> CycleBranch | EquilibriumBranch:
-    """Follow the branch that begins at a bifurcation, see `continuation.switch_branch`."""
+    """Continue the branch that emanates from a bifurcation, see `switch_branch`."""
     if (point.of, point.kind) not in FROM:
         allowed = ", ".join(f"{kind} of {of}" for of, kind in FROM)
         raise ValueError(f"{point.kind} of {point.of}; allowed: {allowed}")
@@ -57,7 +57,7 @@ def switch_field_branch(
     around = TracerContext(extent.limits, frame.correct)
     start = first_point_off(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
     if start is None:
-        raise ValueError(f"{point.kind} at {parameter:g}: no branch is there")
+        raise ValueError(f"{point.kind} at {parameter:g}: no other branch found")
     here = Tracer(around, start, Reason.BRANCHED)
     if isinstance(frame, EquilibriumFrame):
         return frame.traced([Tracer(around, start), here], extent.limits, report)
@@ -65,7 +65,7 @@ def switch_field_branch(
 
 
 def _crossing(system, point, state, span):
-    """Return frame, scaled unknowns and direction of the equilibria that cross there."""
+    """Return frame, scaled unknowns and direction of the crossing equilibria."""
     frame = EquilibriumFrame(system, point.path, state, span)
     units = frame.problem.units
     matrix = _scaled_jacobian(system, state, units[:-1])
@@ -75,12 +75,12 @@ def _crossing(system, point, state, span):
 
 
 def _from_rest(system, point, state, span, settings):
-    r"""Return those of the cycles about a Hopf point, along the eigenvector of i omega."""
+    r"""Return the same for cycles at a Hopf point, along the eigenvector of i omega."""
     sizes, period = np.asarray(equilibrium_units(system, state)), float(point.period)
     frame = CycleFrame(system, point.path, sizes, period, span, settings)
     matrix = _scaled_jacobian(system, state, sizes)
     vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))
-    # The longer axis of the ellipse, across which the flow is there: v v has no angle.
+    # Make v . v real: Re v is the major axis of the ellipse, and the flow is across it.
     squared = np.sum(vector * vector)
     turn = np.sqrt(squared.conj() / np.abs(squared)) if squared else 1.0
     vector = vector * turn
@@ -91,7 +91,7 @@ def _from_rest(system, point, state, span, settings):
 
 
 def _from_cycle(system, point, state, span, settings):
-    """Return those of the cycles that leave another along a multiplier's eigenvector."""
+    """Return the same for cycles that branch off along a multiplier's eigenvector."""
     period, value = float(point.period), float(point.parameter)
     states, _ = motion(system, jnp.asarray(state), period)
     reached = np.max(np.abs(states), axis=0)
@@ -105,7 +105,7 @@ def _from_cycle(system, point, state, span, settings):
     ways = ways * np.sqrt(frame.segments)
     if not doubled:
         return frame, x, _unit(np.append(ways.ravel(), [longer, 0.0]), frame)
-    # Of both rounds every second segment begins one of the same number, twice as long.
+    # Two revolutions in the same number of segments: every second start is kept.
     states = x[:-2].reshape(ways.shape)
     twice = np.concatenate([np.vstack([states, states])[::2].ravel(), [2 * x[-2], x[-1]]])
     away = np.append(np.vstack([ways, -ways])[::2].ravel(), [0.0, 0.0])
@@ -113,9 +113,9 @@ def _from_cycle(system, point, state, span, settings):
 
 
 def _eigendirection(parts, multiplier: float):
-    """Return how scaled states of all segments, and the length, leave a cycle.
+    """Return the eigenvector of a multiplier, 1 or -1.
 
-    That is along the eigenvector of a multiplier, 1 or -1.
+    **Returns:** its components in the scaled states of all segments, and in the length.
     """
     blocks, rates = parts.blocks, parts.rates
     aside = np.asarray(reflection(jnp.asarray(rates[0])))
@@ -125,7 +125,7 @@ def _eigendirection(parts, multiplier: float):
     for block in blocks:
         ways.append(block @ ways[-1])
     left = ways.pop() - multiplier * ways[0]
-    # Along the flow the eigenvector of M is what lets it come back, or the length is.
+    # Remove the mismatch along the flow by a shift (-1) or a change of the length (1).
     slip = rates[0] @ left / (rates[0] @ rates[0])
     parts_gone = np.arange(len(rates))[:, None] / len(rates)
     if multiplier < 0:
@@ -134,7 +134,7 @@ def _eigendirection(parts, multiplier: float):
 
 
 def _unit(away, frame: CycleFrame):
-    """Return the scaled unit vector of states in units, length and parameter."""
+    """Return the scaled unit vector along a direction of states, length and parameter."""
     states = np.tile(frame.sizes, frame.segments)
     scaled = away * np.append(states, [1.0, 1.0]) / frame.problem.units
     return scaled / linalg.norm(scaled)

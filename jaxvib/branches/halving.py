@@ -1,7 +1,7 @@
-r"""Where a motion of 2k periods becomes one of k periods, at that one's period doubling.
+r"""Period halving: a branch of 2k periods ends at a period doubling of k periods.
 
-Beyond it the branch comes once more, begun k periods later. With $\varphi^{kT}$ the flow
-over half of the motion, $d = s - \varphi^{kT}(s)$ turns round there.
+Beyond it the branch repeats the same motions, shifted by k periods. With $\varphi^{kT}$
+the flow over half of the motion, $d = s - \varphi^{kT}(s)$ changes sign there.
 """
 
 import functools
@@ -22,7 +22,7 @@ from .point import at
 
 @functools.lru_cache(maxsize=32)
 def _kernel(static, path: str) -> Kernel:
-    """Return the kernel of a lane (problem, x) that gives d in units."""
+    """Return the kernel from a lane (problem, x) to d, scaled."""
 
     def halves_apart(lane):
         problem, x = lane
@@ -38,7 +38,7 @@ def _kernel(static, path: str) -> Kernel:
 
 
 def halves_apart(static, path: str, problem, x: np.ndarray) -> np.ndarray:
-    """Return d in units of motions at scaled points (points, unknowns)."""
+    """Return d, scaled, of motions at scaled points (points, unknowns)."""
     return map_samples(_kernel(static, path), (_lanes(problem, len(x)), x), chunk=8)
 
 
@@ -47,10 +47,11 @@ def _lanes(tree, number: int):
 
 
 def parent_doubling(static, path: str, problem, chord) -> BifurcationPoint | None:
-    """Return the doubling of the motions of half the period, near a chord of a branch.
+    """Return the period doubling of motions of half the period, near a branch's chord.
 
-    Both cross there, so that no plane across the chord has one point only: it is sought
-    among the motions of half the period. None where Newton's method does not find it.
+    Both branches cross there, and a plane across the chord contains points of both: the
+    point is located on the branch of half the period. None if Newton's method does not
+    converge to a point near the chord.
     """
     first, last = chord
     one, other = halves_apart(static, path, problem, np.array(chord))

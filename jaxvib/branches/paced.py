@@ -1,11 +1,11 @@
-r"""The same motions of a field at another pace, even along slow and fast parts.
+r"""Time rescaling that spreads states evenly over slow and fast parts of a motion.
 
 $$\frac{dx}{d\sigma} = \frac{f(x)}{\rho(x)}, \qquad \frac{dt}{d\sigma} = \frac{1}{\rho(x)},
   \qquad \rho = \sqrt{1 + \lVert f / v \rVert^2},$$
 
-so that equal parts of $\sigma$ are no longer than $\Delta\sigma$ in time, and no longer
-than $v\,\Delta\sigma$ in any direction: where a relaxation oscillation jumps, states at
-equal parts of its period would change with every parameter as fast as it jumps.
+so that a step $\Delta\sigma$ is at most $\Delta\sigma$ in time, and at most
+$v\,\Delta\sigma$ in each component. With equal steps in time, states in the jump of a
+relaxation oscillation would change with every parameter as fast as it jumps.
 """
 
 import equinox as eqx
@@ -24,7 +24,7 @@ class PacedEquation(Equation):
     clock: bool = eqx.field(static=True)
 
     def vector_field(self, time, state: Float[Array, " state"]) -> Array:
-        """Return the state's rate of change by sigma, and with a clock that of the time."""
+        """Return the derivative by sigma of the state, and with a clock of the time."""
         rate = self.equation.vector_field(time, state[:-1] if self.clock else state)
         pace = jnp.sqrt(1 + jnp.sum((rate / self.speed) ** 2))
         return (jnp.append(rate, 1.0) if self.clock else rate) / pace
@@ -35,7 +35,7 @@ class PacedEquation(Equation):
 
 
 class PacedSystem(System):
-    """A system by sigma, of `speed` v; with a `clock` its last state is the time."""
+    """A system in rescaled time; `speed`: v. With a `clock` its last state is the time."""
 
     system: System
     speed: Float[Array, " n"]
@@ -53,5 +53,5 @@ class PacedSystem(System):
         return jnp.append(rest, 0.0) if self.clock else rest
 
     def period(self) -> Float[Array, ""]:
-        """Return NaN: nothing moves it that repeats."""
+        """Return NaN: the system is autonomous."""
         return jnp.asarray(jnp.nan)

@@ -21,7 +21,7 @@ class ContinuationSettings(Settings):
     default: 1/50, 1e-7 and 1/20 of its range; for curves in two parameters relative to
     their ranges. `most_points`: the largest number of points of a branch. `segments`:
     of the period for multiple shooting, with `method="arclength"`: default one; for
-    cycles an even number, at least 6, default as many as they need, from 6 to 384.
+    cycles an even number of at least 6, default: chosen automatically, 6 to 384.
     `correct`: whether Newton's method corrects each step, optional with
     `method="natural"`. `rtol`, `evidence`: of each orbit, see `periodic_orbit`.
     `events`: values of an orbit's quantities, as `{"max_contact_force": 2e4}`, or

@@ -1,7 +1,7 @@
-"""Where a smooth branch changes its kind: zeros of test functions between its points.
+"""Detection and location of bifurcations on smooth branches: zeros of test functions.
 
-What `branches.sign_crossings` does for motions with contacts, for branches of which a test
-needs no more than what the corrector tells: the tangent and the eigenvalues of a matrix.
+Like `branches.test_functions`, for branches whose test functions need only results of
+the corrector: the tangent and the eigenvalues of a matrix.
 """
 
 import functools
@@ -10,25 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # which loads what it is asked for: .interpolate takes 0.3 s
+import scipy  # submodules are imported on first use: .interpolate takes 0.3 s
 from scipy.optimize import elementwise
 
 from .. import linalg
 from .tracer import BranchPoint
 
-# Beside a branch point its neighbours are taken, at these parts of the chord.
+# A branch point is interpolated from points at these distances, relative to the chord.
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
-# Of the chord, to which a change is known: its rounding; of branch points, beside which no
-# plane has one point only, as much as finding the point between its neighbours takes.
+# Accuracy of a sign change, relative to the chord: rounding; at branch points, where a
+# plane contains points of both branches, what interpolation between neighbours needs.
 _ACCURACY, _OF_BRANCH_POINTS = 1e-14, 1e-3
-# Where no test is told: a value this small is rounding, per largest of the branch.
+# Values of a test function below this, relative to its largest, are rounding noise.
 _NOISE = 1e-13
 
 Tests = Mapping[str, Callable]
 
 
 class SignChange(NamedTuple):
-    """A change of `kind` after a point of a branch: where, and its eigenvalues there."""
+    """A sign change of `kind` `after` a point of a branch, with the eigenvalues there."""
 
     after: int
     kind: str
@@ -41,12 +41,13 @@ class SignChange(NamedTuple):
 def detect_bifurcations(
     correct, points: Sequence[BranchPoint], tests: Tests, apart: float = 0.0
 ) -> list[SignChange]:
-    """Return the changes between neighbours among a branch's points, in their order.
+    """Return the sign changes between neighbouring points of a branch, in their order.
 
-    `correct`: from predictions and normals to points of the branch, whose `monodromy` has
+    `correct`: maps predictions and normals to points of the branch, whose `monodromy` has
     the eigenvalues; `tests`: functions of the tangents' last components and of
-    eigenvalues (points, n), by kind. A "branch_point" is no change where there is a
-    "fold". Folds whose parameters are not `apart` are one, or none.
+    eigenvalues (points, n), by kind. A "branch_point" at a "fold" is not reported.
+    Consecutive folds with parameters within `apart` count as one if odd in number, and
+    otherwise as none.
     """
     if len(points) < 2:
         return []
@@ -64,7 +65,7 @@ def detect_bifurcations(
         changes["branch_point"] &= ~beside
         if len(run) % 2:
             fold = _fold(correct, points, tests, run, crossings, apart)
-            # At an end along which the parameter does not change nothing turns it back.
+            # It is no fold if the parameter is constant from there to an end.
             moved = np.abs(starts[:, -1] - fold.x[-1]) > apart
             if moved[: run[0] + 1].any() and moved[run[-1] + 1 :].any():
                 folds.append(fold)
@@ -77,10 +78,10 @@ def detect_bifurcations(
 
 
 def _signs_change(values):
-    """Return before which steps a test function has another sign than behind them.
+    """Return the chords on which a test function changes sign, (points - 1,).
 
-    Values that are rounding have no sign of their own: beyond a run of them the change is
-    where their computed signs first agree with what follows.
+    Values at the level of rounding have no reliable sign: after a run of them the change
+    is where their computed signs first agree with the next reliable one.
     """
     signs = np.sign(values)
     changes = np.zeros(len(values) - 1, bool)
@@ -93,10 +94,10 @@ def _signs_change(values):
 
 
 def _runs(folds, parameter, apart: float):
-    """Return folds in runs whose parameters are not `apart`.
+    """Return runs of consecutive folds with parameters within `apart`.
 
-    Along a canard the parameter is the same to more digits than a double has, and turns
-    with its rounding: of a run of such turns only an odd number turns it in the end.
+    Along a canard the parameter is constant to double precision and its direction is
+    rounding noise: only a run with an odd number of folds reverses it.
     """
     if not len(folds):
         return []
@@ -105,9 +106,9 @@ def _runs(folds, parameter, apart: float):
 
 
 def _fold(correct, points, tests: Tests, run, crossings, apart: float) -> SignChange:
-    """Return the fold of a run, by the eigenvalues where the tangent is rounding.
+    """Return the fold of a run, from the eigenvalues if the tangent is rounding noise.
 
-    `sign_crossings`: where beside it an eigenvalue passes that of a fold.
+    `crossings`: the chords nearby on which an eigenvalue passes that of a fold.
     """
     first = int(run[0])
     ends = points[first : first + 2]
@@ -120,13 +121,13 @@ def _fold(correct, points, tests: Tests, run, crossings, apart: float) -> SignCh
         )
         if passed.found:
             return passed
-    # Between points of one parameter the fold's is that one, wherever it is.
+    # Between points of equal parameter, the parameter of the fold is known.
     known = abs(ends[1].x[-1] - ends[0].x[-1]) <= apart
     return change._replace(found=change.found or bool(known))
 
 
 def _located(correct, ends, after: int, kind: str, test) -> SignChange:
-    """Return a change on the chord between two points."""
+    """Locate a sign change on the chord between two points."""
     first, last = ends
     chord = last.x - first.x
     length = linalg.norm(chord)
@@ -140,7 +141,7 @@ def _located(correct, ends, after: int, kind: str, test) -> SignChange:
 
     def tested(found):
         values = linalg.eigenvalues(np.nan_to_num(found.monodromy))
-        # Where two branches cross, no plane has one point only.
+        # Where two branches cross, a plane contains points of both.
         lost = 0.0 if kind == "branch_point" else np.nan
         return np.where(found.found, test(found.tangent[:, -1], values), lost)
 
@@ -159,12 +160,12 @@ def _located(correct, ends, after: int, kind: str, test) -> SignChange:
         x = _between(corrected(fraction + _BESIDE), tested, x)
     values = linalg.eigenvalues(np.nan_to_num(there.monodromy[0]))
     if not root.success[0]:
-        x = first.x  # a jump between two points: told where the branch was last known
+        x = first.x  # a jump between two points: report the first one
     return SignChange(after, kind, x, values, int(root.nfev[0]), bool(root.success[0]))
 
 
 def _between(found, tested, x):
-    """Return the point between neighbours where the test is 0, or `x`."""
+    """Interpolate the zero of the test function between neighbours, or return `x`."""
     tests = tested(found)
     if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
         return x
@@ -173,7 +174,7 @@ def _between(found, tested, x):
 
 
 def pairs(values, combine: Callable):
-    """Return what each pair of different values gives, along the last axis."""
+    """Return `combine` of all pairs of different values along the last axis."""
     first, second = np.triu_indices(values.shape[-1], 1)
     return combine(values[..., first], values[..., second])
 

@@ -3,7 +3,7 @@
 The step size follows from the prediction error and the curvature of the branch. If it
 exceeds the largest distance of points, all points within a step are predicted and
 corrected at once. With a hard stop a branch has corners, where its direction changes
-(`branches.corners`), and jumps (`branches.impact_at_start`).
+(`branches.grazing`), and jumps (`branches.impact_at_start`).
 """
 
 import itertools
@@ -30,9 +30,9 @@ _TOGETHER = 32
 _SHORT = 1e-3
 # Relative distances beyond a corner or a jump, tried in order.
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-# A vector changes sign between two points if its norm falls below this fraction there.
+# A vector reverses between two points if its norm falls below this fraction there.
 _NEARER = 0.2
-# Relative distance of the halves of a motion below which they may be equal.
+# Relative distance of the halves of a motion below which they may coincide.
 HALVES_APART = 1e-6
 # A jump is searched within this many smallest steps.
 _BEFORE = 8
@@ -71,7 +71,7 @@ class TracerContext(NamedTuple):
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
     point to the corner near it; `jump`: maps a point, its tangent and a distance to the
     jump within it. Both are None if branches have none. `halves`: maps points (points,
-    unknowns) of motions of an even number of periods to the distances of their halves.
+    unknowns) of motions of an even number of periods to the difference of their halves.
     """
 
     limits: Limits
@@ -91,7 +91,7 @@ class Tracer:
         self.step = min(self.limits.first_step, _TOGETHER * self.limits.largest_step)
         self.code = code
         self.beyond: np.ndarray | None = None
-        self.chord: tuple[np.ndarray, np.ndarray] | None = None  # over which halves meet
+        self.chord: tuple[np.ndarray, np.ndarray] | None = None  # of a period halving
         count = len(self.limits.bounds)
         self.low, self.high = np.array(self.limits.bounds).T
         values, ways = start.x[-count:], start.tangent[-count:]
@@ -269,10 +269,10 @@ class Tracer:
 
 
 def turning(vectors: Callable, way, least: float = 0.0) -> int | None:
-    """Return after which of the points on a way a vector turns round, if it does.
+    """Return the index of the first chord of a path on which a vector reverses, or None.
 
-    It is almost 0 there, and longer than `least` at the points beside it. `vectors`: from
-    points (points, unknowns) to what the vector is there.
+    It is almost 0 on the chord, and longer than `least` at both ends. `vectors`: maps
+    points (points, unknowns) to the vectors there.
     """
     every = vectors(np.array(way))
     for number, (one, other) in enumerate(itertools.pairwise(every)):

@@ -80,7 +80,7 @@ class Frame:
         return Frame(self.static, self.path, one, self.number)
 
     def halved(self, lane: int, tracer: Tracer) -> list[BifurcationPoint]:
-        """Return the doubling that a tracer has ended at, none if it is not found."""
+        """Return the period doubling at which a tracer ended; empty if not found."""
         mine = self.static, self.path, lane_of(self.problems, lane)
         found = parent_doubling(*mine, tracer.chord)
         return [] if found is None else [found]

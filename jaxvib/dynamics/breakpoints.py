@@ -23,12 +23,13 @@ def just_after(time):
 
 
 def crossed(field, next_breakpoint, time, state):
-    """Return the state behind the break that comes next after a `time` before it.
+    """Return the state after the break that follows a `time`.
 
     The motion is continued from `just_before` the break to it, and from there to
-    `just_after`: these times would add up over many breaks. Derivatives, up to the
-    second ones, are those of a motion that continues to the moved break and returns
-    with the rates behind it. `field(time, state)`: the rates; `next_breakpoint(time)`.
+    `just_after`: without it, the omitted times would add up over many breaks. First and
+    second derivatives are those of a motion that continues to the displaced break and
+    returns with the rates after it. `field(time, state)`: the rates;
+    `next_breakpoint(time)`.
     """
     there = next_breakpoint(time)
     there = jnp.where(jnp.isfinite(there), there, 0.0)  # no break ahead: not used
@@ -41,7 +42,7 @@ def crossed(field, next_breakpoint, time, state):
 def _stepped(field, times, length, state):
     """Return the state after one step of Heun's method; `times`: of its two rates.
 
-    Neither may be the break itself, where the rates are those behind it.
+    Neither may be the break itself, where the rates are those after it.
     """
     first = field(times[0], state)
     moved = jax.tree.map(lambda y, k: y + length * k, state, first)

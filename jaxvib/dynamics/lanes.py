@@ -112,8 +112,8 @@ class _Stepping:
         stop = end if there is None else jnp.minimum(end, just_before(there))
         length = wanted if there is None else jnp.minimum(wanted, stop - time)
         moved = jnp.where(length >= stop - time, stop, time + length)
-        # The length between the times as they are rounded: over many steps late in a
-        # motion the difference adds up.
+        # The length between rounded times: at late times the rounding of many steps
+        # would add up.
         length = jnp.where(moved > time, moved - time, length)
         new, stages, ratio = self._tried(time, length, parts, rate)
         first, last = (self.tree(parts), self.tree(rate)), (
@@ -159,7 +159,7 @@ class _Stepping:
         return Steps(self.tree(final), code, lane.steps, lane.watched)
 
     def _tried(self, time, length, parts, rate):
-        """Return a step's end, its stages, and its error relative to the allowed."""
+        """Return the end of a step, its stages, and the ratio of error to tolerance."""
         near, reach = tuple(x.astype(self.kind) for x in parts), length.astype(self.kind)
         stages, change = [rate], parts
         nodes, rows, weights = dormand_prince_tableau()
@@ -179,7 +179,7 @@ class _Stepping:
         return False if found is None else found
 
     def _behind(self, there, parts):
-        """Return the time, components and rates behind a break."""
+        """Return the time, components and rates after a break."""
         time = jnp.minimum(just_after(there), self.end)
         before = just_before(there)
         across = self.problem.crossed(before, self.tree(parts), self.prepared)

@@ -14,7 +14,7 @@ from .step_polynomial import cubic_defect, sign_crossings, step_polynomial
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))
 # The largest force of a step is searched on a grid of 9 points, refined 8 times.
 _AMONG, _CLOSER = 9, 8
-_ROUNDING = 1e-9  # of a step's depth
+_ROUNDING = 1e-9  # of a gap at onset, relative to the depth of the step
 # Largest defect of the step polynomial in a damped contact, relative to its depth.
 _UNKNOWN = 0.1
 
@@ -132,7 +132,7 @@ def observe_damping(
 
     def force_at(tau):
         depth, rate, _ = motion_at(tau)
-        # A contact that begins here is closed, though the gap is 0 or its rounding.
+        # A contact is closed at its onset, where the gap is 0 up to rounding.
         begins = (depth <= 0) & (depth > -_ROUNDING * middle)
         depth = jnp.where(begins, jnp.finfo(float).tiny, depth)
         return equation.contact_forces(depth, rate)[places]
@@ -245,9 +245,9 @@ def steps_over_contact(length, slack, start, end, equation):
     A gap open at both ends may close and open again in between: the peak of its
     quintic, plus the quintic's defect, must stay below the depth that displacements of
     the sizes `slack` give. In a damped contact the defect must be small too: its force
-    is 0 where a stage separates fast enough, and then no other stage that the error
-    estimate needs may have seen it. One damped contact must not open while another one
-    closes in the same step, see `_changes_sides`.
+    is 0 at stages that separate fast enough, so that the error estimate may be based on
+    stages without it. A damped contact must not open while another one closes in the
+    same step, see `_changes_sides`.
     """
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     blind = jnp.zeros((), bool)
@@ -268,12 +268,12 @@ def steps_over_contact(length, slack, start, end, equation):
 
 
 def _changes_sides(equation, reach, before, after):
-    """Return whether a damped contact lets go and another one closes in the same step.
+    """Return whether a damped contact opens and another one closes in the same step.
 
-    A damped contact stops pushing before it opens. Where another contact closes as it
-    opens, as in a play of 0, the forces on both sides are of one smooth law, and no error
-    tells of the time without a force in between if no stage lies in it. A time in which
-    the contact is less deep than `reach` is none.
+    The force of a damped contact vanishes before it opens. If another contact closes at
+    that moment, as with zero play, the forces on both sides follow one smooth law, and
+    the error estimate misses the time without force in between if no stage lies in it.
+    Such times with penetrations below `reach` are ignored.
     """
     pushes = equation.contact_forces(*before[:2]) > 0
     still_pushes = equation.contact_forces(reach, after[1]) > 0

@@ -231,7 +231,7 @@ def _linker():
 
 
 def _loaded(code: bytes):
-    """Return the addresses of what machine code defines, by name."""
+    """Load machine code; the result maps its symbols to addresses."""
     library = bindings().JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in ("run", "handler", "ticks", "spent", "better"):
         library.export_symbol(name)

@@ -371,7 +371,7 @@ _REGISTERED: dict[str, Any] = {}
 def _register(name: str, native) -> None:
     """Register a program as an FFI target, once, for the life of the process.
 
-    XLA forgets no target, and does not report when the last program that calls it ends.
+    XLA cannot remove a target, and does not report when no program calls it any more.
     """
     if name in _REGISTERED:
         return

@@ -20,7 +20,7 @@ from .assembler import (
     vector,
 )
 
-# Every number of a lane is an LLVM value. So many take LLVM 10 s, and XLA minutes.
+# Each number of a lane is an LLVM value. This many take LLVM 10 s, and XLA minutes.
 _MAX_LINES = 300_000
 _TABLE = {
     **primitives.TABLE,
@@ -46,8 +46,8 @@ class Program(NamedTuple):
     multiples of the width, out of n. `inputs` and `outputs` point to one pointer per
     array; arrays are stored element by element, each for all n lanes.
 
-    The text is `packed` to a sixth of its length, as a program that XLA may call stays
-    in memory for the life of the process.
+    `packed`: the IR, compressed to a sixth, since a program that XLA may call stays in
+    memory for the life of the process.
     """
 
     packed: bytes
@@ -56,12 +56,12 @@ class Program(NamedTuple):
 
     @classmethod
     def of(cls, text: str, width: int, signature: Signature) -> "Program":
-        """Return the program of a text."""
+        """Return a program from its IR."""
         return cls(zlib.compress(text.encode(), 1), width, signature)
 
     @property
     def text(self) -> str:
-        """The text, unpacked."""
+        """The IR, decompressed."""
         return zlib.decompress(self.packed).decode()
 
     @property

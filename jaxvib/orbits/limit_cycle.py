@@ -1,4 +1,4 @@
-"""A cycle of an autonomous system, with its stability and the evidence for both."""
+"""Limit cycles of autonomous systems, with stability and error estimates."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,19 +33,20 @@ from .multipliers import (
     verdict,
 )
 
-BAND = 1e-3  # without evidence multipliers nearer to the unit circle are undecided
+BAND = 1e-3  # without error bars, multipliers nearer to the unit circle are undecided
 
 
 class LimitCycle(Plottable, Result):
     r"""A motion $s(t)$ with $s(t + T) = s(t)$ of an autonomous field, T its own period.
 
-    `state` is a point of the cycle near the guess, or where a transient from there led.
-    One multiplier, that of a shift along the cycle, is 1: it is the first, as computed,
-    and how far it is from 1 is part of the error bar; stability is told by the others.
+    `state` is a point of the cycle near the guess, or near the end of a transient from
+    there. One multiplier, that of a shift along the cycle, is 1: it is the first, as
+    computed, and its distance from 1 is part of the error bar. The others decide
+    stability.
 
     Every field is differentiable with respect to every parameter of the system by the
-    implicit function theorem, but for the numbers that are evidence. The derivative of
-    `state` is the one across the flow: along it a cycle's states are all alike.
+    implicit function theorem, except for error estimates. The derivative of `state` is
+    across the flow: a shift along the flow gives the same cycle.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],
@@ -93,10 +94,10 @@ class LimitCycle(Plottable, Result):
         return np.ndim(self.result) == 0 and not self._empty()
 
     def plot(self, system: System | None = None, what: str = "displacement", *, ax=None):
-        """Draw the cycle on axes of matplotlib, new ones unless given, and return them.
+        """Draw the cycle on matplotlib axes, by default new ones, and return them.
 
-        With its `system` the motion over one period, `what` of it as of a `Trajectory`;
-        without, its Floquet multipliers. **Raises:** as `PeriodicOrbit.plot`.
+        With its `system` the motion over one period, `what` as for `Trajectory.plot`;
+        otherwise its Floquet multipliers. **Raises:** as `PeriodicOrbit.plot`.
         """
         if system is None:
             return draw(multipliers_chart(self), ax)
@@ -144,7 +145,7 @@ def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
 
 @eqx.filter_jit
 def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle:
-    """Return the cycle that Newton's method finds, from the guess or its transient."""
+    """Return the cycle found by Newton's method, from the guess or a transient."""
     frozen = stop_gradient_tree(system)
     guess, period = jax.lax.stop_gradient((guess, period))
     shooting = shoot_cycle(frozen, guess, period, rtol, rtol * factor, engine)
@@ -154,7 +155,7 @@ def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle
 def cycle_from_shooting(
     system, shooting: CycleShootingResult, tight, evidenced
 ) -> LimitCycle:
-    """Return a shot's cycle, with the evidence for it if it is `evidenced`."""
+    """Return the cycle of a shooting result, with error estimates if `evidenced`."""
     leaves, static = partition_arrays(system)
     known = (shooting.result == Reason.SUCCESS) | (shooting.result == Reason.SHORTER_PERIOD)
     size, units = shooting.state.shape[0], shooting.units
@@ -210,10 +211,10 @@ def cycle_from_shooting(
 def transverse(monodromy, rate, units):
     r"""Return the trivial multiplier and the matrix that has the others.
 
-    A Householder reflection H turns the flow's direction into the first axis. Of
-    $H M H$, in `units`, the first column is then that multiplier and zeros, and the
-    others are the eigenvalues of the rest, where 1 is again as simple as it is: at a fold
-    the matrix M itself has a double one, whose error is the root of M's.
+    A Householder reflection H maps the flow's direction to the first axis. The first
+    column of $H M H$, in `units`, is then that multiplier and zeros, and the others are
+    the eigenvalues of the remaining block. At a fold M has a double eigenvalue 1, whose
+    error is the square root of M's; in the block it is simple.
     """
     reflect = reflection(rate / units)
     turned = reflect @ (monodromy * units[None] / units[:, None]) @ reflect
@@ -221,7 +222,7 @@ def transverse(monodromy, rate, units):
 
 
 def reflection(along: Float[Array, " n"]) -> Float[Array, "n n"]:
-    """Return the reflection that turns a direction into the first axis."""
+    """Return the reflection that maps a direction to the first axis."""
     along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
     mirror = along.at[0].add(jnp.where(along[0] < 0, -1.0, 1.0))
     scale = 2 / jnp.maximum(mirror @ mirror, 1.0)
@@ -229,9 +230,10 @@ def reflection(along: Float[Array, " n"]) -> Float[Array, "n n"]:
 
 
 class _Frame(NamedTuple):
-    """What a cycle is told in: the plane that it starts in, its sizes.
+    """The plane of a cycle's initial state, and the scales of the unknowns.
 
-    `anchor`: a state of the plane, `normal` to it in units; `units`, `period`: sizes.
+    `anchor`: a point of the plane; `normal`: its normal in units; `units`, `period`:
+    scales of state and period.
     """
 
     anchor: Float[Array, " n"]
@@ -241,7 +243,7 @@ class _Frame(NamedTuple):
 
 
 class _Maps(NamedTuple):
-    """What a cycle is made of, as functions of its unknowns and of the parameters."""
+    """Quantities of a cycle as functions of its unknowns and of the parameters."""
 
     residual: Callable
     monodromy: Callable
@@ -285,7 +287,7 @@ def _maps(static) -> _Maps:
 
 
 class _Bars(NamedTuple):
-    """Error bars of a cycle; NaN where there is no evidence."""
+    """Error bars of a cycle; NaN if not `evidenced`."""
 
     state: Float[Array, ""]
     period: Float[Array, ""]
@@ -294,11 +296,11 @@ class _Bars(NamedTuple):
 
 
 def _bars(shooting: CycleShootingResult, parts, evidenced) -> _Bars:
-    """Return how far a cycle may be wrong, by two tolerances and by rounding."""
+    """Return the error bars of a cycle, from two tolerances and from rounding."""
     trivial, others = parts
     size, units = shooting.state.shape[0], shooting.units
     scale = jnp.append(units, shooting.period)
-    # What one revolution is rounded by.
+    # The rounding errors of one revolution.
     rounded = jnp.abs(shooting.monodromy) @ units + units
     rounded = FIELD_ROUNDING * rounded / units
     rounded = jnp.abs(shooting.solver) @ jnp.append(rounded, 0.0) * scale

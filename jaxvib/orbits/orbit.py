@@ -141,13 +141,13 @@ class PeriodicOrbit(Plottable, Result):
 def peak_force_text(orbits: PeriodicOrbit) -> str:
     """Return the largest contact force of one orbit or of a batch as text.
 
-    That of a hard stop is unknown: it acts by impulses, and its holding force is not
-    observed. All other contacts have a force while they are closed.
+    The force of a hard stop is unknown: its impacts are impulses, and its holding force
+    is not observed. All other contacts have a force while they are closed.
     """
     force = np.asarray(orbits.max_contact_force)
     touches = (np.asarray(orbits.contact_duration) > 0) | (np.asarray(orbits.contacts) > 0)
     if np.any(touches & (force == 0)) and not np.any(force > 0):
-        return "not known of hard stops"
+        return "unknown (hard stops)"
     return f"{np.nanmax(force):.6g} N"
 
 

@@ -50,8 +50,8 @@ class SettlingSettings(Settings):
     `periodic_orbit`. `engine`: a name, see `engine_for`. `chunk`: lanes that run
     together.
 
-    **Raises:** `ValueError` for a number out of its range, an unknown level of evidence or
-    an unknown engine.
+    **Raises:** `ValueError` for a number out of its range, an unknown level of evidence
+    or an unknown engine.
 
     >>> jv.orbits.SettlingSettings(transient=128, evidence="quick").transient
     128

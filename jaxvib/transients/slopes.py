@@ -32,7 +32,7 @@ def with_slopes(found: Callable, smooth: Callable, arrays: Any):
     def rule(primals, tangents):
         result, stops = run(*primals)
         still = jax.tree.map(_still, (result, stops))
-        # Of numbers with a change of 0 derivatives would be taken, and some are none.
+        # Symbolic zeros: numerical ones would be differentiated, and some times are inf.
         stops = jax.lax.stop_gradient(stops)
         moved = _change(smooth, (*primals, stops), (*tangents, _unmoved(stops)))
         if moved is None:
@@ -50,10 +50,10 @@ def with_slopes(found: Callable, smooth: Callable, arrays: Any):
 
 
 def _change(function: Callable, primals: tuple, tangents: tuple):
-    """Return the change of a function by forward derivatives along all that moves.
+    """Return the tangent of a function's result, from forward-mode sensitivities.
 
-    It is a sum over sensitivities, which JAX turns round for reverse mode; they have
-    derivatives of the same kind. None where nothing moves.
+    It is a linear combination of sensitivities, which JAX transposes for reverse mode;
+    these have the same JVP rule. None if all tangents are symbolic zeros.
     """
     leaves, tree = jax.tree.flatten(primals)
     changes = jax.tree.leaves(tangents, is_leaf=is_zero)
@@ -98,16 +98,16 @@ def _still(leaf):
     return np.zeros(leaf.shape, jax.dtypes.float0)
 
 
-# Before a contact: relative to the duration, and to the rounding of the time.
+# Evaluation time ahead of a contact: relative to the duration, and to the time.
 _AHEAD, _ROUNDINGS = 1e-12, 64 * jnp.finfo(float).eps
 
 
 def stops_of(equation, watched, t0, t1) -> Array:
     """Return the times of a response's extremes and passages, s, see `at_stops`.
 
-    The motion is evaluated shortly before a contact, where derivatives are one-sided:
-    also for the largest force of a damped contact and for extremes between hard stops,
-    which may be at one.
+    At a contact derivatives are one-sided, so the motion is evaluated shortly before it;
+    so too for the largest force of a damped contact and for extremes between hard stops,
+    which may coincide with a contact.
     """
 
     def ahead_of(times):
@@ -228,9 +228,9 @@ def _rate_and_change(equation, time, state):
 
 
 def _moved(value, rate, bend):
-    """Return 0, with the derivatives of minus the time at which a value is passed.
+    """Return 0, with first and second derivatives of minus the time of a crossing.
 
-    Up to the second ones; `rate`, `bend`: the value's time derivatives.
+    `value` crosses its present value; `rate`, `bend`: its time derivatives.
     """
     known = rate != 0
     pace = jnp.where(known, rate, 1.0)

@@ -138,6 +138,6 @@ def test_segments_that_do_not_suffice_are_told():
     for number in (4, 7):
         bad = jv.branches.ContinuationSettings(segments=number)
         with pytest.raises(
-            ValueError, match=f"= {number} of a cycle; allowed: even, from 6"
+            ValueError, match=f"= {number} of a cycle; allowed: even, at least 6"
         ):
             jv.continue_orbit(system, cycle, "I", BOUNDS, settings=bad)

@@ -64,7 +64,7 @@ def test_a_transient_leads_to_the_same_orbit_known_or_traced():
     known = jv.periodic_orbit(system)
     assert_same(known, jax.jit(jv.periodic_orbit)(system))
     assert int(known.contacts) == 1
-    assert "peak force    not known of hard stops" in repr(known)
+    assert "peak force    unknown (hard stops)" in repr(known)
 
 
 def test_the_force_of_a_hard_stop_that_holds_a_ball_is_not_said_to_be_zero():
@@ -79,7 +79,7 @@ def test_the_force_of_a_hard_stop_that_holds_a_ball_is_not_said_to_be_zero():
     )
     text = repr(jv.periodic_orbit(held))
     assert "1.257 s in all" in text
-    assert "peak force    not known of hard stops" in text
+    assert "peak force    unknown (hard stops)" in text
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0])

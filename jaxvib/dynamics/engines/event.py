@@ -22,7 +22,7 @@ from .engine import Engine, Observation, floats_of
 
 
 class EventEngine(Engine):
-    """Event-driven integration: exact flights and smooth contacts, see `events.travel`.
+    """Event-driven integration: exact flights and smooth contacts, see `dynamics.events`.
 
     For bodies on linear, polynomial and piecewise linear springs, with hard stops,
     Hertz, linear or piecewise linear contacts, damped or not, or dry friction: several

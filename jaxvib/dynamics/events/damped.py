@@ -1,8 +1,8 @@
-r"""Events of damped contacts: onset, separation and closing again.
+r"""Events of damped contacts: onset, separation and renewed contact.
 
 With $g = 1 + c \dot z$ (Hunt and Crossley) or $g = k z + c \dot z$ (a damped stop) the
-force acts while z > 0 and g > 0. When g reaches 0 the contact is parted: still indented
-(z > 0) but without force, until z reaches 0, where it opens, or g does, where it closes
+force acts while z > 0 and g > 0. When g reaches 0 the contact separates: still indented
+(z > 0) but without force, until z reaches 0, where it opens, or g does, where it pushes
 again. The next event is the first root of g z.
 """
 

@@ -1,4 +1,4 @@
-"""The end of a motion that ends in the same digit as something happens."""
+"""Derivatives at the end of a motion that coincides with an event up to rounding."""
 
 import functools
 
@@ -9,11 +9,11 @@ from .hard_stop import accelerations
 
 
 def moved_to_end(context, lane):
-    """Return a lane at the end; its derivatives, up to the second ones, are those there.
+    """Return a lane at the end time, with the first and second derivatives there.
 
-    What happens at the end, to the last digit, moves with parameters and the end does not.
-    The time between both is 0, its derivative is not: a step of Heun's method is taken.
-    `context`: what the steps of the travel have in common.
+    The time of an event that coincides with the end up to rounding depends on parameters;
+    the end does not. The time between both is 0 but has derivatives: a step of Heun's
+    method is taken. `context`: data common to all steps.
     """
     motion, equation, integrand = context.motion, context.equation, context.integrand
     left = context.end - lane.time

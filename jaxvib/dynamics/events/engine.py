@@ -119,7 +119,7 @@ class EventSolution(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Options of `travel`: outputs besides the state, and differentiation.
+    """Options of `integrate_events`: outputs besides the state, and differentiation.
 
     With a `grazing` depth, m, contacts, forces and displacements are observed, starting
     from `watched` if given. The `integrand` is integrated along the motion.

@@ -143,7 +143,7 @@ def flight_step(motion: ScalarSystem, lane, end, accuracy, rates, longest):
     s = jnp.where(s >= left, left, s)
     meets = first_to_meet(signals, s, near, reach)
     s = motion.once(refined(signals, s, meets, reach, motion.once))
-    # To a time as it is rounded: late in a motion what is cut off would add up.
+    # Step to a rounded time: at late times the rounding of many steps would add up.
     whole = (lane.time + s) - lane.time
     s = jnp.where(any_of(meets) | (whole <= 0) | (s >= left), s, whole)
     s = motion.still(s)

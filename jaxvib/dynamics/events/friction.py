@@ -1,4 +1,4 @@
-r"""Dry friction in event-driven integration: sliding, sticking and letting go.
+r"""Dry friction in event-driven integration: sliding, sticking and release.
 
 While a friction slides its event is the root of its speed w. There it sticks if the
 force R that keeps w at 0 is within its limit, and otherwise slides the other way. While

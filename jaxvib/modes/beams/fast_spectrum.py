@@ -1,4 +1,4 @@
-r"""First roots of thousands of beams with bodies in one batched program, without host.
+r"""First roots of thousands of beams with bodies in one batched program, without the host.
 
 Starts from a symmetric eigenproblem, a few simultaneous sweeps, and the certificate at
 a fixed number of nodes. Harder cases (strong damping that couples modes, gyroscopic or

@@ -128,7 +128,7 @@ class Over(OneKey):
         return self
 
     def count(self) -> int:
-        """Return how many values are listed."""
+        """Return the number of listed values."""
         spread = self.linspace or self.uniform or self.normal
         return int(spread[2]) if spread else len(self.values or ())
 
@@ -168,8 +168,8 @@ def _few_scenarios(over: dict[str, Over]) -> dict[str, Over]:
     if number > MAX_SCENARIOS:
         crossed = " x ".join(map(str, counts))
         raise ValueError(
-            f"has {crossed} = {number} scenarios, every value of a path with every one of "
-            f"the others; allowed: {MAX_SCENARIOS} or fewer"
+            f"has {crossed} = {number} scenarios, all combinations of the values; "
+            f"allowed: {MAX_SCENARIOS} or fewer"
         )
     return over
 

@@ -258,8 +258,8 @@ def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
             'at = "main"',
             'at = "main", over.gap = { uniform = [0.1, 0.2, 10000] }, '
             "over.main.frequency = { normal = [6.0, 0.1, 10000] }",
-            "has 10000 x 10000 = 100000000 scenarios, every value of a path with every one "
-            "of the others; allowed: 100000 or fewer",
+            "has 10000 x 10000 = 100000000 scenarios, all combinations of the values; "
+            "allowed: 100000 or fewer",
         ),
     ],
 )
