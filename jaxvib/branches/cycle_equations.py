@@ -65,7 +65,7 @@ class Segments(NamedTuple):
     """The segments of a cycle, with scaled states (segments, n).
 
     `starts`, `ends`; `rates` of the flow at the starts. Jacobians of the ends: `blocks`
-    with respect to the starts, (segments, n, n); `columns` to length and parameter.
+    with respect to the starts, (segments, n, n); `columns`: to length and parameter.
     """
 
     starts: Any
@@ -157,7 +157,7 @@ def unresolved(blocks, diagonals, error):
 class CorrectedCycle(NamedTuple):
     """A point of the branch, see `corrector.Corrected`.
 
-    `monodromy` has all multipliers except the trivial one; `unresolved`: see `unresolved`.
+    `monodromy` has all multipliers except the trivial one; `unresolved`: see that function.
     """
 
     x: Any
@@ -171,7 +171,7 @@ class CorrectedCycle(NamedTuple):
 def cycle_map(system, path: str, problem: CycleProblem, anchor, x):
     """Return the residual of a cycle's equations, its Jacobian, and auxiliary results.
 
-    The latter are the matrix of all multipliers except the trivial one, and `unresolved`.
+    These are the matrix of all multipliers except the trivial one, and `unresolved`.
     `anchor`: the predicted unknowns.
     """
     found = segments_at(system, path, problem, x)

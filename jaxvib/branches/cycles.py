@@ -348,7 +348,7 @@ class CycleTracer(Tracer):
     """Traces a branch of cycles in one direction, up to an equilibrium or period halving.
 
     Beyond the equilibrium to which cycles shrink, the same cycles follow again, shifted
-    by half a period: the rate at their start has reversed. So they do beyond a period
+    by half a period: the rate at their start has reversed. The same happens at a period
     doubling of cycles of half the period, where both halves coincide. The branch also
     ends where its segments are not resolved.
     """

@@ -1,4 +1,4 @@
-r"""Period halving: a branch of 2k periods ends at a period doubling of k periods.
+r"""Period halving: a branch of 2k-periodic motions ends at a flip of k-periodic ones.
 
 Beyond it the branch repeats the same motions, shifted by k periods. With $\varphi^{kT}$
 the flow over half of the motion, $d = s - \varphi^{kT}(s)$ changes sign there.

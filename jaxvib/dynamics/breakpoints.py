@@ -40,9 +40,9 @@ def crossed(field, next_breakpoint, time, state):
 
 
 def _stepped(field, times, length, state):
-    """Return the state after one step of Heun's method; `times`: of its two rates.
+    """Return the state after one step of Heun's method.
 
-    Neither may be the break itself, where the rates are those after it.
+    `times`: of its two rates; not the break itself, where the rates are those after it.
     """
     first = field(times[0], state)
     moved = jax.tree.map(lambda y, k: y + length * k, state, first)

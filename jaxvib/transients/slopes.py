@@ -230,7 +230,7 @@ def _rate_and_change(equation, time, state):
 def _moved(value, rate, bend):
     """Return 0, with first and second derivatives of minus the time of a crossing.
 
-    `value` crosses its present value; `rate`, `bend`: its time derivatives.
+    The `value` crosses a fixed level; `rate`, `bend`: its time derivatives.
     """
     known = rate != 0
     pace = jnp.where(known, rate, 1.0)
