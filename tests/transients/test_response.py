@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
-from jaxvib.transients.pieces import pieces_of
 
 import jaxvib as jv
 from jaxvib.systems.loads import PolynomialLoad
@@ -39,7 +38,7 @@ def damper(seed, gap=0.01):
     ],
 )
 def test_a_load_in_pieces_is_the_load(law):
-    pieces = pieces_of(law)
+    pieces = law.pieces()
     assert pieces is not None
     size = float(law.largest())
     for begin in np.random.default_rng(0).uniform(0.0, 55.0, 40):
