@@ -70,8 +70,8 @@ class Session:
                 "choose another folder with --out"
             )
         else:
-            self._lock.take()
-        print_line(f"{self.study.title}: {self.study.described()}", err=self._as_json)
+            self._lock.acquire()
+        print_line(f"{self.study.title}: {self.study.sampling_text()}", err=self._as_json)
         from .studies.run import execute  # imports JAX
         from .studies.run.device import choose
         from .studies.run.memory import too_large
@@ -86,7 +86,7 @@ class Session:
             raise ValueError(why)
         self._begun = True
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._lock.take()
+        self._lock.acquire()
         store = execute.open_store(self.study, self.directory, device, resume=resume)
         return system, store
 

@@ -170,12 +170,12 @@ class Evaluator:
             finite = finite and np.isfinite(np.asarray(by_numbers) @ push).all()
         if not code and not finite:
             code = int(Reason.BAD_PARAMETER)
-        said = noticed(margin, contacts, self._contacts)
+        notice_code = noticed(margin, contacts, self._contacts)
         if not code:
             self._contacts = contacts
         return Evaluation(
             normalised, objective, numbers, tuple(read[last:]), push,
-            None if by is None else tuple(by[last:]), code, said, tuple(goals),
+            None if by is None else tuple(by[last:]), code, notice_code, tuple(goals),
         )  # fmt: skip
 
 

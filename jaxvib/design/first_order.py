@@ -152,8 +152,8 @@ def _best(form, rows):
     ranked = np.where(lost, np.inf, form.sign * objective)
     ends = np.argmin(ranked, axis=0)
     starts = np.arange(objective.shape[1])
-    said = np.stack([row[4] for row in rows])
-    worst = np.where(_failing(said), said, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
+    found = np.stack([row[4] for row in rows])
+    worst = np.where(_failing(found), found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
     codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
     start = int(np.argmin(ranked[ends, starts]))
     history, contacts_before = [], None

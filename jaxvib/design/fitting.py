@@ -127,10 +127,10 @@ def _judged(problem, design: Design, measured, sizes, known: bool) -> Fit:
     # Scaled by the parameters' ranges, so that columns have similar magnitude.
     scaled = jacobian * np.array([one.high - one.low for one in variables])
     inner = np.any((normalised <= 1e-9) | (normalised >= 1 - 1e-9))
-    told = np.linalg.cond(scaled) < 1e12 and not inner
+    well_conditioned = np.linalg.cond(scaled) < 1e12 and not inner
     widths = np.array([one.high - one.low for one in variables])
     covariance = np.full((len(variables),) * 2, np.nan)
-    if told:
+    if well_conditioned:
         covariance = variance * np.linalg.inv(scaled.T @ scaled)
         covariance *= np.outer(widths, widths)
     errors = np.sqrt(np.diag(covariance))

@@ -65,10 +65,10 @@ class Design(NotebookRepr):
         ]
         for path, values in list(self.variables.items())[:4]:
             lines.append(f"  {path} {values[0]:.6g} -> {values[best]:.6g}")
-        said = {int(code) for code in np.asarray(self.notices)} - {int(Notice.SMOOTH)}
-        if said:
-            steps_said = np.flatnonzero(np.asarray(self.notices))
-            lines.append(f"  step {steps_said[0]}: {notice(max(said))}")
+        codes = {int(code) for code in np.asarray(self.notices)} - {int(Notice.SMOOTH)}
+        if codes:
+            steps_with_notice = np.flatnonzero(np.asarray(self.notices))
+            lines.append(f"  step {steps_with_notice[0]}: {notice(max(codes))}")
         return "\n".join(lines)
 
     def value(self, path: str) -> float:

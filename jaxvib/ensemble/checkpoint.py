@@ -66,7 +66,7 @@ class Checkpoint:
             if self._bytes <= _MOST:
                 self._memory.put(key, leaves)
 
-    def take(
+    def evaluate(
         self, name: str, function: Callable, *given, structure: Callable[[], Any]
     ) -> Any:
         """Return `function(*given)` as NumPy arrays, from the memory if stored."""
@@ -126,4 +126,4 @@ def checkpointed(function: Callable, *given, structure=None) -> Any:
     def known():
         return _structure(function, given) if structure is None else structure
 
-    return recall.take(recall.begin(), function, *given, structure=known)
+    return recall.evaluate(recall.begin(), function, *given, structure=known)

@@ -168,7 +168,7 @@ class _Work:
                     self._report(kept)
         missing = [start for start in self.starts if start not in parts]
 
-        def take(place: int, result: PyTree) -> None:
+        def accept(place: int, result: PyTree) -> None:
             start = missing[place]
             parts[start] = result
             if recall is not None:
@@ -177,14 +177,14 @@ class _Work:
 
         if missing:
             lanes = [self._lanes(start) for start in missing]
-            others.map(self._function, lanes, self._chunk, take)
+            others.map(self._function, lanes, self._chunk, accept)
         return [parts[start] for start in self.starts]
 
     def _recalled(self, start: int, compute: Callable[[PyTree], PyTree]) -> PyTree:
         lanes = self._lanes(start)
         if self._recall is None:
             return compute(lanes)
-        return self._recall.take(
+        return self._recall.evaluate(
             self._place(start), compute, lanes, structure=self._structure
         )
 

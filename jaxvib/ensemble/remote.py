@@ -15,11 +15,11 @@ class ChunkExecutor(Protocol):
         function: Callable[[Any], Any],
         chunks: Sequence[Any],
         chunk: int,
-        take: Callable[[int, Any], None],
+        accept: Callable[[int, Any], None],
     ) -> None:
         """Compute `map_samples(function, lanes, chunk=chunk)` for each chunk's lanes.
 
-        **Arguments:** `chunks`: pytrees of arrays, lanes on the first axis; `take`:
+        **Arguments:** `chunks`: pytrees of arrays, lanes on the first axis; `accept`:
         called once with the index of each chunk and its results, in any order.
         **Raises:** `RuntimeError` if some results are not available.
         """

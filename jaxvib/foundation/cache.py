@@ -224,9 +224,9 @@ def _alone(group: int) -> bool:
 
 def _private(name: str, why: str) -> Path | None:
     """Return a private folder of this process, warning once; `None` if impossible."""
-    said = _private_root.cache_info().currsize
+    warned = _private_root.cache_info().currsize
     root = _private_root()
-    if not said:
+    if not warned:
         until = "kept until this process ends" if root else "not kept"
         _LOG.warning("jaxvib: %s; compiled code is %s", why, until)
     try:

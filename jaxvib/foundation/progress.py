@@ -13,7 +13,7 @@ _AFTER = 2.0  # s: shorter calls show no bar
 _EVERY = 60.0  # s between two lines without a terminal
 
 _progress_active: contextvars.ContextVar[bool] = contextvars.ContextVar(
-    "told", default=False
+    "progress_active", default=False
 )
 
 

@@ -38,8 +38,8 @@ class State(NamedTuple):
     def of(cls, what: Any) -> "State":
         """Return the state of a container, an object or a class."""
         if isinstance(what, type):  # without dunder attributes
-            said = vars(what).items()
-            what = {k: v for k, v in said if callable(v) or not k.startswith("__")}
+            attributes = vars(what).items()
+            what = {k: v for k, v in attributes if callable(v) or not k.startswith("__")}
         buffer = io.BytesIO()
         pickler = _StatePickler(buffer)
         try:

@@ -86,12 +86,12 @@ asked:
 br i1 %metadata, label %tell, label %run
 tell:
 %pm = getelementptr i8, ptr %extension, i64 {_METADATA}
-%told = load ptr, ptr %pm
-%major = getelementptr i8, ptr %told, i64 {_MAJOR}
+%version = load ptr, ptr %pm
+%major = getelementptr i8, ptr %version, i64 {_MAJOR}
 store i32 0, ptr %major
-%minor = getelementptr i8, ptr %told, i64 {_MINOR}
+%minor = getelementptr i8, ptr %version, i64 {_MINOR}
 store i32 1, ptr %minor
-%traits = getelementptr i8, ptr %told, i64 {_TRAITS}
+%traits = getelementptr i8, ptr %version, i64 {_TRAITS}
 store i32 0, ptr %traits
 ret ptr null
 run:

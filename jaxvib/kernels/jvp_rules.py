@@ -64,7 +64,7 @@ def jvp_of(jaxpr, equation, variables, moves, directions: int):
 
     Tangents have a leading axis of directions, unless there is only one.
     """
-    described = [(v.aval.shape, v.aval.dtype) for v in variables]
+    signature = [(v.aval.shape, v.aval.dtype) for v in variables]
     floats = [is_real(variable) for variable in equation.outvars]
     if not any(floats):
         return None
@@ -75,7 +75,7 @@ def jvp_of(jaxpr, equation, variables, moves, directions: int):
             for v in equation.invars
         )  # fmt: skip
         parameters = tuple(sorted(equation.params.items()))
-        key = equation.primitive, parameters, tuple(described), places, moves, directions
+        key = equation.primitive, parameters, tuple(signature), places, moves, directions
         hash(key)
     except TypeError:
         key = None
@@ -110,11 +110,11 @@ def jvp_of(jaxpr, equation, variables, moves, directions: int):
 
         return one(*along) if directions == 1 else jax.vmap(one)(*along)
 
-    shapes = [jax.ShapeDtypeStruct(*each) for each in described]
+    shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
     leading = () if directions == 1 else (directions,)
     along = [
         jax.ShapeDtypeStruct((*leading, *shape), kind)
-        for (shape, kind), move in zip(described, moves, strict=True)
+        for (shape, kind), move in zip(signature, moves, strict=True)
         if move
     ]
     found = jax.make_jaxpr(changes)(*shapes, *along)

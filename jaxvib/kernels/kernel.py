@@ -117,12 +117,12 @@ class Kernel:
         leaves, rest = _flattened(arguments)
         return leaves, self._form(tuple((leaf.shape, leaf.dtype) for leaf in leaves), rest)
 
-    def _form(self, described, rest) -> "_Form":
+    def _form(self, signature, rest) -> "_Form":
         self._renew()
-        key = described, rest
+        key = signature, rest
         form = self._forms.get(key)
         if form is None:
-            shapes = [jax.ShapeDtypeStruct(*each) for each in described]
+            shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
             flat = self._flat(rest)
             form = self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
             if form.reason:
@@ -133,8 +133,8 @@ class Kernel:
         """Return the cached trace for such arguments, or trace the function."""
         if self._kept is None:
             return _traced(flat, shapes)
-        described = [(shape.shape, shape.dtype.name) for shape in shapes]
-        arguments = _unflattened(described, rest)
+        signature = [(shape.shape, shape.dtype.name) for shape in shapes]
+        arguments = _unflattened(signature, rest)
         traced = self._kept.get(arguments)
         if traced is None:
             traced = _traced(flat, shapes)

@@ -159,8 +159,8 @@ def _neighbour(a, parameters, x, y):
     least = a.intrinsic("copysign", a.bits_as(one, x.kind), y)
     moved = a.select(a.compare("eq", x, a.constant(0, x.kind)), least, moved)
     moved = a.select(a.compare("eq", x, y), y, moved)
-    told = a.both(a.compare("eq", x, x), a.compare("eq", y, y))
-    return a.select(told, moved, a.constant(math.nan, x.kind))
+    ordered = a.both(a.compare("eq", x, x), a.compare("eq", y, y))
+    return a.select(ordered, moved, a.constant(math.nan, x.kind))
 
 
 def _clamped(a, parameters, low, x, high):

@@ -117,7 +117,7 @@ class Motion(Protocol):
         """Scales of states."""
         ...
 
-    def holds(self, trails: np.ndarray) -> np.ndarray:
+    def contains(self, trails: np.ndarray) -> np.ndarray:
         """Return which motions (lanes, times, n) converge to this one."""
         ...
 
@@ -135,7 +135,7 @@ class Found(NamedTuple):
     near: float
     attracting: bool
 
-    def holds(self, trails: np.ndarray) -> np.ndarray:
+    def contains(self, trails: np.ndarray) -> np.ndarray:
         """Return which motions (lanes, times, n) converge to this one.
 
         For a periodic one the last state must be near; for an aperiodic one half of all

@@ -129,7 +129,7 @@ class Search:
         found = np.full(len(trail), -1, np.int16)
         for position, each in enumerate(self.attractors):
             free = np.flatnonzero(found < 0)
-            found[free[each.holds(trail[free])]] = position
+            found[free[each.contains(trail[free])]] = position
         return found
 
     def _with_new(self, trail, nearest, codes, found) -> np.ndarray:

@@ -240,10 +240,10 @@ def _solve(field, start) -> _Iteration:
         own = linalg.solve_vector(matrix, -left)
         own = jnp.where(jnp.all(left == 0), 0.0, own)
         # The residual in terms of the last matrix: independent of the units of rates.
-        told = jnp.where(last.begun, linalg.solve_vector(last.matrix, -left), own)
+        newton_step = jnp.where(last.begun, linalg.solve_vector(last.matrix, -left), own)
         units = jnp.maximum(last.units, jnp.abs(trial))
         units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own)))
-        shown = _length(told, units)
+        shown = _length(newton_step, units)
         better = jnp.isfinite(shown) & (shown <= (1 - last.damping / 4) * last.length)
         noise = jnp.isfinite(shown) & (last.length < _CLOSE)
         better = better | noise | ~last.begun

@@ -42,7 +42,7 @@ class Well(NamedTuple):
     shape: np.ndarray
     level: float
 
-    def holds(self, trails: np.ndarray) -> np.ndarray:
+    def contains(self, trails: np.ndarray) -> np.ndarray:
         """Return which motions (lanes, times, n) end in the region."""
         away = (trails[:, -1] - self.points[0]) / self.units
         return np.einsum("ki,ij,kj->k", away, self.shape, away) < self.level
@@ -60,7 +60,7 @@ class Tube(NamedTuple):
     units: np.ndarray
     along: np.ndarray
 
-    def holds(self, trails: np.ndarray) -> np.ndarray:
+    def contains(self, trails: np.ndarray) -> np.ndarray:
         """Return which motions (lanes, times, n) end in the neighbourhood."""
         return self.away(trails[:, -1]) < CLOSE
 

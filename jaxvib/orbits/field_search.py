@@ -98,7 +98,7 @@ class FieldSearch(Search):
             found = equilibrium_near(self.system, jnp.asarray(guess))
             if int(found.result) == Reason.SUCCESS and int(found.stable) == STABLE:
                 new = well(self.system, found, self.sizes)
-                if new is not None and new.holds(late[None])[0]:
+                if new is not None and new.contains(late[None])[0]:
                     return new if self._is_new(new) else None
         if states.shape[1] < 2:
             return None
@@ -114,7 +114,7 @@ class FieldSearch(Search):
 
     def _is_new(self, new: Well | Tube) -> bool:
         known = [each for each in self.attractors if isinstance(each, type(new))]
-        return not any(each.holds(new.points[:1][None])[0] for each in known)
+        return not any(each.contains(new.points[:1][None])[0] for each in known)
 
     def _watched(self, state) -> Found | None:
         rate = np.asarray(rates_in(self.system, jnp.asarray(state[None])))[0]

@@ -90,8 +90,8 @@ def _fit(axes, width: float, names: Sequence[str]) -> None:
             tick.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
     if width < _COLUMN and (legend := axes.get_legend()):
         handles = legend.legend_handles
-        said = sum(len(handle.get_label()) + _HANDLE for handle in handles)
-        room = not title and said < width * _SMALL
+        length = sum(len(handle.get_label()) + _HANDLE for handle in handles)
+        room = not title and length < width * _SMALL
         # 6 points is the smallest size that journals accept.
         axes.legend(
             handles=handles, frameon=False, fontsize=6, labelspacing=0.2,

@@ -63,10 +63,10 @@ def derived(
         if not isinstance(value, jax.Array) or value.ndim:
             raise ValueError(f"variables: {name} is not one number; allowed: one number")
     names = tuple(values)
-    said = {**dict.fromkeys(names, ""), **(units or {})}
-    if strangers := set(said) - set(names):
+    units_of = {**dict.fromkeys(names, ""), **(units or {})}
+    if strangers := set(units_of) - set(names):
         raise ValueError(f"units of {sorted(strangers)}; allowed: those of {names}")
-    held = Variables(tuple(values.values()), names, tuple(said[name] for name in names))
+    held = Variables(tuple(values.values()), names, tuple(units_of[name] for name in names))
     system = dataclasses.replace(system, variables=held if names else None, formulas=())
     known = parameters(system)
     for path in formulas:

@@ -114,12 +114,12 @@ def _checked_kernel(static) -> Kernel:
     XLA would need longer to compile the division of a period than LLVM for all of it.
     """
 
-    def told(numbers):
+    def differences(numbers):
         system = combine_arrays(numbers, static)
         period = jnp.asarray(system.period(), float)
         return period, jnp.asarray(_repeats(system, period))
 
-    return cached_kernel(told, static)
+    return cached_kernel(differences, static)
 
 
 def _repeats(system, period) -> Bool[Any, ""]:

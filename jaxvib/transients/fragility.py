@@ -152,14 +152,14 @@ def _fitted(intensities, failures, trials) -> Fragility:
     last = jnp.linalg.solve(inside, slope(line))
     of_line = jnp.linalg.inv(inside)
     settled = jnp.max(jnp.abs(last)) <= _SETTLED * (1 + jnp.max(jnp.abs(line)))
-    told = settled & (line[1] > 0) & (line[1] < _STEEPEST)
+    converged = settled & (line[1] > 0) & (line[1] < _STEEPEST)
 
     def shape(line):
         return jnp.stack([middle - width * line[0] / line[1], width / line[1]])
 
     moved = jax.jacfwd(shape)(line)
     (place, spread), covariance = shape(line), moved @ of_line @ moved.T
-    result = jnp.where(told, Reason.SUCCESS, Reason.SINGULAR).astype(jnp.int32)
+    result = jnp.where(converged, Reason.SUCCESS, Reason.SINGULAR).astype(jnp.int32)
     return _described(place, spread, covariance, likelihood(line), result)
 
 

@@ -28,11 +28,11 @@ class AnalysisKind(abc.ABC):
     whether it is computed for each sample of a sweep (`True`), once for the system
     (`False`) or either (`None`); `needs`: the required roles of a system; `groups`: the
     groups stored besides the results, by name, with the names of their coordinates;
-    `counted`: the noun for its results in the report; `whole`: whether its results lack
-    the sample axis if nothing is swept; `counts`: whether `compute` takes the `number`
-    of all samples; `resumable`: whether it can be resumed, by the argument `remember`;
-    `smooth`: fields that vary smoothly where no integer field changes, which a refined
-    grid interpolates; without any, a grid is not refined.
+    `counted`: the noun for its results in the report; `unbatched`: whether its results
+    lack the sample axis if nothing is swept; `needs_sample_count`: whether `compute`
+    takes the `number` of all samples; `resumable`: whether it can be resumed, by the
+    argument `remember`; `smooth`: fields that vary smoothly where no integer field
+    changes, which a refined grid interpolates; without any, a grid is not refined.
     """
 
     name: ClassVar[str]
@@ -41,8 +41,8 @@ class AnalysisKind(abc.ABC):
     needs: ClassVar[frozenset[Role]] = frozenset()
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     counted: ClassVar[str] = "samples"
-    whole: ClassVar[bool] = False
-    counts: ClassVar[bool] = False
+    unbatched: ClassVar[bool] = False
+    needs_sample_count: ClassVar[bool] = False
     resumable: ClassVar[bool] = False
     smooth: ClassVar[frozenset[str]] = frozenset()
 
@@ -75,7 +75,7 @@ class AnalysisKind(abc.ABC):
         self, system, samples: Mapping[str, np.ndarray], options, run, progress, **more
     ) -> dict[str, Variable]:
         """Return the results of some samples, including `result` (reason codes)."""
-        return self.beside("compute").compute(
+        return self.submodule("compute").compute(
             system, samples, options, run, progress, **more
         )
 
@@ -87,17 +87,17 @@ class AnalysisKind(abc.ABC):
         `samples[path]` and `read(name)` are values and stored results of all samples,
         read on indexing (`Rows`): index only a few.
         """
-        return self.beside("compute").group(name, system, samples, study, read)
+        return self.submodule("compute").group(name, system, samples, study, read)
 
     def summary(self, read: Callable, study) -> list[str]:
         """Return at most six lines about the results."""
-        return self.beside("compute").summary(read, study)
+        return self.submodule("compute").summary(read, study)
 
     def pictures(self, runs) -> list:
         """Return the pictures of a finished run, or of several compared runs."""
-        return self.beside("pictures").pictures(runs)
+        return self.submodule("pictures").pictures(runs)
 
-    def beside(self, module: str) -> ModuleType:
+    def submodule(self, module: str) -> ModuleType:
         """Return a module of the kind's folder, imported on first use."""
         package, _, _ = type(self).__module__.rpartition(".")
         return importlib.import_module(f"{package}.{module}")

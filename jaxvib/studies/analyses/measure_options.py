@@ -278,7 +278,7 @@ def unit_of(options: MeasureOptions) -> str:
     return unit if isinstance(unit, str) else unit.get(options.field or "", "")
 
 
-def described(options: MeasureOptions) -> str:
+def describe_measure(options: MeasureOptions) -> str:
     """Return a short description of a measure, for summaries and axes."""
     word = options.measure.replace("_", " ")
     detail = options.field or options.share or options.bifurcation

@@ -61,11 +61,15 @@ class Document:
             if path.startswith(section):
                 steps = path.split(".")
                 ends = [".".join(steps[i:]) for i in range(1, len(steps))]
-                said = [e for e in ends if "." in e and e in words]
-                said += [e for e in ends if f"'{e}'" in words or words.startswith(f"{e} ")]
+                mentioned = [e for e in ends if "." in e and e in words]
+                mentioned += [
+                    e for e in ends if f"'{e}'" in words or words.startswith(f"{e} ")
+                ]
                 value = functools.reduce(_inside, steps, self.tables)
-                said += [value] if isinstance(value, str) and f"'{value}'" in words else []
-                longest = max(map(len, said), default=0)
+                mentioned += (
+                    [value] if isinstance(value, str) and f"'{value}'" in words else []
+                )
+                longest = max(map(len, mentioned), default=0)
                 if longest > most:
                     most, best = longest, path
         return self.where(best)

@@ -55,9 +55,9 @@ class WithFormulas(Table):
 
     def declared_variables(self) -> dict[str, Declared]:
         """Return the declaration of each variable, by path."""
-        said = "a variable of formulas"
+        kept = "a variable of formulas"
         return {
-            f"{VARIABLES}.{name}": Declared(each.value, each.unit, said, Range())
+            f"{VARIABLES}.{name}": Declared(each.value, each.unit, kept, Range())
             for name, each in self.variables.items()
         }
 
@@ -125,9 +125,9 @@ def with_formulas_for_numbers(schema):
     if not isinstance(schema, dict):
         return schema
     if schema.get("type") == "number" and "unit" in schema:
-        said = {key: schema[key] for key in ("description", "unit") if key in schema}
+        kept = {key: schema[key] for key in ("description", "unit") if key in schema}
         formula = {"type": "string", "description": "a formula of parameters, variables"}
-        return {**said, "anyOf": [schema, formula]}
+        return {**kept, "anyOf": [schema, formula]}
     return {key: with_formulas_for_numbers(value) for key, value in schema.items()}
 
 

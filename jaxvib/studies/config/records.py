@@ -161,15 +161,15 @@ def _columns(content: bytes, time: str | None, value: str):
 def _check_headings(columns, unit: str, time_unit: str) -> None:
     """Raise `ValueError` if a heading's unit differs from the given one."""
     keys = {"time_unit": time_unit, "unit": unit}
-    for (heading, _), (key, told) in zip(columns, keys.items(), strict=True):
+    for (heading, _), (key, given) in zip(columns, keys.items(), strict=True):
         match = _HEADING.fullmatch(heading)
         try:
-            differs = match is not None and parse_unit(match[1]) != parse_unit(told)
+            differs = match is not None and parse_unit(match[1]) != parse_unit(given)
         except ValueError:
             continue  # a remark, not a unit
         if differs:
             raise ValueError(
-                f"column {shown(heading)} names another unit than {key} = {shown(told)}; "
+                f"column {shown(heading)} names another unit than {key} = {shown(given)}; "
                 "allowed: the same in both"
             )
 

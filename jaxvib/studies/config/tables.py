@@ -35,8 +35,8 @@ def option(
 
     `unit` and `allowed`: as shown in messages and the schema.
     """
-    said = {"unit": unit, "allowed": allowed}
-    extra = {name: text for name, text in said.items() if text is not None}
+    texts = {"unit": unit, "allowed": allowed}
+    extra = {name: text for name, text in texts.items() if text is not None}
     if extra:  # otherwise the annotation's own extra is lost
         limits["json_schema_extra"] = extra
     return pydantic.Field(default, description=description, **limits)
@@ -54,20 +54,20 @@ def number(entry: Declared, **default) -> tuple[Any, Any]:
         length = len(entry.default)
         extra["allowed"] = f"{length} numbers in {entry}"
         kind = Annotated[float, pydantic.Field(**_limits(entry.allowed))]
-        described = pydantic.Field(
+        fields = pydantic.Field(
             default=value, description=entry.description, json_schema_extra=extra,
             min_length=length, max_length=length,
         )  # fmt: skip
-        return list[kind], described
+        return list[kind], fields
     if value is None:
         extra["allowed"] = str(entry)
-    described = pydantic.Field(
+    fields = pydantic.Field(
         default=value,
         description=entry.description,
         json_schema_extra=extra,
         **_limits(entry.allowed),
     )
-    return (float if value is not None else float | None), described
+    return (float if value is not None else float | None), fields
 
 
 def _limits(allowed: Range) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class ClusterSearch:
         function: Callable[[Any], Any],
         chunks: Sequence[Any],
         chunk: int,
-        take: Callable[[int, Any], None],
+        accept: Callable[[int, Any], None],
     ) -> None:
         """Pass on the results of each chunk of lanes as they arrive.
 
@@ -59,7 +59,7 @@ class ClusterSearch:
                 return
             lengths = [len(jax.tree.leaves(chunks[place])[0]) for place in some]
             for place, result in zip(some, _cut(pickle.loads(found), lengths), strict=True):
-                take(place, result)
+                accept(place, result)
 
         try:
             lost = dispatch(self.cluster, list(places), take_part, self._progress.say)

@@ -44,7 +44,7 @@ def compute_part(
         more: dict[str, Any] = {}
         if remember is not None:
             more["remember"] = _From(remember, start - first)
-        if kind.counts:
+        if kind.needs_sample_count:
             more["number"] = study.samples
         here = draw(slice(start, stop))
         with without_progress():  # the study has its own progress bar

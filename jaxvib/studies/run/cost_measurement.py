@@ -40,8 +40,8 @@ def measure(
     kind = ANALYSES[study.analysis.kind]
     if kind.sampled is False or not study.paths or study.sampling.how.refined:
         raise ValueError(
-            f"--measure computes some of the samples, and {study.described()} is computed "
-            "in one piece; allowed: studies that sweep a parameter, not refined"
+            f"--measure computes some of the samples, and {study.sampling_text()} is "
+            "computed in one piece; allowed: studies that sweep a parameter, not refined"
         )
     system = build(study)
     order = np.random.default_rng(0)

@@ -17,17 +17,17 @@ _PAUSE = 1.0  # s before the second try; four times that before the third
 def dispatch(
     executor: Executor,
     numbers: Iterable[int],
-    take: Callable[[int, Any], None],
+    accept: Callable[[int, Any], None],
     say: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> dict[int, str]:
-    """Pass each chunk to `take`, at least once unless it fails.
+    """Pass each chunk to `accept`, at least once unless it fails.
 
     Failed chunks are retried after all others; after `TRIES` failures they are set
     aside. **Arguments:** `say`: notified of the reason of a failure; `pause`: waits for
     some seconds. **Returns:** the reasons of the chunks set aside, by number.
     **Raises:** `RuntimeError` for a failure that concerns all chunks; exceptions of
-    `take` and the executor.
+    `accept` and the executor.
     """
     left = list(numbers)
     failed: dict[int, str] = {}
@@ -43,7 +43,7 @@ def dispatch(
                 more = "it is retried" if attempt + 1 < TRIES else "it is set aside"
                 say(f"chunk {number} failed: {found.reason}; {more}")
             else:
-                take(number, found)
+                accept(number, found)
                 failed.pop(number, None)
         left = sorted(failed)
         if not left:

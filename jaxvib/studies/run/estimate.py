@@ -43,7 +43,7 @@ def estimate(
     took = past_runtime(study)
     return {
         "study": study.title,
-        "described": study.described(),
+        "described": study.sampling_text(),
         "samples": study.samples,
         "analysis": study.analysis.kind,
         "system": study.system.kind,

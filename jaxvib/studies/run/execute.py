@@ -47,7 +47,7 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     the session began, by `time.monotonic`.
     """
     kind = ANALYSES[study.analysis.kind]
-    alone = not study.paths and kind.whole
+    alone = not study.paths and kind.unbatched
     run = _run_whole if kind.sampled is False or alone else _run_samples
     with (
         Times(store.directory, started) as times,
@@ -86,7 +86,7 @@ def _run_samples(study, system, store, progress: LiveStatus, times: Times) -> No
     kind = ANALYSES[study.analysis.kind]
     missing = [i for i in chunk_numbers(study) if f"chunk {i}" not in store.done]
 
-    def take(number: int, fields: Fields) -> None:
+    def store_result(number: int, fields: Fields) -> None:
         if f"chunk {number}" in store.done:
             store.compare(number, fields)
             return
@@ -99,7 +99,7 @@ def _run_samples(study, system, store, progress: LiveStatus, times: Times) -> No
         progress.follow(executor.workers)
         if not isinstance(executor, LocalExecutor):
             progress.say(f"computed by {executor.where}")
-        lost = dispatch(executor, missing, take, progress.say)
+        lost = dispatch(executor, missing, store_result, progress.say)
     if lost:
         raise RuntimeError(set_aside(lost))
     for group in kind.groups if study.share is None else ():

@@ -70,7 +70,7 @@ def merge(directories: Sequence[Path], out: Path) -> list[str]:
     record = _record(parts)
     out.mkdir(parents=True, exist_ok=True)
     lock = Lock(out)
-    lock.take()
+    lock.acquire()
     try:
         return _written(parts, record, out)
     finally:

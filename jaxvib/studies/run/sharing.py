@@ -48,7 +48,7 @@ def shared(study: Study, text: str) -> Study:
     kind = ANALYSES[study.analysis.kind]
     if kind.sampled is False or not study.paths:
         raise ValueError(
-            f"share = {share} of {study.described()}, which is computed in one piece; "
+            f"share = {share} of {study.sampling_text()}, which is computed in one piece; "
             "allowed: studies that sweep a parameter"
         )
     chunks = number_of_chunks(study)
@@ -120,7 +120,7 @@ def join(directories: Sequence[Path], out: Path) -> list[str]:
     config["output"]["directory"] = str(out)
     out.mkdir(parents=True, exist_ok=True)
     lock = Lock(out)
-    lock.take()
+    lock.acquire()
     try:
         store = Store.create(out, whole, to_toml(config))
         for number in range(number_of_chunks(study)):

@@ -136,7 +136,7 @@ class Study:
         named = SYSTEMS[self.system.kind].axes(self.system)
         return {**named, **ANALYSES[self.analysis.kind].axes(self.analysis)}
 
-    def described(self) -> str:
+    def sampling_text(self) -> str:
         """Return a short description of the samples and what is swept."""
         if not self.paths:
             return f"{self.analysis.kind} of {self.system.kind}"

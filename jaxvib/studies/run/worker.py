@@ -43,8 +43,8 @@ def serve(connection: Connection, config: str) -> None:
     line = _Line(connection)
     asked: queue.SimpleQueue[int] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, asked), daemon=True).start()
-    told = WorkerProgress(line.send)
-    threading.Thread(target=_beat, args=(line.send, told), daemon=True).start()
+    progress = WorkerProgress(line.send)
+    threading.Thread(target=_beat, args=(line.send, progress), daemon=True).start()
     try:
         from .worker_tasks import (
             identity,
@@ -57,8 +57,8 @@ def serve(connection: Connection, config: str) -> None:
         return
     while True:
         number = asked.get()
-        told.samples = 0
-        line.send(*run_chunk(config, number, told))
+        progress.samples = 0
+        line.send(*run_chunk(config, number, progress))
 
 
 def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
@@ -127,10 +127,10 @@ def _listen(connection: Connection, asked: queue.SimpleQueue) -> None:
         os._exit(0)  # compiled code cannot be interrupted otherwise
 
 
-def _beat(send, told: WorkerProgress) -> None:
+def _beat(send, progress: WorkerProgress) -> None:
     never = threading.Event()
     while not never.wait(BEAT):
-        send("beat", told.samples)
+        send("beat", progress.samples)
 
 
 if __name__ == "__main__":

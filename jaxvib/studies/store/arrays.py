@@ -129,8 +129,8 @@ def read_layout(content: bytes, what: Path | str) -> Layout:
         chunks = table["chunk_grid"]["configuration"]["chunk_shape"]
         axes = table.get("dimension_names", [])
         lists = [value for value in attributes.values() if type(value) is list]
-        said = [value for value in attributes.values() if type(value) is not list]
-        words = [*attributes, *said, *axes, table["data_type"]]
+        scalars = [value for value in attributes.values() if type(value) is not list]
+        words = [*attributes, *scalars, *axes, table["data_type"]]
         numbers = [*shape, *chunks]
         dtype = _TYPES[table["data_type"]]
         well_formed = (

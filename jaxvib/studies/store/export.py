@@ -68,21 +68,21 @@ def _new(files: Sequence[Path]) -> Generator[Sequence[BinaryIO]]:
     """
     _refuse_taken(files)
     key = secrets.token_hex(4)  # unique to this process
-    beside = [file.with_name(f".{file.name[:200]}.{key}.new") for file in files]
+    temporary = [file.with_name(f".{file.name[:200]}.{key}.new") for file in files]
     named: list[Path] = []
     try:
         with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(each.open("xb")) for each in beside]
+            streams = [stack.enter_context(each.open("xb")) for each in temporary]
             yield streams
             for stream in streams:
                 stream.flush()
                 os.fsync(stream.fileno())
         _refuse_taken(files)
-        for each, file in zip(beside, files, strict=True):
+        for each, file in zip(temporary, files, strict=True):
             each.rename(file)
             named.append(file)
     except BaseException:
-        for each in (*beside, *named):
+        for each in (*temporary, *named):
             each.unlink(missing_ok=True)
         raise
 

@@ -28,7 +28,7 @@ class Lock:
         self._folder = Folder(directory)
         self._file: int | None = None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Take the lock, if not already held; the folder must exist.
 
         **Raises:** `BlockingIOError` naming the process that holds it; `OSError` if it

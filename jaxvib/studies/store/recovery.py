@@ -134,17 +134,17 @@ def _whole(kept: list[Commit], commits: list[Commit], record: Mapping) -> bool:
 
 
 def _whole_chunks(
-    directory: Path, record: Mapping, told: Collection[Commit]
+    directory: Path, record: Mapping, commits: Collection[Commit]
 ) -> list[Commit]:
     """Return commits of intact chunks without a line in the journal.
 
     A chunk with a line is judged by it: the bytes of a wrong chunk would be intact too.
     """
     try:
-        layouts = {name: layout_of(directory, name) for name in _arrays(directory, told)}
+        layouts = {name: layout_of(directory, name) for name in _arrays(directory, commits)}
     except OSError:
         return []
-    steps = {commit.step for commit in told}
+    steps = {commit.step for commit in commits}
     numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
     unknown = [number for number in numbers if f"chunk {number}" not in steps]
     found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
@@ -152,7 +152,7 @@ def _whole_chunks(
     # The metadata belong to the first chunk, whose line may be lost.
     told_of = any(
         file.endswith(f"/{METADATA}")
-        for commit in told if commit.step.startswith("chunk ") for file in commit.files
+        for commit in commits if commit.step.startswith("chunk ") for file in commit.files
     )  # fmt: skip
     if commits and not told_of:
         folder = Folder(directory)
@@ -161,7 +161,7 @@ def _whole_chunks(
     return commits
 
 
-def _arrays(directory: Path, told: Iterable[Commit]) -> list[str]:
+def _arrays(directory: Path, commits: Iterable[Commit]) -> list[str]:
     """Return the names of all sample arrays, none if they are not known for certain.
 
     They are once a second chunk was begun, or the metadata of the whole were written
@@ -171,7 +171,7 @@ def _arrays(directory: Path, told: Iterable[Commit]) -> list[str]:
     files = [file.split("/")[1:] for file in folder.files(RESULTS)]
     later = any(step[1:2] == ["c"] and step[2:3] not in ([], ["0"]) for step in files)
     described = {step[0] for step in files if step[1:] == [METADATA]}
-    lines = [commit for commit in told if commit.step.startswith("chunk ")]
+    lines = [commit for commit in commits if commit.step.startswith("chunk ")]
     wanted = {file.split("/")[1] for commit in lines for file in commit.files}
     wanted |= {step[0] for step in files if len(step) > 1}
     if wanted - described or not (later or lines or folder.kind(_ROOT) == "file"):

@@ -264,9 +264,9 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
                 law |= _FORMULA
             if (key, kind) == ("friction", "contact"):
                 own = _PRESSED | own
-            said = Field(description=f"the law of the {_SAID[key]}")
+            description = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
-            laws: dict[str, Any] = {INSIDE[key]: (inside, said)} if law else {}
+            laws: dict[str, Any] = {INSIDE[key]: (inside, description)} if law else {}
             fields: dict[str, Any] = {
                 key: (Literal[kind], Field(description=f"the kind of {_SAID[key]}")),  # ty: ignore
                 "at": (_At, ...),
@@ -283,11 +283,11 @@ _SAID = {key: key for key in LAWS} | {"base": "base motion"}
 def _field(name: str, entry: Declared):
     """Return the field of a law's number, or of its list of numbers."""
     if isinstance(entry.default, list):
-        said = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
-        described = Field(
-            description=entry.description, json_schema_extra=said, min_length=1
+        description = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
+        field = Field(
+            description=entry.description, json_schema_extra=description, min_length=1
         )
-        return list[float], described
+        return list[float], field
     if name in UNLESS:
         return number(entry, default=None)
     return number(entry) if name in USUAL else number(entry, default=...)
@@ -337,9 +337,9 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
         near = nearest(str(kind), kinds)
         hint = f'; did you mean "{near}"?' if near else ""
         found = f"is missing ({path} = {shown(entry)})" if kind is None else "is not known"
-        said = "" if kind is None else f" = {shown(kind)}"
+        value = "" if kind is None else f" = {shown(kind)}"
         raise ValueError(
-            f"{document.where(f'{path}.{key}')}: {path}.{key}{said} {found}; allowed: "
+            f"{document.where(f'{path}.{key}')}: {path}.{key}{value} {found}; allowed: "
             f"{', '.join(map(shown, kinds))}{hint}"
         )
     # Called without the default argument, which would be a different cache key.

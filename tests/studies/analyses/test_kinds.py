@@ -53,10 +53,12 @@ def test_systems_are_what_their_roles_say_and_name_their_states(name):
 
 @pytest.mark.parametrize("kind", INSTALLED, ids=lambda kind: kind.name)
 def test_beside_a_kind_stands_what_it_is_asked_for(kind):
-    compute = kind.beside("compute")
+    compute = kind.submodule("compute")
     wanted = ["system", "samples", "options", "run", "progress"]
-    wanted += ["number"] * kind.counts + ["remember"] * kind.resumable
+    wanted += ["number"] * kind.needs_sample_count + ["remember"] * kind.resumable
     assert list(inspect.signature(compute.compute).parameters) == wanted
     assert list(inspect.signature(compute.summary).parameters) == ["read", "study"]
     assert hasattr(compute, "group") == bool(kind.groups)
-    assert list(inspect.signature(kind.beside("pictures").pictures).parameters) == ["runs"]
+    assert list(inspect.signature(kind.submodule("pictures").pictures).parameters) == [
+        "runs"
+    ]

@@ -117,7 +117,7 @@ def test_many_looks_never_hold_a_run_up(config):
     try:
         for _ in range(500):  # of 50, one in twenty met the instant of removal
             lock = Lock(Path("there"))
-            lock.take()
+            lock.acquire()
             lock.release()
     finally:
         done.set()

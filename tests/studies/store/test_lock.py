@@ -37,7 +37,7 @@ def other(tmp_path):
 def test_the_second_is_told_who_is_there(tmp_path, other):
     who = rf"{tmp_path} is in use by process {other.pid} on \S+ since 2\d\d\d-"
     with pytest.raises(BlockingIOError, match=who):
-        Lock(tmp_path).take()
+        Lock(tmp_path).acquire()
 
 
 def test_it_dies_with_its_process(tmp_path, other):
@@ -45,13 +45,13 @@ def test_it_dies_with_its_process(tmp_path, other):
     other.wait()
     assert (tmp_path / FILE).exists()
     lock = Lock(tmp_path)
-    lock.take()
-    lock.take()
+    lock.acquire()
+    lock.acquire()
     with pytest.raises(BlockingIOError):
-        Lock(tmp_path).take()
+        Lock(tmp_path).acquire()
     lock.release()
     assert not (tmp_path / FILE).exists()
-    Lock(tmp_path).take()
+    Lock(tmp_path).acquire()
 
 
 FORKS = TAKES.replace(
@@ -73,16 +73,16 @@ def test_what_a_killed_process_was_starting_does_not_hold_it_for_long(tmp_path):
         process.kill()
         process.wait()
         with pytest.raises(BlockingIOError):  # the child lives
-            Lock(tmp_path).take()
+            Lock(tmp_path).acquire()
         threading.Timer(0.2, process.stdin.close).start()
-        Lock(tmp_path).take()
+        Lock(tmp_path).acquire()
 
 
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / FILE).symlink_to(tmp_path / "mine")
     with pytest.raises(OSError, match="not a plain file"):
-        Lock(tmp_path).take()
+        Lock(tmp_path).acquire()
     assert (tmp_path / "mine").read_text() == "mine"
 
 

@@ -70,7 +70,7 @@ class ChainMotionKind(AnalysisKind):
         """Raise `ValueError` for an invalid initial state or stop."""
         if system is None:
             return
-        self.beside("compute").first_state(system, options, 0)
+        self.submodule("compute").first_state(system, options, 0)
         for stop in options.stops:
             if stop.body >= system.bodies:
                 raise ValueError(f"stops: body = {stop.body} is not in the chain")

@@ -21,7 +21,7 @@ from ..design_problem import (
     settings_of,
     without,
 )
-from ..measure_options import build_measure, described, unit_of
+from ..measure_options import build_measure, describe_measure, unit_of
 from ..tree_stack import systems
 from .kind import OneDesign
 
@@ -60,7 +60,7 @@ def summary(read: Callable, study) -> list[str]:
     lines = [
         f"steps      {len(objective) - 1}, the best design at step {best}; "
         f"{int(read('evaluations'))} evaluations",
-        f"objective  {described(options.objective)} {objective[0]:.6g} -> "
+        f"objective  {describe_measure(options.objective)} {objective[0]:.6g} -> "
         f"{objective[best]:.6g}",
     ]
     for path in options.variables:

@@ -119,7 +119,7 @@ class DesignKind(AnalysisKind):
     options = DesignOptions
     sampled = None
     counted = "evaluations"
-    whole = True
+    unbatched = True
     resumable = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:

@@ -164,10 +164,10 @@ def _evidence(run: Run, choice) -> str:
     left = np.ravel(run.field("optimality"))
     if choice is None and np.isfinite(left[0]):
         words += f" The relative projected gradient there is {left[0]:.1e}."
-    said = run.rows("notice")
-    if np.any(said == 2):
+    notices = run.rows("notice")
+    if np.any(notices == 2):
         words += " Marked: grazing, where the derivative of multipliers jumps."
-    elif np.any(said == 1):
+    elif np.any(notices == 1):
         words += " Marked: the number of contacts changed since the last step: grazing "
         words += "lies in between, where derivatives are one-sided."
     return words

@@ -61,7 +61,7 @@ class FrontKind(AnalysisKind):
     options = FrontOptions
     sampled = None
     counted = "evaluations"
-    whole = True
+    unbatched = True
     resumable = True
 
     def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:

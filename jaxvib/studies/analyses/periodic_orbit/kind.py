@@ -22,7 +22,7 @@ class PeriodicOrbitKind(AnalysisKind):
     options = PeriodicOrbitOptions
     sampled = True
     needs = frozenset({Role.PERIODIC})
-    counts = True
+    needs_sample_count = True
     groups: ClassVar = {"traces": ("sample",)}
     smooth = frozenset(
         {
