@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from experiments.house import imports, sources
+from experiments.house import imports, measures, sources
 
 # A folder imports from the floors below it only. The modules at the top of the package
 # that belong to no floor are the ground; among themselves they may import each other.
@@ -89,6 +89,10 @@ def test_no_imports_go_in_a_circle():
     assert set(graphlib.TopologicalSorter(imported).static_order()) <= set(
         sources.modules()
     )
+
+
+def test_laws_are_known_by_their_methods_and_not_by_their_classes():
+    assert measures.measures(sources.PACKAGE)["isinstance of laws above systems"] == 0
 
 
 def test_no_module_is_longer_than_its_reader_has_patience():

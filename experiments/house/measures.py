@@ -1,0 +1,99 @@
+"""Measures of the package's sources: sizes, type hints, and checks of classes.
+
+    python -m experiments.house.measures [PACKAGE]
+
+prints modules and lines, lines of code (without blank lines, comments and docstrings),
+the median and the largest function, lines with `isinstance`, those that ask for classes
+of laws outside `jaxvib/systems`, and the share of typed parameters and results of public
+functions and methods, for the package of this checkout or one of another.
+"""
+
+import ast
+import io
+import re
+import statistics
+import sys
+import tokenize
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "jaxvib"
+_BLANK = (
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)  # fmt: skip
+_LAWS = re.compile(r"isinstance\([^)]*\w(Contact|Law|Load|Friction)\b")
+
+
+def measures(package: Path) -> dict[str, float]:
+    """Return the measures of a package by name."""
+    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    lengths = [_length(node) for node in nodes if isinstance(node, ast.FunctionDef)]
+    public = [function for tree in trees.values() for function in _public(tree.body)]
+    hints = [hint for function in public for hint in _hints(function)]
+    above = [text for path, text in texts.items() if "systems" not in path.parts]
+    return {
+        "modules": len(texts),
+        "lines": sum(len(text.splitlines()) for text in texts.values()),
+        "lines of code": sum(len(_code(texts[path], trees[path])) for path in texts),
+        "lines of a function, median": statistics.median(lengths),
+        "lines of a function, largest": max(lengths),
+        "isinstance": sum(text.count("isinstance(") for text in texts.values()),
+        "isinstance of laws above systems": sum(len(_LAWS.findall(t)) for t in above),
+        "typed public parameters, %": 100 * statistics.mean(hints),
+        "typed public results, %": 100 * statistics.mean(_has_result(f) for f in public),
+    }
+
+
+def _length(node: ast.FunctionDef | ast.Expr) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _code(text: str, tree: ast.Module) -> set[int]:
+    """Return the numbers of the lines that are neither blank, comments nor docstrings."""
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _BLANK:
+            found |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            found -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return found
+
+
+def _public(body) -> list[ast.FunctionDef]:
+    """Return the public functions of a module, with the methods of public classes."""
+    found = []
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            found.append(node)
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            found += _public(node.body)
+    return found
+
+
+def _hints(function: ast.FunctionDef) -> list[bool]:
+    every = function.args
+    given = [*every.posonlyargs, *every.args, *every.kwonlyargs, every.vararg, every.kwarg]
+    named = [each for each in given if each is not None]
+    return [
+        each.annotation is not None for each in named if each.arg not in ("self", "cls")
+    ]
+
+
+def _has_result(function: ast.FunctionDef) -> bool:
+    return function.returns is not None
+
+
+def main() -> None:
+    """Print the measures of a package."""
+    package = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
+    for name, value in measures(package).items():
+        print(f"{name:34}{value:9.6g}")
+
+
+if __name__ == "__main__":
+    main()
