@@ -4,6 +4,7 @@ The platform is chosen where a program is lowered, not where it is traced: one `
 serves several devices, and a host with a GPU keeps the kernels of its CPU.
 """
 
+import functools
 from typing import Protocol, runtime_checkable
 
 import jax
@@ -45,7 +46,12 @@ def _shapes(*arrays, callee):
 
 @_CALL.def_impl
 def _called(*arrays, callee):
-    return jax.jit(lambda *given: _CALL.bind(*given, callee=callee))(*arrays)
+    return _jitted(callee)(*arrays)
+
+
+@functools.lru_cache(maxsize=64)
+def _jitted(callee):
+    return jax.jit(lambda *arrays: _CALL.bind(*arrays, callee=callee))
 
 
 def _on_cpu(context, *operands, callee):
