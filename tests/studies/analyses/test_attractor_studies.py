@@ -187,10 +187,28 @@ def test_what_ready_studies_call_periodic_has_the_exponent_of_its_multiplier(nam
     for motion in periodic[:: len(periodic) // 10]:
         value, periods = found[options.path][motion], int(found["periods"][motion])
         one, state = jv.replace(system, {options.path: value}), found["states"][motion]
-        orbit = jv.periodic_orbit(one, state[0], periods)
-        growth = np.exp(found["lyapunov_exponent"][motion] * float(orbit.period))
-        error = 2 * float(orbit.multiplier_error) + 1e-8 * growth
-        # It is NaN where a multiplier is only known to be less than its error or rounding.
-        if np.isnan(growth):
-            growth, error = 0.0, max(1.5e-14, float(orbit.multiplier_error))
-        assert abs(growth - orbit.largest_multiplier) < error
+        check_exponent(one, state[0], periods, found["lyapunov_exponent"][motion])
+
+
+@pytest.mark.slow
+def test_attractors_of_basins_have_the_exponents_of_their_multipliers():
+    study = load(builtin_studies.folder() / "basins.toml")
+    system, options = build(study), study.analysis.model_copy(update={"points": 8})
+    fields = ANALYSES["basins"].compute(system, {}, options, study.run, lambda done: None)
+    found = {name: field.values for name, field in fields.items()}
+    periodic = np.flatnonzero(found["attractors.result"] == 0)
+    assert len(periodic) > 1
+    for each in periodic:
+        periods = int(found["attractors.periods"][each])
+        exponent = found["attractors.lyapunov_exponent"][each]
+        check_exponent(system, found["attractors.state"][each], periods, exponent)
+
+
+def check_exponent(system, state, periods, exponent):
+    orbit = jv.periodic_orbit(system, state, periods)
+    growth = np.exp(exponent * float(orbit.period))
+    error = 2 * float(orbit.multiplier_error) + 1e-8 * growth
+    # It is NaN where a multiplier is only known to be less than its error or rounding.
+    if np.isnan(growth):
+        growth, error = 0.0, max(1.5e-14, float(orbit.multiplier_error))
+    assert abs(growth - orbit.largest_multiplier) < error
