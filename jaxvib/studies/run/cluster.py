@@ -5,15 +5,12 @@ import concurrent.futures
 import importlib.util
 import logging
 import queue
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .executors import Failure, Worker
+from .executors import PATIENCE, Failure, Worker, slow_after
 
-PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
-_SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
 _LOOK = 2.0  # s between polls of the cluster
 _ANSWER = 20.0  # s, timeout of the scheduler, short in case of a wrong address
 _AHEAD = 2  # chunks per thread of the cluster, running or queued
@@ -240,7 +237,7 @@ class DaskExecutor:
 
     def _double(self, left: set[int], last: bool) -> None:
         """Give chunks of silent or very slow workers to a second worker."""
-        late = _SLOW * statistics.median(self._seconds) if self._seconds else float("inf")
+        late = slow_after(self._seconds)
         held = collections.defaultdict(list)
         for future, number in self._at_work.items():
             place = self._places.get(future.key, ("", time.time()))

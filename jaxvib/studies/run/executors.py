@@ -1,12 +1,21 @@
 """Executors of chunks: the protocol, and computation in this process."""
 
 import dataclasses
+import math
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from ..store.fields import Variable
 
 Fields = Mapping[str, Variable]
+PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
+_SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
+
+
+def slow_after(durations: Sequence[float]) -> float:
+    """Return the duration beyond which a chunk is slow, s; infinite if none is known."""
+    return _SLOW * statistics.median(durations) if durations else math.inf
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,6 @@ import dataclasses
 import os
 import queue
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,12 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Protocol, runtime_checkable
 
-from .executors import Failure, Fields, Worker
+from .executors import PATIENCE, Failure, Fields, Worker, slow_after
 from .worker_shares import Share, worker_shares
 from .worker_tasks import incompatibility
 
-PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
-_SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
 _MOST_WORDS = 4096  # bytes of a worker's last output
 _LOOK = 0.5  # s between checks for silent workers
 _LEAST_DEATHS = 3  # per worker without a result, after which the run fails
@@ -242,7 +239,7 @@ class ProcessExecutor:
         """Give chunks that take very long to a second, idle worker."""
         if self._waiting or not self._seconds:
             return
-        late = max(self._patience, _SLOW * statistics.median(self._seconds))
+        late = max(self._patience, slow_after(self._seconds))
         idle = [w for w in self._running if w.ready and w.chunk is None and not w.silent]
         at_work = collections.Counter(w.chunk for w in self._running if not w.silent)
         for worker in list(self._running):
