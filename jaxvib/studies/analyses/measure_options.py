@@ -34,7 +34,7 @@ class Measured:
 
 
 def _orbit(design, options, run):
-    factor = library("orbits.periodic_orbit").evidence_factor(run.evidence)
+    factor = library("orbits.error_estimates").error_factor(run.evidence)
     rtol = max(run.rtol * factor, 1e-13)
     return design.orbit_measure(
         options.field, options.component or 0, periods=options.periods or 1, rtol=rtol
