@@ -409,7 +409,7 @@ def test_a_second_run_in_the_same_folder_is_refused_and_told_who_is_there():
     for folder in ("there", "empty"):
         before = {path: path.stat().st_mtime for path in Path(folder).rglob("*")}
         lock = Lock(Path(folder))
-        lock.take()
+        lock.acquire()
         done = jaxvib("run", "pushed.toml", "--out", folder, "--resume")
         assert done.exit_code == 2
         assert f"{folder} is in use by process {os.getpid()} on" in done.output

@@ -134,27 +134,27 @@ def _whole(kept: list[Commit], commits: list[Commit], record: Mapping) -> bool:
 
 
 def _whole_chunks(
-    directory: Path, record: Mapping, commits: Collection[Commit]
+    directory: Path, record: Mapping, journal: Collection[Commit]
 ) -> list[Commit]:
     """Return commits of intact chunks without a line in the journal.
 
     A chunk with a line is judged by it: the bytes of a wrong chunk would be intact too.
     """
     try:
-        layouts = {name: layout_of(directory, name) for name in _arrays(directory, commits)}
+        layouts = {name: layout_of(directory, name) for name in _arrays(directory, journal)}
     except OSError:
         return []
-    steps = {commit.step for commit in commits}
+    steps = {commit.step for commit in journal}
     numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
     unknown = [number for number in numbers if f"chunk {number}" not in steps]
     found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
     commits = [commit for commit in found if commit]
     # The metadata belong to the first chunk, whose line may be lost.
-    told_of = any(
+    listed = any(
         file.endswith(f"/{METADATA}")
-        for commit in commits if commit.step.startswith("chunk ") for file in commit.files
+        for commit in journal if commit.step.startswith("chunk ") for file in commit.files
     )  # fmt: skip
-    if commits and not told_of:
+    if commits and not listed:
         folder = Folder(directory)
         for file in (f"{RESULTS}/{name}/{METADATA}" for name in layouts):
             commits[0].files[file] = checksum(folder.path(file))

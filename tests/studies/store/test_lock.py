@@ -16,7 +16,7 @@ import sys, time
 from pathlib import Path
 from jaxvib.studies.store.lock import Lock
 lock = Lock(Path(sys.argv[1]))
-lock.take()
+lock.acquire()
 print("taken", flush=True)
 time.sleep(60)
 """
