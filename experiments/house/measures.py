@@ -16,7 +16,8 @@ import sys
 import tokenize
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "jaxvib"
+from .sources import PACKAGE
+
 _BLANK = (
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,

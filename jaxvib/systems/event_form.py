@@ -13,9 +13,10 @@ class Stop(NamedTuple):
 class ContactForm(NamedTuple):
     r"""A contact force: $K z$, or $K z^{3/2}$ if `hertz`, with optional damping.
 
-    `stops`: the additional linear stops at larger depths; `restitution`: of impacts, for
-    a hard stop, which has no stiffness. The damped forces are $K z + c \dot z$ and
-    $K z^{3/2} (1 + c \dot z)$, never tensile.
+    The damped forces are $K z + c \dot z$ and $K z^{3/2} (1 + c \dot z)$, never tensile.
+    **Fields:** `stiffness` $K$, in N/m or N/m^1.5, None for a hard stop; `damping` $c$,
+    in N s/m or s/m; `restitution`: of a hard stop's impacts; `stops`: additional linear
+    stops at larger depths. All numbers are scalars.
     """
 
     stiffness: Any
@@ -28,7 +29,8 @@ class ContactForm(NamedTuple):
 class SpringForm(NamedTuple):
     r"""A spring force $\sum_k c_k e^k$, with linear stops at corners.
 
-    `stops`: one-sided springs of elongations, each less its force at rest.
+    **Fields:** `coefficients` $c_k$, in N/m^k, shape (m,), from $k = 1$; `stops`:
+    one-sided springs beyond an elongation, each minus its force at rest.
     """
 
     coefficients: Any
