@@ -1,6 +1,7 @@
 """Animations of time histories: each body is a marker that moves along its row."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ def animation(
     names: Sequence[str],
     units: Sequence[str],
     duration: float,
-):
+) -> Any:
     """Return a `matplotlib.animation.FuncAnimation` of positions (times, bodies).
 
     `times` is in seconds. The animation lasts `duration` seconds at 25 frames per

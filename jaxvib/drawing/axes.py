@@ -1,15 +1,18 @@
 """Rendering of charts on matplotlib axes; matplotlib is imported on first use."""
 
+from typing import Any
+
 import numpy as np
 
 from . import colours
 from .chart import Axis, Cells, Chart, Classes, Followers, Line, Notes, Points, Scale
 
+Axes = Any  # of matplotlib, which is imported only when something is drawn
 _INK = "#1b2127"
 _FEW = 30.0  # ratio high/low of a log axis that has only one or two powers of ten
 
 
-def draw(chart: Chart, ax=None, *, classes: bool = True):
+def draw(chart: Chart, ax: Axes = None, *, classes: bool = True) -> Axes:
     """Draw a chart on the given or new axes and return them.
 
     `classes`: whether the legend includes the colours of classes.
@@ -32,7 +35,7 @@ def draw(chart: Chart, ax=None, *, classes: bool = True):
     return axes
 
 
-def new_axes():
+def new_axes() -> Axes:
     """Return axes of a new pyplot figure, which a notebook or window displays."""
     from matplotlib import pyplot
 
@@ -44,7 +47,7 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def patch(colour: str, name: str, hatch: str = ""):
+def patch(colour: str, name: str, hatch: str = "") -> Any:
     """Return the legend entry of a colour and its hatch."""
     from matplotlib.patches import Patch
 

@@ -5,6 +5,8 @@ import html
 import io
 import re
 
+from .axes import Axes
+
 # 460 x 290 pixels, about as high as a dozen table rows.
 _INCHES, _DOTS = (4.6, 2.9), 100
 _STYLE = "font-family:monospace;padding:1px 10px 1px 0;text-align:left;vertical-align:top"
@@ -22,7 +24,7 @@ class Plottable:
         """Whether this is a single result that `plot` can draw."""
         return False
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the result on the given or new matplotlib axes and return them."""
         raise NotImplementedError
 

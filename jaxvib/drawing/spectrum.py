@@ -1,12 +1,14 @@
 """Chart of eigenvalues in the complex plane."""
 
+from typing import Any
+
 import numpy as np
 
 from .chart import Axis, Chart, Line, Notes
 from .labels import with_unit
 
 
-def spectrum_chart(values, unit: str, title: str = "") -> Chart:
+def spectrum_chart(values: Any, unit: str, title: str = "") -> Chart:
     r"""Return a chart of eigenvalues $\lambda$; damped ones lie left of the axis."""
     values = np.ravel(np.asarray(values))
     values = values[np.isfinite(values)]

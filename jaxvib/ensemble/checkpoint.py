@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 # Bytes, a small part of a study's memory: evaluations beyond that are not stored, and
 # are computed again on resumption.
@@ -46,7 +47,7 @@ class Checkpoint:
         """Return the name of the next evaluation; call in a fixed order."""
         return str(next(self._calls))
 
-    def key(self, name: str, *given) -> str:
+    def key(self, name: str, *given: PyTree) -> str:
         """Return the key of an evaluation by its name and arguments."""
         digest = 0
         for leaf in jax.tree.leaves(eqx.filter(given, eqx.is_array_like)):
@@ -67,7 +68,7 @@ class Checkpoint:
                 self._memory.put(key, leaves)
 
     def evaluate(
-        self, name: str, function: Callable, *given, structure: Callable[[], Any]
+        self, name: str, function: Callable, *given: PyTree, structure: Callable[[], Any]
     ) -> Any:
         """Return `function(*given)` as NumPy arrays, from the memory if stored."""
         key = self.key(name, *given)
@@ -111,7 +112,9 @@ def current_checkpoint() -> Checkpoint | None:
     return _current.get()
 
 
-def checkpointed(function: Callable, *given, structure=None) -> Any:
+def checkpointed(
+    function: Callable, *given: PyTree, structure: Callable[[], Any] | None = None
+) -> Any:
     """Return `function(*given)`, a pytree of arrays, or its stored value.
 
     `structure`: that of the result, for a function that cannot be traced.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import ArrayLike
 
 from ..foundation.environment import keep_programs, require_float64
 from ..foundation.machine import usable_cores
@@ -65,7 +66,7 @@ class TwoStageFunction(NamedTuple):
 def map_samples(
     function: Callable[[PyTree], PyTree] | TwoStageFunction,
     samples: PyTree,
-    cost=None,
+    cost: ArrayLike | None = None,
     *,
     chunk: int = 64,
     progress: Callable[[int], None] | None = None,

@@ -1,9 +1,13 @@
 """Reason codes: the status of each sample, stored with its result."""
 
 import enum
+from collections.abc import Sequence
 
 import jax
 import numpy as np
+from jaxtyping import ArrayLike
+
+from ..foundation.types import Integer
 
 
 class Reason(enum.IntEnum):
@@ -115,7 +119,7 @@ _TEXTS = {
 }
 
 
-def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
+def raise_if_empty(verb: str, throw: bool, code: Integer, *answer: ArrayLike) -> None:
     """Raise `RuntimeError` if a single call has no result but its reason code.
 
     The rule of all functions with `throw=True`. **Raises:** `RuntimeError` for a single
@@ -131,7 +135,7 @@ def raise_if_empty(verb: str, throw: bool, code, *answer) -> None:
         raise RuntimeError(f"{verb}: {reason(code)}; throw=False gives NaN instead")
 
 
-def reason(code) -> str:
+def reason(code: Integer) -> str:
     """Return the text of a result's reason code.
 
     >>> jv.reason(0)
@@ -140,7 +144,9 @@ def reason(code) -> str:
     return _TEXTS[Reason(int(code))]
 
 
-def undecided(result, stable=None) -> np.ndarray:
+def undecided(
+    result: ArrayLike | Sequence[int], stable: ArrayLike | Sequence[int] | None = None
+) -> np.ndarray:
     """Return which samples are undecided, in their attractor or in its stability.
 
     Used by terminal and page alike. **Arguments:** `result`: reason codes, (samples,).

@@ -11,11 +11,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike, PyTree
+
+from .types import AnyArray
 
 HOST = np
 
 
-def array_namespace(*values) -> Any:
+def array_namespace(*values: Any) -> Any:
     """Return the array namespace: `HOST` if all leaves are NumPy's, else `jax.numpy`.
 
     For linear algebra, in which the two differ, use `jaxvib.linalg`.
@@ -25,7 +28,7 @@ def array_namespace(*values) -> Any:
     return HOST if host else jnp
 
 
-def as_array(value, kind):
+def as_array(value: ArrayLike, kind: type) -> Any:
     """Return an array of dtype `kind`, NumPy's unless `value` is JAX's already."""
     return (
         jnp.asarray(value, kind)
@@ -34,12 +37,12 @@ def as_array(value, kind):
     )
 
 
-def is_concrete(*values) -> bool:
+def is_concrete(*values: Any) -> bool:
     """Return whether all leaves are concrete (no tracers)."""
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
-def has_tangents(*values) -> bool:
+def has_tangents(*values: Any) -> bool:
     """Return whether any leaf is being differentiated."""
     return any(map(_has_tangent, jax.tree.leaves(values)))
 
@@ -53,7 +56,7 @@ def _has_tangent(leaf) -> bool:
     return _has_tangent(getattr(leaf, "val", None))  # under vmap
 
 
-def to_numpy(tree):
+def to_numpy(tree: PyTree) -> Any:
     """Convert the concrete JAX arrays of a pytree to NumPy arrays."""
 
     def there(leaf):
@@ -64,7 +67,7 @@ def to_numpy(tree):
     return jax.tree.map(there, tree)
 
 
-def to_jax(tree):
+def to_jax(tree: PyTree) -> Any:
     """Convert the leaves of a pytree to JAX arrays without compiling `asarray`."""
     leaves, structure = jax.tree.flatten(tree)
     here = [i for i, leaf in enumerate(leaves) if not isinstance(leaf, jax.Array)]
@@ -77,7 +80,7 @@ def to_jax(tree):
     return jax.tree.unflatten(structure, leaves)
 
 
-def while_loop(goes_on: Callable, step: Callable, first):
+def while_loop(goes_on: Callable, step: Callable, first: PyTree) -> Any:
     """Run a while loop: in Python for NumPy states, else `jax.lax.while_loop`."""
     if array_namespace(first) is jnp:
         return jax.lax.while_loop(goes_on, step, first)
@@ -87,7 +90,7 @@ def while_loop(goes_on: Callable, step: Callable, first):
     return state
 
 
-def partition_arrays(tree):
+def partition_arrays(tree: PyTree) -> tuple[Any, Any]:
     """Partition a pytree into its real arrays and a hashable rest.
 
     Systems with equal rests share compiled programs. A concrete integer array belongs
@@ -104,7 +107,7 @@ def partition_arrays(tree):
     return numbers, jax.tree.map(fixed, rest)
 
 
-def combine_arrays(numbers, rest):
+def combine_arrays(numbers: PyTree, rest: PyTree) -> Any:
     """Combine the two parts that `parted` returned."""
     return eqx.combine(
         numbers,
@@ -131,18 +134,18 @@ class _HashableArray:
         return _HashableArray, (np.asarray(self.array),)
 
 
-def expand_to_lanes(value, like):
+def expand_to_lanes(value: AnyArray, like: AnyArray) -> Any:
     """Append axes to per-lane numbers so that they broadcast against `like`."""
     more = np.ndim(like) - np.ndim(value)
     return array_namespace(value).expand_dims(value, tuple(range(-more, 0)))
 
 
-def stop_gradient(value):
+def stop_gradient(value: Any) -> Any:
     """Apply `stop_gradient`; NumPy values pass through."""
     return value if array_namespace(value) is HOST else jax.lax.stop_gradient(value)
 
 
-def stop_gradient_tree(tree):
+def stop_gradient_tree(tree: PyTree) -> Any:
     """Apply `stop_gradient` to the inexact leaves of a pytree."""
 
     def stopped(leaf):

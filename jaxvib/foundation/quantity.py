@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .arrays import is_concrete, to_jax
 from .environment import require_float64
@@ -18,12 +19,12 @@ def quantity(
     unit: str,
     description: str = "",
     *,
-    optional=False,
-    checked=True,
+    optional: bool = False,
+    checked: bool = True,
     default: Any = dataclasses.MISSING,
-    kw_only=False,
+    kw_only: bool = False,
     **bounds: float,
-):
+) -> Any:
     """Declare a module field of real numbers in `unit` within `Range(**bounds)`.
 
     An `optional` quantity defaults to `None`, and is then not a parameter. One that is
@@ -46,13 +47,13 @@ def quantity(
     return eqx.field(converter=convert, metadata=metadata, default=default, kw_only=kw_only)
 
 
-def result_field(description: str, unit: str = "", axes: tuple[str, ...] = ()):
+def result_field(description: str, unit: str = "", axes: tuple[str, ...] = ()) -> Any:
     """Declare a field of a result with its description, unit and axis names."""
     metadata = {"description": description, "unit": unit, "axes": axes}
     return eqx.field(metadata=metadata)
 
 
-def real_array(value):
+def real_array(value: Any) -> Array:
     """Convert to a JAX array: float64, unless the dtype is floating already."""
     require_float64()
     if not isinstance(value, jax.Array):
@@ -65,7 +66,7 @@ def real_array(value):
     )
 
 
-def floats(name: str, values):
+def floats(name: str, values: Any) -> Array:
     """Convert numbers, or a list of (traced) numbers, to a floating JAX array.
 
     **Raises:** `ValueError` for anything else.
@@ -99,7 +100,7 @@ def check_fields(module: eqx.Module, whose: str) -> None:
             )
 
 
-def check_range(name, value, unit, allowed: Range) -> None:
+def check_range(name: str, value: Any, unit: str, allowed: Range) -> None:
     """Raise `ValueError` unless all elements are numbers within `allowed`."""
     if isinstance(value, jax.core.Tracer):
         return  # no concrete value under jit or vmap

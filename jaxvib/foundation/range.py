@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Range:
     at_most: float = math.inf
     below: float = math.inf
 
-    def contains(self, values):
+    def contains(self, values: Any) -> Any:
         """Return which values lie inside: never NaN, infinities only if allowed."""
         lower = (self.above < values) & (self.at_least <= values)
         return lower & (values <= self.at_most) & (values < self.below)

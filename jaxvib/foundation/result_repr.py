@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import numpy as np
+from jaxtyping import ArrayLike
 
 from .notebook_repr import NotebookRepr
 
@@ -40,7 +41,7 @@ def _is_traced(value) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
-def summary(value, unit: str) -> str:
+def summary(value: ArrayLike, unit: str) -> str:
     """Return numbers with their unit: all if few, otherwise shape and range."""
     if _is_traced(value):
         return f"of shape {np.shape(value)} {unit}".rstrip()

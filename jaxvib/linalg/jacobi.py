@@ -42,7 +42,7 @@ def singular_system(matrix: Float[Array, "m n"]) -> Singular:
     return Singular(columns, values, basis)
 
 
-def symmetric_system(matrix: Float[Array, "n n"]):
+def symmetric_system(matrix: Float[Array, "n n"]) -> tuple[Array, Array]:
     r"""Return the eigenvalues of a symmetric matrix, ascending, and unit eigenvectors.
 
     The lower triangle is used. NaN if the matrix is not finite. The largest component

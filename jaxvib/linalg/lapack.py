@@ -1,11 +1,12 @@
 """LAPACK for large NumPy matrices, with NaN where it fails or would not return."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 
-def by_lapack(function: Callable, *matrices):
+def by_lapack(function: Callable, *matrices: np.ndarray) -> Any:
     """Apply a function of `numpy.linalg` to matrices or stacks of them.
 
     Singular or non-finite matrices give NaN, without affecting others of the stack.

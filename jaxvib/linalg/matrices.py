@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy  # loads .linalg lazily
-from jaxtyping import Complex, Float
+from jaxtyping import ArrayLike, Complex, Float
 
 from ..foundation.arrays import HOST, array_namespace
 from ..kernels.tangents import is_lowering
@@ -30,7 +30,9 @@ from .products import Parts, dot
 from .small import is_small, of_many
 
 
-def solve(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n k"]):
+def solve(
+    matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n k"]
+) -> Float[Any, "*lanes n k"]:
     """Return X of A X = B; derivatives of any order, forward and reverse."""
     if not is_small(matrix):
         return _large(np.linalg.solve, jnp.linalg.solve, matrix, right)
@@ -47,7 +49,9 @@ def solve(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n k"]):
     return jax.lax.custom_linear_solve(lambda x: matrix @ x, right, forward, backward)
 
 
-def solve_vector(matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n"]):
+def solve_vector(
+    matrix: Float[Any, "*lanes n n"], right: Float[Any, "*lanes n"]
+) -> Float[Any, "*lanes n"]:
     """Return x of A x = b."""
     return solve(matrix, right[..., None])[..., 0]
 
@@ -72,7 +76,9 @@ def cholesky(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
     return _large(np.linalg.cholesky, jnp.linalg.cholesky, matrix)
 
 
-def solve_triangular(triangle: Float[Any, "n n"], right: Float[Any, "n k"], lower=True):
+def solve_triangular(
+    triangle: Float[Any, "n n"], right: Float[Any, "n k"], lower: bool = True
+) -> Float[Any, "n k"]:
     """Return X of L X = B with a lower or upper triangular L."""
     if array_namespace(triangle, right) is not HOST:
         return jax.scipy.linalg.solve_triangular(triangle, right, lower=lower)
@@ -195,7 +201,9 @@ def eigenvectors(
     return values[order], vectors[:, order]
 
 
-def eigenvector_near(matrix: Float[np.ndarray, "n n"], target) -> Complex[np.ndarray, " n"]:
+def eigenvector_near(
+    matrix: Float[np.ndarray, "n n"], target: ArrayLike
+) -> Complex[np.ndarray, " n"]:
     """Return the eigenvector of the eigenvalue nearest to `target`."""
     values, vectors = eigenvectors(matrix)
     return vectors[:, np.argmin(np.abs(values - target))]
@@ -235,7 +243,9 @@ def _no_rule(primals, tangents):
     )
 
 
-def least_squares(matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: float):
+def least_squares(
+    matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: float
+) -> Float[Any, " n"]:
     """Return the minimum-norm x that minimises |A x - b|.
 
     Singular values below `smallest` of the largest count as 0.

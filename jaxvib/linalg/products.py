@@ -16,7 +16,7 @@ class Parts(NamedTuple):
     imag: Float[Any, "*n"]
 
 
-def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]):
+def dot(one: Float[Any, "*one n"], other: Float[Any, "*other n"]) -> Float[Any, "..."]:
     """Return the products of vectors along the last axis.
 
     Other axes are broadcast: a matrix and a vector give the matrix-vector product.
@@ -29,7 +29,9 @@ def norm(vector: Float[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
     return array_namespace(vector).sqrt(dot(vector, vector))
 
 
-def product(one: Float[Any, "*one m n"], other: Float[Any, "*other n k"]):
+def product(
+    one: Float[Any, "*one m n"], other: Float[Any, "*other n k"]
+) -> Float[Any, "..."]:
     """Return the products of matrices; for small NumPy arrays without BLAS."""
     if array_namespace(one, other) is HOST and is_small(one, other):
         return dot(one[..., :, None, :], np.swapaxes(other, -1, -2)[..., None, :, :])

@@ -2,12 +2,14 @@
 
 import functools
 import types
+from typing import Any
 
 import jax
 import numpy as np
 import threadpoolctl
 
 from ..foundation.arrays import HOST, array_namespace
+from ..foundation.types import AnyArray
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 
@@ -16,13 +18,13 @@ from ..kernels.kernel_cache import cached_kernel
 MOST_ROWS = 16
 
 
-def is_small(*matrices) -> bool:
+def is_small(*matrices: AnyArray) -> bool:
     """Return whether matrices are small enough for kernels, and not empty."""
     sizes = [size for matrix in matrices for size in np.shape(matrix)[-2:]]
     return min(sizes) > 0 and max(sizes) <= MOST_ROWS
 
 
-def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays):
+def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays: AnyArray) -> Any:
     """Apply a function of one lane, by its kernel, over any leading axes of arrays.
 
     `ranks`: the number of axes of each array in one lane; leading axes are broadcast.

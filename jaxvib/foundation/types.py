@@ -1,0 +1,8 @@
+"""Types of arguments that several packages share."""
+
+import numpy as np
+from jaxtyping import Array
+
+AnyArray = Array | np.ndarray  # NumPy's on the host, where it avoids compilation
+Number = AnyArray | float  # or an array of numbers
+Integer = AnyArray | np.integer | int  # or an array of integers
