@@ -7,6 +7,7 @@ from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
 from ..drawing import Plottable, draw, spectrum_chart
+from ..drawing.axes import Axes
 from ..foundation.arrays import HOST, array_namespace, to_numpy
 from ..foundation.quantity import result_field
 from ..foundation.result_repr import ResultRepr
@@ -37,9 +38,9 @@ class NaturalModes(Plottable, ResultRepr):
         """Whether these are the modes of one system."""
         return np.ndim(self.frequencies) == 1
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the lowest mode shapes on the given or new axes and return them."""
-        return draw(shapes_chart(self), ax)
+        return draw(shapes_chart(self.shapes, self.frequencies), ax)
 
 
 class DampedModes(Plottable, ResultRepr):
@@ -59,7 +60,7 @@ class DampedModes(Plottable, ResultRepr):
         """Whether these are the modes of one system."""
         return np.ndim(self.values) == 1
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the eigenvalues on the given or new axes and return them."""
         return draw(spectrum_chart(self.values, "1/s"), ax)
 

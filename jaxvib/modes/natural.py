@@ -1,22 +1,26 @@
 """Checks that a linear system has natural modes: symmetric and not gyroscopic."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 from scipy.sparse import issparse
 
+from ..foundation.types import AnyArray
 from ..systems.symmetry import asymmetry, check_mass, check_symmetric
 
 _ROUNDING = 1e-12  # relative, for sums of many terms
 _ADVICE = "; it has no natural modes, but may have those of `damped_modes`"
 
 
-def check_natural(mass, stiffness) -> None:
+def check_natural(mass: AnyArray, stiffness: AnyArray) -> None:
     """Raise `ValueError` unless both matrices are symmetric and the mass is positive."""
     check_mass(mass)
     check_symmetric("stiffness is not a symmetric matrix", stiffness, mass, _ADVICE)
 
 
-def check_not_gyroscopic(damping, mass) -> None:
+def check_not_gyroscopic(damping: Any, mass: Any) -> None:
     """Raise `ValueError` for a skew-symmetric damping part, e.g. of a spinning rotor.
 
     Frequencies of M and C alone would be those of the rotor at rest.
@@ -30,7 +34,9 @@ def check_not_gyroscopic(damping, mass) -> None:
         check_symmetric(what, damping, mass, _ADVICE)
 
 
-def nan_unless_natural(mass, damping, stiffness, values):
+def nan_unless_natural(
+    mass: AnyArray, damping: AnyArray, stiffness: AnyArray, values: PyTree
+) -> PyTree:
     """Return values, replaced by NaN if traced matrices are not symmetric."""
     matrices = mass, damping, stiffness
     if not any(isinstance(m, jax.core.Tracer) for m in matrices):

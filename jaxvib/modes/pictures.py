@@ -3,13 +3,14 @@
 import numpy as np
 
 from ..drawing import Axis, Chart, Line
+from ..foundation.types import AnyArray
 
 _MOST = 6  # modes that are distinguishable in one picture
 
 
-def shapes_chart(modes) -> Chart:
+def shapes_chart(shapes: AnyArray, frequencies: AnyArray) -> Chart:
     """Return a chart of the lowest mode shapes, scaled to a maximum of 1."""
-    shapes, frequencies = np.asarray(modes.shapes), np.asarray(modes.frequencies)
+    shapes, frequencies = np.asarray(shapes), np.asarray(frequencies)
     count = min(_MOST, shapes.shape[1])
     places = np.arange(shapes.shape[0])
     largest = np.abs(shapes).max(axis=0)

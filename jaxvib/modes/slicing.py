@@ -11,7 +11,7 @@ Lewis and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, sparray
 from scipy.sparse.linalg import splu
 
 from ..ensemble.blas import one_blas_thread
@@ -45,7 +45,7 @@ class _Factor(NamedTuple):
     below: int
 
 
-def lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
+def lowest_from(stiffness: sparray, mass: sparray, floor: float, count: int) -> Slice:
     """Return the `count` lowest eigenvalues of (C, M) that are not below a floor.
 
     Fewer if there are no more. The mass matrix has a unit diagonal. **Raises:**

@@ -5,9 +5,10 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ..dynamics.events import Integrand, Request, event_problem, integrate_events
-from ..dynamics.observables import init_observables
+from ..dynamics.observables import Observables, init_observables
 from ..ensemble import Reason
 from ..kernels.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
@@ -17,7 +18,7 @@ from ..systems.loads import as_load
 _MOST_TURNS = 10_000_000
 
 
-def squares(equation, state):
+def squares(equation: EquationOfMotion, state: Array) -> Array:
     """Return displacements from rest, their squares and the squares of velocities."""
     position, velocity = jnp.split(state, 2)
     position = position - equation.offset
@@ -30,7 +31,9 @@ def _summed(system) -> Integrand:
     return Integrand(lambda time, state, borne: squares(equation, state))
 
 
-def watch_by_events(equation, state, t0, t1, rtol):
+def watch_by_events(
+    equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
+) -> tuple[Array, Observables, Array, Array]:
     """Return final state, observables, the integral of `squares`, reason code."""
     at = _pieces_at(equation, t1)
     go = _piece_kernel(_parts(at(t0)[0])[1])
@@ -48,7 +51,14 @@ def watch_by_events(equation, state, t0, t1, rtol):
     return state, watched, total, result
 
 
-def states_by_events(equation, state, t0, t1, rtol, stops):
+def states_by_events(
+    equation: EquationOfMotion,
+    state: Array,
+    t0: Array,
+    t1: Array,
+    rtol: Array,
+    stops: Array,
+) -> tuple[Array, Array, Array]:
     """Return the states at `stops`, the final state, and the integral of `squares`.
 
     Forward-mode differentiable. Stops outside of (`t0`, `t1`] give the initial state.

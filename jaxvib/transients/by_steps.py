@@ -5,11 +5,12 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..dynamics.engines.choice import ENGINES
 from ..dynamics.engines.stepped import SteppedEngine
 from ..dynamics.flow import solve_system
-from ..dynamics.observables import init_observables, update_observables
+from ..dynamics.observables import Observables, init_observables, update_observables
 from ..dynamics.solve import Tolerance
 from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import partition_arrays
@@ -17,7 +18,7 @@ from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
 from ..systems.system import System
-from .limits import with_limits
+from .limits import Limit, with_limits
 
 # Gauss nodes and weights on a step, where a path is a polynomial of order 5.
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(6))
@@ -51,7 +52,15 @@ class _Limited(System):
         return self.system.period()
 
 
-def watch_by_steps(system, limits, state, t0, t1, rtol, engine: str):
+def watch_by_steps(
+    system: System,
+    limits: tuple[Limit, ...],
+    state: Array,
+    t0: Array,
+    t1: Array,
+    rtol: Array,
+    engine: str,
+) -> tuple[Array, Observables, Array, Array]:
     """Return final state, observables, the integral of `squares`, reason code."""
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
@@ -83,7 +92,15 @@ def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
     return cached_kernel(watch, engine, static)
 
 
-def states_by_steps(system, state, t0, t1, rtol, stops, engine: str):
+def states_by_steps(
+    system: System,
+    state: Array,
+    t0: Array,
+    t1: Array,
+    rtol: Array,
+    stops: Array,
+    engine: str,
+) -> tuple[Array, Array, Array]:
     """Like `states_by_events`, but the integral is NaN, as it has no derivatives."""
     order = jnp.argsort(stops)
     times = jnp.clip(stops[order], t0, t1)

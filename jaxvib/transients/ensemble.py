@@ -72,7 +72,7 @@ def responses(
     return map_samples(stage, samples, chunk=min(chunk, number))
 
 
-def load_place(system, load: str | int) -> int:
+def load_place(system: System, load: str | int) -> int:
     """Return the index of a load given by its index or name.
 
     **Raises:** `ValueError` for an unknown load.
@@ -82,7 +82,7 @@ def load_place(system, load: str | int) -> int:
         if not 0 <= load < count:
             raise ValueError(f"load = {load}; allowed: 0 to {count - 1}")
         return load
-    names = [each.name or str(place) for place, each in enumerate(system.loads)]
+    names: list[str] = [each.name or str(place) for place, each in enumerate(system.loads)]
     if count == 1 and load == "load":
         return 0
     if load not in names:

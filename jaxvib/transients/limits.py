@@ -63,7 +63,9 @@ def with_limits(equation: EquationOfMotion, limits: Sequence[Limit]) -> Equation
     )
 
 
-def extremes_and_passages(limits: Sequence[Limit], depths, touches):
+def extremes_and_passages(
+    limits: Sequence[Limit], depths: Array, touches: Array
+) -> tuple[Array, Array]:
     """Return the extreme (m) and the first passage (s) of each limit.
 
     `depths` (m), `touches` (s): of the thresholds, two per limit.

@@ -134,7 +134,7 @@ def response(
     return found
 
 
-def chosen_engine(system, engine: str) -> str:
+def chosen_engine(system: System, engine: str) -> str:
     """Return the name of the engine that computes responses of a system.
 
     **Raises:** `ValueError` for a system without displacements or an unknown engine.
@@ -149,7 +149,15 @@ def chosen_engine(system, engine: str) -> str:
 
 
 @eqx.filter_jit
-def respond(system, state, t0, t1, rtol, limits, engine: str) -> Response:
+def respond(
+    system: System,
+    state: Array,
+    t0: Array,
+    t1: Array,
+    rtol: Array,
+    limits: tuple[Limit, ...],
+    engine: str,
+) -> Response:
     """Return the `response` from `t0` to `t1` by a chosen engine."""
     # The tolerance is an argument, not a closure variable: it may differ between lanes.
     given = system, state, t0, t1, limits, rtol

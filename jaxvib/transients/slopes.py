@@ -11,7 +11,7 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
 from ..dynamics.extremes import top
-from ..dynamics.observables import times_of_largest_forces
+from ..dynamics.observables import Observables, times_of_largest_forces
 from ..dynamics.sensitivities import (
     MOST_SENSITIVITIES,
     basis_of,
@@ -19,9 +19,11 @@ from ..dynamics.sensitivities import (
     is_zero,
 )
 from ..kernels.derivative_rule import with_rule
+from ..systems.impact import EquationOfMotion
+from ..systems.roles import force_of
 
 
-def with_slopes(found: Callable, smooth: Callable, arrays: Any):
+def with_slopes(found: Callable, smooth: Callable, arrays: Any) -> tuple[Any, Any]:
     """Return `found(arrays)`, a result and its `stops`, with a custom JVP rule.
 
     `smooth(arrays, stops)`: the differentiable fields of the result, by name; only its
@@ -102,7 +104,9 @@ def _still(leaf):
 _AHEAD, _ROUNDINGS = 1e-12, 64 * jnp.finfo(float).eps
 
 
-def stops_of(equation, watched, t0, t1) -> Array:
+def stops_of(
+    equation: EquationOfMotion, watched: Observables, t0: Array, t1: Array
+) -> Array:
     """Return the times of a response's extremes and passages, s, see `at_stops`.
 
     At a contact derivatives are one-sided, so the motion is evaluated shortly before it;
@@ -128,7 +132,9 @@ def _ahead(times, t0, t1):
     return jnp.maximum(_AHEAD * (t1 - t0), _ROUNDINGS * jnp.abs(times))
 
 
-def at_stops(equation, states, stops, t0, t1):
+def at_stops(
+    equation: EquationOfMotion, states: Array, stops: Array, t0: Array, t1: Array
+) -> tuple[list[tuple[Array, ...]], list[Array]]:
     """Return extremes and passages as functions of the states at their times.
 
     **Returns:** highest and lowest displacement of each degree of freedom with times,
@@ -171,7 +177,7 @@ def at_stops(equation, states, stops, t0, t1):
             jolt = equation.contact_motion(rate, jerk)[2][j]
             force = _largest_force(law, within, *motion, jolt)
         else:
-            force = law.force(depth)
+            force = force_of(law, depth)
         forces.append(force)
     touches = []
     for j in range(count):

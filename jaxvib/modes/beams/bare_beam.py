@@ -5,12 +5,15 @@ $\int_0^1 \phi^2 = 1$, frequency $\kappa^2$. Ends are clamped, hinged, sliding o
 """
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import ArrayLike, Float
 
+from ...foundation.types import AnyArray
 from ...systems.beam import Clamped, Hinged, Sliding
 
 _CONDITIONS = {"clamped": (0, 1), "hinged": (0, 2), "sliding": (1, 3), "free": (2, 3)}
@@ -27,7 +30,9 @@ class BareModes(eqx.Module):
     coefficients: Float[np.ndarray, "modes 4"]
     rigid: int = eqx.field(static=True)
 
-    def at(self, x, slopes, xp=jnp):
+    def at(
+        self, x: ArrayLike, slopes: ArrayLike | Sequence[bool], xp: Any = jnp
+    ) -> AnyArray:
         """Return the modes at points x, or their slopes where `slopes` is true.
 
         `xp` is the array namespace.
@@ -48,7 +53,7 @@ class BareModes(eqx.Module):
         return xp.where(np.asarray(slopes)[..., None], slope, value)
 
 
-def bare_end(end) -> str:
+def bare_end(end: eqx.Module) -> str:
     """Return the boundary condition of the bare beam for an end.
 
     An elastic support is a free end whose springs are treated as links.

@@ -26,7 +26,7 @@ _FIRST_STEPS = 16
 _NODES = 64
 
 
-def missing_roots(system: Dimensionless, radius: float, known):
+def missing_roots(system: Dimensionless, radius: float, known: np.ndarray) -> int | None:
     """Return the number of roots within |lambda| < radius that are not known.
 
     **Arguments:** `known`: all known roots, in both half planes; those outside the
@@ -78,7 +78,9 @@ def _judge(angles, phases, turns):
     return jumps, good
 
 
-def roots_near(system: Dimensionless, centre: complex, radius: float):
+def roots_near(
+    system: Dimensionless, centre: complex, radius: float
+) -> tuple[int, complex]:
     """Return the number and the mean of the roots in a small circle."""
     circle = radius * np.exp(2j * np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     rates = evaluate(system, centre + circle).rate
@@ -88,7 +90,9 @@ def roots_near(system: Dimensionless, centre: complex, radius: float):
     return round(number.real), centre + np.mean(circle**2 * rates) / number
 
 
-def estimate_missing(system: Dimensionless, radius: float, known, number: int):
+def estimate_missing(
+    system: Dimensionless, radius: float, known: np.ndarray, number: int
+) -> np.ndarray:
     """Return estimates of the missing roots in a circle, by moments of g'/g."""
     nodes = radius * np.exp(2j * np.pi * (np.arange(512) + 0.5) / 512)
     rates = evaluate(system, nodes).rate

@@ -19,6 +19,8 @@ Wronskian of the waves.
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -37,7 +39,7 @@ Numbers = Array | np.ndarray  # NumPy on the host avoids compilation
 _TERMS = 7  # of the series in beta^4: the next one is 2^28 / 28! = 9e-22 of the first
 
 
-def mixing(function):
+def mixing(function: Callable) -> Callable:
     """Allow mixed types (real, complex) and ranks in a function.
 
     Needed if JAX is configured to reject type and rank promotion.
@@ -134,7 +136,7 @@ class Reach(eqx.Module):
     second: Complex[Array, "*distances"]
     krylov: tuple[Complex[Array, "*distances"], ...]
 
-    def at(self, index) -> "Reach":
+    def at(self, index: int | slice) -> "Reach":
         """Return the values at some of the distances."""
         return jax.tree.map(lambda whole: whole[index], self)
 
@@ -212,7 +214,15 @@ class Waves(eqx.Module):
             first, second = -self.beta * first, self.gamma * second
         return derivatives
 
-    def at_end(self, conditions, side: int, near: Reach, far: Reach, over: Reach, turns):
+    def at_end(
+        self,
+        conditions: Numbers,
+        side: int,
+        near: Reach,
+        far: Reach,
+        over: Reach,
+        turns: np.ndarray,
+    ) -> Array:
         """Return the matrix rows of an end's conditions, for waves and link forces.
 
         **Arguments:** `conditions` (2, 4) on V to V'''; `side`: -1 at the left end, 1 at
@@ -221,7 +231,7 @@ class Waves(eqx.Module):
         """
         rates = self.rates()
         # a derivative multiplies a wave by its rate, so conditions are polynomials
-        weights = sum(conditions[:, k, None] * rates**k for k in range(4))
+        weights: Any = sum(conditions[:, k, None] * rates**k for k in range(4))
         waves = jnp.stack([near.first, far.first, near.second, far.second])
         first, second = self._falling(over)
         own = (0, 2) if side > 0 else (1, 3)
@@ -340,7 +350,7 @@ def _waves_and_forces(waves: Waves, system: Dimensionless):
     )
 
 
-def equilibrated(m: Complex[Array, "N N"]):
+def equilibrated(m: Complex[Array, "N N"]) -> tuple[Array, Array, Array]:
     """Return m with rows and columns scaled to maxima of 1, and both scalings."""
     rows = _row_scales(m)
     magnitude = _magnitudes(m) * rows[:, None]
@@ -386,7 +396,9 @@ def probe(system: Dimensionless, eigenvalue: Complex[Array, ""]) -> Probe:
     return Probe(phase, rate, scaled, change, columns)
 
 
-def phase_and_rate(system: Dimensionless, eigenvalue: Complex[Array, ""]):
+def phase_and_rate(
+    system: Dimensionless, eigenvalue: Complex[Array, ""]
+) -> tuple[Array, Array]:
     """Return arg f and f'/f at any dimensionless lambda."""
     upper, plain, change = _with_slope(system, eigenvalue)
     # column scaling does not affect pivoting

@@ -6,6 +6,7 @@ third-order error.
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Complex, Float, Int
@@ -188,7 +189,12 @@ def order_of(curves: Curves) -> Int[np.ndarray, " curve"]:
     return np.lexsort((np.abs(curves.values[np.arange(len(first)), first]), first))
 
 
-def rows_of_curves(columns, grid, values, slopes):
+def rows_of_curves(
+    columns: Mapping[str, np.ndarray],
+    grid: Mapping[str, int] | None,
+    values: np.ndarray,
+    slopes: Mapping[str, np.ndarray],
+) -> list[tuple[np.ndarray, Curves]]:
     """Return each row of neighbouring samples and the curves along it.
 
     **Arguments:** `columns`: path to its value in each sample; `grid`: path to number

@@ -7,11 +7,14 @@ batch does not wait for the slowest lane.
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
+from ...foundation.types import AnyArray
 from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
 from .ritz import fast_starts, ritz_problem
 from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
@@ -32,19 +35,19 @@ _SLOW = 1e-3  # dimensionless; the smallest modulus in the gaps of `zeros_at_ori
 ROUNDED = 1e-9  # relative step after which the error is at rounding level
 
 
-def first_starts(system: Dimensionless, count: int):
+def first_starts(system: Dimensionless, count: int) -> tuple[Array, Array]:
     """Return starts of the first roots and a few more, and starts beyond them."""
     return split(fast_starts(ritz_problem(system, count + 6)), count, jnp)
 
 
-def split(starts, count: int, xp):
+def split(starts: AnyArray, count: int, xp: Any) -> tuple[Any, Any]:
     """Return the starts to be polished and those beyond; infinite ones become 1e30."""
     wanted = count + _SPARE
     beyond = starts[..., wanted : wanted + 2 * count]
     return starts[..., :wanted], xp.where(xp.isfinite(beyond), beyond, 1e30 + 0j)
 
 
-def sweep(system: Dimensionless, roots, passive):
+def sweep(system: Dimensionless, roots: Array, passive: Array) -> tuple[Array, Array]:
     """Return all roots after one simultaneous step, and the relative step sizes.
 
     Real roots stay real, and roots at 0 are fixed.
@@ -59,12 +62,19 @@ def sweep(system: Dimensionless, roots, passive):
     return roots, jnp.abs(steps) / jnp.where(still, 1.0, jnp.abs(roots))
 
 
-def unconverged(size, count: int):
+def unconverged(size: Array, count: int) -> Array:
     """Return whether the last step of any of the first roots exceeds rounding."""
     return jnp.any(size[:count] > ROUNDED)
 
 
-def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool = True):
+def judged(
+    system: Dimensionless,
+    roots: Array,
+    size: Array,
+    passive: Array,
+    count: int,
+    zeros: bool = True,
+) -> tuple[Array, Array, Array, Array]:
     """Return roots and last steps by modulus, the certificate and its radius.
 
     Roots at 0 are fixed during sweeps: with `zeros` they are verified, otherwise they
@@ -95,7 +105,9 @@ def judged(system: Dimensionless, roots, size, passive, count: int, zeros: bool 
     return roots, size, certified, radius
 
 
-def step_of(system: Dimensionless, roots, passive, place):
+def step_of(
+    system: Dimensionless, roots: Array, passive: Array, place: Array
+) -> tuple[Array, Array]:
     """Return one root after a step, and the relative step size; see `sweep`."""
     real = roots.imag == 0
     root = roots[place]
@@ -109,7 +121,9 @@ def step_of(system: Dimensionless, roots, passive, place):
     return root, jnp.abs(step) / jnp.abs(root)
 
 
-def solved(system: Dimensionless, roots, passive, count: int):
+def solved(
+    system: Dimensionless, roots: Array, passive: Array, count: int
+) -> tuple[Array, Array, Array, Array]:
     """Sweep until converged and return the result of `judged`."""
 
     def body(state):
@@ -122,7 +136,7 @@ def solved(system: Dimensionless, roots, passive, count: int):
     return judged(system, roots, size, passive, count)
 
 
-def fast_spectrum(system: Dimensionless, count: int):
+def fast_spectrum(system: Dimensionless, count: int) -> tuple[Array, ...]:
     """Like `certified_spectrum` for a count, but traceable."""
     roots, passive = first_starts(system, count)
     roots, _, certified, radius = solved(system, roots, passive, count)
@@ -194,7 +208,7 @@ def _null_vector(system, root):
     return right * columns, backward, condition
 
 
-def null_vectors(m):
+def null_vectors(m: Array) -> tuple[Array, Array]:
     """Return the right and the left null vector of a matrix, by inverse iteration."""
     size = m.shape[0]
     # shifted by rounding level, since M may be exactly singular

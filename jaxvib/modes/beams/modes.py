@@ -1,13 +1,15 @@
 r"""Eigenvalues and mode shapes of a beam with bodies: certified and differentiable."""
 
 import functools
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, ArrayLike, Complex, Float
 
 from ...drawing import Plottable, draw, spectrum_chart
+from ...drawing.axes import Axes
 from ...foundation.quantity import result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.beam import BeamWithBodies
@@ -54,7 +56,7 @@ class BeamModes(Plottable, ResultRepr):
         """Whether these are the modes of one beam."""
         return np.ndim(self.values) == 1
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the eigenvalues on the given or new axes and return them."""
         return draw(spectrum_chart(self.values, "rad/s"), ax)
 
@@ -66,7 +68,7 @@ class BeamModes(Plottable, ResultRepr):
         return motions / self._scales()[:, None]
 
     @mixing
-    def shape(self, x) -> Complex[Array, "value ..."]:
+    def shape(self, x: ArrayLike | Sequence[float]) -> Complex[Array, "value ..."]:
         """Return the mode shapes V at points x (m) of the beam.
 
         The largest |V| over the beam is 1, and V is real and positive there; if V
@@ -176,7 +178,7 @@ def _follow(system, root, vector, multiplicity, moved):
     return d_root, jnp.where(alone, solved[:-1] * columns, jnp.nan)
 
 
-def deflection(system: Dimensionless, root, vector, x):
+def deflection(system: Dimensionless, root: Array, vector: Array, x: Array) -> list[Array]:
     """Return V, V' and V'' at a dimensionless point x, from the unknowns `vector`."""
     waves = waves_at(root)
     turns = np.array(system.turns, bool)

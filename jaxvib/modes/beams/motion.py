@@ -11,10 +11,12 @@ $\dot q_k = \lambda_k q_k + F(t)$; the omitted modes contribute statically.
 (2014), chapter 5, for matrices.
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ...systems.beam import BeamWithBodies
 from .characteristic import equilibrated, matrix, mixing
@@ -25,12 +27,12 @@ from .response import applied_force, response_to_row
 @mixing
 def beam_motion(
     system: BeamWithBodies,
-    times,
-    force,
+    times: ArrayLike | Sequence[float],
+    force: ArrayLike | Sequence[float],
     *,
-    force_at=None,
-    force_on=None,
-    at=(),
+    force_at: ArrayLike | None = None,
+    force_on: int | None = None,
+    at: ArrayLike | Sequence[float] = (),
     count: int = 20,
 ) -> tuple[Float[Array, "time point"], Float[Array, "time n"]]:
     """Return the motion of the beam and its bodies from rest under a point force.

@@ -6,10 +6,11 @@ frequency that is not an undamped eigenvalue.
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Complex
+from jaxtyping import Array, ArrayLike, Complex
 
 from ...systems.beam import BeamWithBodies
 from .characteristic import Dimensionless, dimensionless, equilibrated, matrix, mixing
@@ -18,7 +19,12 @@ from .modes import deflection
 
 @mixing
 def beam_response(
-    system: BeamWithBodies, frequencies, *, force_at=None, force_on=None, at=()
+    system: BeamWithBodies,
+    frequencies: ArrayLike | Sequence[float],
+    *,
+    force_at: ArrayLike | None = None,
+    force_on: int | None = None,
+    at: ArrayLike | Sequence[float] = (),
 ) -> tuple[Complex[Array, "frequency point"], Complex[Array, "frequency n"]]:
     """Return the response of the beam and its bodies to a unit harmonic force.
 
@@ -41,7 +47,13 @@ def beam_response(
 
 
 @jax.jit
-def response_to_row(scaled: Dimensionless, row, points, flexibility, frequencies):
+def response_to_row(
+    scaled: Dimensionless,
+    row: ArrayLike,
+    points: Array,
+    flexibility: Array,
+    frequencies: Array,
+) -> tuple[Array, Array]:
     """Return the response of the beam and its bodies to a unit force in a row of M.
 
     **Arguments:** `row`: its index; `points`, in units of the beam's length;
@@ -61,7 +73,9 @@ def response_to_row(scaled: Dimensionless, row, points, flexibility, frequencies
     return jax.vmap(of_one)(frequencies)
 
 
-def applied_force(system: BeamWithBodies, force_at, force_on):
+def applied_force(
+    system: BeamWithBodies, force_at: ArrayLike | None, force_on: int | None
+) -> tuple[Dimensionless, int]:
     """Return a system with a row for the applied force, and the index of that row.
 
     A force on the beam is applied in the row of an additional link without stiffness.

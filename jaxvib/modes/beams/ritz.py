@@ -6,6 +6,7 @@ starts accurate to a few digits for any link stiffness.
 """
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -34,7 +35,7 @@ class RitzProblem(eqx.Module):
     stiffness: Float[Numbers, "r r"]
 
 
-def ritz_problem(system: Dimensionless, modes: int, xp=jnp) -> RitzProblem:
+def ritz_problem(system: Dimensionless, modes: int, xp: Any = jnp) -> RitzProblem:
     """Return the eigenproblem in the basis of `modes` bare modes, residuals and bodies.
 
     `xp` is the array namespace: NumPy on the host avoids compilation.

@@ -8,10 +8,13 @@ converge to the same simple root; double, defective and nearly coincident roots 
 special treatment. **Sources:** Ehrlich (1967), Aberth (1973).
 """
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 from jaxtyping import Complex
 
+from ...foundation.types import AnyArray
 from .characteristic import Dimensionless, Probe, probe
 
 # A step is at most half of the modulus: 60 steps cover 18 powers of ten.
@@ -30,7 +33,9 @@ _GAP = 2.0  # smallest ratio of moduli of starts for a circle about 0
 SMALL_CIRCLE = 0.03
 
 
-def deflated_step(roots, rates, known, others):
+def deflated_step(
+    roots: AnyArray, rates: AnyArray, known: AnyArray, others: AnyArray
+) -> AnyArray:
     """Return the step of each root, with the known roots flagged by `others` divided out.
 
     **Arguments:** `roots` (r,); `rates` f'/f there; `known` (k,); `others` (r, k): 0
@@ -46,7 +51,7 @@ def deflated_step(roots, rates, known, others):
 _probe_all = jax.jit(jax.vmap(probe, (None, 0)))
 
 
-def evaluate(system: Dimensionless, values) -> Probe:
+def evaluate(system: Dimensionless, values: np.ndarray) -> Probe:
     """Return the probes at many values, as NumPy arrays.
 
     Chunks have only two sizes, to limit compilations.
@@ -98,14 +103,16 @@ def polish(
     return roots
 
 
-def unsymmetric(starts):
+def unsymmetric(starts: np.ndarray) -> np.ndarray:
     """Move starts off the real axis, so that conjugate pairs can form or split."""
     near_axis = np.abs(starts.imag) < 1e-2 * np.abs(starts)
     shift = 1e-5 * np.exp(2.4j * np.arange(len(starts))) * np.abs(starts)
     return np.where(near_axis, starts + shift, starts).astype(complex)
 
 
-def vectors(system: Dimensionless, roots):
+def vectors(
+    system: Dimensionless, roots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return per root its null vector, backward error, condition and singular values.
 
     Backward error: smallest over largest singular value of the equilibrated M.
@@ -121,7 +128,7 @@ def vectors(system: Dimensionless, roots):
     return null * found.columns[:, None], backward, condition, singular[:, ::-1]
 
 
-def clusters(roots, errors):
+def clusters(roots: np.ndarray, errors: np.ndarray) -> list[list[int]]:
     """Return groups of indices of roots that are equal within their errors."""
     apart = np.abs(roots[:, None] - roots)
     near = (apart <= 30 * np.maximum(errors[:, None], errors)).tolist()
@@ -136,7 +143,7 @@ def clusters(roots, errors):
     return groups
 
 
-def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
+def zeros_at_origin(system: Dimensionless, starts: np.ndarray) -> tuple[int, bool]:
     """Return the number of roots exactly at 0 (rigid motions), and its reliability.
 
     If M(0) is singular to rounding, the roots in a circle that separates the starts
@@ -170,7 +177,7 @@ def zeros_at_origin(system: Dimensionless, starts) -> tuple[int, bool]:
     return int(zeros), bool(least < _SPOILED)
 
 
-def coefficients(sums):
+def coefficients(sums: Sequence[float]) -> np.ndarray:
     """Return the coefficients of the monic polynomial with given power sums of roots.
 
     By Newton's identities, highest power first.
