@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +20,7 @@ class BeamAnalysis:
     compiled = False
     start_compiled = False
 
-    def start(self, system) -> tuple:
+    def start(self, system: eqx.Module) -> tuple:
         """Return an empty memory."""
         return ()
 

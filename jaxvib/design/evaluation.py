@@ -1,6 +1,6 @@
 """Sequential evaluation of a problem, each point warm-started from the previous one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -42,11 +42,11 @@ class Aim(NamedTuple):
     rows: np.ndarray
     shift: np.ndarray
 
-    def numbers(self, goals) -> np.ndarray:
+    def numbers(self, goals: Sequence[np.ndarray]) -> np.ndarray:
         """Return the scalarised numbers from those of each objective."""
         return self.rows @ np.concatenate(goals) + self.shift
 
-    def slopes(self, goals) -> np.ndarray:
+    def slopes(self, goals: Sequence[np.ndarray]) -> np.ndarray:
         """Return their derivatives, (numbers, variables), from the objectives' ones."""
         return self.rows @ np.concatenate(goals)
 

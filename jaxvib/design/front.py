@@ -17,7 +17,7 @@ Serafini, *J. Optim. Theory Appl.* 42 (1984), the inequalities; Wierzbicki (1980
 sum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -165,7 +165,7 @@ def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int
     )
 
 
-def dominated(values: np.ndarray, usable) -> np.ndarray:
+def dominated(values: np.ndarray, usable: Sequence[bool] | np.ndarray) -> np.ndarray:
     """Return which of the points (points, objectives) are dominated.
 
     Only usable points dominate. Smaller is better; tolerances are relative to each

@@ -11,7 +11,7 @@ from .evaluation import Aim, Evaluation, Evaluator
 from .history import worst_violation
 from .measure import EvaluationLostError
 from .optimise import searched
-from .problem import Problem
+from .problem import Form, Problem
 from .settings import SearchSettings
 
 _SUMS = (1e-3, 1e-6)  # weight of the sum of objectives: first for ends, then for all
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     code: int
     evaluator: Evaluator
 
-    def usable(self, form) -> bool:
+    def usable(self, form: Form) -> bool:
         """Whether the design has objectives and violates no limit."""
         return not self.final.code and bool(worst_violation(form, self.final) == 0.0)
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
+from ..foundation.types import AnyArray
 from .measure import Measure, as_measure
 
 GOALS = ("minimise", "maximise")
@@ -66,7 +67,7 @@ def check_goal(goal: str, combine: str, weight: float) -> None:
     check_range("weight", weight, "", Range(at_least=0.0))
 
 
-def combined(combine: str, numbers, weight: float):
+def combined(combine: str, numbers: AnyArray, weight: float) -> AnyArray:
     """Return the combination of several numbers."""
     return _COMBINED[combine](numbers, weight)
 

@@ -10,7 +10,7 @@ from ..ensemble import reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import result_field
 from .evaluation import Evaluation
-from .problem import Problem, slopes_of_objective
+from .problem import Form, Limit, Problem, slopes_of_objective
 from .smoothness import Notice, notice
 
 _ACTIVE = 1e-5  # relative slack below which a bound or a limit is active
@@ -125,7 +125,7 @@ def design_of(
     )
 
 
-def worst_violation(form, evaluation) -> float:
+def worst_violation(form: Form, evaluation: Evaluation) -> float:
     """Return the largest violation of a limit relative to its size, or 0."""
     worst = 0.0
     for limit, numbers in zip(form.limits.values(), evaluation.limits, strict=True):
@@ -135,18 +135,18 @@ def worst_violation(form, evaluation) -> float:
     return worst
 
 
-def size_of(limit) -> float:
+def size_of(limit: Limit) -> float:
     """Return the scale of a limit's slack: its larger finite bound, or 1."""
     bounds = [abs(b) for b in (limit.at_least, limit.at_most) if np.isfinite(b)]
     return max(bounds) or 1.0
 
 
-def optimality(form, evaluation, first) -> float:
+def optimality(form: Form, evaluation: Evaluation, first: Evaluation) -> float:
     """Return the norm of the gradient that no active bound or limit balances.
 
     Nonnegative multipliers of the active ones are found by least squares.
     """
-    if evaluation.slopes is None or evaluation.code:
+    if evaluation.slopes is None or evaluation.limit_slopes is None or evaluation.code:
         return np.nan
     scale = form.sign / (abs(first.objective) or 1.0)
     n = len(evaluation.normalised)
@@ -181,8 +181,9 @@ def optimality(form, evaluation, first) -> float:
     return float(left)
 
 
-def slopes(form, evaluation) -> np.ndarray:
+def slopes(form: Form, evaluation: Evaluation) -> np.ndarray:
     """Return the objective's gradient with respect to the normalised variables."""
+    assert evaluation.slopes is not None
     return slopes_of_objective(form, evaluation.numbers, evaluation.slopes)
 
 
@@ -197,7 +198,7 @@ def _gradient(form, evaluation, nothing) -> np.ndarray:
     return by_share / np.array(turned)
 
 
-def inside(limit, numbers) -> np.ndarray:
+def inside(limit: Limit, numbers: np.ndarray) -> np.ndarray:
     """Return the slack of numbers with respect to a limit, negative if violated."""
     if limit.equality:
         return -np.abs(numbers - limit.at_least)

@@ -1,11 +1,13 @@
 """Measures of linear systems: harmonic and random response, natural frequencies."""
 
 import dataclasses
+from collections.abc import Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.arrays import stop_gradient_tree
 from ..modes import frequency_response, natural_frequencies
@@ -16,7 +18,9 @@ _GRID = 801  # frequencies in the band: peaks closer than two grid steps are mer
 _STEPS = 6  # Newton steps from a grid point, each limited to one grid step
 
 
-def response_measure(force, at, frequencies) -> Measure:
+def response_measure(
+    force: str | int, at: str | int, frequencies: ArrayLike | Sequence[float]
+) -> Measure:
     r"""Return the measure $|x(\omega)|$ per unit force at angular `frequencies` (rad/s).
 
     It gives one number per frequency. `force` and `at` as in `frequency_response`.
@@ -30,7 +34,9 @@ def response_measure(force, at, frequencies) -> Measure:
     return Measure(analysis, _itself, "m/N", f"amplitude at {at} per force at {force}")
 
 
-def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
+def peaks_measure(
+    force: str | int, at: str | int, low: float, high: float, count: int
+) -> Measure:
     r"""Return a measure of the `count` highest peaks of $|x(\omega)|$ per unit force.
 
     Peaks within (`low`, `high`) rad/s are located on a grid and refined by Newton's
@@ -46,7 +52,7 @@ def peaks_measure(force, at, low: float, high: float, count: int) -> Measure:
     return Measure(analysis, _itself, "m/N", f"peaks at {at} per force at {force}")
 
 
-def white_noise_measure(force, at) -> Measure:
+def white_noise_measure(force: str | int, at: str | int) -> Measure:
     r"""Return a measure of the variance of a displacement under white noise.
 
     A force whose two-sided spectral density is 1 N^2 s/rad gives
@@ -75,7 +81,9 @@ def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
     )
 
 
-def white_noise_variance(system, force, at) -> Float[Array, ""]:
+def white_noise_variance(
+    system: eqx.Module, force: str | int, at: str | int
+) -> Float[Array, ""]:
     """Return the variance of `white_noise_measure`.
 
     NaN if the system is not asymptotically stable: the variance is then unbounded,
@@ -101,7 +109,9 @@ def white_noise_variance(system, force, at) -> Float[Array, ""]:
     return jnp.where(jnp.max(rates.real) < -rounding, variance, jnp.nan)
 
 
-def response_peaks(system, force, at, low, high, count: int) -> Float[Array, " count"]:
+def response_peaks(
+    system: eqx.Module, force: str | int, at: str | int, low: float, high: float, count: int
+) -> Float[Array, " count"]:
     """Return the peaks of `peaks_measure`, highest first."""
     places = {"force": force, "at": at}
 

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..ensemble import reason
 from ..systems.parameters import replace
@@ -92,7 +92,7 @@ class Direct:
     compiled: bool = True
     start_compiled = True
 
-    def start(self, system) -> tuple:
+    def start(self, system: eqx.Module) -> tuple:
         """Return an empty memory."""
         return ()
 
@@ -127,7 +127,7 @@ class Scenarios:
         """Whether `start` works under `jit` and `vmap`."""
         return self.analysis.start_compiled
 
-    def start(self, system):
+    def start(self, system: eqx.Module) -> Any:
         """Return the memories of all scenarios, stacked."""
         memories = [self.analysis.start(each) for each in self._systems(system)]
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *memories)
@@ -153,7 +153,7 @@ class Scenarios:
             yield replace(system, dict(zip(paths, values, strict=True)))
 
 
-def plain(result, code=0) -> Outcome:
+def plain(result: Any, code: ArrayLike = 0) -> Outcome:
     """Return the outcome of an analysis without memory and contacts."""
     nothing = jnp.asarray(0, jnp.int32)
     code = jnp.asarray(code, jnp.int32)

@@ -88,7 +88,7 @@ class Searched(NamedTuple):
 
 
 def searched(
-    evaluator: Evaluator, normalised, method: str, settings: SearchSettings
+    evaluator: Evaluator, normalised: np.ndarray, method: str, settings: SearchSettings
 ) -> Searched:
     """Search from one start; a lost motion ends the search with its reason code."""
     problem, history = evaluator.problem, evaluator.history

@@ -36,7 +36,7 @@ class OrbitAnalysis:
     compiled = True
     start_compiled = True
 
-    def start(self, system):
+    def start(self, system: eqx.Module) -> Array:
         """Return the state after a transient."""
         return _after_transient(system)
 
@@ -114,7 +114,7 @@ class ImpulseAnalysis:
     compiled = True
     start_compiled = True
 
-    def start(self, system):
+    def start(self, system: eqx.Module) -> Array:
         """Return the state after a transient."""
         return self.orbit.start(system)
 
@@ -202,7 +202,7 @@ class BifurcationAnalysis:
         if self.kind not in _SIDES:
             raise ValueError(unknown_key("kind of bifurcation", self.kind, _SIDES))
 
-    def start(self, system):
+    def start(self, system: eqx.Module) -> Any:
         """Return an orbit near the bifurcation and its parameter value.
 
         **Raises:** `EvaluationLostError` if the branch has no such point.

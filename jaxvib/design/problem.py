@@ -9,8 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float
 
+from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal, check_goal, combined, worst_counts
 from .measure import Measure, as_measure
@@ -40,7 +41,7 @@ class Limit:
         if not self.at_least <= self.at_most or bounds == "[-inf, inf]":
             raise ValueError(f"limit = {bounds}; allowed: ascending bounds, one finite")
 
-    def slacks(self, numbers, xp: Any = np):
+    def slacks(self, numbers: Any, xp: Any = np) -> Any:
         """Return the slacks of numbers, negative outside the bounds."""
         parts = []
         if self.at_least > -np.inf:
@@ -93,12 +94,12 @@ class Problem:
         if isinstance(objective, Mapping):
             _check_goals(objective, (goal, combine, weight))
             first, *others = (one.pushed() for one in objective.values())
-            form = _Form(
+            form = Form(
                 moved, first, limits, "largest", "minimise", weight, tuple(others),
                 dict(objective),
             )  # fmt: skip
         else:
-            form = _Form(moved, as_measure(objective), limits, combine, goal, weight)
+            form = Form(moved, as_measure(objective), limits, combine, goal, weight)
         self._begin(system, form, normalised)
 
     def _begin(self, system, form, normalised):
@@ -112,18 +113,18 @@ class Problem:
         other._begin(system, self.form, normalised)
         return other
 
-    def values(self, normalised) -> dict[str, float]:
+    def values(self, normalised: AnyArray) -> dict[str, float]:
         """Return the parameters by path at normalised variables."""
         found = values_at(self.form.variables, normalised)
         return {path: float(value) for path, value in found.items()}
 
-    def designed(self, normalised) -> eqx.Module:
+    def designed(self, normalised: AnyArray) -> eqx.Module:
         """Return the system with the parameters at normalised variables."""
         return replace(self.system, values_at(self.form.variables, jnp.asarray(normalised)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Form:
+class Form:
     """The part of a problem that does not depend on the system's values.
 
     With several objectives (`goals`, by name), `objective` and `others` are the numbers
@@ -141,6 +142,7 @@ class _Form:
 
     @property
     def sign(self) -> float:
+        """-1 if the objective is maximised, else 1."""
         return -1.0 if self.goal == "maximise" else 1.0
 
     @property
@@ -159,22 +161,26 @@ class _Form:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
+        """All measures: of the objectives, then of the limits."""
         limited = (as_measure(one.measure) for one in self.limits.values())
         return (self.objective, *self.others, *limited)
 
     @property
     def compiled(self) -> bool:
+        """Whether all analyses work under `jit` and `vmap`."""
         return all(analysis.compiled for analysis in self.analyses)
 
-    def start(self, system) -> tuple:
+    def start(self, system: eqx.Module) -> tuple:
         """Return the initial memories of all analyses."""
         return tuple(analysis.start(system) for analysis in self.analyses)
 
-    def combined(self, numbers):
+    def combined(self, numbers: AnyArray) -> AnyArray:
         """Return the objective from its numbers."""
         return combined(self.combine, numbers, self.weight)
 
-    def numbers(self, system, normalised, memories):
+    def numbers(
+        self, system: eqx.Module, normalised: AnyArray, memories: tuple
+    ) -> tuple[tuple[Array, ...], tuple]:
         """Return each measure's numbers, and (memories, codes, margin, contacts)."""
         here = replace(system, values_at(self.variables, normalised))
         outcomes = [
@@ -211,7 +217,9 @@ class _Form:
 
         return self._perhaps_jitted(looked)
 
-    def slopes(self, system, here, memories, normalised_of: Callable):
+    def slopes(
+        self, system: eqx.Module, here: AnyArray, memories: tuple, normalised_of: Callable
+    ) -> tuple[tuple[Array, ...], tuple]:
         """Return derivatives with respect to `here`, and `numbers`.
 
         `normalised_of` maps `here` to the normalised variables.
@@ -251,7 +259,7 @@ def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:
 
 
 def slopes_of_objective(
-    form: _Form, numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
+    form: Form, numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
 ) -> Float[np.ndarray, " n"]:
     """Return the objective's gradient from the derivatives of its numbers."""
     _, by_numbers = form.pull(np.asarray(numbers))

@@ -86,7 +86,7 @@ def constrained(method: str, options: Callable) -> Callable:
 
 
 def quasi_newton(
-    evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
+    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
 ) -> int:
     """Minimise by L-BFGS-B within the bounds."""
     form = evaluator.problem.form
@@ -104,7 +104,9 @@ def quasi_newton(
     return _ended(evaluator, found.x, first, found.success)
 
 
-def least_squares(evaluator: Evaluator, start, steps: int, tolerance: float, seed) -> int:
+def least_squares(
+    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
+) -> int:
     """Minimise by Gauss-Newton steps within a trust region and the bounds."""
     first = _seen(evaluator, start)
     inside = np.clip(start, 1e-9, 1 - 1e-9)  # the method needs strictly interior points
@@ -123,7 +125,7 @@ def least_squares(evaluator: Evaluator, start, steps: int, tolerance: float, see
 
 
 def nelder_mead(
-    evaluator: Evaluator, start, steps: int, tolerance: float, seed: int
+    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
 ) -> int:
     """Minimise by the gradient-free Nelder-Mead simplex."""
     with np.errstate(invalid="ignore"):  # vertices without an objective are infinite
@@ -135,7 +137,9 @@ def nelder_mead(
     return _last(evaluator, found.x, found.success)
 
 
-def evolution(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
+def evolution(
+    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
+) -> int:
     """Minimise by gradient-free differential evolution."""
     found = scipy.optimize.differential_evolution(
         _without_slopes(evaluator), [(0.0, 1.0)] * len(start), x0=start, maxiter=steps,

@@ -22,6 +22,9 @@ derivation for Hertz contacts.
 import enum
 
 import numpy as np
+from jaxtyping import ArrayLike
+
+from ..foundation.types import Integer
 
 # Distance to grazing, relative to the amplitude, below which derivatives are not
 # reliable.
@@ -49,7 +52,7 @@ _TEXTS = {
 }
 
 
-def notice(code) -> str:
+def notice(code: Integer) -> str:
     """Return the text of a notice.
 
     >>> isinstance(jv.design.notice(jv.design.Notice(0)), str)
@@ -58,7 +61,9 @@ def notice(code) -> str:
     return _TEXTS[Notice(int(code))]
 
 
-def noticed(margin, contacts, contacts_before) -> Notice:
+def noticed(
+    margin: ArrayLike, contacts: ArrayLike, contacts_before: ArrayLike | None
+) -> Notice:
     """Return the notice for a motion, given the contacts of the previous step."""
     if float(np.min(margin)) < NEAR:
         return Notice.AT_GRAZING

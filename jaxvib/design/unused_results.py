@@ -5,9 +5,10 @@ from collections.abc import Callable
 import jax
 import jax.extend
 from jax.interpreters import partial_eval
+from jaxtyping import PyTree
 
 
-def without_unused_results(function: Callable, *arguments) -> Callable:
+def without_unused_results(function: Callable, *arguments: PyTree) -> Callable:
     """Return the function after dead code elimination, for arguments of the same shape.
 
     XLA eliminates dead code only after derivatives of every field of an orbit are

@@ -2,14 +2,16 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.quantity import check_range
 from ..foundation.suggestions import unknown_key
+from ..foundation.types import AnyArray
 from ..systems.parameters import Parameter, parameters, whole_path
 
 SCALES = ("linear", "log")
@@ -43,7 +45,7 @@ class Variable:
         if self.scale == "log" and self.low <= 0:
             raise ValueError(f"bounds = {self._bounds()} of {self.path} are not above 0")
 
-    def value(self, normalised):
+    def value(self, normalised: Any) -> Any:
         """Return the parameter at a normalised value."""
         if self.scale == "log":
             return self.low * (self.high / self.low) ** normalised
@@ -111,11 +113,11 @@ def entry_at(system: object, path: str) -> Parameter:
     return dataclasses.replace(entry, value=entry.value[place]) if place else entry
 
 
-def values_at(variables: tuple[Variable, ...], normalised) -> dict:
+def values_at(variables: tuple[Variable, ...], normalised: AnyArray) -> dict:
     """Return the parameters by path at normalised variables, (variables,)."""
     return {one.path: one.value(normalised[i]) for i, one in enumerate(variables)}
 
 
-def normalised_of(free):
+def normalised_of(free: ArrayLike) -> Array:
     """Return the normalised variables s of unbounded variables u."""
     return jax.nn.sigmoid(free)
