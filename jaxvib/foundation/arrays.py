@@ -13,8 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, PyTree
 
-from .types import AnyArray
-
 HOST = np
 
 
@@ -134,7 +132,7 @@ class _HashableArray:
         return _HashableArray, (np.asarray(self.array),)
 
 
-def expand_to_lanes(value: AnyArray, like: AnyArray) -> Any:
+def expand_to_lanes(value: ArrayLike, like: ArrayLike) -> Any:
     """Append axes to per-lane numbers so that they broadcast against `like`."""
     more = np.ndim(like) - np.ndim(value)
     return array_namespace(value).expand_dims(value, tuple(range(-more, 0)))

@@ -3,6 +3,6 @@
 import numpy as np
 from jaxtyping import Array
 
-AnyArray = Array | np.ndarray  # NumPy's on the host, where it avoids compilation
-Number = AnyArray | float  # or an array of numbers
+AnyArray = Array | np.ndarray  # NumPy on the host avoids compilation
+Number = AnyArray | np.number | float  # or an array of numbers
 Integer = AnyArray | np.integer | int  # or an array of integers
