@@ -32,7 +32,7 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-def square_array(path: Path, key: str):
+def square_array(path: Path, key: str) -> np.ndarray:
     """Return the square array, dense or sparse, stored under a name in a file.
 
     `key`: "" for the only one. **Raises:** `ValueError` for a damaged file, a missing

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import Range, check_range
-from .equation import Equation
+from .equation import Equation, Time
 from .forced import check_field
 from .parameters import as_given, named_values
 from .system import System
@@ -23,7 +23,7 @@ class AutonomousEquation(Equation):
     field: Field = eqx.field(static=True)
     named: dict[str, Any]
 
-    def vector_field(self, time, state: Float[Array, " n"]) -> Float[Array, " m"]:
+    def vector_field(self, time: Time, state: Float[Array, " n"]) -> Float[Array, " m"]:
         """Return the state's rate of change, independent of the time."""
         rate = self.field(state, self.named)
         return jnp.asarray(rate, state.dtype)

@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import nearest
 from .loads import Load
+from .system import System
 from .system_repr import SystemRepr
 
 # Number of time derivatives to an acceleration, and the unit.
@@ -91,7 +92,7 @@ class BaseMotion(SystemRepr):
 
 
 def absolute_states(
-    system,
+    system: System,
     times: Real[Array, " times"] | np.ndarray,
     states: Real[Array, "times state"] | np.ndarray,
 ) -> Float[Array, "times state"]:

@@ -14,7 +14,7 @@ from .system_repr import SystemRepr
 class Clamped(eqx.Module):
     """A clamped end: V = V' = 0."""
 
-    def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
+    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
         """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
 
@@ -22,7 +22,7 @@ class Clamped(eqx.Module):
 class Hinged(eqx.Module):
     """A hinged end: V = V'' = 0."""
 
-    def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
+    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
         """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
 
@@ -30,7 +30,7 @@ class Hinged(eqx.Module):
 class Sliding(eqx.Module):
     """A sliding (guided) end: V' = V''' = 0."""
 
-    def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
+    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
         """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
@@ -38,7 +38,7 @@ class Sliding(eqx.Module):
 class Free(eqx.Module):
     """A free end: V'' = V''' = 0."""
 
-    def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
+    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
         """Return the boundary conditions, see `ElasticSupport`."""
         return jnp.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
@@ -66,7 +66,7 @@ class ElasticSupport(eqx.Module):
         "rotational_stiffness", "N m/rad", "rotational stiffness", default=0.0, at_least=0.0
     )
 
-    def conditions(self, scales, side: int) -> Float[Array, "2 4"]:
+    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
         """Return the dimensionless boundary conditions, as rows over V, V', V'', V'''.
 
         **Arguments:** `scales`: the beam's units of stiffness and of rotational

@@ -1,12 +1,21 @@
 """Builders of beams with oscillators, a rigid body or lumped masses."""
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike
 
 from .beam import Beam, BeamWithBodies
 
 
-def oscillators_on_beam(beam: Beam, positions, masses, stiffness, damping=None):
+def oscillators_on_beam(
+    beam: Beam,
+    positions: ArrayLike | Sequence,
+    masses: ArrayLike | Sequence,
+    stiffness: ArrayLike | Sequence,
+    damping: ArrayLike | Sequence | None = None,
+) -> BeamWithBodies:
     """Return a beam with one mass on a spring and a damper at each position.
 
     **Arguments:** `positions` (m), `masses` (kg), `stiffness` (N/m), `damping` (N s/m, 0
@@ -24,8 +33,14 @@ def oscillators_on_beam(beam: Beam, positions, masses, stiffness, damping=None):
 
 
 def rigid_body_on_beam(
-    beam: Beam, positions, centre, mass, inertia, stiffness, damping=None
-):
+    beam: Beam,
+    positions: ArrayLike | Sequence,
+    centre: ArrayLike,
+    mass: ArrayLike,
+    inertia: ArrayLike,
+    stiffness: ArrayLike | Sequence,
+    damping: ArrayLike | Sequence | None = None,
+) -> BeamWithBodies:
     """Return a beam with one rigid body on links at some positions (m).
 
     The body translates and rotates: z = (displacement of its mass centre, rotation),
@@ -45,7 +60,12 @@ def rigid_body_on_beam(
     return BeamWithBodies(beam, positions, stiffness, damping, link_map, matrix)
 
 
-def lumped_masses_on_beam(beam: Beam, positions, masses, inertias=None):
+def lumped_masses_on_beam(
+    beam: Beam,
+    positions: ArrayLike | Sequence,
+    masses: ArrayLike | Sequence,
+    inertias: ArrayLike | Sequence | None = None,
+) -> BeamWithBodies:
     """Return a beam with lumped masses and rotary inertias.
 
     **Arguments:** `positions` (m), `masses` (kg), `inertias` (kg m^2), all of shape

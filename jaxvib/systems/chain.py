@@ -1,6 +1,7 @@
 """A chain of rigid bodies joined by massless Euler-Bernoulli beams."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.quantity import quantity, result_field
 from ..foundation.result_repr import ResultRepr
 from ..foundation.suggestions import unknown_key
+from ..foundation.types import Number
 from .assembly import Assembled, assemble
 from .freedoms import GROUND
 from .modules.beams import BeamModule
@@ -139,7 +141,14 @@ class BeamChain(Linear):
 
     @classmethod
     def from_physical(
-        cls, bodies, *, mass, inertia, length, bending_stiffness, ends="periodic"
+        cls,
+        bodies: int,
+        *,
+        mass: Number,
+        inertia: Number,
+        length: Number,
+        bending_stiffness: Number,
+        ends: str = "periodic",
     ) -> "BeamChain":
         """Build the chain from the mass (kg) and inertia (kg m^2) of its bodies."""
         return cls(
@@ -196,7 +205,7 @@ class BeamChain(Linear):
         every = np.arange(2 * self.bodies)
         return every if self.ends != "hinged" else np.delete(every, [0, -2])
 
-    def beam_motion(self, field: Float[Array, "*n bodies"]):
+    def beam_motion(self, field: Float[Array, "*n bodies"]) -> tuple[Array, Array]:
         """Return a field of the bodies at the left and right ends of each beam."""
         if self.ends == "periodic":
             return field, jnp.roll(field, -1, -1)
@@ -205,7 +214,7 @@ class BeamChain(Linear):
             field = jnp.pad(field, padding)
         return field[..., :-1], field[..., 1:]
 
-    def strains(self, position: Float[Array, "*n 2 bodies"]):
+    def strains(self, position: Float[Array, "*n 2 bodies"]) -> tuple[Array, Array]:
         r"""Return $d - l (p + q)/2$ (m) and $p - q$ (rad) of each beam.
 
         The potential energy is the sum of $\tfrac12 w_1 e_1^2 + \tfrac12 w_2 e_2^2$ with
@@ -264,7 +273,7 @@ class BeamChain(Linear):
         shaped = [x.reshape(wave_numbers.shape) for x in (*values, *slopes)]
         return Bands(*shaped)
 
-    def waves(self, wave_numbers: Float[Array, " n"]):
+    def waves(self, wave_numbers: Float[Array, " n"]) -> tuple[Array, Array, Array, Array]:
         r"""Return $\omega_1, \omega_2$ (rad/s) and $\cos\theta, \sin\theta$ of waves.
 
         In the mass-normalised coordinates $(\hat y, i l \hat\varphi/\sqrt{6\gamma})$
@@ -337,7 +346,7 @@ class BeamChain(Linear):
         upper = jnp.sqrt(mean + radius)
         return self.frequency * product / upper, self.frequency * upper
 
-    def on_bodies(self, value, sign):
+    def on_bodies(self, value: Any, sign: float) -> Array:
         """Sum beam values at bodies: as left body, plus `sign` times as right body."""
         if self.ends == "periodic":
             return value + sign * jnp.roll(value, 1, -1)

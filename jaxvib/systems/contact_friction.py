@@ -1,5 +1,7 @@
 """Dry friction under the normal force of a contact."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 from jaxtyping import Array, Float
 
@@ -65,7 +67,7 @@ class ContactFriction(SystemRepr):
         return self.coefficient
 
 
-def pressing_contacts(frictions, contacts) -> tuple[int | None, ...]:
+def pressing_contacts(frictions: Sequence, contacts: Sequence) -> tuple[int | None, ...]:
     """Return the position of each friction's contact, None for constant forces.
 
     **Raises:** `ValueError` for a missing contact, or a hard stop.

@@ -33,7 +33,9 @@ class Equation(eqx.Module):
     def vector_field(self, time: Time, state: Float[Array, " state"]) -> Array:
         """Return the state's rate of change at a time, s."""
 
-    def displacements(self, time: Time, state, rate) -> tuple[Array, Array, Array]:
+    def displacements(
+        self, time: Time, state: Float[Array, " state"], rate: Float[Array, " state"]
+    ) -> tuple[Array, Array, Array]:
         """Return the displacements and their first and second time derivatives."""
         _, curve = jax.jvp(self.vector_field, (time, state), (jnp.ones_like(time), rate))
         return state, rate, curve
@@ -72,7 +74,9 @@ class Equation(eqx.Module):
         forces = self.contact_forces(depths, self.closing_rates(state))
         return jnp.where(jnp.isnan(depths), depths, forces)
 
-    def contact_motion(self, state, rate) -> tuple[Array, Array, Array]:
+    def contact_motion(
+        self, state: Float[Array, " state"], rate: Float[Array, " state"]
+    ) -> tuple[Array, Array, Array]:
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
         z = self.penetrations(state)
         return z, z, z

@@ -37,7 +37,7 @@ class SpringForm(NamedTuple):
     stops: tuple[Stop, ...] = ()
 
 
-def has_event_form(law) -> bool:
+def has_event_form(law: object) -> bool:
     """Return whether a contact or spring law has the method `event_form`, and can use it.
 
     A law whose fields decide has a property `has_event_form` too.

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import combine_arrays, has_tangents, is_concrete, partition_arrays
 from ..foundation.quantity import Range, check_range
-from .equation import Equation
+from .equation import Equation, Time
 from .parameters import as_given, named_values
 from .system import System
 
@@ -25,12 +25,12 @@ class ForcedEquation(Equation):
     period: Float[Array, ""]
     largest_step: float | None = eqx.field(static=True, default=None)
 
-    def vector_field(self, time, state: Float[Array, " n"]) -> Float[Array, " m"]:
+    def vector_field(self, time: Time, state: Float[Array, " n"]) -> Float[Array, " m"]:
         """Return the state's rate of change at a time, s."""
         rate = self.field(time, state, self.named)
         return jnp.asarray(rate, state.dtype)
 
-    def repeats_in(self, span):
+    def repeats_in(self, span: Time) -> Time:
         """Return the period, s."""
         return self.period
 

@@ -1,5 +1,6 @@
 """Dry friction with sticking and sliding."""
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
@@ -10,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..foundation.quantity import check_range, quantity
 from ..foundation.range import Range
+from ..foundation.types import Number
 from .system_repr import SystemRepr
 
 # Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
@@ -112,7 +114,7 @@ def sticking_limit(friction: Friction) -> Float[Array, ""]:
     return friction.kinetic if friction.static is None else friction.static
 
 
-def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
+def sliding_share(friction: Friction, speed: Number) -> Float[Array, ""]:
     """Return the sliding friction at a speed, in the units of `Friction.kinetic`."""
     if friction.stribeck is None:
         return friction.kinetic
@@ -120,7 +122,13 @@ def sliding_share(friction: Friction, speed) -> Float[Array, ""]:
     return friction.kinetic + excess / (1 + jnp.abs(speed) / friction.stribeck)
 
 
-def friction_forces(frictions, responses, pressed, velocity, acceleration) -> list:
+def friction_forces(
+    frictions: Sequence[Friction],
+    responses: Sequence[Array],
+    pressed: Sequence[Number],
+    velocity: Array,
+    acceleration: Array,
+) -> list:
     """Return the force R of each friction, N, from frictionless accelerations.
 
     `pressed`: the normal force of each, N; 1 if it is constant. For frictions that

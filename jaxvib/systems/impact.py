@@ -1,17 +1,18 @@
 """Vibro-impact systems: linear systems with contacts, friction and loads."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..foundation.quantity import quantity
 from .base_motion import BaseMotion
 from .contact_friction import pressing_contacts
-from .equation import Equation
+from .equation import Equation, Time
 from .friction import Friction, friction_forces
 from .loads import as_load, never_repeats, time_varying
 from .periods import check_period, period_of_loads
@@ -120,7 +121,9 @@ class EquationOfMotion(Equation):
     springs: tuple[NonlinearSpring, ...] = ()
     spring_responses: tuple[Float[Array, " n"], ...] = ()
 
-    def vector_field(self, time, state: Float[Array, " state"]) -> Float[Array, " state"]:
+    def vector_field(
+        self, time: Time, state: Float[Array, " state"]
+    ) -> Float[Array, " state"]:
         """Return the state's rate of change at a time, s."""
         position, velocity = jnp.split(state, 2)
         position = position - self.offset
@@ -144,9 +147,12 @@ class EquationOfMotion(Equation):
                 acceleration = acceleration - response * force
         return jnp.concatenate([velocity, acceleration])
 
-    def displacements(self, time, state, rate):
+    def displacements(
+        self, time: Time, state: Array, rate: Array
+    ) -> tuple[Array, Array, Array]:
         """Return the displacements, m, and their first and second time derivatives."""
-        return (*jnp.split(state, 2), jnp.split(rate, 2)[1])
+        position, velocity = jnp.split(state, 2)
+        return position, velocity, jnp.split(rate, 2)[1]
 
     def displaced(self, state: Float[Array, " state"]) -> Float[Array, " n"]:
         """Return the displacements, m."""
@@ -161,7 +167,7 @@ class EquationOfMotion(Equation):
         damped = any(self.damped_contacts()) or any(is_damped(s.law) for s in self.springs)
         return constant * jnp.nan if damped or self.frictions else constant
 
-    def contraction(self, onsets) -> Float[Array, ""]:
+    def contraction(self, onsets: Int[Array, " contacts"]) -> Float[Array, ""]:
         """Return the determinant of the impacts at hard stops, e^2 for each."""
         total = jnp.ones(())
         for contact, number in zip(self.contacts, onsets, strict=True):
@@ -204,7 +210,9 @@ class EquationOfMotion(Equation):
         """Return which contacts are damped."""
         return tuple(is_damped(contact.law) for contact in self.contacts)
 
-    def contact_motion(self, state: Float[Array, " state"], rate: Float[Array, " state"]):
+    def contact_motion(
+        self, state: Float[Array, " state"], rate: Float[Array, " state"]
+    ) -> tuple[Array, Array, Array]:
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
         return (
             self.penetrations(state),
@@ -235,7 +243,7 @@ class EquationOfMotion(Equation):
         laws = [element.law for element in (*self.contacts, *self.springs)]
         return bool(self.frictions) or any(getattr(law, "jumps", True) for law in laws)
 
-    def next_breakpoint(self, time) -> Float[Array, ""] | None:
+    def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
         """Return the next break (non-smooth time) of a load, s; None if none."""
         laws = [as_load(load.law) for load in self.loads]
         known = [
@@ -243,7 +251,7 @@ class EquationOfMotion(Equation):
         ]
         return jnp.min(jnp.stack(known)) if known else None
 
-    def repeats_in(self, span):
+    def repeats_in(self, span: Time) -> Time:
         """Return the longest period of a load, s; `span` if there is none."""
         periods = [load.law.period() for load in time_varying(self.loads)]
         if not periods:
@@ -257,7 +265,12 @@ class EquationOfMotion(Equation):
 
 
 def equation_of_motion(
-    matrices, contacts, loads, offset=None, frictions=(), springs=()
+    matrices: Sequence[Array],
+    contacts: tuple[Contact, ...],
+    loads: tuple,  # of `AppliedLoad`, or of others with its interface
+    offset: Array | None = None,
+    frictions: tuple = (),
+    springs: tuple = (),
 ) -> EquationOfMotion:
     """Return the equation of motion from (M, D, C) and the acting elements."""
     mass, damping, stiffness = matrices
@@ -337,7 +350,7 @@ class ImpactSystem(Mechanical, Linear):
         """Return which degrees of freedom are rotations, None if none is."""
         return self.linear.rotations()
 
-    def turned(self, part) -> bool:
+    def turned(self, part: Any) -> bool:
         """Return whether a contact, load, friction or spring acts on rotations only.
 
         Its values declared in N and m are then in N m and rad. A coefficient of 1 or -1

@@ -1,6 +1,7 @@
 """Linearisation of a system: matrices, and slopes of nonlinear springs."""
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +47,7 @@ class Tangent(Linear):
         return self.linear.rotations()
 
 
-def linear_part(system) -> Linear:
+def linear_part(system: Any) -> Linear:
     r"""Return the linear part of a system, with its `matrices()`.
 
     Contacts, frictions and loads are dropped; nonlinear springs and dampers contribute
@@ -80,7 +81,7 @@ def linear_part(system) -> Linear:
     return Tangent(linear, system.springs)
 
 
-def slopes(law) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def slopes(law: Any) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return a law's slopes by elongation and rate at 0, NaN if they jump."""
     points = jnp.asarray(list(itertools.product(_NEAR, _NEAR)))
     rows = jax.vmap(jax.jacfwd(lambda point: force_of(law, *point)))(points)

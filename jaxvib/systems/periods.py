@@ -1,8 +1,10 @@
 """Common periods of loads, and verification of declared periods."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +17,7 @@ from ..kernels.kernel_cache import cached_kernel
 from ..kernels.map_rows import map_rows
 from .forced import ForcedSystem
 from .loads import as_load, never_repeats, time_varying
+from .system import System
 
 # The largest multiple of the longest period that is tried as the common period.
 MOST_WHOLE = 64
@@ -38,7 +41,7 @@ def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
     return jnp.where(jnp.any(fits), wholes[jnp.argmax(fits)], jnp.nan) * longest
 
 
-def period_of_loads(loads) -> Float[Array, ""]:
+def period_of_loads(loads: Sequence) -> Float[Array, ""]:
     """Return the common period of applied loads, s; NaN if they have none.
 
     **Raises:** `ValueError` if no load changes, or one is not periodic.
@@ -57,7 +60,7 @@ def period_of_loads(loads) -> Float[Array, ""]:
     return periods[0] if len(periods) == 1 else common_period(jnp.stack(periods))
 
 
-def period_of(system) -> Float[Array, ""]:
+def period_of(system: System) -> Float[Array, ""]:
     """Return a system's period, s, or NaN if it has none.
 
     Loads may have no common period, and users' fields or loads not the declared one.
@@ -66,7 +69,7 @@ def period_of(system) -> Float[Array, ""]:
     return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)
 
 
-def check_period(system) -> None:
+def check_period(system: System) -> None:
     """Raise `ValueError` if a system is known to have no period."""
     require_float64()
     refuse_autonomous(system)
@@ -88,7 +91,7 @@ def check_period(system) -> None:
         )
 
 
-def refuse_autonomous(system) -> None:
+def refuse_autonomous(system: eqx.Module) -> None:
     """Raise `ValueError` for an autonomous system."""
     if getattr(system, "autonomous", False):
         raise ValueError(
@@ -98,7 +101,7 @@ def refuse_autonomous(system) -> None:
         )
 
 
-def without_period(loads) -> str:
+def without_period(loads: Sequence) -> str:
     """Return the message for loads without a common period."""
     each = ", ".join(f"{float(load.law.period()):.10g}" for load in time_varying(loads))
     return (

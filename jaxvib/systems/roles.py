@@ -3,7 +3,7 @@
 import abc
 import inspect
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
@@ -53,17 +53,17 @@ class DampedLaw(Protocol):
 ContactLaw = ElasticLaw | DampedLaw
 
 
-def is_damped(law) -> bool:
+def is_damped(law: Any) -> bool:
     """Return whether the force of a law depends on a rate."""
     return len(inspect.signature(law.force).parameters) > 1
 
 
-def is_impulsive(law) -> bool:
+def is_impulsive(law: object) -> bool:
     """Return whether a contact law acts by impulses: a hard stop."""
     return getattr(law, "impulsive", False)
 
 
-def force_of(law, *motion: Array) -> Array:
+def force_of(law: Any, *motion: Array) -> Array:
     """Return the force, N, of a law at a penetration or elongation, m, and its rate."""
     return law.force(*(motion if is_damped(law) else motion[:1]))
 

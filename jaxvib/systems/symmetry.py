@@ -4,16 +4,20 @@ Tested in mass-normalised coordinates, $m_{ij} / \sqrt{m_{ii} m_{jj}}$, so that 
 the units nor the kinds of the degrees of freedom matter.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from ..foundation.types import AnyArray
 
 # Asymmetry that sums of some thousand terms may leave by rounding.
 _ROUNDING = 1e-12
 SINGULAR = 1e-13  # smallest eigenvalue of a mass matrix scaled to a unit diagonal
 
 
-def asymmetry(matrix, mass):
+def asymmetry(matrix: AnyArray, mass: AnyArray) -> Any:
     """Return where a matrix is asymmetric by more than rounding, (n, n).
 
     Rounding errors of the pair itself and of symmetric eigenvalues are tolerated.
@@ -21,7 +25,7 @@ def asymmetry(matrix, mass):
     traced = any(isinstance(m, jax.core.Tracer) for m in (matrix, mass))
     xp = jnp if traced else np
     matrix = xp.asarray(matrix)
-    masses = xp.diagonal(xp.asarray(mass))
+    masses: Any = xp.diagonal(xp.asarray(mass))
     units = xp.sqrt(xp.where(masses > 0, masses, 1.0))
     scaled = matrix / units[:, None] / units[None, :]
     size = xp.abs(scaled)
@@ -31,7 +35,7 @@ def asymmetry(matrix, mass):
     return ~(xp.abs(scaled - scaled.T) <= _ROUNDING * pair + noise)
 
 
-def check_symmetric(name: str, matrix, mass, advice: str = "") -> None:
+def check_symmetric(name: str, matrix: AnyArray, mass: AnyArray, advice: str = "") -> None:
     """Raise `ValueError` with the first asymmetric pair of entries, and advice."""
     if any(isinstance(m, jax.core.Tracer) for m in (matrix, mass)):
         return  # no concrete values under jit or vmap
@@ -42,7 +46,7 @@ def check_symmetric(name: str, matrix, mass, advice: str = "") -> None:
         raise ValueError(f"{name}: {pair}{advice}")
 
 
-def check_mass(mass) -> None:
+def check_mass(mass: AnyArray) -> None:
     """Raise `ValueError` unless a mass matrix is symmetric and positive definite."""
     if isinstance(mass, jax.core.Tracer):
         return
@@ -58,7 +62,7 @@ def check_mass(mass) -> None:
         raise ValueError(f"{bad}: a motion has no mass")
 
 
-def check_kinetic_energy(mass) -> None:
+def check_kinetic_energy(mass: AnyArray) -> None:
     """Raise `ValueError` if a motion of bodies has a negative kinetic energy."""
     if isinstance(mass, jax.core.Tracer):
         return

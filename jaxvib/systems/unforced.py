@@ -5,7 +5,7 @@ from jaxtyping import Array, Float, Real
 
 from ..drawing.labels import Labels
 from .autonomous import is_autonomous
-from .equation import Equation
+from .equation import Equation, Time
 from .loads import time_varying
 from .system import System
 
@@ -24,7 +24,9 @@ class UnforcedEquation(Equation):
     moved: Equation
     reach: Float[Array, " state"]
 
-    def vector_field(self, time, state: Float[Array, " state"]) -> Float[Array, " state"]:
+    def vector_field(
+        self, time: Time, state: Float[Array, " state"]
+    ) -> Float[Array, " state"]:
         """Return the state's rate of change, independent of the time."""
         beyond = jnp.sum((state / self.reach) ** 2) ** _SLOWED
         return self.moved.vector_field(jnp.zeros(()), state) / (1 + beyond)

@@ -121,7 +121,7 @@ class HuntCrossleyContact(SystemRepr):
         return PowerContact(self.stiffness, self.exponent)
 
 
-def restitution_of(turn):
+def restitution_of(turn: ArrayLike) -> Array:
     """Return e of `HuntCrossleyContact.restitution` from c v, elementwise."""
     turn = jnp.asarray(turn, float)
     moving = turn > 0

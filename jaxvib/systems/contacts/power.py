@@ -42,7 +42,7 @@ class PowerContact(SystemRepr):
         return self.stiffness / above * positive_power(penetration, above)
 
 
-def positive_power(z, exponent):
+def positive_power(z: ArrayLike, exponent: ArrayLike) -> Array:
     """Return z^exponent where z > 0 and 0 elsewhere."""
     # The inner `where` gives the power a harmless 1 while the bodies are apart.
     z = jnp.asarray(z)

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
+from ...foundation.types import Number
 from .load import Load, first_after
 
 
@@ -58,7 +59,7 @@ class ChirpLoad(Load):
         """Return the higher of the two frequencies, rad/s."""
         return jnp.maximum(self.first_frequency, self.last_frequency)
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         r"""Return the Taylor coefficients of the force, see `Load.series`.
 
         The coefficients of the cosine and sine of the phase $a_0 + a_1 h + a_2 h^2$
@@ -80,6 +81,6 @@ class ChirpLoad(Load):
             sines.append(sine)
         return tuple(cosines)
 
-    def next_breakpoint(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the next start or end of the sweep, s; inf if there is none."""
         return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

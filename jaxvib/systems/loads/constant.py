@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
+from ...foundation.types import Number
 from .load import Load, Wave
 
 
@@ -41,7 +42,7 @@ class ConstantLoad(Load):
         still = jnp.zeros_like(self.magnitude)
         return (Wave(self.magnitude, still, still),)
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the force, N."""
         return (self.magnitude,)
 

@@ -1,12 +1,15 @@
 """Filtered white noise: noise with a rational spectrum."""
 
+from collections.abc import Iterable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import Range, check_range, quantity
+from ...foundation.types import Number
 from ..system_repr import SystemRepr
 from .fourier import FourierLoad
 from .noise import generator, harmonics_below
@@ -52,7 +55,9 @@ class FilteredNoise(SystemRepr):
             )
 
     @classmethod
-    def kanai_tajimi(cls, density, frequency, damping_ratio) -> "FilteredNoise":
+    def kanai_tajimi(
+        cls, density: ArrayLike, frequency: ArrayLike, damping_ratio: ArrayLike
+    ) -> "FilteredNoise":
         r"""Return Kanai-Tajimi noise: soil acceleration from white noise of bedrock.
 
         $H = (2 \zeta \omega_g s + \omega_g^2)/(s^2 + 2 \zeta \omega_g s + \omega_g^2)$
@@ -63,7 +68,9 @@ class FilteredNoise(SystemRepr):
         return cls(density, jnp.stack([square, loss]), _monic(square, loss))
 
     @classmethod
-    def low_pass(cls, density, frequency, damping_ratio) -> "FilteredNoise":
+    def low_pass(
+        cls, density: ArrayLike, frequency: ArrayLike, damping_ratio: ArrayLike
+    ) -> "FilteredNoise":
         r"""Return low-pass noise, whose spectrum decays as $\omega^{-4}$.
 
         $H = \omega_f^2/(s^2 + 2 \zeta \omega_f s + \omega_f^2)$ with the `frequency`
@@ -72,7 +79,7 @@ class FilteredNoise(SystemRepr):
         square, loss = _second_order(frequency, damping_ratio)
         return cls(density, square[None], _monic(square, loss))
 
-    def spectrum(self, frequency) -> Float[Array, "*n"]:
+    def spectrum(self, frequency: Number) -> Float[Array, "*n"]:
         """Return the one-sided density at angular frequencies, rad/s."""
         frequency = jnp.asarray(frequency, float)
 
@@ -98,7 +105,7 @@ class FilteredNoise(SystemRepr):
         """Return one realisation as a load, see `noise_of_density`."""
         return jax.tree.map(lambda leaf: leaf[0], self.loads(highest, duration, [seed]))
 
-    def loads(self, highest: float, duration: float, seeds) -> FourierLoad:
+    def loads(self, highest: float, duration: float, seeds: Iterable) -> FourierLoad:
         r"""Return realisations as loads with a leading axis, one for each seed.
 
         Amplitudes are random too, $a_k, b_k \sim N(0, S(\omega_k) \Delta\omega)$, so

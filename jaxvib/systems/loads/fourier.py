@@ -6,6 +6,7 @@ from jaxtyping import Array, Float, Real
 
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import quantity
+from ...foundation.types import Number
 from .load import Load, Wave
 from .pieces import FEW_TERMS, FourierPieces
 
@@ -83,7 +84,7 @@ class FourierLoad(Load):
         """Return a table of polynomials for a series of many terms, otherwise None."""
         return FourierPieces(self) if self.cosine.shape[0] > FEW_TERMS else None
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         frequency = self._orders() * self.frequency
         cosine, sine = jnp.cos(frequency * time), jnp.sin(frequency * time)

@@ -1,11 +1,14 @@
 """Base class of load laws, with the information that engines need."""
 
 import abc
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
+from ...foundation.types import Number
+from ..roles import LoadLaw
 from ..system_repr import SystemRepr
 
 
@@ -71,7 +74,7 @@ class Load(SystemRepr):
         """Return a long load as a table of polynomials, see `loads.pieces`, or None."""
         return None
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         r"""Return up to `count` coefficients $c_k$ of $F = \sum_k c_k (t - t_0)^k$.
 
         `time`: $t_0$; `inside`: a time between the breaks of the piece to expand.
@@ -104,33 +107,33 @@ class Load(SystemRepr):
             "HarmonicLoad, FourierLoad"
         )
 
-    def next_breakpoint(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the next break, s, after a time that is not a break itself."""
         return jnp.asarray(jnp.inf)
 
 
-def as_load(law) -> Load | None:
+def as_load(law: LoadLaw) -> Load | None:
     """Return the law if it is a `Load`, None for a user's periodic law."""
     return law if isinstance(law, Load) else None
 
 
-def harmonic_of(law) -> Wave | None:
+def harmonic_of(law: LoadLaw) -> Wave | None:
     """Return a load as a single harmonic, None if it is not harmonic."""
     return law.harmonic() if isinstance(law, Load) else None
 
 
-def first_after(time, candidates) -> Float[Array, ""]:
+def first_after(time: Number, candidates: Array) -> Float[Array, ""]:
     """Return the first candidate after a time, by more than rounding."""
     rounding = 4 * jnp.finfo(candidates.dtype).eps * jnp.abs(time)
     return jnp.min(jnp.where(candidates > time + rounding, candidates, jnp.inf))
 
 
-def time_varying(loads) -> list:
+def time_varying(loads: Sequence) -> list:
     """Return the applied loads that are not constant."""
     return [load for load in loads if not _shown(load.law).constant]
 
 
-def never_repeats(loads) -> list:
+def never_repeats(loads: Sequence) -> list:
     """Return the applied loads that are neither constant nor periodic."""
     return [load for load in time_varying(loads) if not _shown(load.law).repeats]
 

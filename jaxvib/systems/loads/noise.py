@@ -100,7 +100,7 @@ def noise_of_density(
     return FourierLoad(step, amplitudes * np.cos(phases), -amplitudes * np.sin(phases))
 
 
-def generator(seed) -> np.random.Generator:
+def generator(seed: object) -> np.random.Generator:
     """Return the random number generator of a seed.
 
     **Raises:** `ValueError` for anything but a non-negative whole number.

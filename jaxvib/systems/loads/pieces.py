@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...foundation.types import Number
 from .load import Load
 from .polynomial import PolynomialLoad
 
@@ -24,7 +25,7 @@ class Pieces(eqx.Module):
     """A piecewise polynomial load."""
 
     @abc.abstractmethod
-    def at(self, time) -> tuple[PolynomialLoad, Array]:
+    def at(self, time: Number) -> tuple[PolynomialLoad, Array]:
         """Return the piece that starts at or contains a time, and its end, s."""
 
 
@@ -60,7 +61,7 @@ class FourierPieces(Pieces):
         self.length = law.period() / count
         self.size, self.highest = law.largest(), law.highest_angular_frequency()
 
-    def at(self, time) -> tuple[PolynomialLoad, Array]:
+    def at(self, time: Number) -> tuple[PolynomialLoad, Array]:
         """Return the piece that starts at or contains a time, and its end, s."""
         # Rounding of a piece's end must not select that piece again.
         place = jnp.floor(time / self.length + 1e-9)
@@ -76,7 +77,7 @@ class RecordPieces(Pieces):
 
     law: Load
 
-    def at(self, time) -> tuple[PolynomialLoad, Array]:
+    def at(self, time: Number) -> tuple[PolynomialLoad, Array]:
         """Return the piece that starts at or contains a time, and its end, s."""
         end = self.law.next_breakpoint(time)
         middle = (time + jnp.minimum(end, time + 1.0)) / 2

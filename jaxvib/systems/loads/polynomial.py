@@ -3,6 +3,7 @@
 from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
+from ...foundation.types import Number
 from .load import Load
 
 
@@ -33,7 +34,7 @@ class PolynomialLoad(Load):
         """Return the highest angular frequency of the whole load, rad/s."""
         return self.highest
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         passed, rows = time - self.centre, list(self.coefficients)
         size = len(rows)

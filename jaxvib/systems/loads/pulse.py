@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
 from ...foundation.suggestions import nearest
+from ...foundation.types import Number
 from .load import Load, first_after
 
 
@@ -114,7 +115,7 @@ class PulseLoad(Load):
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         start = self._start_before(inside)
         x, within = (time - start) / self.duration, (inside - start) / self.duration
@@ -122,7 +123,7 @@ class PulseLoad(Load):
         terms = SHAPES[self.shape].series(x, within, 1 / self.duration, count)
         return tuple(height * term for term in terms[:count])
 
-    def next_breakpoint(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the next start or end of a pulse or of a part of it, s."""
         parts = jnp.asarray(SHAPES[self.shape].breaks, self.duration.dtype)
         start = self._start_before(time)

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
+from ...foundation.types import Number
 from .load import Load
 from .pieces import RecordPieces
 
@@ -105,7 +106,7 @@ class RecordLoad(Load):
         """Return the angular frequency of one cycle over the record, rad/s."""
         return 2 * jnp.pi / (self.times[-1] - self.times[0])
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         shift = self._shift(inside)
         first = self._first(inside - shift)
@@ -147,7 +148,7 @@ class RecordLoad(Load):
             2 * self.times[place] - self.times[pair[0]] - self.times[pair[0] + 1]
         )
 
-    def next_breakpoint(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the time of the next sample, s."""
         shift = self._shift(time)
         late = time + 4 * jnp.finfo(self.times.dtype).eps * jnp.abs(time) - shift

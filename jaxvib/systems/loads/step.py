@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
+from ...foundation.types import Number
 from .load import Load, first_after
 
 
@@ -32,11 +33,11 @@ class StepLoad(Load):
         """Return the absolute force, N."""
         return jnp.abs(self.amplitude)
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the force, N, see `Load.series`."""
         return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
 
-    def next_breakpoint(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the time of the step, s; inf if it is past."""
         return first_after(time, self.start[None])
 
@@ -72,7 +73,7 @@ class RampLoad(Load):
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
-    def series(self, time, inside, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the force, N, and its rate, see `Load.series`."""
         slope = self.amplitude / self.duration
         after = inside >= self.start + self.duration
@@ -81,6 +82,6 @@ class RampLoad(Load):
         value = jnp.where(rises, slope * (time - self.start), level)
         return (value, jnp.where(rises, slope, 0.0))[:count]
 
-    def next_breakpoint(self, time) -> Float[Array, ""]:
+    def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the next start or end of the ramp, s; inf if there is none."""
         return first_after(time, self.start + self.duration * jnp.array([0.0, 1.0]))

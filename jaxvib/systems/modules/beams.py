@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Link, body_freedom, quantity
+from .module import ROTATION, TRANSLATION, Link, Square, body_freedom, quantity
 
 
 class BeamModule(Link):
@@ -51,16 +51,16 @@ class BeamModule(Link):
         bodies = (self.first, self.second)
         return tuple(body_freedom(b, motion) for b in bodies for motion in ("y", "angle"))
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         rows = _cubic_in_legendre(self.length)
         return _legendre_squares(self.mass_per_length * self.length, rows)
 
-    def dissipation(self):
+    def dissipation(self) -> list[Square]:
         """Return the squares of half the dissipated power."""
         return [(self.material_damping * w, row) for w, row in self.potential()]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
         half = self.length / 2
         shear, bend = _bending_weights(self.bending_stiffness, self.length)
@@ -145,7 +145,7 @@ class FrameModule(Link):
         motions = ("x", "y", "z", "angle_x", "angle_y", "angle_z")
         return tuple(body_freedom(b, m) for b in (self.first, self.second) for m in motions)
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         length, axis, one, two = self._axes()
         mass = self.mass_per_length * length
@@ -160,7 +160,7 @@ class FrameModule(Link):
             *_legendre_squares(mass, [_bending_row(two, minus, row) for row in cubic]),
         ]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
         length, axis, one, two = self._axes()
         half = length / 2

@@ -5,7 +5,7 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Link, Module, quantity
+from .module import ROTATION, TRANSLATION, Link, Module, Square, quantity
 
 
 class TranslationTranslation(Link):
@@ -40,15 +40,15 @@ class TranslationTranslation(Link):
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION)
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         return [(self.first_mass, (1.0, 0)), (self.mass, (0, 1.0))]
 
-    def dissipation(self):
+    def dissipation(self) -> list[Square]:
         """Return the squares of half the dissipated power."""
         return [(self.damping, (-1.0, 1.0))]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
         return [(self.stiffness, (-1.0, 1.0))]
 
@@ -106,7 +106,7 @@ class TranslationRotation(Link):
         """Whether the potential energy is positive semidefinite: unless standing."""
         return not self.standing
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         own = _rod_inertia(self.mass, self.length, self.inertia)
         return [
@@ -115,11 +115,11 @@ class TranslationRotation(Link):
             (own, (0, 1.0)),
         ]
 
-    def dissipation(self):
+    def dissipation(self) -> list[Square]:
         """Return the squares of half the dissipated power."""
         return [(self.damping, (0, 1.0))]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
         weight = _sign(self.standing) * self.gravity * self.mass * self.length / 2
         return [(self.stiffness + weight, (0, 1.0))]
@@ -202,16 +202,16 @@ class RodOnRod(Module):
         """Whether the potential energy is positive semidefinite: unless standing."""
         return not self.standing
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         own = _rod_inertia(self.mass, self.length, self.inertia)
         return [(self.mass, (1.0, self.first_length, self.length / 2)), (own, (0, 0, 1.0))]
 
-    def dissipation(self):
+    def dissipation(self) -> list[Square]:
         """Return the squares of half the dissipated power."""
         return [(self.damping, (0, -1.0, 1.0))]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
         weight = _sign(self.standing) * self.gravity * self.mass
         return [

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .beams import _bending_weights, _cubic_in_legendre, _legendre_squares
-from .module import ROTATION, TRANSLATION, Link, body_freedom, quantity
+from .module import ROTATION, TRANSLATION, Link, Square, body_freedom, quantity
 
 
 class PlaneFrameModule(Link):
@@ -72,7 +72,7 @@ class PlaneFrameModule(Link):
         motions = ("x", "y", "angle")
         return tuple(body_freedom(b, m) for b in (self.first, self.second) for m in motions)
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         length, along, across = self._axes()
         mass = self.mass_per_length * length
@@ -81,11 +81,11 @@ class PlaneFrameModule(Link):
         bent = [self._row(across, row) for row in _cubic_in_legendre(length)]
         return [*_legendre_squares(mass, stretched), *_legendre_squares(mass, bent)]
 
-    def dissipation(self):
+    def dissipation(self) -> list[Square]:
         """Return the squares of half the dissipated power."""
         return [(self.material_damping * w, row) for w, row in self.potential()]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
         length, along, across = self._axes()
         half = length / 2

@@ -1,11 +1,11 @@
 """Spinning discs on flexible shafts."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Module, body_freedom, quantity
+from .module import ROTATION, TRANSLATION, Module, Square, body_freedom, quantity
 
 
 class SpinningDisc(Module):
@@ -51,7 +51,7 @@ class SpinningDisc(Module):
         motions = ("x", "y", "angle_x", "angle_y")
         return tuple(body_freedom(self.body, motion) for motion in motions)
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
         mass, tilted = self.mass, self.diametral_inertia
         return [
@@ -61,6 +61,6 @@ class SpinningDisc(Module):
             (tilted, (0, 0, 0, 1.0)),
         ]
 
-    def gyroscopic(self):
+    def gyroscopic(self) -> list[tuple[Any, tuple[int, int]]]:
         """Return the gyroscopic coupling of angle_y's rate to the moment on angle_x."""
         return [(self.spin * self.polar_inertia, (2, 3))]

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from jaxtyping import Array, Float
 
-from .module import ROTATION, TRANSLATION, Link, Point, quantity
+from .module import ROTATION, TRANSLATION, Link, Point, Square, quantity
 
 
 class Spring(Link):
@@ -29,11 +29,11 @@ class Spring(Link):
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION)
 
-    def dissipation(self):
+    def dissipation(self) -> list[Square]:
         """Return the square of half the dissipated power."""
         return [(self.damping, (-1.0, 1.0))]
 
-    def potential(self):
+    def potential(self) -> list[Square]:
         """Return the square of the potential energy."""
         return [(self.stiffness, (-1.0, 1.0))]
 
@@ -78,7 +78,7 @@ class PointMass(Point):
 
     kinds: ClassVar = (TRANSLATION,)
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the square of the kinetic energy."""
         return [(self.mass, (1.0,))]
 
@@ -101,6 +101,6 @@ class PointInertia(Point):
 
     kinds: ClassVar = (ROTATION,)
 
-    def kinetic(self):
+    def kinetic(self) -> list[Square]:
         """Return the square of the kinetic energy."""
         return [(self.inertia, (1.0,))]

@@ -138,7 +138,7 @@ class FunctionLaw(SystemRepr):
         self.names, self.values = tuple(values), tuple(values.values())
         self.function = function
 
-    def force(self, elongation, rate) -> Array:
+    def force(self, elongation: Array, rate: Array) -> Array:
         """Return the force, N, at an elongation, m, and its rate, m/s."""
         given = as_given(self.names, self.values)
         return jnp.asarray(self.function(elongation, rate, given), float)

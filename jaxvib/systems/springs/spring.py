@@ -21,7 +21,7 @@ class SpringLaw(Protocol):
     engines accept any law, "event" polynomials.
     """
 
-    def force(self, *motion) -> Array:
+    def force(self, *motion: Array) -> Array:
         """Return the force, N, at an elongation, m (and its rate, m/s)."""
         ...
 
