@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -35,7 +36,7 @@ class Refusal(click.ClickException):
         super().__init__(fault)
         self._in_config = in_config
 
-    def show(self, file=None) -> None:
+    def show(self, file: IO | None = None) -> None:
         """Print the message, and for a config where its keys are listed."""
         print_line(f"jaxvib: {safe_text(self.message)}", err=True)
         if self._in_config:
@@ -53,7 +54,7 @@ class BrokenOff(click.ClickException):
     def __init__(self, fault: object, advice: str = ""):
         super().__init__(safe_text(fault) + printable(advice))
 
-    def show(self, file=None) -> None:
+    def show(self, file: IO | None = None) -> None:
         """Print the message."""
         print_line(f"jaxvib: {self.message}", err=True)
 

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .foundation import signals
 from .foundation.terminal import print_line, print_result
@@ -53,7 +54,7 @@ class Session:
     def __exit__(self, *_) -> None:
         self._lock.release()
 
-    def prepare(self, *, resume: bool):
+    def prepare(self, *, resume: bool) -> tuple[Any, Any]:
         """Return the system and its store, new or resumed.
 
         **Raises:** `ValueError` and `FileExistsError` if the study cannot run and
@@ -90,7 +91,7 @@ class Session:
         store = execute.open_store(self.study, self.directory, device, resume=resume)
         return system, store
 
-    def compute(self, system, store) -> None:
+    def compute(self, system: Any, store: Any) -> None:
         """Compute and store the remaining samples.
 
         **Raises:** `OSError`, `MemoryError` or `RuntimeError` on failure.

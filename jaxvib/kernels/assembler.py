@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import operator
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -115,11 +116,11 @@ class Assembler:
         self.lines.append(f"{name} = {text}")
         return name
 
-    def value(self, kind: str, text: str, factors=None) -> Value:
+    def value(self, kind: str, text: str, factors: Any = None) -> Value:
         """Append an instruction and return its result."""
         return Value(self.assign(text), kind, factors)
 
-    def constant(self, number, kind: str) -> Value:
+    def constant(self, number: Any, kind: str) -> Value:
         """Return the same number for all lanes."""
         written = literal(number, kind)
         if self.width > 1:
@@ -349,7 +350,7 @@ class Assembler:
 
 
 @functools.cache
-def kind_of(dtype) -> str:
+def kind_of(dtype: np.dtype) -> str:
     """Return the name of a dtype; cached, as NumPy takes microseconds to find it.
 
     JAX has dtypes unknown to NumPy, those of random keys.
@@ -382,7 +383,7 @@ def vector_suffix(short: str, width: int) -> str:
     return short if width == 1 else f"v{width}{short}"
 
 
-def literal(number, kind: str) -> str:
+def literal(number: Any, kind: str) -> str:
     """Return an LLVM literal; floats by their bits."""
     if is_float(kind):
         # LLVM spells a single-precision literal by the bits of the equal double.

@@ -5,11 +5,13 @@ serves several devices, and a host with a GPU keeps the kernels of its CPU.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import jax
 from jax.extend import core
 from jax.interpreters import mlir
+from jaxtyping import Array
 
 
 @runtime_checkable
@@ -24,12 +26,12 @@ class Callee(Protocol):
         """Return the shapes of the results."""
         ...
 
-    def by_xla(self, *arrays) -> list:
+    def by_xla(self, *arrays: Array) -> list:
         """Return the results, computed by JAX operations."""
         ...
 
 
-def kernel_call(callee: Callee, arrays) -> list:
+def kernel_call(callee: Callee, arrays: Sequence[Array]) -> list:
     """Call a program on arrays, concrete or traced."""
     return _CALL.bind(*arrays, callee=callee)
 

@@ -2,15 +2,18 @@
 
 import contextlib
 import itertools
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import JaxprEqn
 
 from .assembler import Value
 from .primitives import as_array, each
 
 
-def called(lowering, equation, inputs):
+def called(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     """Inline a called jaxpr; custom derivative rules are ignored."""
     parameters = equation.params
     for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call"):
@@ -19,7 +22,7 @@ def called(lowering, equation, inputs):
     raise KeyError(f"{equation.primitive.name} has no jaxpr")
 
 
-def loop(lowering, equation, inputs):
+def loop(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     """Lower a `while`: it runs until all lanes are done; finished lanes are masked."""
     parameters = equation.params
     first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
@@ -35,7 +38,7 @@ def loop(lowering, equation, inputs):
     return repeat(lowering, inputs[first + second :], go_on, turn)
 
 
-def repeat(lowering, start, go_on, turn):
+def repeat(lowering: Any, start: Sequence, go_on: Callable, turn: Callable) -> list:
     """Emit a loop from `start`: `turn(values)` while `go_on(values)`."""
     a = lowering.assembler
     carry = _Carried(lowering, start)
@@ -55,7 +58,7 @@ def repeat(lowering, start, go_on, turn):
     return carry.values
 
 
-def scan(lowering, equation, inputs):
+def scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a `scan`: all lanes are in the same iteration."""
     parameters, a = equation.params, lowering.assembler
     constants, carried = _scan_counts(parameters)
@@ -87,7 +90,7 @@ def scan(lowering, equation, inputs):
 
 
 @contextlib.contextmanager
-def counted(lowering, length: int, carry=None):
+def counted(lowering: Any, length: int, carry: Any = None) -> Generator[str]:
     """Emit a loop of known length around what the context emits; yield its index.
 
     The caller sets the new values of `carry`, if given, as its `following`.
@@ -102,7 +105,7 @@ def counted(lowering, length: int, carry=None):
     a.begin(done)
 
 
-def branch(lowering, equation, inputs):
+def branch(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     """Lower a `cond` or `switch`: branches that no lane takes are skipped."""
     a, (which, *operands) = lowering.assembler, inputs
     branches, which = equation.params["branches"], which[()]
@@ -111,7 +114,8 @@ def branch(lowering, equation, inputs):
             branches[np.clip(which.number, 0, len(branches) - 1)], operands
         )
     last = len(branches) - 1
-    outer, results = lowering.mask, None
+    outer = lowering.mask
+    results: list = []
     for number, taken in enumerate(branches):
         # An index out of range selects the nearest branch.
         how = "le" if number == 0 else "ge" if number == last else "eq"
@@ -135,7 +139,7 @@ def branch(lowering, equation, inputs):
             return a.value(value.kind, text)
 
         found = [each(met, array) for array in found]
-        if results is None:
+        if not results:
             results = found
         else:
             results = [
@@ -145,7 +149,7 @@ def branch(lowering, equation, inputs):
     return results
 
 
-def expanded(lowering, equation, inputs):
+def expanded(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower an operation that JAX expands late, from 0.12 on."""
     variables = equation.invars
     shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]
@@ -153,7 +157,7 @@ def expanded(lowering, equation, inputs):
     return lowering.closed(closed, inputs)
 
 
-def of_this_platform(lowering, equation, inputs):
+def of_this_platform(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     """Lower `platform_index`: the index of the CPU's branch."""
     for number, platforms in enumerate(equation.params["platforms"]):
         if platforms is None or "cpu" in platforms:

@@ -1,6 +1,7 @@
 """Estimate of the code size of a program from its jaxpr."""
 
 import math
+from typing import Any
 
 from .jvp_rules import called
 
@@ -11,7 +12,7 @@ _LINES = 2
 _WITH_TANGENTS = 3
 
 
-def estimate_instructions(jaxpr) -> int:
+def estimate_instructions(jaxpr: Any) -> int:
     """Estimate the instructions of a jaxpr, within a factor of two or so."""
     return sum(map(_instructions, getattr(jaxpr, "jaxpr", jaxpr).eqns))
 

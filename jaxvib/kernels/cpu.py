@@ -9,6 +9,7 @@ import itertools
 import threading
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -134,7 +135,7 @@ def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @functools.cache
-def bindings():
+def bindings() -> Any:
     """Return llvmlite's binding module, initialised for this processor."""
     import llvmlite.binding as llvm
 

@@ -49,36 +49,36 @@ class Numbers:
     def __abs__(self):
         return self._new(self.assembler.intrinsic("fabs", self.value))
 
-    def root(self):
+    def root(self) -> "Numbers":
         """Return the square root."""
         return self._new(self.assembler.intrinsic("sqrt", self.value))
 
-    def nearest(self):
+    def nearest(self) -> "Numbers":
         """Return the nearest integer."""
         return self._new(self.assembler.intrinsic("rint", self.value))
 
-    def fused(self, factor, summand):
+    def fused(self, factor: "Numbers | float", summand: "Numbers | float") -> "Numbers":
         """Return self * factor + summand, rounded once."""
-        factor, summand = self._other(factor), self._other(summand)
-        return self._new(self.assembler.fma(self.value, factor, summand))
+        operands = self._other(factor), self._other(summand)
+        return self._new(self.assembler.fma(self.value, *operands))
 
-    def rounded(self):
+    def rounded(self) -> "Numbers":
         """Return the rounded number, which no sum fuses."""
         return self._new(self.value.plain())
 
-    def is_(self, how: str, other) -> Value:
+    def is_(self, how: str, other: "Numbers | float") -> Value:
         """Return whether self is `lt`, `gt`, ... another number."""
         return self.assembler.compare(how, self.value, self._other(other))
 
-    def where(self, condition: Value, other):
+    def where(self, condition: Value, other: "Numbers | float") -> "Numbers":
         """Return self where a condition holds, otherwise the other number."""
         return self._new(self.assembler.select(condition, self.value, self._other(other)))
 
-    def signed_as(self, other: "Numbers"):
+    def signed_as(self, other: "Numbers") -> "Numbers":
         """Return |self| with the sign of another number."""
         return self._new(self.assembler.intrinsic("copysign", self.value, other.value))
 
-    def polynomial(self, coefficients: Sequence[float]):
+    def polynomial(self, coefficients: Sequence[float]) -> "Numbers":
         """Evaluate a polynomial; the constant coefficient comes first."""
         total = self._new(self.assembler.constant(coefficients[-1], KIND))
         for coefficient in reversed(coefficients[:-1]):

@@ -6,11 +6,12 @@ the code hardly grows with their number, and the bits are those of unrolled code
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from jax.extend import core
+from jax.extend.core import ClosedJaxpr
 
 from .assembler import Value, kind_of
 from .control import Table, counted, repeat
@@ -65,7 +66,7 @@ class ForwardMode:
 
     # Passing tangents from one loop over directions to another.
 
-    def given(self, rows: np.ndarray, variable) -> Tangent:
+    def given(self, rows: np.ndarray, variable: Any) -> Tangent:
         """Return the tangent of a variable, given for all directions (first axis)."""
         change = self._in_table(variable)
         whole = np.full((self.turns * self.together, *change.shape), None, object)
@@ -75,7 +76,7 @@ class ForwardMode:
             self._kept(change).write(str(turn), part)
         return change
 
-    def whole(self, change: Tangent | None, variable) -> np.ndarray:
+    def whole(self, change: Tangent | None, variable: Any) -> np.ndarray:
         """Return a variable's tangents along all directions."""
         if change is None or not change.moves:
             zero = self.lowering.assembler.constant(0.0, kind_of(variable.aval.dtype))
@@ -137,7 +138,9 @@ class ForwardMode:
 
     # Equations of a jaxpr.
 
-    def closed(self, closed, arguments, changes):
+    def closed(
+        self, closed: ClosedJaxpr, arguments: Sequence, changes: Sequence
+    ) -> tuple[list, list]:
         """Lower a closed jaxpr with tangents."""
         jaxpr, constants = closed, ()
         if hasattr(closed, "consts"):
@@ -148,7 +151,7 @@ class ForwardMode:
             jaxpr, [*known, *zip(jaxpr.invars, arguments, changes, strict=True)]
         )
 
-    def evaluate(self, jaxpr, known):
+    def evaluate(self, jaxpr: Any, known: Sequence) -> tuple[list, list]:
         """Lower a jaxpr, given `known` (variable, value, tangent) of its inputs."""
         environment: dict[Any, tuple] = {v: (value, change) for v, value, change in known}
 

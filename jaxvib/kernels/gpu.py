@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import ClosedJaxpr
 
 from .cpu import bindings
 from .lowering import Lowering, Signature, helpers, lower_lane
@@ -33,7 +34,7 @@ class DeviceProgram(NamedTuple):
     signature: Signature
 
 
-def device_program(closed, processor: str = "sm_90") -> DeviceProgram:
+def device_program(closed: ClosedJaxpr, processor: str = "sm_90") -> DeviceProgram:
     """Lower the jaxpr of one lane to PTX.
 
     **Raises:** `LoweringError` for unsupported operations.

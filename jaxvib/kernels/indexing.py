@@ -1,6 +1,7 @@
 """Lowering of slices, gathers and scatters with run-time indices."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from .assembler import Value, is_float
 from .primitives import as_array, each, maximum, minimum
 
 
-def slice_at(lowering, array, starts: Sequence[Value], sizes) -> np.ndarray:
+def slice_at(
+    lowering: Any, array: np.ndarray, starts: Sequence[Value], sizes: Sequence[int]
+) -> np.ndarray:
     """Return the slice of an array that begins at in-bounds indices, per lane."""
     a = lowering.assembler
     for axis, (start, length) in enumerate(zip(starts, sizes, strict=True)):
@@ -25,7 +28,13 @@ def slice_at(lowering, array, starts: Sequence[Value], sizes) -> np.ndarray:
     return array
 
 
-def update_at(lowering, array, update, starts: Sequence[Value], if_: Value) -> np.ndarray:
+def update_at(
+    lowering: Any,
+    array: np.ndarray,
+    update: np.ndarray,
+    starts: Sequence[Value],
+    if_: Value,
+) -> np.ndarray:
     """Return an array with a slice at in-bounds indices replaced, where `if_` holds."""
     a, result = lowering.assembler, array.copy()
     ranges = [
@@ -42,7 +51,7 @@ def update_at(lowering, array, update, starts: Sequence[Value], if_: Value) -> n
     return result
 
 
-def bounded(lowering, start: Value, most: int) -> Value:
+def bounded(lowering: Any, start: Value, most: int) -> Value:
     """Clamp an index to 0 to `most`."""
     a = lowering.assembler
     zero, last = a.constant(0, start.kind), a.constant(most, start.kind)

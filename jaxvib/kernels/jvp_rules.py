@@ -1,10 +1,12 @@
 """JVPs of the equations of a jaxpr, and which variables have tangents."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax.extend import core
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from .assembler import is_float, kind_of
 
@@ -14,23 +16,23 @@ _ZERO_TANGENTS = ("stop_gradient", "sign", "floor", "ceil", "round")
 _KNOWN: dict[Any, Any] = {}
 
 
-def called(equation):
+def called(equation: JaxprEqn) -> ClosedJaxpr | None:
     """Return the jaxpr of a call equation, `None` for other equations."""
     names = ("jaxpr", "call_jaxpr", "call") if equation.primitive.name in _CALLS else ()
     return next((equation.params[n] for n in names if n in equation.params), None)
 
 
-def has_zero_tangents(equation) -> bool:
+def has_zero_tangents(equation: JaxprEqn) -> bool:
     """Return whether the tangents of an equation's results are always zero."""
     return equation.primitive.name in _ZERO_TANGENTS
 
 
-def is_real(variable) -> bool:
+def is_real(variable: Any) -> bool:
     """Return whether a variable has a floating dtype."""
     return is_float(kind_of(variable.aval.dtype))
 
 
-def results_with_tangents(jaxpr, moving) -> list[bool]:
+def results_with_tangents(jaxpr: Any, moving: Sequence[bool]) -> list[bool]:
     """Return which results may have tangents, given which arguments have."""
     known = dict(zip(jaxpr.invars, moving, strict=True))
 
@@ -59,7 +61,13 @@ def results_with_tangents(jaxpr, moving) -> list[bool]:
     return [read(variable) for variable in jaxpr.outvars]
 
 
-def jvp_of(jaxpr, equation, variables, moves, directions: int):
+def jvp_of(
+    jaxpr: Jaxpr,
+    equation: JaxprEqn,
+    variables: Sequence,
+    moves: Sequence[bool],
+    directions: int,
+) -> ClosedJaxpr | None:
     """Return a jaxpr of an equation's JVP, with values and tangents as arguments.
 
     Tangents have a leading axis of directions, unless there is only one.

@@ -78,7 +78,7 @@ class Kernel:
 
         return flat
 
-    def map(self, *arguments, threads: int | None = None):
+    def map(self, *arguments: Any, threads: int | None = None) -> Any:
         """Return the results of many lanes as NumPy arrays, without JAX and XLA.
 
         Every array has the lanes as its first axis. They are distributed over
@@ -99,17 +99,17 @@ class Kernel:
         results = form.map(leaves, lengths[0], threads)
         return jax.tree.unflatten(form.tree, results)
 
-    def optimise(self, *arguments) -> None:
+    def optimise(self, *arguments: Any) -> None:
         """Compile optimised code for such arguments now, for long runs."""
         form = self._form_of(arguments)[1]
         if not form.reason:
             form.optimise()
 
-    def unsupported_reason(self, *arguments) -> str:
+    def unsupported_reason(self, *arguments: Any) -> str:
         """Return why XLA compiles the function for such arguments; "" if LLVM does."""
         return self._form_of(arguments)[1].reason
 
-    def shapes(self, *arguments):
+    def shapes(self, *arguments: Any) -> Any:
         """Return the results' shapes for such arguments, like `jax.eval_shape`."""
         return self._form_of(arguments)[1].results
 
@@ -185,10 +185,10 @@ def kernel(function: Callable) -> Kernel:
 class KernelCache(Protocol):
     """A cache of a function's traces, by its arguments as a pytree of shapes."""
 
-    def get(self, arguments) -> Traced | None:
+    def get(self, arguments: Any) -> Traced | None:
         """Return the cached trace, if any."""
 
-    def put(self, arguments, traced: Traced) -> None:
+    def put(self, arguments: Any, traced: Traced) -> None:
         """Store a trace."""
 
     def is_current(self) -> bool:

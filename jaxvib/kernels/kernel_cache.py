@@ -11,6 +11,7 @@ import os
 import platform
 import types
 from pathlib import Path
+from typing import Any
 
 from ..foundation.cache import read_entry, write_entry
 from ..foundation.environment import BEGUN
@@ -23,7 +24,7 @@ from .serialization import deserialize, serialize
 _VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
 
 
-def cached_kernel(function: types.FunctionType, *parts) -> Kernel:
+def cached_kernel(function: types.FunctionType, *parts: Any) -> Kernel:
     """Return a `kernel` whose program is cached under a fingerprint.
 
     `parts`: everything but the library's code that distinguishes functions of the same

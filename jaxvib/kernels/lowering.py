@@ -2,12 +2,15 @@
 
 import hashlib
 import zlib
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.extend import core
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
+from ..foundation.types import AnyArray
 from . import control, indexing, linear, ordering, primitives, tangents
 from .argument_reduction import large_angle_text
 from .assembler import (
@@ -93,7 +96,7 @@ class Lowering:
         self.assembler, self.threads = Assembler(width), threads
         self.mask: Value | None = None
 
-    def array(self, numbers) -> np.ndarray:
+    def array(self, numbers: AnyArray) -> np.ndarray:
         """Return constants as an array of values."""
         numbers = np.asarray(numbers)
         check_kind(numbers.dtype.name)
@@ -102,7 +105,9 @@ class Lowering:
             values[place] = self.assembler.constant(numbers[place], numbers.dtype.name)
         return values
 
-    def evaluate(self, jaxpr, constants, arguments) -> list[np.ndarray]:
+    def evaluate(
+        self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence
+    ) -> list[np.ndarray]:
         """Lower a jaxpr and return its results."""
         environment: dict[Any, np.ndarray] = {}
 
@@ -125,13 +130,13 @@ class Lowering:
         if len(self.assembler.lines) > _MAX_LINES:
             raise LoweringError(f"more than {_MAX_LINES} instructions")
 
-    def closed(self, closed, arguments) -> list[np.ndarray]:
+    def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list[np.ndarray]:
         """Lower a closed jaxpr."""
         if hasattr(closed, "consts"):
             return self.evaluate(closed.jaxpr, closed.consts, arguments)
         return self.evaluate(closed, (), arguments)
 
-    def equation(self, equation, inputs) -> list[np.ndarray]:
+    def equation(self, equation: Any, inputs: Sequence) -> list[np.ndarray]:
         """Lower one equation."""
         name = equation.primitive.name
         write = _TABLE.get(name)
@@ -148,13 +153,13 @@ def check_kind(kind: str) -> None:
         raise LoweringError(f"dtype {kind} is not supported")
 
 
-def trace(function, arguments) -> tuple[Any, Any]:
+def trace(function: Callable, arguments: Sequence) -> tuple[Any, Any]:
     """Return a function's jaxpr for arguments or shapes, and its results' shapes."""
     traced = tangents.traced_for_lowering(function)
     return jax.make_jaxpr(traced, return_shape=True)(*arguments)
 
 
-def lower_lanes(closed, width: int) -> Program:
+def lower_lanes(closed: ClosedJaxpr, width: int) -> Program:
     """Lower the jaxpr of one lane to a function over lanes, `width` at a time.
 
     **Raises:** `LoweringError` for unsupported operations.
@@ -164,7 +169,7 @@ def lower_lanes(closed, width: int) -> Program:
     return Program.of(_module(lowering.assembler, signature), width, signature)
 
 
-def lower_lane(lowering: Lowering, closed) -> Signature:
+def lower_lane(lowering: Lowering, closed: ClosedJaxpr) -> Signature:
     """Lower a jaxpr with loads and stores of its arrays; return its signature.
 
     Lanes begin at `%i` of `%n`; arrays are at `%in0`, `%in1`, ..., `%out0`, ...

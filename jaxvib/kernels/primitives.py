@@ -2,12 +2,12 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from . import elementary, error_function
-from .assembler import LoweringError, Value, is_float
+from .assembler import Assembler, LoweringError, Value, is_float
 from .expression import Numbers
 
 
@@ -54,7 +54,7 @@ def _rearranged(function: Callable) -> Callable:
     return write
 
 
-def as_array(result) -> np.ndarray:
+def as_array(result: Value | np.ndarray) -> np.ndarray:
     """Return an indexing result as an array."""
     return result if isinstance(result, np.ndarray) else boxed(result)
 
@@ -67,7 +67,9 @@ def put(array: np.ndarray, place: int, values: np.ndarray) -> None:
 # Elementwise operations.
 
 
-def maximum(a, parameters, x, y, how="gt"):
+def maximum(
+    a: Assembler, parameters: Mapping, x: Value, y: Value, how: str = "gt"
+) -> Value:
     """Return the maximum of two numbers, NaN if any is NaN."""
     if not is_float(x.kind):
         return a.select(a.compare(how, x, y), x, y)
@@ -80,7 +82,7 @@ def maximum(a, parameters, x, y, how="gt"):
     return a.select(a.compare("ne", x, x), x, chosen)
 
 
-def minimum(a, parameters, x, y):
+def minimum(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
     """Return the minimum of two numbers, NaN if any is NaN."""
     return maximum(a, parameters, x, y, "lt")
 

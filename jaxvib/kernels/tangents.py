@@ -8,6 +8,7 @@ program is lowered together with JAX's JVP of it.
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 from jax.extend import core
@@ -33,7 +34,7 @@ def traced_for_lowering(function: Callable) -> Callable:
     return traced
 
 
-def values_and_tangents(function: Callable, moving, rows):
+def values_and_tangents(function: Callable, moving: Any, rows: Any) -> tuple[Any, Any, Any]:
     """Return the value of a lowered function and its tangents along many directions.
 
     `function(moving)` returns a value and auxiliary data; `rows` are tangents of
