@@ -1,4 +1,8 @@
-"""Dead code elimination before differentiation."""
+"""Dead code elimination before differentiation.
+
+Apart from `problem.py`, its only user, because it alone uses JAX's partial evaluation,
+which has no stability promise.
+"""
 
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """Bounds, settings and constraints of a design search, from its options."""
 
+from typing import Any
+
 import numpy as np
 
 from ...design import Limit, SearchSettings
@@ -8,7 +10,7 @@ from .design_options import SearchOptions
 from .measure_options import build_measure
 
 
-def scaled(options) -> dict[str, tuple[float, float, str]]:
+def scaled(options: Any) -> dict[str, tuple[float, float, str]]:
     """Return the bounds of all `variables` by path, with the scale of each."""
     return {
         path: (low, high, "log" if path in options.log else "linear")
@@ -16,12 +18,12 @@ def scaled(options) -> dict[str, tuple[float, float, str]]:
     }
 
 
-def settings_of(options, run) -> SearchSettings:
+def settings_of(options: Any, run: Any) -> SearchSettings:
     """Return the settings of a search."""
     return SearchSettings(options.starts, options.steps, options.tolerance, run.seed)
 
 
-def limits(options: SearchOptions, run, system) -> dict:
+def limits(options: SearchOptions, run: Any, system: Any) -> dict:
     """Return the constraints by name."""
     return {
         name: Limit(

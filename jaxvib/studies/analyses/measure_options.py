@@ -250,7 +250,9 @@ class MeasureOptions(Table):
         return self
 
 
-def build_measure(options: MeasureOptions, run, system=None, bounds=None):
+def build_measure(
+    options: MeasureOptions, run: Any, system: Any = None, bounds: Mapping | None = None
+) -> Any:
     """Build the measure of a config.
 
     **Arguments:** `system`, `bounds`: reference and ranges for the change of a design.

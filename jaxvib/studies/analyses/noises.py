@@ -29,7 +29,7 @@ class Noise(Table):
         "highest angular frequency in the samples", gt=0.0, unit="rad/s"
     )
 
-    def process(self):
+    def process(self) -> Any:
         """Build the noise process."""
         noise = library("systems").FilteredNoise
         return getattr(noise, self.filter)(self.density, self.frequency, self.damping_ratio)
@@ -57,11 +57,15 @@ class Level(Table):
     level: float = option("distance from rest", gt=0.0, unit="m")
     both: bool = option("whether it applies on both sides", True)
 
-    def limit(self, system):
+    def limit(self, system: Any) -> Any:
         """Build the limit. **Raises:** `ValueError` for an unknown freedom."""
         place = self.at if isinstance(self.at, str) else flattened(self.at)
         direction = system.linear_part().direction(place)
         return library("transients").Limit(direction, self.level, self.both)
+
+
+# Those of `dynamics.engines.choice`, which imports JAX.
+EngineName = Literal["auto", "event", "diffrax", "stepping"]
 
 
 class Shaken(Table):
@@ -74,12 +78,10 @@ class Shaken(Table):
     duration: float = option("duration of each motion, from rest", gt=0.0, unit="s")
     seeds: int = option("number of noise samples", 1000, ge=2, le=_MOST_SEEDS)
     first_seed: int = option("the first seed", 0, ge=0, lt=1 << 31)
-    engine: Literal["auto", "event", "diffrax", "stepping"] = option(
-        "engine of the simulation", "auto"
-    )
+    engine: EngineName = option("engine of the simulation", "auto")
 
 
-def check_shaken(options, system) -> None:
+def check_shaken(options: Shaken, system: Any) -> None:
     """Raise `ValueError` for noise without harmonics, or an unsuitable load."""
     lowest = 6.283185307179586 / options.duration
     if options.noise.highest < lowest:
@@ -98,7 +100,7 @@ def check_shaken(options, system) -> None:
         )
 
 
-def check_levels(levels: Mapping[str, Level], system) -> None:
+def check_levels(levels: Mapping[str, Level], system: Any) -> None:
     """Raise `ValueError` for a limit on an unknown degree of freedom."""
     for name, level in levels.items():
         try:

@@ -9,7 +9,9 @@ import numpy as np
 from ..store.fields import Variable, unit_of, variables
 
 
-def orbit_variables(orbits, axis: str, fields: Mapping[str, str]) -> dict[str, Variable]:
+def orbit_variables(
+    orbits: eqx.Module, axis: str, fields: Mapping[str, str]
+) -> dict[str, Variable]:
     """Return fields of a batched `PeriodicOrbit`, with the name of its leading axis.
 
     `fields`: descriptions by name, in order; an empty one stands for the orbit's own.
@@ -26,7 +28,7 @@ def orbit_variables(orbits, axis: str, fields: Mapping[str, str]) -> dict[str, V
     }
 
 
-def own_variables(result, *others: str) -> dict[str, Variable]:
+def own_variables(result: eqx.Module, *others: str) -> dict[str, Variable]:
     """Return the fields of a result except for the nested results `others`."""
     plain = eqx.tree_at(
         lambda one: [getattr(one, name) for name in others], result, [None] * len(others)

@@ -10,7 +10,7 @@ import numpy as np
 from ...systems import replace
 
 
-def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
+def systems(system: Any, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
     """Yield the system of each sample, or the system itself if nothing is swept."""
     if not samples:
         yield system
@@ -19,7 +19,7 @@ def systems(system, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
         yield replace(system, dict(zip(samples, map(float, values), strict=True)))
 
 
-def each_system(system, samples: Mapping[str, np.ndarray]):
+def each_system(system: Any, samples: Mapping[str, np.ndarray]) -> Any:
     """Return the systems of samples as one pytree, each leaf with a leading axis.
 
     A function of it can be vmapped, and its compiled form is reused. Without a sweep:
@@ -37,6 +37,6 @@ def each_system(system, samples: Mapping[str, np.ndarray]):
     return eqx.combine(jax.jit(jax.vmap(numbers))(dict(samples)), others)
 
 
-def tree_stack(results: list):
+def tree_stack(results: list) -> Any:
     """Stack modules of arrays along a new leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *results)

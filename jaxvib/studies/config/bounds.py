@@ -1,6 +1,6 @@
 """Bounds of parameters in a config and their validation."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated
 
 import pydantic
@@ -25,7 +25,10 @@ BoundsByPath = Annotated[dict[str, Bounds], pydantic.BeforeValidator(_flat)]
 
 
 def check_bounds(
-    path: str, bounds, values: Mapping[str, float], declared: Mapping[str, Declared]
+    path: str,
+    bounds: Sequence[float],
+    values: Mapping[str, float],
+    declared: Mapping[str, Declared],
 ) -> None:
     """Raise `ValueError` unless a path is known and its value lies in the bounds.
 
@@ -41,7 +44,9 @@ def check_bounds(
         )
 
 
-def check_allowed(path: str, bounds, declared: Mapping[str, Declared]) -> None:
+def check_allowed(
+    path: str, bounds: Sequence[float], declared: Mapping[str, Declared]
+) -> None:
     """Raise `ValueError` unless a path is known and both bounds are in its range."""
     if path not in declared:
         raise ValueError(unknown_key("parameter", path, declared))
@@ -53,7 +58,10 @@ def check_allowed(path: str, bounds, declared: Mapping[str, Declared]) -> None:
 
 
 def check_variables(
-    variables: Mapping, logarithmic, values: Mapping, declared: Mapping[str, Declared]
+    variables: Mapping,
+    logarithmic: Collection[str],
+    values: Mapping,
+    declared: Mapping[str, Declared],
 ) -> None:
     """Validate the bounds of variables; on a log scale they must be positive."""
     for path, bounds in variables.items():

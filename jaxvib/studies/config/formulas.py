@@ -118,7 +118,7 @@ def evaluated(
     return {**table, "formulas": formulas}
 
 
-def with_formulas_for_numbers(schema):
+def with_formulas_for_numbers(schema: Any) -> Any:
     """Return a JSON schema that allows a formula for each number."""
     if isinstance(schema, list):
         return [with_formulas_for_numbers(each) for each in schema]

@@ -1,4 +1,4 @@
-"""Samples of the swept parameters: grids, lists, random and Sobol points."""
+"""Samples of the swept parameters: grids, lists and drawn points."""
 
 import dataclasses
 import math
@@ -185,7 +185,7 @@ def number_of(sampling: Sampling, paths: dict[str, Values]) -> int:
         return sampling.count
     raise ValueError(
         f"count is {'missing' if number is None else 'given'} where method = "
-        f'"{sampling.method}"; allowed: with {" and ".join(DRAWN)} only'
+        f'"{sampling.method}"; allowed: with {", ".join(DRAWN)} only'
     )
 
 

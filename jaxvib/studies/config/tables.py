@@ -29,7 +29,7 @@ def option(
     *,
     unit: str | None = None,
     allowed: str | None = None,
-    **limits,
+    **limits: Any,
 ) -> Any:
     """Return the field of a key: its description, default and `limits`.
 
@@ -42,7 +42,7 @@ def option(
     return pydantic.Field(default, description=description, **limits)
 
 
-def number(entry: Declared, **default) -> tuple[Any, Any]:
+def number(entry: Declared, **default: Any) -> tuple[Any, Any]:
     """Return a field for a declared parameter, as `pydantic.create_model` takes it.
 
     `default` replaces the declared default: `...` for none, `None` for an optional
@@ -76,7 +76,7 @@ def _limits(allowed: Range) -> dict[str, Any]:
     return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
 
 
-def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tuple]):
+def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tuple]) -> Any:
     """Return a model whose dotted parameter paths are nested tables.
 
     **Arguments:** `given`: fields that replace those generated from the declarations.
@@ -107,7 +107,7 @@ def flattened(table: dict, prefix: str = "") -> dict[str, object]:
     return flat
 
 
-def validated(model: type[Table], table, prefix: str, document: Document):
+def validated(model: type[Table], table: object, prefix: str, document: Document) -> Any:
     """Validate a table as its model.
 
     **Raises:** `ValueError` for the first fault, naming file, line, path and value,
@@ -148,7 +148,7 @@ def _in_units(model: type[Table], table: dict, prefix: str, document: Document) 
     return found
 
 
-def shown(value) -> str:
+def shown(value: object) -> str:
     """Format a value as in a config, truncated for a message."""
     if isinstance(value, bool):
         return str(value).lower()

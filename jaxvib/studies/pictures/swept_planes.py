@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...drawing.chart import Classes, Scale
 from ...drawing.chosen_units import chosen_unit
 from ..store.finished_study import Run, spoken
 from .picture import Axis, Cells, Choice, Slices
@@ -98,7 +99,9 @@ class Plane:
         values = [(path, self.run.field(path)[sample]) for path in paths]
         return ", ".join(value_text(self.run, *each) for each in values)
 
-    def cells(self, values: np.ndarray, paint, versus=None) -> tuple[Cells, ...]:
+    def cells(
+        self, values: np.ndarray, paint: Scale | Classes, versus: int | None = None
+    ) -> tuple[Cells, ...]:
         """Return a field, shape (samples,), as one layer per option."""
         x = self.run.field(self.x_path)[self.sheets[0, 0]]
         y = self.run.field(self.y_path)[self.sheets[0, :, 0]]
@@ -109,7 +112,7 @@ class Plane:
         )
 
 
-def planes(runs) -> list[Plane]:
+def planes(runs: Sequence[Run]) -> list[Plane]:
     """Return one plane per run; a grid with fewer than two long paths has none."""
     return [
         Plane(run, number, *_two_paths(run))

@@ -2,9 +2,11 @@
 
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from ...design.evaluation import EvaluationStore
 from ...systems import parameters
 from ..analyses.kinds import ANALYSES, SYSTEMS
 from ..config import samples
@@ -14,7 +16,7 @@ from .refining import refined_part
 from .study import Study, load_text
 
 
-def compute_chunk(config: str, number: int, progress=None) -> dict[str, Variable]:
+def compute_chunk(config: str, number: int, progress: Any = None) -> dict[str, Variable]:
     """Return the results of a chunk of a study, with its swept values.
 
     Pure: the bytes depend only on the two arguments and the `fingerprint`. The system
@@ -27,7 +29,11 @@ def compute_chunk(config: str, number: int, progress=None) -> dict[str, Variable
 
 
 def chunk_fields(
-    study: Study, system, number: int, progress, remember=None
+    study: Study,
+    system: Any,
+    number: int,
+    progress: Any,
+    remember: EvaluationStore | None = None,
 ) -> dict[str, Variable]:
     """As `compute_chunk`, for a study that is built already."""
     part = chunk_part(study, number)
@@ -62,7 +68,7 @@ def chunk_part(study: Study, number: int) -> slice:
     return slice(start, min(start + study.run.chunk, study.samples))
 
 
-def build(study: Study):
+def build(study: Study) -> Any:
     """Return the system of a study. **Raises:** `ValueError` if it cannot be built."""
     try:
         return _built(study)
@@ -97,7 +103,7 @@ class Silent:
 
 
 @functools.lru_cache(maxsize=2)
-def built(config: str):
+def built(config: str) -> tuple[Study, Any]:
     """Return a config's study and system, cached."""
     study = load_text(config)
     return study, build(study)

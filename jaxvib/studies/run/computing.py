@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...design.evaluation import EvaluationStore
 from ...ensemble import Reason
 from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
@@ -16,11 +17,11 @@ _TRIES = 8  # samples tried to find one that can be computed
 
 def compute_part(
     study: Study,
-    system,
+    system: Any,
     draw: Callable[[slice], Mapping[str, np.ndarray]],
     part: slice,
-    progress,
-    remember=None,
+    progress: Any,
+    remember: EvaluationStore | None = None,
     among: int | None = None,
 ) -> dict[str, Variable]:
     """Return the results of a part of the samples, with reason codes in `result`.

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..analyses.kinds import ANALYSES
 from ..config import samples
 from ..config.values import Values
 from ..store.compile_times import CompileTimes
@@ -37,8 +36,7 @@ def measure(
     `device`: as recorded; `draw`: draws the report of a study's folder.
     **Raises:** `ValueError` for a study that is computed in one piece.
     """
-    kind = ANALYSES[study.analysis.kind]
-    if kind.sampled is False or not study.paths or study.sampling.how.refined:
+    if not study.paths or study.sampling.how.refined:
         raise ValueError(
             f"--measure computes some of the samples, and {study.sampling_text()} is "
             "computed in one piece; allowed: studies that sweep a parameter, not refined"

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Generator, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
     return begin(directory, record(study, device), to_toml(resolved))
 
 
-def execute(study: Study, system, store: Store, progress, started: float) -> None:
+def execute(study: Study, system: Any, store: Store, progress: Any, started: float) -> None:
     """Compute what is missing, and complete the store unless it is of a share.
 
     A chunk's bytes depend neither on the executor nor on earlier chunks.
@@ -47,8 +48,7 @@ def execute(study: Study, system, store: Store, progress, started: float) -> Non
     the session began, by `time.monotonic`.
     """
     kind = ANALYSES[study.analysis.kind]
-    alone = not study.paths and kind.unbatched
-    run = _run_whole if kind.sampled is False or alone else _run_samples
+    run = _run_whole if kind.in_one_piece(bool(study.paths)) else _run_samples
     with (
         Times(store.directory, started) as times,
         LiveStatus(store.directory, progress) as watch,

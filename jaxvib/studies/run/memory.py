@@ -1,5 +1,7 @@
 """Memory of a study, and the number of samples per chunk."""
 
+from typing import Any
+
 from ...foundation.machine import memory
 from ..analyses.kinds import ANALYSES
 from ..store.subsample import MOST_SHOWN
@@ -13,7 +15,7 @@ MOST_SAMPLES = 1024  # per chunk: bounds the loss of an interruption, amortises 
 _LARGEST_CHUNK, _MOST_CHUNKS = 1 << 19, 8192
 
 
-def needed(study) -> float:
+def needed(study: Any) -> float:
     """Return the total memory of a study in bytes.
 
     Held samples are limited to those that are drawn and summarised.
@@ -21,7 +23,7 @@ def needed(study) -> float:
     return _BASE + _HELD * min(study.samples, MOST_SHOWN) * _stored(study.analysis)
 
 
-def too_large(study) -> str | None:
+def too_large(study: Any) -> str | None:
     """Return why a study exceeds this machine's memory, and what fits; else `None`."""
     there, wanted = memory(), needed(study)
     if wanted <= there:
@@ -35,7 +37,7 @@ def too_large(study) -> str | None:
     )
 
 
-def fitting_chunk(analysis, samples: int) -> int:
+def fitting_chunk(analysis: Any, samples: int) -> int:
     """Return the number of samples computed and stored at a time, a power of 2.
 
     For very many samples, chunks are enlarged so that a folder can hold their files.

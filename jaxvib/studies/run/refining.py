@@ -8,6 +8,7 @@ A random subset of these is computed as well, to estimate the error rate of the 
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ HOW = "computed"  # the field with one of these four codes
 ERROR = "filling_error"
 
 
-def refined_part(study: Study, system, part: slice, progress) -> dict[str, Variable]:
+def refined_part(
+    study: Study, system: Any, part: slice, progress: Any
+) -> dict[str, Variable]:
     """Return the results of whole lines of a grid, computed where they change.
 
     The bytes depend only on the study and the part. The field `computed` marks the

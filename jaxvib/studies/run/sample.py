@@ -40,7 +40,7 @@ def results_of(config: str) -> xarray.Dataset:
     """
     study = load_text(config)
     system, kind = build(study), ANALYSES[study.analysis.kind]
-    if kind.sampled is False or (not study.paths and kind.unbatched):
+    if kind.in_one_piece(bool(study.paths)):
         fields = kind.compute(system, {}, study.analysis, study.run, Silent().advance)
     else:
         fields = _computed(study, system, slice(0, study.samples))

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..analyses.kinds import ANALYSES
 from ..config import samples
 from ..config.toml_writer import to_toml
 from ..store.arrays import Layout
@@ -45,8 +44,7 @@ def shared(study: Study, text: str) -> Study:
     piece, and if there are more shares than chunks.
     """
     share = Share.parse(text)
-    kind = ANALYSES[study.analysis.kind]
-    if kind.sampled is False or not study.paths:
+    if not study.paths:
         raise ValueError(
             f"share = {share} of {study.sampling_text()}, which is computed in one piece; "
             "allowed: studies that sweep a parameter"

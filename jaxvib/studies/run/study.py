@@ -45,7 +45,7 @@ class Run(Table):
         ge=2,
         le=1_000_000,
     )
-    seed: int = option("seed of random and Sobol samples", 0, ge=0, lt=1 << 32)
+    seed: int = option("seed of the samples that are drawn", 0, ge=0, lt=1 << 32)
     workers: int = option("number of worker processes on this machine", 1, ge=1, le=1024)
     cluster: _Address | None = option(
         "address of a Dask scheduler to compute on", None,

@@ -13,7 +13,7 @@ from .device import choose
 from .executors import Failure
 
 
-def run_chunk(config: str, number: int, progress) -> tuple[str, int, Any]:
+def run_chunk(config: str, number: int, progress: Any) -> tuple[str, int, Any]:
     """Return a chunk's results as `("done", number, fields)`, or its failure."""
     return _tried(number, compute_chunk, config, number, progress)
 

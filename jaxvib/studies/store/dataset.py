@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from .subsample import evenly_chosen, kept
 _MOST_FILES = 20_000  # all verified when a study is opened
 
 
-def open_study(directory: str | Path, group: str | None = None, most: int | None = None):
+def open_study(
+    directory: str | Path, group: str | None = None, most: int | None = None
+) -> Any:
     """Return a study's results as an `xarray.Dataset`, read into memory.
 
     Every file is verified against the study's journal first. A grid has one dimension
@@ -228,7 +231,7 @@ def _coordinates(directory: Path, record: Mapping, group: str) -> list[str]:
     return str(named).split(" ")
 
 
-def on_grid(dataset, grid: dict[str, int]):
+def on_grid(dataset: Any, grid: dict[str, int]) -> Any:
     """Reshape samples to a grid, (first path, second path, ...)."""
     import xarray
 

@@ -54,7 +54,7 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
     return found
 
 
-def unit_of(result, name: str) -> str:
+def unit_of(result: Any, name: str) -> str:
     """Return the unit of a result's field; for displacements one per component."""
     declared = type(result).__dataclass_fields__[name].metadata
     unit, axes = declared.get("unit", ""), declared.get("axes", ())

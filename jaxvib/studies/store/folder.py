@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from ...foundation.text import check_name
 
@@ -172,7 +173,7 @@ def json_table(content: bytes, what: Path | str) -> dict:
     return found
 
 
-def write_all(stream, content: bytes) -> None:
+def write_all(stream: Any, content: bytes) -> None:
     """Write all bytes to an unbuffered file, which may accept them in parts."""
     rest = memoryview(content)
     while rest:

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -103,12 +103,12 @@ class AssemblyKind(SystemKind):
     options = AssemblyOptions  # its modules may be of any kind
     roles = frozenset({Role.LINEAR, Role.MODULES})
 
-    def read(self, document: Document):
+    def read(self, document: Document) -> Any:
         """Return the validated table of a config, module by module."""
         table = with_modules(document.tables["system"], "system", document)
         return validated(AssemblyOptions, table, "system", document)
 
-    def default(self):
+    def default(self) -> Any:
         """Return one module of each kind, to declare their parameters."""
         systems = library("systems")
         given = {
@@ -134,11 +134,11 @@ class AssemblyKind(SystemKind):
             for kind, part in _PARTS.items()
         }
 
-    def declared(self, options) -> dict[str, Declared]:
+    def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number of the modules, by path."""
         return declared_of_modules(options)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names of degrees of freedom and modules."""
         system = self.build(options)
         return {"freedom": list(system.names), "module": list(system.module_names())}
@@ -147,11 +147,11 @@ class AssemblyKind(SystemKind):
         """Return the modules of a config's table, by name."""
         return table["modules"]
 
-    def variation(self, options) -> str:
+    def variation(self, options: Any) -> str:
         """Return a suggested change: of the first non-zero number."""
         return first_change(self.declared(options))
 
-    def build(self, options):
+    def build(self, options: Any) -> Any:
         """Return the assembled system. **Raises:** `ValueError` for a wrong topology."""
         return assembled(options)
 
@@ -195,7 +195,7 @@ def angles_of(kinds: Mapping[str, object]) -> frozenset[str]:
     return frozenset(found)
 
 
-def kinds_of(linear, document: Document) -> dict[str, object]:
+def kinds_of(linear: object, document: Document) -> dict[str, object]:
     """Return the kinds of the modules in a config's unvalidated table."""
     if not isinstance(linear, dict) or "modules" not in linear:
         return {}
@@ -209,7 +209,7 @@ def first_change(declared: dict[str, Declared]) -> str:
     return f"{path}={1.2 * np.asarray(entry.default):g}"
 
 
-def assembled(options: Modules):
+def assembled(options: Modules) -> Any:
     """Return the system of modules. **Raises:** `ValueError` for a wrong topology."""
     systems = library("systems")
     modules = []

@@ -47,10 +47,10 @@ class SystemKind(abc.ABC):
         """Return the JSON schema of its table."""
         return self.options.model_json_schema()
 
-    def refuse_transients(self, options, document: Document) -> None:  # noqa: B027
+    def refuse_transients(self, options: Any, document: Document) -> None:  # noqa: B027
         """Raise `ValueError` for non-periodic loads if periodic ones are needed."""
 
-    def refuse_loads(self, options, document: Document) -> None:
+    def refuse_loads(self, options: Any, document: Document) -> None:
         """Raise `ValueError` for time-dependent loads if constant ones are needed."""
         raise ValueError(
             f"{document.where('system')}: a {self.name} has a time-dependent load; "
@@ -58,17 +58,17 @@ class SystemKind(abc.ABC):
         )
 
     @abc.abstractmethod
-    def default(self):
+    def default(self) -> Any:
         """Return the system with the usual values, to declare its parameters.
 
         If a config defines its parameters: its parts, by name.
         """
 
-    def declared(self, options) -> Mapping[str, Declared]:
+    def declared(self, options: Any) -> Mapping[str, Declared]:
         """Return the declaration of each parameter of a config's system, by path."""
         return catalogue()[self.name]
 
-    def axes(self, options) -> Mapping[str, list[str]]:
+    def axes(self, options: Any) -> Mapping[str, list[str]]:
         """Return the names along each axis of its results."""
         return {}
 
@@ -77,9 +77,9 @@ class SystemKind(abc.ABC):
         return {}
 
     @abc.abstractmethod
-    def variation(self, options) -> str:
+    def variation(self, options: Any) -> str:
         """Return a suggested change, in the form of `--set`."""
 
     @abc.abstractmethod
-    def build(self, options):
+    def build(self, options: Any) -> Any:
         """Build the system from a config's table."""

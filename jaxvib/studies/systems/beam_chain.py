@@ -1,7 +1,8 @@
 """The chain of bodies joined by beams in a config."""
 
 import functools
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -73,12 +74,12 @@ class BeamChainKind(SystemKind):
         }
         return nested_model(self.name, catalogue()[self.name], given)
 
-    def default(self):
+    def default(self) -> Any:
         """Return the system with default values."""
         systems = library("systems")
         return systems.BeamChain(256, 1.0)
 
-    def declared(self, options):
+    def declared(self, options: Any) -> Mapping[str, Declared]:
         """Return the declaration of each parameter, by path, including defects."""
         found = dict(catalogue()[self.name])
         for defect in options.defects:
@@ -93,11 +94,11 @@ class BeamChainKind(SystemKind):
                     )
         return found
 
-    def variation(self, options) -> str:
+    def variation(self, options: Any) -> str:
         """Return a suggested change."""
         return f"bodies={2 * options.bodies}"
 
-    def build(self, options):
+    def build(self, options: Any) -> Any:
         """Build the system of a config."""
         systems = library("systems")
         chain = systems.BeamChain(options.bodies, 1.0, options.ends, **_factors(options))

@@ -76,7 +76,7 @@ class BeamWithBodiesKind(SystemKind):
         beam = {path: entry for path, entry in every.items() if path.startswith("beam.")}
         return nested_model(self.name, beam, given)
 
-    def read(self, document: Document):
+    def read(self, document: Document) -> Any:
         """Return the validated table of a config, lists and matrices filled."""
         table = document.tables["system"]
         options = validated(self.options, table, "system", document)
@@ -113,7 +113,7 @@ class BeamWithBodiesKind(SystemKind):
         beam = options.beam.model_copy(update={"ends": ends})
         return options.model_copy(update={**filled, "beam": beam})
 
-    def default(self):
+    def default(self) -> Any:
         """Return the paper's example with an elastic support, for its declarations."""
         systems = library("systems")
         beam = systems.Beam(*np.array([1.0, 0.675, 36.45831]))
@@ -125,7 +125,7 @@ class BeamWithBodiesKind(SystemKind):
             "beam.ends.1": systems.ElasticSupport(),
         }
 
-    def declared(self, options) -> dict[str, Declared]:
+    def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each single number, by path."""
         every, found = _entries(), {}
         for path, value in _given(options).items():
@@ -136,11 +136,11 @@ class BeamWithBodiesKind(SystemKind):
                     found[name] = dataclasses.replace(found[name], allowed=_MASS)
         return found
 
-    def variation(self, options) -> str:
+    def variation(self, options: Any) -> str:
         """Return a suggested change."""
         return f"beam.length={1.1 * options.beam.length:.4g}"
 
-    def build(self, options):
+    def build(self, options: Any) -> Any:
         """Build the system of a config."""
         systems = library("systems")
         given = _given(options)

@@ -109,7 +109,7 @@ class ImpactAssemblyKind(SystemKind):
     options = ImpactAssemblyOptions  # its modules may be of any kind
     roles = frozenset({Role.PERIODIC, Role.DRIVEN, Role.MODULES})
 
-    def read(self, document: Document):
+    def read(self, document: Document) -> Any:
         """Return the validated table of a config, each part by its kind."""
         table = dict(document.tables["system"])
         angles = angles_of(kinds_of(table.get("linear"), document))
@@ -128,11 +128,11 @@ class ImpactAssemblyKind(SystemKind):
         self._check_formulas(options, document)
         return options
 
-    def refuse_transients(self, options, document: Document) -> None:
+    def refuse_transients(self, options: Any, document: Document) -> None:
         """Raise `ValueError` for a non-periodic load, or if no load depends on time."""
         _refuse_what_does_not_repeat(options, document.where("system"))
 
-    def refuse_loads(self, options, document: Document) -> None:
+    def refuse_loads(self, options: Any, document: Document) -> None:
         """Raise `ValueError` for a time-dependent load."""
         for name, load in options.loads.items():
             if (kind := _kind(load)[1]) != "constant":
@@ -170,7 +170,7 @@ class ImpactAssemblyKind(SystemKind):
         whole["properties"].pop("formulas")
         return with_formulas_for_numbers(whole)
 
-    def default(self):
+    def default(self) -> Any:
         """Return one part of each kind, to declare their parameters."""
         systems = library("systems")
         along, found = np.ones(1), {}
@@ -185,7 +185,7 @@ class ImpactAssemblyKind(SystemKind):
                 found[f"{key}_{kind}"] = part
         return found
 
-    def declared(self, options) -> dict[str, Declared]:
+    def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
         found = declared_of_modules(options.linear, "linear.")
         modules = options.linear.modules
@@ -202,7 +202,7 @@ class ImpactAssemblyKind(SystemKind):
         found |= options.declared_variables()
         return {path: found[path] for path in found if path not in options.formulas}
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names of degrees of freedom, of states, contacts and modules."""
         system = self.build(options)
         return {
@@ -216,11 +216,11 @@ class ImpactAssemblyKind(SystemKind):
         """Return the modules of a config's table, by name."""
         return table["linear"]["modules"]
 
-    def variation(self, options) -> str:
+    def variation(self, options: Any) -> str:
         """Return a suggested change: of the first non-zero number."""
         return first_change(self.declared(options))
 
-    def build(self, options):
+    def build(self, options: Any) -> Any:
         """Build the system. **Raises:** `ValueError` for a wrong topology or place."""
         systems = library("systems")
         linear = assembled(options.linear)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import Field
@@ -71,7 +71,7 @@ class Contact(Table):
             raise ValueError(f"curvatures = {self.curvatures} 1/m do not ascend")
         return self
 
-    def law(self):
+    def law(self) -> Any:
         """Return the contact law, or `None` for the system's default."""
         systems = library("systems")
         if self.stiffness is not None:
@@ -106,12 +106,12 @@ class TwoBodyImpactKind(SystemKind):
         }
         return nested_model("two_body_impact", catalogue()[self.name], given)
 
-    def default(self):
+    def default(self) -> Any:
         """Return the system with default values."""
         systems = library("systems")
         return systems.two_body_impact()
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names along each axis of its results."""
         system = library("systems").TwoBodyImpact
         return {
@@ -124,11 +124,11 @@ class TwoBodyImpactKind(SystemKind):
         """Return the two bodies on their springs, by name."""
         return {name: {"module": "translation_translation"} for name in _MODULES}
 
-    def variation(self, options) -> str:
+    def variation(self, options: Any) -> str:
         """Return a suggested change."""
         return f"attached.mass={1.2 * options.attached.mass:.4g}"
 
-    def build(self, options):
+    def build(self, options: Any) -> Any:
         """Build the system of a config."""
         systems = library("systems")
         system = systems.two_body_impact(contact=options.contact.law())

@@ -3,8 +3,10 @@
 import inspect
 
 import pytest
+from click.testing import CliRunner
 
 import jaxvib as jv
+from jaxvib import cli
 from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
@@ -12,6 +14,7 @@ from jaxvib.studies.run.study import load
 from jaxvib.studies.systems.base import Role
 from jaxvib.systems.roles import Linear
 from jaxvib.systems.system import System
+from tests.studies.pushed import CONFIG, PushedKind
 
 SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
 MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
@@ -59,6 +62,18 @@ def test_beside_a_kind_stands_what_it_is_asked_for(kind):
     assert list(inspect.signature(compute.compute).parameters) == wanted
     assert list(inspect.signature(compute.summary).parameters) == ["read", "study"]
     assert hasattr(compute, "group") == bool(kind.groups)
-    assert list(inspect.signature(kind.submodule("pictures").pictures).parameters) == [
-        "runs"
-    ]
+    if kind.has_submodule("pictures"):
+        pictures = kind.submodule("pictures").pictures
+        assert list(inspect.signature(pictures).parameters) == ["runs"]
+
+
+def test_a_kind_without_pictures_has_a_report(tmp_path, monkeypatch):
+    class Plain(PushedKind):
+        __module__ = "tests.reports.plain"  # a folder without pictures.py
+
+    monkeypatch.setitem(ANALYSES, "pushed", Plain())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.toml").write_text(CONFIG.replace("report = false", "report = true"))
+    done = CliRunner().invoke(cli.main, ["run", "plain.toml", "--out", "out"])
+    assert done.exit_code == 0, done.output
+    assert "<html" in (tmp_path / "out" / "report.html").read_text()

@@ -1,12 +1,15 @@
 """Checked against: the library's own calls, and counts by hand."""
 
+import typing
+
 import numpy as np
 import pytest
 import xarray
 
 import jaxvib as jv
+from jaxvib.dynamics.engines.choice import ENGINES
 from jaxvib.studies.analyses.kinds import ANALYSES
-from jaxvib.studies.analyses.noises import check_shaken
+from jaxvib.studies.analyses.noises import EngineName, check_shaken
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load, load_text
@@ -280,3 +283,7 @@ def test_a_config_takes_what_begins_and_stays(tmp_path, law):
     turn = 20.0 * 0.1 / 2
     factor = 2.0 if law == "step" else 1 + np.sin(turn) / turn
     np.testing.assert_allclose(fields["peak"].values, 60.0 / 2e4 * factor, rtol=1e-7)
+
+
+def test_a_config_can_name_every_engine():
+    assert set(typing.get_args(EngineName)) == {"auto", *ENGINES}

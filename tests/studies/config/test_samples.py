@@ -28,7 +28,7 @@ def test_paired_lists_are_taken_together():
     np.testing.assert_array_equal(drawn["g"], [0.5, 0.25])
 
 
-@pytest.mark.parametrize("method", ["random", "sobol"])
+@pytest.mark.parametrize("method", samples.DRAWN)
 @pytest.mark.parametrize("count", [1, 2, 100, 128])
 def test_drawn_samples_lie_between_their_bounds_and_come_again(method, count):
     sampling = Sampling(method=method, count=count)
@@ -64,13 +64,13 @@ def test_a_method_that_is_not_in_the_table_draws_nothing():
 @pytest.mark.parametrize("method", samples.METHODS)
 def test_all_that_is_known_of_a_method_is_read_from_the_table(method):
     """A part of the samples has the bytes that it has among all, by every method."""
-    drawn = method in ("random", "sobol")
+    drawn, grid = samples.METHODS[method].drawn, samples.METHODS[method].grid
     kept = {"bounds": [0.0, 1.0]} if drawn else {"values": [1.0, 2.0, 3.0]}
     paths = {"a": Values(**kept), "b": Values(**kept)}
     sampling = Sampling(method=method, **({"count": 5} if drawn else {}))
     number = samples.number_of(sampling, paths)
-    assert number == {"grid": 9, "refine": 9, "paired": 3, "random": 5, "sobol": 5}[method]
-    assert (samples.grid_of(sampling, paths) is not None) == (number == 9)
+    assert number == (5 if drawn else 9 if grid else 3)
+    assert (samples.grid_of(sampling, paths) is not None) == grid
     whole, part = draw(sampling, paths, 1), draw(sampling, paths, 1, slice(1, 3))
     for path, column in whole.items():
         np.testing.assert_array_equal(part[path], column[1:3])

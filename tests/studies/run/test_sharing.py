@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.config.samples import DRAWN
 from tests.studies.pushed import CONFIG, PushedKind
 
 HEAD = CONFIG[: CONFIG.index("[sweep]")]
@@ -24,7 +25,7 @@ SWEEPS = {
         method: f'[sweep]\nmethod = "{method}"\ncount = 12\n'
         "load.amplitude = { bounds = [100.0, 400.0] }\n"
         "load.phase = { bounds = [0.0, 1.0] }\n"
-        for method in ("random", "sobol")
+        for method in DRAWN
     },
     "refine": '[sweep]\nmethod = "refine"\ncoarsest = 2\n'
     "load.amplitude = { linspace = [100.0, 400.0, 6] }\n"

@@ -1,14 +1,17 @@
 """Computes basins of attraction and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ....orbits import SettlingSettings, basins, basins_engine, state_grid
 from ....orbits.attractors import named
+from ....systems.system import System
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
+from .kind import BasinsOptions
 
 # Descriptions of attractors' fields that differ from those of an orbit.
 _OF_ORBITS = {
@@ -27,11 +30,17 @@ _OF_ORBITS = {
 }
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: BasinsOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return labels along the axis `start`, and the fields of each attractor."""
     names = system.state_names
     grid = {
-        names.index(name): np.linspace(*bounds, options.points)
+        names.index(name): np.linspace(bounds[0], bounds[1], options.points)
         for name, bounds in options.grid.items()
     }
     starts = state_grid(system, grid)
@@ -73,7 +82,7 @@ def _basin_variables(found) -> dict[str, Variable]:
     return own | {f"attractors.{name}": one for name, one in each.items()}
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the largest shares with their errors, and the number undecided."""
     names = attractor_names(read)
     share, error = read("share"), read("share_error")

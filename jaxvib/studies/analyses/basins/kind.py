@@ -1,7 +1,7 @@
 """The analysis `basins`: the attractor of each initial state in a plane."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ....foundation.suggestions import unknown_key
 from ...config.bounds import BoundsByPath
@@ -29,7 +29,7 @@ class BasinsOptions(Table):
     )  # fmt: skip
 
 
-class BasinsKind(AnalysisKind):
+class BasinsKind(AnalysisKind[BasinsOptions]):
     """Attractors, the basin of each, and their shares of the plane."""
 
     name = "basins"
@@ -38,7 +38,9 @@ class BasinsKind(AnalysisKind):
     needs = frozenset({Role.PERIODIC})
     counted = "initial states"
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self, options: BasinsOptions, values: Mapping, declared: Mapping, system: Any = None
+    ) -> None:
         """Raise `ValueError` for bounds that do not ascend or an unknown component."""
         for name, (low, high) in options.grid.items():
             if not low < high:
@@ -50,6 +52,6 @@ class BasinsKind(AnalysisKind):
         """Return whether a config gives a period, i.e. no load has one."""
         return "period" in table
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: BasinsOptions) -> float:
         """Return the stored bytes per sample."""
         return 80.0 * options.points**2

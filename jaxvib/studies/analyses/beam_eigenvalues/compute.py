@@ -1,6 +1,7 @@
 """Computes certified eigenvalues, derivatives and mode shapes, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,12 +12,21 @@ from ....modes.beams.eigenvalue_curves import meetings, rows_of_curves
 from ....modes.beams.slopes import beam_slopes
 from ....modes.beams.spectra import BeamSpectra, beam_spectra
 from ....systems import parameters, replace
+from ....systems.beam import BeamWithBodies
 from ...config import samples as sampling
 from ...store.fields import Variable, variables
+from ...store.rows import Rows
 from ...store.subsample import evenly_chosen
+from .kind import BeamEigenvaluesOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: BeamWithBodies,
+    samples: Mapping[str, np.ndarray],
+    options: BeamEigenvaluesOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the eigenvalues of samples, each field along the axis `sample`."""
     designs = _Designs(system)
     if not samples:
@@ -33,7 +43,13 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return {**variables(found), **fields}
 
 
-def group(name, system, samples, study, read) -> dict[str, Variable]:
+def group(
+    name: str,
+    system: BeamWithBodies,
+    samples: Mapping[str, np.ndarray | Rows],
+    study: Any,
+    read: Callable,
+) -> dict[str, Variable]:
     """Return mode shapes of an even subsample."""
     grid = sampling.grid_of(study.sampling, study.paths)
     options = study.analysis
@@ -63,7 +79,7 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
     return {"sample": Variable(("shape",), places, "", "sample"), **fields}
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return certification, range, least damped value and crossings."""
     values, certified = read("values"), read("certified")
     repeated = int(read("repeated").sum())

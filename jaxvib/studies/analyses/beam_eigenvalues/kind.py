@@ -15,7 +15,7 @@ class BeamEigenvaluesOptions(Table):
     points: int = option("points of a mode shape along the beam", 101, ge=2, le=10_000)
 
 
-class BeamEigenvaluesKind(AnalysisKind):
+class BeamEigenvaluesKind(AnalysisKind[BeamEigenvaluesOptions]):
     """First eigenvalues of many designs, certified, with derivatives and mode shapes."""
 
     name = "beam_eigenvalues"
@@ -24,6 +24,6 @@ class BeamEigenvaluesKind(AnalysisKind):
     needs = frozenset({Role.BEAM})
     groups: ClassVar = {"mode_shapes": ("sample",)}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: BeamEigenvaluesOptions) -> float:
         """Return the stored bytes per sample."""
         return 24.0 * options.count * 3

@@ -1,16 +1,18 @@
 """Computes a bifurcation diagram and its summary."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ....ensemble import Reason
 from ....orbits import SettlingSettings, bifurcation_diagram
 from ....systems import parameters
+from ....systems.system import System
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
-from .kind import SWEEPS
+from .kind import SWEEPS, BifurcationDiagramOptions
 
 # Descriptions of fields that differ from those of an orbit.
 _OF_ORBITS = {
@@ -25,9 +27,15 @@ _OF_ORBITS = {
 }
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: BifurcationDiagramOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the motions, each field along the axis `value`, sweep after sweep."""
-    up = np.linspace(*options.bounds, options.values)
+    up = np.linspace(options.bounds[0], options.bounds[1], options.values)
     sweeps = ("up", "down") if options.sweep == "both" else (options.sweep,)
     found = [
         _diagram_variables(
@@ -72,7 +80,7 @@ def _diagram_variables(diagram) -> dict[str, Variable]:
     return own | orbit_variables(diagram.orbits, "value", _OF_ORBITS)
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the classes with their shares, and the extreme exponent and force."""
     path = study.analysis.path
     values, exponent, force = map(read, (path, "lyapunov_exponent", "max_contact_force"))

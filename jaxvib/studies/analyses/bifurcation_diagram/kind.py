@@ -1,7 +1,7 @@
 """The analysis `bifurcation_diagram`: attractors over one parameter, by simulation."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ...config.bounds import Bounds, check_allowed
 from ...config.tables import Table, option
@@ -24,7 +24,7 @@ class BifurcationDiagramOptions(Table):
     points: int = option("load periods that are recorded", 64, ge=16, le=4096)
 
 
-class BifurcationDiagramKind(AnalysisKind):
+class BifurcationDiagramKind(AnalysisKind[BifurcationDiagramOptions]):
     """Poincaré samples over a parameter, with the largest Lyapunov exponent."""
 
     name = "bifurcation_diagram"
@@ -33,18 +33,24 @@ class BifurcationDiagramKind(AnalysisKind):
     needs = frozenset({Role.PERIODIC})
     counted = "motions"
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: BifurcationDiagramOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for an unknown path or bounds outside of its range."""
         check_allowed(options.path, options.bounds, declared)
         low, high = options.bounds
         if not low < high:
             raise ValueError(f"bounds = [{low:g}, {high:g}] do not ascend")
 
-    def coordinates(self, options) -> list[str]:
+    def coordinates(self, options: BifurcationDiagramOptions) -> list[str]:
         """Return the parameter."""
         return [options.path]
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: BifurcationDiagramOptions) -> float:
         """Return the stored bytes per sample."""
         motions = options.values * (2 if options.sweep == "both" else 1)
         return 64.0 * motions * options.points

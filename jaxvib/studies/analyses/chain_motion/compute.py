@@ -1,21 +1,31 @@
 """Computes motions of single chains and their energies, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ....dynamics import CubicGround, Stop, kick, random_velocities, wave_packet
 from ....dynamics.chains.motion import chain_motion
 from ....systems import BeamChain, HertzContact, replace
 from ...store.fields import Variable, variables
+from ...store.rows import Rows
 from ..tree_stack import tree_stack
 from .fields import fields_of_chains
+from .kind import ChainMotionOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: BeamChain,
+    samples: Mapping[str, np.ndarray],
+    options: ChainMotionOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the motions of samples, each field along the axis `sample`."""
     times = np.linspace(0.0, options.duration, options.points)
 
@@ -32,7 +42,13 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return variables(tree_stack(rows), ("sample",))
 
 
-def group(name, system, samples, study, read) -> dict[str, Variable]:
+def group(
+    name: str,
+    system: BeamChain,
+    samples: Mapping[str, np.ndarray | Rows],
+    study: Any,
+    read: Callable,
+) -> dict[str, Variable]:
     """Return the energy density and frames of an even subsample."""
 
     def start(chain):
@@ -41,7 +57,7 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
     return fields_of_chains(system, samples, study, start, **_forces(study.analysis))
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the mean energies and fluctuations of up to four samples."""
     lines = []
     for sample in range(min(4, len(read("result")))):
@@ -66,7 +82,7 @@ def _forces(options) -> dict:
     return {"forces": (*held, *stops), "step": options.step}
 
 
-def first_state(chain, options, seed: int):
+def first_state(chain: BeamChain, options: ChainMotionOptions, seed: int) -> Array:
     """Return the initial state of a chain. **Raises:** `ValueError` if invalid."""
     return _STARTS[options.start](chain, options, seed)
 

@@ -1,6 +1,7 @@
 """Energy density and frames of some chains of a study, for display."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -19,7 +20,11 @@ _MOST_FRAMES = 480  # of the animation, over all samples: 20 s at 24 per second
 
 
 def fields_of_chains(
-    system, values: Mapping[str, np.ndarray | Rows], study, start: Callable, **moved
+    system: Any,
+    values: Mapping[str, np.ndarray | Rows],
+    study: Any,
+    start: Callable,
+    **moved: Any,
 ) -> dict[str, Variable]:
     """Return the fields of an even subsample; `start` gives a chain's initial state.
 

@@ -1,7 +1,7 @@
 """The analysis `chain_motion`: motions of single chains."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
@@ -57,7 +57,7 @@ class ChainMotionOptions(Table):
     )  # fmt: skip
 
 
-class ChainMotionKind(AnalysisKind):
+class ChainMotionKind(AnalysisKind[ChainMotionOptions]):
     """Energies over time, means and fluctuations, dispersion, energy transport."""
 
     name = "chain_motion"
@@ -66,7 +66,13 @@ class ChainMotionKind(AnalysisKind):
     needs = frozenset({Role.CHAIN})
     groups: ClassVar = {"motion": ("sample",)}
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: ChainMotionOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for an invalid initial state or stop."""
         if system is None:
             return
@@ -75,6 +81,6 @@ class ChainMotionKind(AnalysisKind):
             if stop.body >= system.bodies:
                 raise ValueError(f"stops: body = {stop.body} is not in the chain")
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: ChainMotionOptions) -> float:
         """Return the stored bytes per sample."""
         return 32.0 * options.points

@@ -1,6 +1,7 @@
 """Computes a branch with its bifurcations, events and curves, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +10,11 @@ from ....branches.events import watch_of as watch_of
 from ....ensemble import reason
 from ....orbits import periodic_orbit
 from ....systems import parameters
+from ....systems.system import System
 from ...store.fields import Variable
 from ..orbits import orbit_variables, own_variables
 from .curves import KINDS, curve_lines, curve_variables
+from .kind import ContinuationOptions
 
 # Descriptions that are shorter than those of an orbit.
 _OF_ORBITS = {
@@ -27,7 +30,13 @@ _OF_ORBITS = {
 }
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: ContinuationOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the branch, each field along the axis `point`."""
     start = periodic_orbit(
         system,
@@ -55,11 +64,9 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     )
     progress(1)
     fields = _points(branch) | _bifurcations(branch) | _events(branch, options)
-    if options.second_path:
-        bounds = {
-            options.path: tuple(options.bounds),
-            options.second_path: tuple(options.second_bounds),
-        }
+    if options.second_path and options.second_bounds:
+        (low, high), (left, right) = options.bounds, options.second_bounds
+        bounds = {options.path: (low, high), options.second_path: (left, right)}
         settings = ContinuationSettings(most_points=options.most_points)
         curves = bifurcation_curves(system, branch, bounds, settings=settings)
         fields |= curve_variables(curves, parameters(system), list(bounds))
@@ -73,7 +80,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     }
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the ends of the branch, its stability and its extreme values."""
     path = study.analysis.path
     values, largest, force = map(read, (path, "largest_multiplier", "max_contact_force"))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ....ensemble import reason
 from ...store.fields import Variable
+from .kind import ContinuationOptions
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point", "grazing")
 
@@ -55,7 +56,7 @@ def curve_variables(
     return found
 
 
-def curve_lines(read: Callable, options) -> list[str]:
+def curve_lines(read: Callable, options: ContinuationOptions) -> list[str]:
     """Return the summary lines of each curve."""
     lines = []
     columns = [read(f"curve.{path}") for path in (options.path, options.second_path)]

@@ -1,7 +1,7 @@
 """The analysis `continuation`: one branch of periodic orbits over a parameter."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ...config.bounds import Bounds, check_bounds
 from ...config.tables import Table, option
@@ -33,7 +33,7 @@ class ContinuationOptions(Table):
     second_bounds: Bounds | None = option("range of the second parameter", None)
 
 
-class ContinuationKind(AnalysisKind):
+class ContinuationKind(AnalysisKind[ContinuationOptions]):
     """Periodic orbits over a parameter, starting from the system's attractor."""
 
     name = "continuation"
@@ -42,7 +42,13 @@ class ContinuationKind(AnalysisKind):
     needs = frozenset({Role.PERIODIC})
     counted = "orbits"
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: ContinuationOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for bounds that do not enclose the parameter's value."""
         check_bounds(options.path, options.bounds, values, declared)
         if options.events or options.stop_at:
@@ -55,17 +61,17 @@ class ContinuationKind(AnalysisKind):
             raise ValueError("correct = false; allowed: with method = 'natural' only")
         if bool(options.second_path) != (options.second_bounds is not None):
             raise ValueError("second_path and second_bounds; allowed: both or neither")
-        if options.second_path:
+        if options.second_path and options.second_bounds:
             if options.second_path == options.path:
                 raise ValueError(
                     f"second_path = {options.path!r}; allowed: another one than path"
                 )
             check_bounds(options.second_path, options.second_bounds, values, declared)
 
-    def coordinates(self, options) -> list[str]:
+    def coordinates(self, options: ContinuationOptions) -> list[str]:
         """Return the parameter."""
         return [options.path]
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: ContinuationOptions) -> float:
         """Return the stored bytes per sample."""
         return 50e3

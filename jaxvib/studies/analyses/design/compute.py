@@ -1,8 +1,9 @@
 """Computes designs of one or many systems, with search histories and summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from ....design import (
@@ -13,6 +14,7 @@ from ....design import (
     optimal_absorber,
     optimise,
 )
+from ....design.evaluation import EvaluationStore
 from ....systems import parameters, replace
 from ...store.fields import Variable
 from ..design_problem import (
@@ -23,12 +25,19 @@ from ..design_problem import (
 )
 from ..measure_options import build_measure, describe_measure, unit_of
 from ..tree_stack import systems
-from .kind import OneDesign
+from .kind import DesignOptions, OneDesign
 
 _LONGEST = 1000  # stored steps of a search; longer ones are subsampled
 
 
-def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
+def compute(
+    system: eqx.Module,
+    samples: Mapping[str, np.ndarray],
+    options: DesignOptions,
+    run: Any,
+    progress: Callable[[int], None],
+    remember: EvaluationStore | None = None,
+) -> dict[str, Variable]:
     """Return search histories and designs; along `sample` and `design` if any."""
     problems = {
         name: _problem(system, options, one, run) for name, one in options.each().items()
@@ -51,7 +60,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
     return fields if samples else without(fields, "sample")
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return objective and variables before and after, or of the first designs."""
     options = study.analysis
     if study.paths or options.designs:

@@ -1,7 +1,7 @@
 """The analysis `design`: optimisation of parameters for an objective."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import pydantic
 
@@ -112,17 +112,18 @@ class DesignOptions(SearchOptions):
         return self.designs or {"": OneDesign()}
 
 
-class DesignKind(AnalysisKind):
+class DesignKind(AnalysisKind[DesignOptions]):
     """Designs of the system: one, or several by name; of one system, or of samples."""
 
     name = "design"
     options = DesignOptions
     sampled = None
     counted = "evaluations"
-    unbatched = True
     resumable = True
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self, options: DesignOptions, values: Mapping, declared: Mapping, system: Any = None
+    ) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""
         measures = [one.objective or options.objective for one in options.each().values()]
         check_search(options, measures, values, declared)
@@ -133,10 +134,10 @@ class DesignKind(AnalysisKind):
         if formulas and not {"attached.frequency", "main.frequency"} <= set(declared):
             raise ValueError("formula is for the system two_body_impact only")
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: DesignOptions) -> dict[str, list[str]]:
         """Return the names of the designs, if there are several."""
         return {"design": list(options.designs)} if options.designs else {}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: DesignOptions) -> float:
         """Return the stored bytes per sample."""
         return 5e3

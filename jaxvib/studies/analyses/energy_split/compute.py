@@ -1,6 +1,7 @@
 """Computes the energy partition of random chains, and its summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,11 +10,20 @@ import numpy as np
 from ....dynamics import random_velocities
 from ....dynamics.chains.ensemble import ensemble_split
 from ....systems import replace
+from ....systems.chain import BeamChain
 from ...store.fields import Variable, variables
+from ...store.rows import Rows
 from ..chain_motion.fields import fields_of_chains
+from .kind import EnergySplitOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: BeamChain,
+    samples: Mapping[str, np.ndarray],
+    options: EnergySplitOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the shares of samples, each field along the axis `sample`."""
     times = np.linspace(0.0, options.duration, options.points)
 
@@ -35,7 +45,13 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return variables(stacked, ("sample",))
 
 
-def group(name, system, samples, study, read) -> dict[str, Variable]:
+def group(
+    name: str,
+    system: BeamChain,
+    samples: Mapping[str, np.ndarray | Rows],
+    study: Any,
+    read: Callable,
+) -> dict[str, Variable]:
     """Return the energy density and frames of the first chain of some samples."""
 
     def start(chain):
@@ -45,7 +61,7 @@ def group(name, system, samples, study, read) -> dict[str, Variable]:
     return fields_of_chains(system, samples, study, start)
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the final shares of up to five samples, and the deviation from theory."""
     off = [
         np.abs(read(kind) - read(f"predicted_{kind}"))[:, 1:] / read(f"{kind}_error")[:, 1:]

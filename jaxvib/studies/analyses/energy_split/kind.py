@@ -18,7 +18,7 @@ class EnergySplitOptions(Table):
     points: int = option("times, evenly spaced", 65, ge=2, le=10_000)
 
 
-class EnergySplitKind(AnalysisKind):
+class EnergySplitKind(AnalysisKind[EnergySplitOptions]):
     """Translational and rotational shares over time, with the prediction."""
 
     name = "energy_split"
@@ -27,6 +27,6 @@ class EnergySplitKind(AnalysisKind):
     needs = frozenset({Role.CHAIN})
     groups: ClassVar = {"motion": ("sample",)}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: EnergySplitOptions) -> float:
         """Return the stored bytes per sample."""
         return options.points * 8 * 7

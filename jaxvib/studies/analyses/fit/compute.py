@@ -1,16 +1,27 @@
 """Computes fitted parameters with their errors, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from ....design import entry_at, fit
+from ....design.evaluation import EvaluationStore
 from ...store.fields import Variable
 from ..design_problem import scaled, settings_of
 from ..measure_options import build_measure, unit_of
+from .kind import FitOptions
 
 
-def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
+def compute(
+    system: eqx.Module,
+    samples: Mapping[str, np.ndarray],
+    options: FitOptions,
+    run: Any,
+    progress: Callable[[int], None],
+    remember: EvaluationStore | None = None,
+) -> dict[str, Variable]:
     """Return parameters, errors, intervals, data and fitted values."""
     bounds = scaled(options)
     deviations = options.deviations
@@ -50,7 +61,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
     return fields
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return each parameter with its interval, and the deviation of the data."""
     lines = []
     for path in list(study.analysis.variables)[:5]:

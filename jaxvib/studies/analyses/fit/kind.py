@@ -1,7 +1,7 @@
 """The analysis `fit`: parameters from measured data, with confidence intervals."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import Field
@@ -62,7 +62,7 @@ class FitOptions(Table):
         return self
 
 
-class FitKind(AnalysisKind):
+class FitKind(AnalysisKind[FitOptions]):
     """Least-squares fit of parameters, with standard errors and 95 % intervals."""
 
     name = "fit"
@@ -71,15 +71,17 @@ class FitKind(AnalysisKind):
     counted = "evaluations"
     resumable = True
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self, options: FitOptions, values: Mapping, declared: Mapping, system: Any = None
+    ) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""
         check_variables(options.variables, options.log, values, declared)
         check_measure(options.measure, declared)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: FitOptions) -> dict[str, list[str]]:
         """Return the names of the parameters."""
         return {"parameter": list(options.variables), "other": list(options.variables)}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: FitOptions) -> float:
         """Return the stored bytes per sample."""
         return 5e3

@@ -1,20 +1,29 @@
 """Computes failure shares at each intensity and the fragility curve, with summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ....ensemble import Reason
+from ....systems.system import System
 from ....transients import fragility_curve, responses, scaled
 from ...store.fields import Variable, variables
 from ..summary_text import where
 from ..tree_stack import systems, tree_stack
+from .kind import FragilityOptions
 
 _AXES = ("sample", "intensity")
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: FragilityOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return shares of failures along `intensity`, and the curve, of each sample."""
     noise, levels = options.noise.process(), np.asarray(options.intensities)
     seeds = options.first_seed + np.arange(levels.size * options.seeds)
@@ -57,7 +66,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     }
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the curve of each sample, at most five."""
     lines = []
     for sample in range(min(5, len(read("median")))):

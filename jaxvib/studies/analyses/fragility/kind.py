@@ -1,7 +1,7 @@
 """The analysis `fragility`: probability of reaching a limit over noise intensity."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ class FragilityOptions(Shaken):
     limit: Level = option("failure limit")
 
 
-class FragilityKind(AnalysisKind):
+class FragilityKind(AnalysisKind[FragilityOptions]):
     """Failure shares over intensity, and the maximum-likelihood lognormal curve."""
 
     name = "fragility"
@@ -34,7 +34,13 @@ class FragilityKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.DRIVEN})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: FragilityOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for unsuitable intensities, load or limit."""
         pairs = zip(options.intensities, options.intensities[1:], strict=False)
         if not all(low < high for low, high in pairs):
@@ -43,6 +49,6 @@ class FragilityKind(AnalysisKind):
         if system is not None:
             check_levels({"limit": options.limit}, system)
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: FragilityOptions) -> float:
         """Return the stored bytes per sample."""
         return len(options.intensities) * (32.0 + 8.0 * options.seeds)

@@ -1,17 +1,26 @@
 """Computes responses to a harmonic force, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ....ensemble import Reason, map_samples
 from ....modes import frequency_response
+from ....systems.roles import Linear
 from ...store.fields import Variable
 from ..summary_text import highest, where
 from ..tree_stack import each_system
+from .kind import FrequencyResponseOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: Linear,
+    samples: Mapping[str, np.ndarray],
+    options: FrequencyResponseOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the responses of samples, each field along the axis `sample`."""
     frequencies = np.linspace(options.low, options.high, options.points)
 
@@ -34,7 +43,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     }
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the highest peak of up to five degrees of freedom over all samples."""
     names = study.axes["freedom"]
     amplitude, frequencies = read("amplitude"), read("frequencies")[0]

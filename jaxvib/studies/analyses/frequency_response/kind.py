@@ -1,7 +1,7 @@
 """The analysis `frequency_response` of linear systems under a harmonic force."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ....foundation.suggestions import unknown_key
 from ...config.tables import Table, option
@@ -21,7 +21,7 @@ class FrequencyResponseOptions(Table):
     points: int = option("frequencies", 501, ge=2, le=100_000)
 
 
-class FrequencyResponseKind(AnalysisKind):
+class FrequencyResponseKind(AnalysisKind[FrequencyResponseOptions]):
     """Amplitude and phase of every degree of freedom per unit force, over frequency."""
 
     name = "frequency_response"
@@ -29,7 +29,13 @@ class FrequencyResponseKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.LINEAR})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: FrequencyResponseOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for frequencies that do not ascend or an unknown force."""
         if not options.low < options.high:
             raise ValueError(
@@ -38,6 +44,6 @@ class FrequencyResponseKind(AnalysisKind):
         if system is not None and options.force not in system.names:
             raise ValueError(unknown_key("degree of freedom", options.force, system.names))
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: FrequencyResponseOptions) -> float:
         """Return the stored bytes per sample."""
         return 48.0 * options.points

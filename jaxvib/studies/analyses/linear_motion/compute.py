@@ -1,6 +1,7 @@
 """Computes exact motions of linear systems, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,12 +9,20 @@ import numpy as np
 from ....dynamics.assembly_motion import assembly_motion
 from ....ensemble import map_samples
 from ....systems import AppliedLoad, HarmonicLoad
+from ....systems.roles import Linear
 from ...store.fields import Variable, variables
 from ..summary_text import highest, where
 from ..tree_stack import each_system
+from .kind import LinearMotionOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: Linear,
+    samples: Mapping[str, np.ndarray],
+    options: LinearMotionOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the motions of samples, each field along the axis `sample`."""
     times = np.linspace(0.0, options.duration, options.points)
     start = jnp.concatenate(
@@ -33,7 +42,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return variables(found, ("sample",))
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the largest displacements over all samples, of up to five bodies."""
     names = study.axes["freedom"]
     places, times = np.abs(read("places")), read("instants")[0]

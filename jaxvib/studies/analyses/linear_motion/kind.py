@@ -1,7 +1,7 @@
 """The analysis `linear_motion`: free or forced motion of a linear system."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ....foundation.suggestions import unknown_key
 from ...config.tables import Table, option
@@ -39,7 +39,7 @@ class LinearMotionOptions(Table):
     points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
 
 
-class LinearMotionKind(AnalysisKind):
+class LinearMotionKind(AnalysisKind[LinearMotionOptions]):
     """Exact motion from an initial state or under a harmonic force, with energies."""
 
     name = "linear_motion"
@@ -47,7 +47,13 @@ class LinearMotionKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.LINEAR})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: LinearMotionOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for an unknown degree of freedom or no excitation."""
         if not options.displacement and not options.velocity and options.force.at is None:
             raise ValueError(
@@ -61,6 +67,6 @@ class LinearMotionKind(AnalysisKind):
             if name not in system.names:
                 raise ValueError(unknown_key("degree of freedom", name, system.names))
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: LinearMotionOptions) -> float:
         """Return the stored bytes per sample."""
         return 150.0 * options.points

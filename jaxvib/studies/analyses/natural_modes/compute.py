@@ -1,7 +1,8 @@
 """Computes modes of linear systems, and a summary of the lowest."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,11 +13,18 @@ from ....kernels.kernel_cache import cached_kernel
 from ....modes.mode_table import mode_table, undamped
 from ...store.fields import Variable, variables
 from ..tree_stack import each_system, tree_stack
+from .kind import NaturalModesOptions
 
 _LISTED = 4  # modes in the summary
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: Any,
+    samples: Mapping[str, np.ndarray],
+    options: NaturalModesOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the modes of samples, each field along the axis `sample`."""
     leaves, static = partition_arrays(each_system(system, samples))
     found = map_samples(_undamped(static), leaves, progress=progress)
@@ -36,7 +44,7 @@ def _undamped(static):
     return cached_kernel(stage, static)
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the lowest modes of the first sample with their dominant parts."""
     frequencies, ratios = read("frequencies"), read("damping_ratios")
     missing = np.isnan(frequencies)

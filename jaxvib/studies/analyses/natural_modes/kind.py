@@ -1,7 +1,7 @@
 """The analysis `natural_modes` of assembled systems."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
@@ -13,7 +13,7 @@ class NaturalModesOptions(Table):
     kind: Literal["natural_modes"] = option("the kind of analysis")
 
 
-class NaturalModesKind(AnalysisKind):
+class NaturalModesKind(AnalysisKind[NaturalModesOptions]):
     """Natural frequencies, damping ratios, modes and their energy distribution.
 
     Contacts, frictions and loads of a system are ignored.
@@ -24,7 +24,13 @@ class NaturalModesKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.MODULES})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: NaturalModesOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for nonlinear springs, which are in no module."""
         if system is not None and system.springs:
             raise ValueError(
@@ -32,6 +38,6 @@ class NaturalModesKind(AnalysisKind):
                 "frictions and loads, or in Python `jv.natural_modes`, which linearises"
             )
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: NaturalModesOptions) -> float:
         """Return the stored bytes per sample."""
         return 3000.0

@@ -1,24 +1,33 @@
 """Computes responses to noise samples, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ....ensemble import Reason
 from ....systems.linear_part import linear_part
+from ....systems.system import System
 from ....transients import response_covariance, responses, statistics
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
 from ..summary_text import where
 from ..tree_stack import systems, tree_stack
+from .kind import NoiseResponseOptions
 
 # Fields per seed, with the axes that follow those of sample and seed.
 _OF_SEEDS = ("peak", "peak_error", "mean_square", "max_contact_force", "contacts",
              "first_passage")  # fmt: skip
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: NoiseResponseOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return statistics along the axis `sample`, and the results of each seed."""
     noise = options.noise.process()
     seeds = np.arange(options.first_seed, options.first_seed + options.seeds)
@@ -72,7 +81,7 @@ def _linear_variance(system, options, noise) -> np.ndarray:
     return np.diag(np.asarray(found))
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return peaks, root mean squares and passages of the sample with the highest peak."""
     names, options = study.axes["freedom"], study.analysis
     peak, error = read("mean_peak"), read("mean_peak_error")

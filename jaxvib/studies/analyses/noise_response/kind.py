@@ -1,7 +1,7 @@
 """The analysis `noise_response`: peaks, mean squares and first passages."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ...config.tables import option
 from ..base import AnalysisKind, Role
@@ -18,7 +18,7 @@ class NoiseResponseOptions(Shaken):
     )  # fmt: skip
 
 
-class NoiseResponseKind(AnalysisKind):
+class NoiseResponseKind(AnalysisKind[NoiseResponseOptions]):
     """Peaks, mean squares and passages over many noise samples, with their errors."""
 
     name = "noise_response"
@@ -26,16 +26,22 @@ class NoiseResponseKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.DRIVEN})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: NoiseResponseOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for a load or a limit that does not fit the system."""
         check_shaken(options, system)
         if system is not None:
             check_levels(options.limits, system)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: NoiseResponseOptions) -> dict[str, list[str]]:
         """Return the names of the limits."""
         return {"limit": list(options.limits)} if options.limits else {}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: NoiseResponseOptions) -> float:
         """Return the stored bytes per sample."""
         return options.seeds * (80.0 + 16.0 * len(options.limits))

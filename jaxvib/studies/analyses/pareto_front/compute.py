@@ -1,7 +1,9 @@
 """Computes Pareto fronts of one or many systems, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from ....design import (
@@ -12,6 +14,7 @@ from ....design import (
     pareto_front,
     simplex_lattice,
 )
+from ....design.evaluation import EvaluationStore
 from ...store.fields import Variable
 from ..design_problem import (
     limits,
@@ -21,9 +24,17 @@ from ..design_problem import (
 )
 from ..measure_options import MeasureOptions, build_measure, unit_of
 from ..tree_stack import systems
+from .kind import FrontOptions
 
 
-def compute(system, samples, options, run, progress, remember=None) -> dict[str, Variable]:
+def compute(
+    system: eqx.Module,
+    samples: Mapping[str, np.ndarray],
+    options: FrontOptions,
+    run: Any,
+    progress: Callable[[int], None],
+    remember: EvaluationStore | None = None,
+) -> dict[str, Variable]:
     """Return objectives and variables along `point`, for samples also `sample`."""
     goals = {
         name: Goal(
@@ -60,7 +71,7 @@ def compute(system, samples, options, run, progress, remember=None) -> dict[str,
     return fields if samples else without(fields, "sample")
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the number of points and evaluations, and the ends of the front."""
     options = study.analysis
     good = (read("point_result") == 0) & (read("dominated") == 0)

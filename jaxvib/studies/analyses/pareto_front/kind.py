@@ -1,7 +1,7 @@
 """The analysis `pareto_front`: trade-offs between several objectives."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import pydantic
 
@@ -54,24 +54,25 @@ class FrontOptions(SearchOptions):
         return self
 
 
-class FrontKind(AnalysisKind):
+class FrontKind(AnalysisKind[FrontOptions]):
     """The Pareto front of the system, or of each sample."""
 
     name = "pareto_front"
     options = FrontOptions
     sampled = None
     counted = "evaluations"
-    unbatched = True
     resumable = True
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self, options: FrontOptions, values: Mapping, declared: Mapping, system: Any = None
+    ) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""
         check_search(options, options.objectives.values(), values, declared)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: FrontOptions) -> dict[str, list[str]]:
         """Return the names of the objectives."""
         return {"goal": list(options.objectives)}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: FrontOptions) -> float:
         """Return the stored bytes per sample."""
         return 5e3

@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +15,24 @@ from ....orbits import (
     regimes,
     transient_engine,
 )
+from ....systems.system import System
 from ...config import samples
 from ...store.fields import Variable, variables
+from ...store.rows import Rows
 from ...store.subsample import evenly_chosen
+from .kind import PeriodicOrbitOptions
 
 _TRACE_POINTS = 128  # of a stored motion, denser where it bends
 
 
-def compute(system, samples, options, run, progress, number=None) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: PeriodicOrbitOptions,
+    run: Any,
+    progress: Callable[[int], None],
+    number: int | None = None,
+) -> dict[str, Variable]:
     """Return the orbits of samples, each field along the axis `sample`.
 
     `number`: total number of samples, which decides on the engine.
@@ -42,7 +53,13 @@ def compute(system, samples, options, run, progress, number=None) -> dict[str, V
     return fields | {"result": dataclasses.replace(fields["result"], notes=notes)}
 
 
-def group(name, system, values, study, read) -> dict[str, Variable]:
+def group(
+    name: str,
+    system: Any,
+    values: Mapping[str, np.ndarray | Rows],
+    study: Any,
+    read: Callable,
+) -> dict[str, Variable]:
     """Return the time histories of an even subsample over one period.
 
     Nothing if `traces` is 0.
@@ -68,7 +85,7 @@ def group(name, system, values, study, read) -> dict[str, Variable]:
     }
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the regimes with their shares, and the best and the worst sample."""
     codes = read("result")
     kinds, counts = np.unique(

@@ -15,7 +15,7 @@ class PeriodicOrbitOptions(Table):
     traces: int = option("motions stored over one period", 256, ge=0, le=4096)
 
 
-class PeriodicOrbitKind(AnalysisKind):
+class PeriodicOrbitKind(AnalysisKind[PeriodicOrbitOptions]):
     """Periodic orbit, multipliers, contacts and peak force of every sample."""
 
     name = "periodic_orbit"
@@ -31,6 +31,6 @@ class PeriodicOrbitKind(AnalysisKind):
         }
     )  # fmt: skip
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: PeriodicOrbitOptions) -> float:
         """Return the stored bytes per sample."""
         return 700.0

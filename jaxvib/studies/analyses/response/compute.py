@@ -1,6 +1,7 @@
 """Computes motions from rest, and a summary of their peaks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,10 +11,12 @@ from jaxtyping import Array, Float
 from ....dynamics import simulate
 from ....ensemble import map_samples
 from ....foundation.quantity import result_field
+from ....systems.system import System
 from ....transients import Response, response
 from ....transients.response import chosen_engine
 from ...store.fields import Variable, variables
 from ..tree_stack import each_system
+from .kind import ResponseOptions
 
 # Motions are expensive and large: chunks are small.
 _CHUNK = 16
@@ -33,7 +36,13 @@ class _Motion(eqx.Module):
     history: History
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: ResponseOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return responses and histories, each field along the axis `sample`."""
     limits = [level.limit(system) for level in options.limits.values()]
     engine = chosen_engine(system, options.engine)
@@ -55,7 +64,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return {**fields, **variables(found.history, ("sample",))}
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the largest displacements over all samples, and the limits reached."""
     names, limits = study.axes["freedom"], list(study.analysis.limits)
     peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))

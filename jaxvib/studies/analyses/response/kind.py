@@ -1,11 +1,11 @@
 """The analysis `response`: motions from rest under loads of any time history."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
-from ..noises import Level, check_levels
+from ..noises import EngineName, Level, check_levels
 
 
 class ResponseOptions(Table):
@@ -18,12 +18,10 @@ class ResponseOptions(Table):
         "limits, for first-passage times", {},
         allowed="a table of limits, such as limits.stroke",
     )  # fmt: skip
-    engine: Literal["auto", "event", "diffrax", "stepping"] = option(
-        "engine of the simulation", "auto"
-    )
+    engine: EngineName = option("engine of the simulation", "auto")
 
 
-class ResponseKind(AnalysisKind):
+class ResponseKind(AnalysisKind[ResponseOptions]):
     """Motions from rest under any loads: histories, peaks, means and passages."""
 
     name = "response"
@@ -31,15 +29,21 @@ class ResponseKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.DRIVEN})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: ResponseOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for a limit on an unknown degree of freedom."""
         if system is not None:
             check_levels(options.limits, system)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: ResponseOptions) -> dict[str, list[str]]:
         """Return the names of the limits."""
         return {"limit": list(options.limits)} if options.limits else {}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: ResponseOptions) -> float:
         """Return the stored bytes per sample."""
         return 400.0 + 32.0 * options.points

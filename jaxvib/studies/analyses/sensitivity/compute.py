@@ -1,15 +1,24 @@
 """Computes derivatives and Sobol indices of measures, and their summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from ....design import local_sensitivity, sobol_indices
 from ...store.fields import Variable
 from ..measure_options import build_measure, unit_of
+from .kind import SensitivityOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: eqx.Module,
+    samples: Mapping[str, np.ndarray],
+    options: SensitivityOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the sensitivities of each measure, along its numbers and parameters."""
     bounds = {path: (low, high) for path, (low, high) in options.variables.items()}
     fields: dict[str, Variable] = {}
@@ -68,7 +77,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     return {**fields, "result": Variable((), code, "", "reason code")}
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the most important parameters for the first number of each measure."""
     options = study.analysis
     paths = np.array(list(options.variables))

@@ -1,7 +1,7 @@
 """The analysis `sensitivity`: influence of parameters on measures."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import pydantic
 
@@ -37,7 +37,7 @@ class SensitivityOptions(Table):
         return self
 
 
-class SensitivityKind(AnalysisKind):
+class SensitivityKind(AnalysisKind[SensitivityOptions]):
     """Normalised derivatives at the system's values, and Sobol indices over ranges."""
 
     name = "sensitivity"
@@ -45,17 +45,23 @@ class SensitivityKind(AnalysisKind):
     sampled = False
     counted = "evaluations"
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: SensitivityOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""
         for path, bounds in options.variables.items():
             check_bounds(path, bounds, values, declared)
         for measure in options.measures.values():
             check_measure(measure, declared)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: SensitivityOptions) -> dict[str, list[str]]:
         """Return the names of the parameters."""
         return {"parameter": list(options.variables)}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: SensitivityOptions) -> float:
         """Return the stored bytes per sample."""
         return 5e3

@@ -1,19 +1,28 @@
 """Computes shock response spectra, and a summary of their peaks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ....ensemble import Reason
 from ....foundation.geometric import geometric_values
+from ....systems.system import System
 from ....transients import shock_spectrum
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
 from ..summary_text import where
 from ..tree_stack import systems, tree_stack
+from .kind import ShockSpectrumOptions
 
 
-def compute(system, samples, options, run, progress) -> dict[str, Variable]:
+def compute(
+    system: System,
+    samples: Mapping[str, np.ndarray],
+    options: ShockSpectrumOptions,
+    run: Any,
+    progress: Callable[[int], None],
+) -> dict[str, Variable]:
     """Return the spectra of samples, for each damping ratio."""
     frequencies = geometric_values(options.low, options.high, options.points)
     place = load_place(system, options.load)
@@ -36,7 +45,7 @@ def compute(system, samples, options, run, progress) -> dict[str, Variable]:
     }
 
 
-def summary(read: Callable, study) -> list[str]:
+def summary(read: Callable, study: Any) -> list[str]:
     """Return the highest acceleration at each damping ratio, at most five."""
     maximax, error, frequencies = map(read, ("maximax", "error", "frequencies"))
     lines = []

@@ -1,7 +1,7 @@
 """The analysis `shock_spectrum` of a base motion."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -35,7 +35,7 @@ class ShockSpectrumOptions(Table):
     )
 
 
-class ShockSpectrumKind(AnalysisKind):
+class ShockSpectrumKind(AnalysisKind[ShockSpectrumOptions]):
     """Largest accelerations of oscillators on a moving base, over natural frequency."""
 
     name = "shock_spectrum"
@@ -43,7 +43,13 @@ class ShockSpectrumKind(AnalysisKind):
     sampled = None
     needs = frozenset({Role.DRIVEN})
 
-    def check(self, options, values: Mapping, declared: Mapping, system=None) -> None:
+    def check(
+        self,
+        options: ShockSpectrumOptions,
+        values: Mapping,
+        declared: Mapping,
+        system: Any = None,
+    ) -> None:
         """Raise `ValueError` for frequencies that descend, or an unsuitable load."""
         if not options.low < options.high:
             raise ValueError(
@@ -57,10 +63,10 @@ class ShockSpectrumKind(AnalysisKind):
         law = system.loads[place].law
         library("transients.shock").shock_ends(law, options.duration)
 
-    def axes(self, options) -> dict[str, list[str]]:
+    def axes(self, options: ShockSpectrumOptions) -> dict[str, list[str]]:
         """Return the damping ratios."""
         return {"damping": [f"{ratio:g}" for ratio in options.damping_ratios]}
 
-    def sample_bytes(self, options) -> float:
+    def sample_bytes(self, options: ShockSpectrumOptions) -> float:
         """Return the stored bytes per sample."""
         return 56.0 * options.points * len(options.damping_ratios)
