@@ -1,6 +1,7 @@
 """Attractors of a system, and tests for being on one of them."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -98,60 +99,50 @@ def named(code: int, periods: int, contacts: int, period: float) -> str:
     return f"period {periods}, {contacts} contact{'' if contacts == 1 else 's'}"
 
 
-@runtime_checkable
-class Motion(Protocol):
-    """A known motion, with a test for being on it."""
+class Motion(NamedTuple):
+    """A known motion, with a test for being on it.
 
-    @property
-    def orbit(self) -> PeriodicOrbit:
-        """The numbers of the motion."""
-        ...
-
-    @property
-    def points(self) -> np.ndarray:
-        """Some of its states."""
-        ...
-
-    @property
-    def units(self) -> np.ndarray:
-        """Scales of states."""
-        ...
-
-    def contains(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) converge to this one."""
-        ...
-
-
-class Found(NamedTuple):
-    """A motion that attracts or, if it is not `attracting`, repels.
-
-    `points` (points, n): its states once a period; `units` (n,): their scales; `near`:
-    distance within which a state is on it, in those.
+    `points` (points, n): some of its states; `units` (n,): their scales; `away`:
+    the function from states (s, n) to their distances from it; `near`: the distance
+    within which a state is on it.
     """
 
     orbit: PeriodicOrbit
     points: np.ndarray
     units: np.ndarray
+    away: Callable[[np.ndarray], np.ndarray]
     near: float
-    attracting: bool
 
     def contains(self, trails: np.ndarray) -> np.ndarray:
         """Return which motions (lanes, times, n) converge to this one.
 
-        For a periodic one the last state must be near; for an aperiodic one half of all
-        states.
+        The last state must be near; for an aperiodic one half of all states.
         """
-        if int(self.orbit.periods):
-            return distances(trails[:, -1], self.points, self.units).min(axis=1) < self.near
-        least = np.stack([
-            distances(trails[:, i], self.points, self.units).min(axis=1)
-            for i in range(trails.shape[1])
-        ])  # fmt: skip
-        return np.median(least, axis=0) < self.near
+        if self.orbit.result in (Reason.SUCCESS, Reason.EQUILIBRIUM):
+            return self.away(trails[:, -1]) < self.near
+        every = [self.away(trails[:, i]) for i in range(trails.shape[1])]
+        return np.median(every, axis=0) < self.near
 
 
-def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
-    """Return an orbit with its states once a period, (periods, n), as a `Found`."""
+def motion_at(orbit, points: np.ndarray, units: np.ndarray, near: float) -> Motion:
+    """Return a motion that consists of its `points`, (points, n)."""
+
+    def away(states):
+        return distances(states, points, units).min(axis=1)
+
+    return Motion(orbit, points, units, away, near)
+
+
+def near_any(motions: Iterable[Motion], states: np.ndarray, within: float) -> np.ndarray:
+    """Return which states (s, n) are within a distance of some motion."""
+    near = np.zeros(len(states), bool)
+    for each in motions:
+        near |= each.away(states) < within
+    return near
+
+
+def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Motion:
+    """Return an orbit with its states once a period, (periods, n), as a `Motion`."""
     # The start of a periodic motion is arbitrary: choose the point that sorts first.
     order = np.lexsort(np.round(points / units, 6).T[::-1])
     points = np.roll(points, -int(order[0]), axis=0)
@@ -160,7 +151,7 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Found:
         orbit,
         (exponent_of(orbit), np.asarray(Reason.SUCCESS, np.int32)),
     )
-    return Found(known, points, units, CLOSE, int(orbit.stable) != 0)
+    return motion_at(known, points, units, CLOSE)
 
 
 def exponent_of(orbit) -> np.ndarray:
@@ -188,8 +179,8 @@ def _largest_multiplier(orbit) -> list[np.ndarray]:
     return [np.asarray(value) for value in (orbit.largest_multiplier, error, orbit.period)]
 
 
-def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found:
-    """Return an aperiodic motion, one row of `TrackedMotions`, as a `Found`."""
+def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Motion:
+    """Return an aperiodic motion, one row of `TrackedMotions`, as a `Motion`."""
     points = watched.trail
     apart = distances(points, points, units)
     np.fill_diagonal(apart, np.inf)
@@ -218,7 +209,7 @@ def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Found
             np.asarray(watched.code, np.int32),
         ),
     )
-    return Found(orbit, points, units, max(_WITHIN * spacing, _CLOUD), True)
+    return motion_at(orbit, points, units, max(_WITHIN * spacing, _CLOUD))
 
 
 def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ from ..kernels.kernel_cache import cached_kernel
 from ..linalg import kernel_of
 from .aperiodic import track_motions
 from .attractors import (
-    CLOSE,
-    Found,
     Motion,
     aperiodic_motion,
     distances,
+    motion_at,
+    near_any,
     numbers,
     periodic_motion,
     same,
@@ -26,14 +26,14 @@ from .linear_steady_state import (
     what_is_left,
 )
 from .motion_kernels import beginning_kernel
+from .multipliers import UNSTABLE
 from .periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
 from .settings import SettlingSettings
-from .settling import poincare_map, recurrences
+from .settling import PoincareSamples, samples_kernel
 from .shooting import scales
 
 SEGMENT = 16  # periods between tests for convergence
 _LIKELY = 4  # segments after which an unsettled motion may be aperiodic
-_MOST_ORBITS = 64  # searches per segment: others wait for the next one
 _MOST_FAILED = 4  # motions that turn out to be transient
 # Newton iteration is started from motions that recur within the first distance, in
 # units of their size; motions within the second one of a known orbit approach or pass
@@ -44,6 +44,8 @@ _PLAUSIBLE = 1e-2  # ... and recurrence at which a period is a candidate
 
 class Search:
     """Known attractors of a system, and known repelling orbits."""
+
+    searches = 64  # per segment: other motions wait for the next one
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
         self.leaves, self.static = partition_arrays(system)
@@ -69,23 +71,21 @@ class Search:
         result[bad] = Reason.BAD_PARAMETER
         waiting = np.flatnonzero(~bad)
         report(int(bad.sum()))
-        stage = _settle_stage(self.static, self.longest, self.engine)
         segments = -(-self.transient // SEGMENT)
         for segment in range(segments):
             waiting = self._linear(states, label, result, waiting, report)
             if not waiting.size:
                 return label, result, run
-            trail, nearest, codes = self._run(stage, states[waiting])
-            states[waiting], result[waiting] = trail[:, -1], codes
+            seen = self._samples(states[waiting])
+            states[waiting], result[waiting] = seen.trail[:, -1], seen.result
             run[waiting] += SEGMENT
-            found = self._known(trail)
             last = segment == segments - 1
-            found = self._with_new(trail, nearest, codes, found)
+            found = self._with_new(seen, self._known(seen.trail))
             # Not in each segment: it takes thousands of periods.
             if last or (segment >= _LIKELY and segment & (segment - 1) == 0):
-                found = self._track_aperiodic(trail, nearest, codes, found, last)
+                found = self._track_aperiodic(seen, found, last)
             label[waiting] = found
-            going = (found < 0) & (codes == 0)
+            going = (found < 0) & (seen.result == 0)
             report(int((~going).sum()))
             waiting = waiting[going]
         result[waiting] = Reason.UNSETTLED
@@ -96,9 +96,9 @@ class Search:
         """Decide motions that close no gap any more; return the others."""
         if self.end is None or not waiting.size:
             return waiting
-        lanes = jax.tree.map(lambda leaf: leaf[None].repeat(waiting.size, 0), self.end)
+        ends = _repeated(self.end, waiting.size)
         apart, free = map_samples(
-            kernel_of(what_is_left), (lanes, states[waiting]), chunk=self.chunk
+            kernel_of(what_is_left), (ends, states[waiting]), chunk=self.chunk
         )
         result[waiting[free]] = Reason.UNDAMPED
         if apart.any():
@@ -109,20 +109,16 @@ class Search:
 
     def _position_of(self, state) -> int:
         """Return the position of the attractor through a steady state, -1 if none."""
-        for known in (False, True):
-            for i, each in enumerate(self.attractors):
-                if distances(state[None], each.points, each.units).min() < CLOSE:
-                    return i
-            if not known:
-                self._new_orbit(state[None], np.zeros(1))
-        return -1
+        if self._known(state[None, None])[0] < 0:
+            self._find(state[None], np.zeros(1))
+        return int(self._known(state[None, None])[0])
 
-    def _run(self, stage, states):
-        everywhere = jax.tree.map(
-            lambda leaf: np.broadcast_to(leaf, (len(states), *np.shape(leaf))), self.leaves
-        )
+    def _samples(self, states) -> PoincareSamples:
+        """Return the samples of motions over one segment."""
+        stage = samples_kernel(self.static, SEGMENT, self.longest, self.engine)
         tolerance = np.full(len(states), self.rtol)
-        return map_samples(stage, (everywhere, states, tolerance), chunk=self.chunk)
+        lanes = _repeated(self.leaves, len(states)), states, tolerance
+        return map_samples(stage, lanes, chunk=self.chunk)
 
     def _known(self, trail) -> np.ndarray:
         """Return the attractor of each motion (lanes, times, n), or -1."""
@@ -132,26 +128,27 @@ class Search:
             found[free[each.contains(trail[free])]] = position
         return found
 
-    def _with_new(self, trail, nearest, codes, found) -> np.ndarray:
-        """Search for orbits of motions that recur; return the updated attractors."""
-        for _ in range(_MOST_ORBITS):
-            recurs = (codes == 0) & (found < 0) & (nearest.min(axis=1) < _RECURRED)
-            new = np.flatnonzero(recurs & ~self._passing(trail[:, -1]))
-            if not new.size:
+    def _with_new(self, seen: PoincareSamples, found) -> np.ndarray:
+        """Search for motions that others converge to; return the updated attractors."""
+        tried: list[int] = []
+        for _ in range(self.searches):
+            open_ = (seen.result == 0) & (found < 0)
+            open_[tried] = False
+            lanes = self._candidates(seen, np.flatnonzero(open_), tried)
+            if not lanes.size:
                 break
-            self._new_orbit(trail[new[0]], nearest[new[0]])
-            found = self._known(trail)
+            tried.append(int(lanes[0]))
+            self._find(seen.trail[lanes[0]], seen.nearest[lanes[0]])
+            found = self._known(seen.trail)
         return found
 
-    def _passing(self, states) -> np.ndarray:
-        """Return which states are near a known orbit, attracting or repelling."""
-        near = np.zeros(len(states), bool)
-        for each in (*self.attractors, *self.repelling):
-            apart = distances(states, each.points, each.units).min(axis=1)
-            near |= apart < _NEARBY
-        return near
+    def _candidates(self, seen: PoincareSamples, lanes, tried: list[int]) -> np.ndarray:
+        """Return the lanes that may be on an unknown motion, the likeliest first."""
+        lanes = lanes[seen.nearest[lanes].min(axis=1) < _RECURRED]
+        known = [*self.attractors, *self.repelling]
+        return lanes[~near_any(known, seen.trail[lanes, -1], _NEARBY)]
 
-    def _new_orbit(self, trail, nearest) -> None:
+    def _find(self, trail, nearest) -> None:
         """Search for the orbit on which a motion (times, n) recurs, and store it."""
         for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
             orbit, points, units = numbers(
@@ -164,25 +161,27 @@ class Search:
             if int(orbit.result) != Reason.SUCCESS or apart > 10 * _PLAUSIBLE:
                 continue
             found = periodic_motion(orbit, points, units)
-            into = self.attractors if found.attracting else self.repelling
+            attracts = int(orbit.stable) != UNSTABLE
+            into = self.attractors if attracts else self.repelling
             if not any(same(found, each) for each in into):
                 into.append(found)
-            if found.attracting:
+            if attracts:
                 break
         # Store the state, so that later motions passing here are not searched again.
         units = np.asarray(_units(self.system, trail[-1]))
         passed = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(self.system, 1))
-        self.repelling.append(Found(passed, trail[-1:], units, 0.0, False))
+        self.repelling.append(motion_at(passed, trail[-1:], units, 0.0))
 
-    def _track_aperiodic(self, trail, nearest, codes, found, last) -> np.ndarray:
+    def _track_aperiodic(self, seen: PoincareSamples, found, last) -> np.ndarray:
         """Classify unsettled motions; new classes always if `last`.
 
         Earlier only if most of the remaining motions look aperiodic: waiting for
         thousands of chaotic ones to converge would take most of the time.
         """
+        trail, nearest = seen.trail, seen.nearest.copy()
         tries = failed = 0
-        while tries < _MOST_ORBITS:
-            open_ = np.flatnonzero((codes == 0) & (found < 0))
+        while tries < self.searches:
+            open_ = np.flatnonzero((seen.result == 0) & (found < 0))
             roaming = open_[nearest[open_].min(axis=1) > _PLAUSIBLE]
             many = len(roaming) > max(16, len(trail) // 2) and tries == 0
             if not roaming.size or not (last or many):
@@ -200,7 +199,7 @@ class Search:
             found[roaming[0]] = len(self.attractors) - 1
         return found
 
-    def _watched(self, state) -> Found | None:
+    def _watched(self, state) -> Motion | None:
         """Return the aperiodic motion from a state, None if it is transient."""
         leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
         watched = track_motions(
@@ -215,24 +214,19 @@ class Search:
         return aperiodic_motion(self.system, one, self.period, units)
 
 
+def _repeated(tree, number: int):
+    """Return a tree of arrays with a leading axis of equal lanes."""
+    return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *leaf.shape)), tree)
+
+
 def _orbit(system, state, periods, rtol):
     """Return the orbit near a state, its states once a period, and its scales."""
     leaves, static = partition_arrays(system)
     rtol = np.asarray(rtol, float)
     orbit = orbit_from_guess(system, state, periods, rtol, np.asarray(1e-2))
-    points, units = _points_stage(static)((leaves, orbit.state, rtol))
-    return orbit, points, units
-
-
-@functools.lru_cache(maxsize=32)
-def _points_stage(static):
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = combine_arrays(leaves, static)
-        points, _ = poincare_map(system, state, LONGEST_PERIOD, rtol, "auto")
-        return points, scales(system, state)
-
-    return cached_kernel(stage, static)
+    around = samples_kernel(static, SEGMENT, LONGEST_PERIOD, "auto")
+    points = around((leaves, orbit.state, rtol)).trail
+    return orbit, points, _units(system, orbit.state)
 
 
 def _units(system, state) -> np.ndarray:
@@ -247,14 +241,3 @@ def _units_stage(static):
         return scales(combine_arrays(leaves, static), state)
 
     return cached_kernel(stage, static)
-
-
-@functools.lru_cache(maxsize=32)
-def _settle_stage(static, longest, engine):
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = combine_arrays(leaves, static)
-        states, result = poincare_map(system, state, SEGMENT, rtol, engine)
-        return states, recurrences(system, states, longest), result
-
-    return cached_kernel(stage, static, longest, engine)

@@ -189,12 +189,12 @@ def basins(
 
 def _search(system, starts: np.ndarray, period, settings) -> Search:
     """Return the attractor search of a system. **Raises:** `ValueError`."""
-    if is_unforced(system):
+    unforced = is_unforced(system)
+    if unforced:
         settings.refuse("basins of an autonomous system", "max_periods")
-        system, search_of = _in_spans(system, period), FieldSearch
+        system = _in_spans(system, period)
     else:
         check_period(system)
-        search_of = Search
         if period is not None:
             raise ValueError(f"period = {period} of a non-autonomous system; allowed: None")
     size = jax.eval_shape(system.rest).shape[0]
@@ -208,7 +208,9 @@ def _search(system, starts: np.ndarray, period, settings) -> Search:
     transient = settings.transient_or(_TRANSIENT)
     check_range("transient", transient, "", Range(at_least=SEGMENT))
     engine, _ = engine_for(system, settings.engine, len(starts))
-    return search_of(system, settings, transient, engine)
+    if unforced:
+        return FieldSearch(system, starts, settings, transient, engine)
+    return Search(system, settings, transient, engine)
 
 
 def basins_engine(system, starts: int, period=None) -> tuple[str, str]:

@@ -2,22 +2,20 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int, Real
+from jaxtyping import ArrayLike, Float, Int, Real
 
 from ..drawing import Plottable, draw
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, checkpointed, map_samples
-from ..foundation.arrays import combine_arrays
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
-from ..kernels.kernel_cache import cached_kernel
 from ..systems.parameters import replace, unit_at
 from ..systems.periods import refuse_autonomous
 from .aperiodic import TrackedMotions
@@ -27,7 +25,7 @@ from .pictures import diagram_chart
 from .regimes import batched
 from .sample_orbits import SampleOrbits, gather_lanes
 from .settings import USUAL, SettlingSettings
-from .settling import poincare_map, recurrences, run_transients
+from .settling import samples_kernel
 
 _TRANSIENT = 256  # periods: 12 decay times at a damping ratio of 0.75 %
 _MOST_NUMBERS = 2**28  # in a diagram's states: 2 GiB
@@ -136,7 +134,7 @@ def bifurcation_diagram(
     _check_points(system, points, values.size, max_periods)
     engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
     transient = settings.transient_or(_TRANSIENT)
-    stage = _stage(static, transient, points, max_periods, engine)
+    stage = samples_kernel(static, points, max_periods, engine, transient)
     tolerance = np.full(len(values), settings.rtol)
     starts = _starts(system, path, values, state)
     parts = leaves, static
@@ -155,10 +153,12 @@ def bifurcation_diagram(
     states = _of_the_others(seen.trail, *watched)
     periodic = np.flatnonzero(orbits.periods)
     if periodic.size:
-        around = map_samples(
-            _points_stage(static, max_periods, engine),
-            (gather_lanes(leaves, periodic), orbits.state[periodic], tolerance[periodic]),
-        )
+        first = orbits.state[periodic]
+        later = map_samples(
+            samples_kernel(static, max_periods + 1, max_periods, engine),
+            (gather_lanes(leaves, periodic), first, tolerance[periodic]),
+        ).trail
+        around = np.concatenate([first[:, None], later[:, : max_periods - 1]], axis=1)
         beyond = np.arange(max_periods) >= orbits.periods[periodic, None]
         states[periodic] = np.nan
         states[periodic, :max_periods] = np.where(beyond[:, :, None], np.nan, around)
@@ -195,19 +195,6 @@ def _of_the_others(trail, lanes, watched: TrackedMotions | None) -> np.ndarray:
     return states
 
 
-@functools.lru_cache(maxsize=32)
-def _points_stage(static, count, engine):
-    """Return the kernel that samples an orbit from its state, once a period."""
-
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = combine_arrays(leaves, static)
-        states, _ = poincare_map(system, state, count, rtol, engine)
-        return jnp.concatenate([state[None], states[:-1]])
-
-    return cached_kernel(stage, static, count, engine)
-
-
 def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
     if state is not None:
         return np.tile(checked_state(system, state), (len(values), 1))
@@ -242,29 +229,3 @@ def _follower(stage):
         return jnp.where(jnp.all(jnp.isfinite(last)), last, state), found
 
     return jax.jit(lambda state, lanes: jax.lax.scan(step, state, lanes))
-
-
-class PoincareSamples(NamedTuple):
-    """Poincaré samples of a motion; `nearest`: its recurrence after each period.
-
-    Its states are NaN after a failure.
-    """
-
-    trail: Float[Array, "point state"]
-    nearest: Float[Array, " periods"]
-    period: Float[Array, ""]
-    result: Int[Array, ""]
-
-
-@functools.lru_cache(maxsize=32)
-def _stage(static, transient, points, longest, engine):
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = combine_arrays(leaves, static)
-        settled, code = run_transients(system, state, transient, rtol, engine)
-        states, result = poincare_map(system, settled, points, rtol, engine)
-        nearest = recurrences(system, states, longest)
-        result = jnp.where(code == Reason.SUCCESS, result, code)
-        return PoincareSamples(states, nearest, system.period(), result)
-
-    return cached_kernel(stage, static, transient, points, longest, engine)

@@ -1,7 +1,5 @@
 """Attractors of an autonomous field: tests for being on an equilibrium or a cycle."""
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,7 @@ import scipy  # loads submodules lazily: .linalg and .spatial take 0.2 s
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..ensemble import Reason
-from .attractors import CLOSE, exponent_of, numbers
+from .attractors import CLOSE, Motion, exponent_of, numbers
 from .equilibrium import Equilibrium
 from .limit_cycle import LimitCycle
 from .orbit import PeriodicOrbit, unknown_orbits
@@ -27,66 +25,14 @@ _SHOWN = 64  # of those, as the points of an attractor
 _FLAT = 1e-6  # relative extent below which a component of a cycle is constant
 
 
-class Well(NamedTuple):
-    r"""A stable equilibrium $x_0$, and a tested region of attraction around it.
+def equilibrium_motion(system, found: Equilibrium, sizes: np.ndarray) -> Motion | None:
+    r"""Return a stable equilibrium $x_0$ and a tested region of attraction around it.
 
-    With $J^T P + P J = -W$, J the Jacobian and W that of squares in `units`, the
-    Lyapunov function $V = (x - x_0)^T P (x - x_0)$ decreases along every motion near
-    $x_0$. It was found to decrease in all of many sampled states with V below `level`.
-    **Source:** Khalil, *Nonlinear Systems* (2002), section 8.2.
-    """
-
-    orbit: PeriodicOrbit
-    points: np.ndarray
-    units: np.ndarray
-    shape: np.ndarray
-    level: float
-
-    def contains(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) end in the region."""
-        away = (trails[:, -1] - self.points[0]) / self.units
-        return np.einsum("ki,ij,kj->k", away, self.shape, away) < self.level
-
-
-class Tube(NamedTuple):
-    """A stable cycle, and a neighbourhood of it.
-
-    `along`: its states, equally spaced along its length in `units`, the first one
-    twice.
-    """
-
-    orbit: PeriodicOrbit
-    points: np.ndarray
-    units: np.ndarray
-    along: np.ndarray
-
-    def contains(self, trails: np.ndarray) -> np.ndarray:
-        """Return which motions (lanes, times, n) end in the neighbourhood."""
-        return self.away(trails[:, -1]) < CLOSE
-
-    def away(self, states: np.ndarray) -> np.ndarray:
-        """Return the distance of states (s, n) from the cycle, in units of its size."""
-        scaled, along = states / self.units, self.along / self.units
-        found = np.full(len(states), np.inf)
-        finite = np.isfinite(scaled).all(axis=1)
-        scaled = scaled[finite]
-        _, nearest = scipy.spatial.KDTree(along[:-1]).query(scaled)
-        chords = np.diff(along, axis=0)
-        lengths = np.maximum(np.sum(chords**2, axis=1), np.finfo(float).tiny)
-        least = np.full(len(scaled), np.inf)
-        for which in (nearest, nearest - 1):  # both chords that end in the nearest state
-            between = scaled - along[which]
-            part = np.sum(between * chords[which], axis=1) / lengths[which]
-            between = between - np.clip(part, 0.0, 1.0)[:, None] * chords[which]
-            least = np.minimum(least, np.abs(between).max(axis=1))
-        found[finite] = least
-        return found
-
-
-def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
-    """Return the region of a stable equilibrium; None if no sampled state is in it.
-
-    `system`: of a `UnforcedSystem`; `sizes`: the extent of motions, (n,).
+    With $J^T P + P J = -W$, J the Jacobian and W that of squares in `sizes`, the extent
+    of motions, the Lyapunov function $V = (x - x_0)^T P (x - x_0)$ decreases along
+    every motion near $x_0$. In the region, where V is below `near`, it was found to
+    decrease in all of many sampled states; None if in none of them. `system`: an
+    `UnforcedSystem`. **Source:** Khalil, *Nonlinear Systems* (2002), section 8.2.
     """
     state, units = np.asarray(found.state), sizes
     field = system.equation().vector_field
@@ -118,11 +64,17 @@ def well(system, found: Equilibrium, sizes: np.ndarray) -> Well | None:
             np.asarray(found.state_error),
         ),
     )
-    return Well(orbit, state[None], units, shape, float(_INSIDE * nearest) ** 2)
+
+    def lyapunov_function(states):
+        away = (states - state) / units
+        return np.einsum("ki,ij,kj->k", away, shape, away)
+
+    level = float(_INSIDE * nearest) ** 2
+    return Motion(orbit, state[None], units, lyapunov_function, level)
 
 
-def tube(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Tube:
-    """Return the neighbourhood of a stable cycle of a `UnforcedSystem`."""
+def cycle_motion(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Motion:
+    """Return a stable cycle of an `UnforcedSystem` and a neighbourhood of it."""
     cycle = numbers(cycle)
     period = float(cycle.period)
     times = np.linspace(0.0, period, _ALONG + 1)
@@ -148,7 +100,36 @@ def tube(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Tube:
             exponent_of(cycle),
         ),
     )
-    return Tube(orbit, along[: -1 : _ALONG // _SHOWN], units, along)
+    points = along[: -1 : _ALONG // _SHOWN]
+    return Motion(orbit, points, units, _distance_from(along, units), CLOSE)
+
+
+def _distance_from(along: np.ndarray, units: np.ndarray):
+    """Return the function from states (s, n) to their distances from a closed curve.
+
+    `along`: states of the curve, the first one twice; distances are in `units`.
+    """
+    corners = along / units
+    chords = np.diff(corners, axis=0)
+    lengths = np.maximum(np.sum(chords**2, axis=1), np.finfo(float).tiny)
+    tree = scipy.spatial.KDTree(corners[:-1])
+
+    def away(states: np.ndarray) -> np.ndarray:
+        scaled = states / units
+        found = np.full(len(states), np.inf)
+        finite = np.isfinite(scaled).all(axis=1)
+        scaled = scaled[finite]
+        _, nearest = tree.query(scaled)
+        least = np.full(len(scaled), np.inf)
+        for which in (nearest, nearest - 1):  # both chords that end in the nearest state
+            between = scaled - corners[which]
+            part = np.sum(between * chords[which], axis=1) / lengths[which]
+            between = between - np.clip(part, 0.0, 1.0)[:, None] * chords[which]
+            least = np.minimum(least, np.abs(between).max(axis=1))
+        found[finite] = least
+        return found
+
+    return away
 
 
 def _nothing_known(system, code: Reason) -> PeriodicOrbit:

@@ -1,6 +1,7 @@
 """Convergence of motions: Poincaré samples, transients and growth of perturbations."""
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,9 @@ from jaxtyping import Array, Float, Int
 from ..dynamics.flow import end_of, watch_along
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
+from ..foundation.arrays import combine_arrays
+from ..kernels import Kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..systems.periods import period_of
 from ..systems.system import System
 from .linear_steady_state import (
@@ -75,6 +79,39 @@ def recurrences(system: System, states, longest: int) -> Float[Array, " longest"
     units = scales(system, states[-1])
     earlier = states[-1 - longest : -1][::-1]
     return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
+
+
+class PoincareSamples(NamedTuple):
+    """A motion over some periods: its state after each, NaN after a failure.
+
+    `nearest`: the recurrences of the last state; `period` of the load, s.
+    """
+
+    trail: Float[Any, "points n"]
+    nearest: Float[Any, " longest"]
+    period: Float[Any, ""]
+    result: Int[Any, ""]
+
+
+@functools.lru_cache(maxsize=64)
+def samples_kernel(static, count: int, longest: int, engine, transient: int = 0) -> Kernel:
+    """Return the kernel of lanes (leaves, state, rtol) to the samples of `count` periods.
+
+    These follow `transient` periods, or more, see `run_transients`.
+    """
+
+    def stage(lane):
+        leaves, state, rtol = lane
+        system = combine_arrays(leaves, static)
+        code = jnp.asarray(Reason.SUCCESS, jnp.int32)
+        if transient:
+            state, code = run_transients(system, state, transient, rtol, engine)
+        trail, result = poincare_map(system, state, count, rtol, engine)
+        nearest = recurrences(system, trail, longest)
+        result = jnp.where(code == Reason.SUCCESS, result, code)
+        return PoincareSamples(trail, nearest, system.period(), result)
+
+    return cached_kernel(stage, static, count, longest, engine, transient)
 
 
 def run_transients(system: System, state, least: int, rtol, engine="auto"):

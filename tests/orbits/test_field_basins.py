@@ -100,6 +100,14 @@ def test_what_grows_without_bound_in_a_finite_time_has_escaped():
 
 
 @pytest.mark.slow
+def test_motions_of_later_batches_count_for_the_size_beyond_which_one_has_escaped():
+    starts = np.array([[1e-5, 0.0], [0.0, 1e-5], [2.0, 0.0], [0.0, 2.0]])
+    found = basins(circles(1.0), starts, period=0.5, batch=2)
+    assert found.attractors.names == ["A1: cycle, 3.14159 s"]
+    assert found.label.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.slow
 def test_lorenz_equilibria_share_all_starts_by_symmetry():
     below = jv.autonomous_system(lorenz, parameters={"r": 10.0}, dimension=3)
     half = np.random.default_rng(5).uniform([-15, -15, 0], [15, 15, 25], (100, 3))
