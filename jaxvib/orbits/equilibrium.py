@@ -20,13 +20,7 @@ from ..foundation.quantity import result_field
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .implicit import differentiable_once, implicit_root
-from .multipliers import (
-    STABLE,
-    UNDECIDED,
-    UNSTABLE,
-    VERDICTS,
-    multiplier_error,
-)
+from .multipliers import VERDICTS, multiplier_error, verdict
 from .newton import newton
 
 # About ten halvings and doublings of the damping, several times.
@@ -189,7 +183,7 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
     return Equilibrium(
         state=solved,
         eigenvalues=values,
-        stable=_verdict(largest, bar),
+        stable=verdict(largest, bar, limit=0.0),
         residual=jnp.max(jnp.abs(left)),
         state_error=jnp.max(away),
         eigenvalue_error=bar,
@@ -198,12 +192,6 @@ def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibriu
         result=code.astype(jnp.int32),
         labels=combine_arrays(leaves, static).labels,
     )
-
-
-def _verdict(largest, error):
-    """Return 1 (stable), 0 (unstable) or -1 by the largest real part and its error."""
-    decided = jnp.where(largest > error, UNSTABLE, UNDECIDED)
-    return jnp.where(largest < -error, STABLE, decided).astype(jnp.int8)
 
 
 def _condition(matrix, units):

@@ -31,22 +31,17 @@ def implicit_root(residual, root, parameters):
 def _root_rule(residual, primals, tangents):
     root, parameters = primals
     value = implicit_root(residual, root, parameters)
-    leaves, tree = jax.tree.flatten(parameters)
-    changes = jax.tree.leaves(tangents[1], is_leaf=_is_zero)
-    moving = [i for i, change in enumerate(changes) if not _is_zero(change)]
-    if not moving:
+    moving = _Moving(parameters, tangents[1])
+    if not moving.changes:
         return value, jnp.zeros_like(root)
 
     def moved(root, values):
-        everything = list(leaves)
-        for i, leaf in zip(moving, values, strict=True):
-            everything[i] = leaf
-        return residual(root, jax.tree.unflatten(tree, everything))
+        return residual(root, moving.filled(values))
 
-    by_root, by_values = jax.jacfwd(moved, (0, 1))(value, [leaves[i] for i in moving])
+    by_root, by_values = jax.jacfwd(moved, (0, 1))(value, moving.values)
     forcing = sum(
-        jnp.tensordot(jacobian, changes[i], changes[i].ndim)
-        for i, jacobian in zip(moving, by_values, strict=True)
+        jnp.tensordot(jacobian, change, change.ndim)
+        for jacobian, change in zip(by_values, moving.changes, strict=True)
     )
     return value, -_solved(by_root, forcing)
 
@@ -67,26 +62,42 @@ def with_derivative_of(function, value, arguments):
 def _function_rule(function, primals, tangents):
     value, arguments = primals
     value = with_derivative_of(function, value, arguments)
-    leaves, tree = jax.tree.flatten(arguments)
-    changes = jax.tree.leaves(tangents[1], is_leaf=_is_zero)
-    moving = [i for i, change in enumerate(changes) if not _is_zero(change)]
-    if not moving:
+    moving = _Moving(arguments, tangents[1])
+    if not moving.changes:
         return value, jnp.zeros_like(value)
 
     def along(leaves, changes):
         def moved(values):
-            everything = list(leaves)
-            for i, leaf in zip(moving, values, strict=True):
-                everything[i] = leaf
-            return function(*jax.tree.unflatten(tree, everything))
+            return function(*moving.filled(values, leaves))
 
-        return [jax.jvp(moved, ([leaves[i] for i in moving],), (changes,))[1]]
+        return [jax.jvp(moved, (moving.of(leaves),), (changes,))[1]]
 
-    (change,) = lazy_linearize(along, leaves, [changes[i] for i in moving], [value])
+    (change,) = lazy_linearize(along, moving.leaves, moving.changes, [value])
     return value, change
 
 
 with_derivative_of.defjvp(_function_rule, symbolic_zeros=True)
+
+
+class _Moving:
+    """The leaves of arguments that have tangents: their `values` and `changes`."""
+
+    def __init__(self, arguments, tangents):
+        self.leaves, self.tree = jax.tree.flatten(arguments)
+        changes = jax.tree.leaves(tangents, is_leaf=_is_zero)
+        self.places = [i for i, change in enumerate(changes) if not _is_zero(change)]
+        self.values, self.changes = self.of(self.leaves), self.of(changes)
+
+    def of(self, leaves) -> list:
+        """Return those of all leaves that have tangents."""
+        return [leaves[i] for i in self.places]
+
+    def filled(self, values, leaves=None):
+        """Return the arguments with other values of these leaves."""
+        every = list(self.leaves if leaves is None else leaves)
+        for i, value in zip(self.places, values, strict=True):
+            every[i] = value
+        return jax.tree.unflatten(self.tree, every)
 
 
 def differentiable_once(tree, what: str):

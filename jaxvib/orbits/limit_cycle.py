@@ -1,6 +1,5 @@
 """Limit cycles of autonomous systems, with stability and error estimates."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,8 +11,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .. import linalg
 from ..drawing import Labels, Plottable, draw
 from ..dynamics.engines import check_engine
-from ..dynamics.extremes import top
-from ..dynamics.flow import checked_state, flow
+from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
 from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_tree
@@ -23,7 +21,7 @@ from ..systems.system import System
 from .cycle_shooting import CycleShootingResult, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
 from .error_estimates import error_factor
-from .implicit import implicit_root, with_derivative_of
+from .implicit import implicit_root
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import (
     VERDICTS,
@@ -32,6 +30,8 @@ from .multipliers import (
     multiplier_error,
     verdict,
 )
+from .orbit import invalidate
+from .orbit_derivatives import Revolution, differentiable_values
 
 BAND = 1e-3  # without error bars, multipliers nearer to the unit circle are undecided
 
@@ -163,49 +163,51 @@ def cycle_from_shooting(
     period = shooting.period + jnp.where(evidenced, shooting.left[size], 0.0)
 
     # From here on everything is a differentiable function of the parameters.
-    frame = _Frame(anchor, shooting.rate / units, units, period)
-    arguments = leaves, frame, tight
-    maps = _maps(static)
-    root = jnp.append(anchor / units, 1.0)
-    root = implicit_root(maps.residual, root, arguments) * jnp.append(units, period)
-    monodromy = with_derivative_of(maps.monodromy, shooting.monodromy, (root, arguments))
-    rate = combine_arrays(leaves, static).equation().vector_field(0.0, root[:size])
+    scales = jnp.append(units, period)
+    arguments = leaves, _Frame(anchor, shooting.rate / units, scales), tight
+
+    def revolution(root, arguments) -> Revolution:
+        leaves, _, rtol = arguments
+        return Revolution(combine_arrays(leaves, static), root[:-1], root[-1], rtol)
+
+    def residual(scaled, arguments):
+        anchor, normal, scales = arguments[1]
+        motion, units = revolution(scaled * scales, arguments), scales[:-1]
+        image = motion.after(motion.period)
+        phase = normal @ ((motion.state - anchor) / units) / linalg.norm(normal)
+        return jnp.append((image - motion.state) / units, phase)
+
+    root = implicit_root(residual, jnp.append(anchor / units, 1.0), arguments)
+    where, none = (root * scales, arguments), jnp.zeros(0)
+    motion = revolution(*where)
+    monodromy, _, watched = differentiable_values(
+        revolution, where, shooting.monodromy, shooting.watched, none, none
+    )
+    rate = motion.system.equation().vector_field(0.0, motion.state)
     trivial, others = transverse(monodromy, rate, units)
     multipliers = floquet_multipliers(others)
     largest = modulus(multipliers)
-    watched = shooting.watched
-    times = jnp.concatenate([watched.highest_time, watched.lowest_time])
-    values = jnp.concatenate([watched.highest, watched.lowest])
-    values = with_derivative_of(maps.extremes, values, (root, arguments, times))
-    highest, lowest = jnp.split(values, 2)
 
     bars = _bars(shooting, jax.lax.stop_gradient((trivial, others)), evidenced)
-    whole = LimitCycle(
-        state=root[:size],
-        period=root[size],
-        monodromy=monodromy,
-        floquet_multipliers=jnp.append(trivial.astype(complex), multipliers),
-        largest_multiplier=largest,
-        stable=verdict(
-            jax.lax.stop_gradient(largest), jnp.where(evidenced, bars.multiplier, BAND)
-        ),
-        amplitude=(highest - lowest) / 2,
-        residual=jnp.max(jnp.abs(shooting.image - shooting.state)),
-        state_error=bars.state,
-        period_error=bars.period,
-        monodromy_error=bars.monodromy,
-        multiplier_error=bars.multiplier,
-        condition=linalg.condition(shooting.solver),
-        result=shooting.result,
-        labels=system.labels,
-    )
-
-    def spoil(leaf):
-        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
-        return jnp.where(known, leaf, jnp.nan) if inexact else leaf
-
-    stable = jnp.where(known, whole.stable, -1).astype(jnp.int8)
-    return eqx.tree_at(lambda o: o.stable, jax.tree.map(spoil, whole), stable)
+    band = jnp.where(evidenced, bars.multiplier, BAND)
+    fields = {
+        "state": motion.state,
+        "period": motion.period,
+        "monodromy": monodromy,
+        "floquet_multipliers": jnp.append(trivial.astype(complex), multipliers),
+        "largest_multiplier": largest,
+        "stable": verdict(jax.lax.stop_gradient(largest), band),
+        "amplitude": (watched.highest - watched.lowest) / 2,
+        "residual": jnp.max(jnp.abs(shooting.image - shooting.state)),
+        "state_error": bars.state,
+        "period_error": bars.period,
+        "monodromy_error": bars.monodromy,
+        "multiplier_error": bars.multiplier,
+        "condition": linalg.condition(shooting.solver),
+        "result": shooting.result,
+    }
+    code = jnp.where(known, Reason.SUCCESS, shooting.result)
+    return LimitCycle(**invalidate(fields, code, kept=()), labels=system.labels)
 
 
 def transverse(monodromy, rate, units):
@@ -232,58 +234,13 @@ def reflection(along: Float[Array, " n"]) -> Float[Array, "n n"]:
 class _Frame(NamedTuple):
     """The plane of a cycle's initial state, and the scales of the unknowns.
 
-    `anchor`: a point of the plane; `normal`: its normal in units; `units`, `period`:
-    scales of state and period.
+    `anchor`: a point of the plane; `normal`: its normal, in units; `scales` of state and
+    period.
     """
 
     anchor: Float[Array, " n"]
     normal: Float[Array, " n"]
-    units: Float[Array, " n"]
-    period: Float[Array, ""]
-
-
-class _Maps(NamedTuple):
-    """Quantities of a cycle as functions of its unknowns and of the parameters."""
-
-    residual: Callable
-    monodromy: Callable
-    extremes: Callable
-
-
-def _maps(static) -> _Maps:
-    def residual(scaled, arguments):
-        leaves, frame, rtol = arguments
-        system = combine_arrays(leaves, static)
-        state, span = scaled[:-1] * frame.units, scaled[-1] * frame.period
-        image = flow(system, state, 0.0, span, rtol=rtol)
-        phase = frame.normal @ ((state - frame.anchor) / frame.units)
-        phase = phase / linalg.norm(frame.normal)
-        return jnp.append((image - state) / frame.units, phase)
-
-    def monodromy(root, arguments):
-        leaves, _, rtol = arguments
-        system = combine_arrays(leaves, static)
-
-        def end(state):
-            return flow(system, state, 0.0, root[-1], rtol=rtol)
-
-        return jax.jacfwd(end)(root[:-1])
-
-    def extremes(root, arguments, times):
-        leaves, _, rtol = arguments
-        system = combine_arrays(leaves, static)
-        equation = system.equation()
-
-        def seen(time):
-            there = flow(system, root[:-1], 0.0, time, rtol=rtol)
-            rate = equation.vector_field(time, there)
-            return top(*equation.displacements(time, there, rate))
-
-        rows = jax.vmap(seen)(times)
-        places = np.arange(rows.shape[0]) % rows.shape[1]
-        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
-
-    return _Maps(residual, monodromy, extremes)
+    scales: Float[Array, " unknowns"]
 
 
 class _Bars(NamedTuple):

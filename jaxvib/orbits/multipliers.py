@@ -104,14 +104,15 @@ def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
     return linalg.dot(away, ROUNDING * size[..., None, :])
 
 
-def verdict(largest: Float[Any, "*n"], error: Float[Any, "*n"]) -> Int[Any, "*n"]:
+def verdict(
+    largest: Float[Any, "*n"], error: Float[Any, "*n"], limit: float = 1.0
+) -> Int[Any, "*n"]:
     """Return 1 (stable), 0 (unstable) or -1 (undecided).
 
-    Stable if the largest modulus is below 1 by more than its error, unstable if above
-    by more; anything else, NaN included, is undecided.
+    Stable if the largest modulus is below the limit by more than its error, unstable if
+    above by more; anything else, NaN included, is undecided. For an equilibrium the
+    limit of the largest real part is 0.
     """
     xp = array_namespace(largest, error)
-    stable = largest + error < 1
-    unstable = largest - error > 1
-    decided = xp.where(unstable, UNSTABLE, UNDECIDED)
-    return xp.where(stable, STABLE, decided).astype(np.int8)
+    decided = xp.where(largest - error > limit, UNSTABLE, UNDECIDED)
+    return xp.where(largest + error < limit, STABLE, decided).astype(np.int8)

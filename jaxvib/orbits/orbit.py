@@ -1,7 +1,6 @@
 """The `PeriodicOrbit` and its construction from a shooting result."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,8 +11,6 @@ from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Labels, Plottable, draw
 from ..dynamics.engines import engine_of
-from ..dynamics.extremes import top
-from ..dynamics.flow import flow
 from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
@@ -35,6 +32,7 @@ from .implicit import implicit_root, with_derivative_of
 from .motion_kernels import ShootingDetails
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
+from .orbit_derivatives import Revolution, differentiable_values
 from .shooting import ShootingResult
 
 # Without error bars, multipliers nearer to the unit circle than this are undecided: far
@@ -185,6 +183,15 @@ def unknown_orbits(system, number: int) -> PeriodicOrbit:
     return _of_numpy(**{name: unknown(name) for name in names}, labels=system.labels)
 
 
+class _Values(NamedTuple):
+    """The quantities of an orbit that depend on the parameters of its system."""
+
+    state: Float[Array, " n"]
+    monodromy: Float[Array, "n n"]
+    details: ShootingDetails
+    watched: Observables
+
+
 def orbit_from_shooting(
     system, shooting: ShootingResult, details: ShootingDetails, periods, tight, evidenced
 ) -> PeriodicOrbit:
@@ -250,94 +257,35 @@ def _of_numpy(**fields) -> PeriodicOrbit:
     return orbit
 
 
-class _Values(NamedTuple):
-    """The quantities of an orbit that depend on the parameters of its system."""
-
-    state: Float[Array, " n"]
-    monodromy: Float[Array, "n n"]
-    details: ShootingDetails
-    watched: Observables
-
-
 def _differentiable(system, given: _Values, periods, tight) -> _Values:
     """Return an orbit's values as differentiable functions of the parameters."""
     parameters, static = partition_arrays(system)
-    arguments = parameters, periods, tight
-    maps = _maps(static, engine_of(system, "auto"))
-    state = implicit_root(maps.residual, given.state, arguments)
-    where = state, arguments
-    forces, highest, lowest = _peaks(maps.peaks, given, where)
-    duration = jnp.sum(given.watched.duration)
-    return _Values(
-        state,
-        with_derivative_of(maps.monodromy, given.monodromy, where),
-        given.details._replace(forces=forces, period=system.period()),
-        given.watched._replace(
-            highest=highest,
-            lowest=lowest,
-            # Its derivative is not computed: NaN rather than 0.
-            duration=with_derivative_of(_nan_slope, duration, (parameters,))[None],
-        ),
-    )
+    arguments, engine = (parameters, periods, tight), engine_of(system, "auto")
 
-
-class _Maps(NamedTuple):
-    """An orbit's quantities as functions of its state and of the parameters."""
-
-    residual: Callable
-    monodromy: Callable
-    peaks: Callable
-
-
-def _maps(static, engine) -> _Maps:
-    """Return the maps of systems of one structure; `engine`: for first derivatives."""
-
-    def after(state, arguments, engine):
+    def revolution(state, arguments) -> Revolution:
         leaves, periods, rtol = arguments
         system = combine_arrays(leaves, static)
-        span = periods.astype(float) * system.period()
-        return flow(system, state, 0.0, span, rtol=rtol, engine=engine)
+        return Revolution(system, state, periods.astype(float) * system.period(), rtol)
 
     def residual(state, arguments):
-        return after(state, arguments, engine) - state
+        motion = revolution(state, arguments)
+        return motion.after(motion.period, engine) - state
 
-    def monodromy(state, arguments):  # differentiating it takes second derivatives
-        return jax.jacfwd(after)(state, arguments, engine)
-
-    def peaks(state, arguments, time):
-        leaves, _, rtol = arguments
-        system = combine_arrays(leaves, static)
-        equation = system.equation()
-        there = flow(system, state, 0.0, time, rtol=rtol, engine=engine)
-        rate = equation.vector_field(time, there)
-        depths, speeds, accelerations = equation.contact_motion(there, rate)
-        damped = np.asarray(equation.damped_contacts(), bool)
-        # At the largest force of a damped contact its penetration still grows.
-        deepest = top(depths, speeds, accelerations)
-        forces = equation.contact_forces(jnp.where(damped, depths, deepest), speeds)
-        return jnp.concatenate([forces, top(*equation.displacements(time, there, rate))])
-
-    return _Maps(residual, monodromy, peaks)
+    state = implicit_root(residual, given.state, arguments)
+    details, watched = given.details, given.watched
+    monodromy, forces, seen = differentiable_values(
+        revolution, (state, arguments), given.monodromy, watched,
+        details.forces, details.times, engine,
+    )  # fmt: skip
+    # The derivative of the duration is not computed: NaN rather than 0.
+    duration = jnp.sum(watched.duration)
+    duration = with_derivative_of(_nan_slope, duration, (parameters,))
+    details = details._replace(forces=forces, period=system.period())
+    return _Values(state, monodromy, details, seen._replace(duration=duration[None]))
 
 
-def _peaks(function, given: _Values, where):
-    """Return the largest forces and extreme displacements as functions of the orbit.
-
-    All use one mapped flow to the times of the extremes, compiled once; one component
-    of each time's vector is used.
-    """
-    watched, details = given.watched, given.details
-    contacts, size = details.forces.shape[0], watched.highest.shape[0]
-    places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
-    values = jnp.concatenate([details.forces, watched.highest, watched.lowest])
-    times = jnp.concatenate([details.times, watched.highest_time, watched.lowest_time])
-
-    def every(state, arguments, times):
-        rows = jax.vmap(lambda time: function(state, arguments, time))(times)
-        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
-
-    found = with_derivative_of(every, values, (*where, times))
-    return jnp.split(found, [contacts, contacts + size])
+def _nan_slope(parameters):
+    return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters)) * jnp.nan
 
 
 def invalidate(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
@@ -363,7 +311,3 @@ def with_failure(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
     fields = invalidate({name: getattr(orbit, name) for name in names}, code)
     return PeriodicOrbit(**to_jax(fields), labels=orbit.labels)
-
-
-def _nan_slope(parameters):
-    return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters)) * jnp.nan

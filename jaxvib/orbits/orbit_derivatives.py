@@ -1,0 +1,72 @@
+"""Quantities of a periodic motion as differentiable functions of the parameters."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..dynamics.extremes import top
+from ..dynamics.flow import flow
+from ..systems.system import System
+from .implicit import with_derivative_of
+
+
+class Revolution(NamedTuple):
+    """A periodic motion: its system, state at t = 0, period, s, and tolerance."""
+
+    system: System
+    state: Float[Array, " n"]
+    period: Any
+    rtol: Any
+
+    def after(self, time, engine="auto") -> Float[Array, " n"]:
+        """Return the state at a time, s."""
+        return flow(self.system, self.state, 0.0, time, rtol=self.rtol, engine=engine)
+
+
+def differentiable_values(
+    revolution, where, monodromy, watched, forces, times, engine="auto"
+):
+    """Return monodromy, forces and observables with derivatives with respect to `where`.
+
+    `revolution(*where)`: the motion as a function of its unknowns and of the parameters;
+    `forces`: the largest one of each contact, N, at `times`, s. Forces and displacements
+    use one mapped flow to the times of their extremes, compiled once; one component of
+    each time's vector is used.
+    """
+    contacts, size = forces.shape[0], watched.highest.shape[0]
+    places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
+    values = jnp.concatenate([forces, watched.highest, watched.lowest])
+    times = jnp.concatenate([times, watched.highest_time, watched.lowest_time])
+
+    def monodromy_of(*where):  # differentiating it takes second derivatives
+        motion = revolution(*where)
+
+        def end(state):
+            return motion._replace(state=state).after(motion.period, engine)
+
+        return jax.jacfwd(end)(motion.state)
+
+    def extremes_at(times, *where):
+        motion = revolution(*where)
+        rows = jax.vmap(lambda time: _forces_and_displacements(motion, time, engine))(times)
+        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
+
+    monodromy = with_derivative_of(monodromy_of, monodromy, where)
+    found = with_derivative_of(extremes_at, values, (times, *where))
+    forces, highest, lowest = jnp.split(found, [contacts, contacts + size])
+    return monodromy, forces, watched._replace(highest=highest, lowest=lowest)
+
+
+def _forces_and_displacements(motion: Revolution, time, engine):
+    """Return the contact forces and displacements at a time of an extreme."""
+    equation, there = motion.system.equation(), motion.after(time, engine)
+    rate = equation.vector_field(time, there)
+    depths, speeds, accelerations = equation.contact_motion(there, rate)
+    damped = np.asarray(equation.damped_contacts(), bool)
+    # At the largest force of a damped contact its penetration still grows.
+    deepest = top(depths, speeds, accelerations)
+    forces = equation.contact_forces(jnp.where(damped, depths, deepest), speeds)
+    return jnp.concatenate([forces, top(*equation.displacements(time, there, rate))])
