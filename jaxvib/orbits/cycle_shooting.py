@@ -21,10 +21,10 @@ from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.engines.engine import Observation
 from ..dynamics.flow import observe
-from ..dynamics.observables import Observables, init_observables
+from ..dynamics.observables import init_observables
 from ..ensemble import Reason
 from .newton import newton
-from .shooting import SAME_STATE, Progress, Trial, advanced, begun, judged
+from .shooting import SAME_STATE, Progress, Trial, advanced, begun, growth_of
 
 # Limits of a step, relative to the motion's extent and to its period.
 _REACH, _STRETCH = 0.5, 0.2
@@ -45,33 +45,13 @@ _PARTS = (2, 3, 5, 7)  # integer fractions of a guess that may be the cycle's ow
 _RETURNS, _NEARLY, _AWAY = 0.02, 0.2, 0.5
 
 
-class CycleShootingResult(NamedTuple):
-    """End of the Newton iteration for a cycle, and the flow over one period.
+class CycleShooting(NamedTuple):
+    """Newton iteration for a cycle's (state, period): its state or its end.
 
-    `rate`: f at the state; `image` and `monodromy` at the tighter tolerance;
-    `coarse_monodromy`, `correction`: see `shooting.ShootingResult`, the latter of
-    (state, period); `left`: the remaining step, and `solver` the inverse of its matrix, of
-    (state, period); `units` of the state.
-    """
-
-    state: Float[Array, " n"]
-    period: Float[Array, ""]
-    rate: Float[Array, " n"]
-    image: Float[Array, " n"]
-    monodromy: Float[Array, "n n"]
-    watched: Observables
-    coarse_monodromy: Float[Array, "n n"]
-    correction: Float[Array, " unknowns"]
-    left: Float[Array, " unknowns"]
-    solver: Float[Array, "unknowns unknowns"]
-    units: Float[Array, " n"]
-    result: Int[Array, ""]
-
-
-class _Iteration(NamedTuple):
-    """State of the Newton iteration for (state, period), and its last trial.
-
-    `size`: initial scale of the motion; `full`: the last step without its limit.
+    `progress`: at the end with the monodromy matrix of the coarser tolerance, see
+    `shooting.ShootingResult`. Of the last trial: its unknowns `at`; `full`, the next
+    step without its limit; `solver`, the inverse of the step's matrix; the `units` of
+    the state; `seen`, the flow over one period. `size`: initial scale of the motion.
     """
 
     progress: Progress
@@ -82,8 +62,28 @@ class _Iteration(NamedTuple):
     units: Float[Array, " n"]
     seen: Observation
 
+    @property
+    def state(self) -> Float[Array, " n"]:
+        """The state at t = 0."""
+        return self.at[:-1]
 
-def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShootingResult:
+    @property
+    def period(self) -> Float[Array, ""]:
+        """The period, s."""
+        return self.at[-1]
+
+    @property
+    def result(self) -> Int[Array, ""]:
+        """A reason code, -1 while iterating."""
+        return self.progress.result
+
+    def with_result(self, code) -> "CycleShooting":
+        """Return the same iteration with another reason code."""
+        progress = self.progress._replace(result=code.astype(jnp.int32))
+        return self._replace(progress=progress)
+
+
+def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShooting:
     """Return the cycle near a guess of state and period, or that of its transient.
 
     If Newton iteration finds no cycle from the guess itself, the motion from there is
@@ -107,27 +107,26 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShoot
         apart = jnp.max(jnp.abs(states - origin[None]) / shooting.units[None], axis=1)
         repeats = jnp.stack([apart[_SAMPLES // part] for part in _PARTS]) < SAME_STATE
         shorter = found & jnp.any(repeats)
-        code = jnp.where(shorter, Reason.SHORTER_PERIOD, shooting.result).astype(jnp.int32)
+        code = jnp.where(shorter, Reason.SHORTER_PERIOD, shooting.result)
         later = return_time(states[1:], width / _SAMPLES)
         later = jnp.where(jnp.isfinite(later), later, span)
         size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
         rests = ~found & jnp.all(_extent(states[1:]) <= _AT_REST * size)
-        code = jnp.where(rests, Reason.EQUILIBRIUM, code).astype(jnp.int32)
+        shooting = shooting.with_result(jnp.where(rests, Reason.EQUILIBRIUM, code))
         # The guess of the period may be a multiple of the cycle's own.
         part = jnp.max(jnp.where(repeats, jnp.asarray(_PARTS, float), 1.0))
         start = jnp.where(shorter, shooting.state, states[1])
         later = jnp.where(shorter, shooting.period / part, later)
         ended = (found & ~shorter) | (shorter & (index == 0)) | rests
-        return index + 1, start, later, size, ended, shooting._replace(result=code)
+        return index + 1, start, later, size, ended, shooting
 
     def goes_on(last):
         index, start, _, _, ended, _ = last
         return ~ended & (index < len(_TRANSIENTS)) & jnp.all(jnp.isfinite(start))
 
     start, span = jnp.asarray(guess, float), jnp.asarray(period, float)
-    nothing = _shot(system, _begun(system, jnp.append(start, span)))
-    begun = jnp.asarray(False)
-    first = jnp.asarray(0), start, span, jnp.abs(start), begun, nothing
+    nothing, ended = _begun(system, jnp.append(start, span)), jnp.asarray(False)
+    first = jnp.asarray(0), start, span, jnp.abs(start), ended, nothing
     return jax.lax.while_loop(goes_on, attempt, first)[-1]
 
 
@@ -167,12 +166,12 @@ def cycle_matrix(monodromy, rate, end_rate, units, period):
     return whole.at[size, :size].set(along)
 
 
-def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShootingResult:
+def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting:
     """Run the Newton iteration; `largest`: maxima of an earlier motion."""
     size = guess.shape[0]
     field = system.equation().vector_field
 
-    def body(last: _Iteration) -> _Iteration:
+    def body(last: CycleShooting) -> CycleShooting:
         progress = last.progress
         begins, at = progress.iterations == 0, progress.tried
         state, span = at[:size], at[size]
@@ -182,7 +181,7 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         seen = observe(system, state, 0.0, end, rtol=tolerance, grazing=0.0, engine=engine)
         highest, lowest = seen.watched.highest, seen.watched.lowest
         reached = jnp.maximum(jnp.abs(highest), jnp.abs(lowest))
-        failed = (seen.result != Reason.SUCCESS) | ~inside
+        why = jnp.where(inside, seen.result, Reason.DIVERGED).astype(jnp.int32)
         first = jnp.where(begins, largest, last.size)
         units = jnp.maximum(reached, _NEGLIGIBLE * first)
         units = jnp.where(units > 0, units, 1.0)
@@ -190,8 +189,8 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         extent = jnp.max((highest - lowest) / units)
         # A motion at rest returns as well: the residual is relative to the extent.
         length = jnp.max(jnp.abs(residual) / units) / extent
-        length = jnp.where(failed | ~jnp.isfinite(length), jnp.inf, length)
-        better = length < progress.least
+        sound = (why == Reason.SUCCESS) & jnp.isfinite(length)
+        length = jnp.where(sound, length, jnp.inf)
         rate, end_rate = field(0.0, state), field(0.0, seen.state)
         matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, span)
         solver = linalg.inverse(matrix)
@@ -202,13 +201,10 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         step = full * jnp.minimum(1.0, jnp.where(jnp.isnan(cut), 1.0, cut))
         stride = jnp.max(jnp.abs(scaled))
         miss = jnp.max(jnp.abs(residual) / units)
-        growth = jnp.max(jnp.abs(seen.monodromy) * units[None] / units[:, None])
-        growth = jnp.maximum(1.0, growth)
-        why = jnp.where(inside, seen.result, Reason.DIVERGED).astype(jnp.int32)
-        trial = Trial(why, failed, length, better, stride, miss, growth)
-        verdict = judged(progress, trial, rtol, tight)
-        return _Iteration(
-            advanced(progress, trial, verdict, step, full, seen.monodromy),
+        growth = growth_of(seen.monodromy, units)
+        trial = Trial(why, length, stride, miss, growth, step, full, seen.monodromy)
+        return CycleShooting(
+            advanced(progress, trial, rtol, tight),
             jnp.where(begins, jnp.maximum(units, largest), last.size),
             at,
             full,
@@ -218,41 +214,21 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         )
 
     start = jnp.append(guess, period)
-    last = newton(body, _begun(system, start), lambda last: last.progress.result < 0)
-    return _shot(system, last)
-
-
-def _shot(system, last: _Iteration) -> CycleShootingResult:
-    """Return the result of the iteration; a motion at rest is no cycle."""
-    seen, size = last.seen, last.at.shape[0] - 1
-    extent = seen.watched.highest - seen.watched.lowest
+    last = newton(body, _begun(system, start), lambda last: last.result < 0)
+    # A motion at rest is no cycle.
+    extent = last.seen.watched.highest - last.seen.watched.lowest
     still = jnp.max(extent / jnp.maximum(last.units, last.size)) < _AT_REST
-    code = jnp.where(still, Reason.EQUILIBRIUM, last.progress.result)
-    state = last.at[:size]
-    return CycleShootingResult(
-        state,
-        last.at[size],
-        system.equation().vector_field(0.0, state),
-        seen.state,
-        seen.monodromy,
-        seen.watched,
-        last.progress.monodromy,
-        last.progress.correction,
-        last.full,
-        last.solver,
-        last.units,
-        code.astype(jnp.int32),
-    )
+    return last.with_result(jnp.where(still, Reason.EQUILIBRIUM, last.result))
 
 
-def _begun(system, start) -> _Iteration:
+def _begun(system, start) -> CycleShooting:
     """Return the iteration's state before its first step."""
     unknowns = start.shape[0]
     size, state = unknowns - 1, start[:-1]
     watched = init_observables(jnp.zeros(()), state, system.equation())
     code = jnp.asarray(Reason.DIVERGED, jnp.int32)
     seen = Observation(state, jnp.eye(size), watched, code)
-    return _Iteration(
+    return CycleShooting(
         begun(start, size),
         jnp.zeros(size),
         start,

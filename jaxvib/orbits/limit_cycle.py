@@ -18,7 +18,7 @@ from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.system import System
-from .cycle_shooting import CycleShootingResult, shoot_cycle
+from .cycle_shooting import CycleShooting, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
 from .error_estimates import error_factor
 from .implicit import implicit_root
@@ -152,19 +152,17 @@ def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle
     return cycle_from_shooting(system, shooting, rtol * factor, factor < 1)
 
 
-def cycle_from_shooting(
-    system, shooting: CycleShootingResult, tight, evidenced
-) -> LimitCycle:
+def cycle_from_shooting(system, shooting: CycleShooting, tight, evidenced) -> LimitCycle:
     """Return the cycle of a shooting result, with error estimates if `evidenced`."""
     leaves, static = partition_arrays(system)
     known = (shooting.result == Reason.SUCCESS) | (shooting.result == Reason.SHORTER_PERIOD)
-    size, units = shooting.state.shape[0], shooting.units
-    anchor = shooting.state + jnp.where(evidenced, shooting.left[:size], 0.0)
-    period = shooting.period + jnp.where(evidenced, shooting.left[size], 0.0)
+    seen, units = shooting.seen, shooting.units
+    converged = shooting.at + jnp.where(evidenced, shooting.full, 0.0)
+    anchor, scales = converged[:-1], jnp.append(units, converged[-1])
+    rate = stop_gradient_tree(system).equation().vector_field(0.0, shooting.state)
 
     # From here on everything is a differentiable function of the parameters.
-    scales = jnp.append(units, period)
-    arguments = leaves, _Frame(anchor, shooting.rate / units, scales), tight
+    arguments = leaves, _Frame(anchor, rate / units, scales), tight
 
     def revolution(root, arguments) -> Revolution:
         leaves, _, rtol = arguments
@@ -181,14 +179,15 @@ def cycle_from_shooting(
     where, none = (root * scales, arguments), jnp.zeros(0)
     motion = revolution(*where)
     monodromy, _, watched = differentiable_values(
-        revolution, where, shooting.monodromy, shooting.watched, none, none
+        revolution, where, seen.monodromy, seen.watched, none, none
     )
-    rate = motion.system.equation().vector_field(0.0, motion.state)
-    trivial, others = transverse(monodromy, rate, units)
+    along = motion.system.equation().vector_field(0.0, motion.state)
+    trivial, others = transverse(monodromy, along, units)
     multipliers = floquet_multipliers(others)
     largest = modulus(multipliers)
 
-    bars = _bars(shooting, jax.lax.stop_gradient((trivial, others)), evidenced)
+    parts = jax.lax.stop_gradient((trivial, others))
+    bars = _bars(shooting, rate, parts, evidenced)
     band = jnp.where(evidenced, bars.multiplier, BAND)
     fields = {
         "state": motion.state,
@@ -198,7 +197,7 @@ def cycle_from_shooting(
         "largest_multiplier": largest,
         "stable": verdict(jax.lax.stop_gradient(largest), band),
         "amplitude": (watched.highest - watched.lowest) / 2,
-        "residual": jnp.max(jnp.abs(shooting.image - shooting.state)),
+        "residual": jnp.max(jnp.abs(seen.state - shooting.state)),
         "state_error": bars.state,
         "period_error": bars.period,
         "monodromy_error": bars.monodromy,
@@ -252,22 +251,25 @@ class _Bars(NamedTuple):
     multiplier: Float[Array, ""]
 
 
-def _bars(shooting: CycleShootingResult, parts, evidenced) -> _Bars:
-    """Return the error bars of a cycle, from two tolerances and from rounding."""
+def _bars(shooting: CycleShooting, rate, parts, evidenced) -> _Bars:
+    """Return the error bars of a cycle, from two tolerances and from rounding.
+
+    `rate`: that of the state; `parts`: the results of `transverse`.
+    """
     trivial, others = parts
-    size, units = shooting.state.shape[0], shooting.units
-    scale = jnp.append(units, shooting.period)
+    monodromy, units, coarse = shooting.seen.monodromy, shooting.units, shooting.progress
     # The rounding errors of one revolution.
-    rounded = jnp.abs(shooting.monodromy) @ units + units
+    rounded = jnp.abs(monodromy) @ units + units
     rounded = FIELD_ROUNDING * rounded / units
-    rounded = jnp.abs(shooting.solver) @ jnp.append(rounded, 0.0) * scale
-    moved = jnp.abs(shooting.correction) + jnp.abs(shooting.left) + rounded
-    change = shooting.monodromy - shooting.coarse_monodromy
-    _, before = transverse(shooting.coarse_monodromy, shooting.rate, units)
+    scales = jnp.append(units, shooting.period)
+    rounded = jnp.abs(shooting.solver) @ jnp.append(rounded, 0.0) * scales
+    moved = jnp.abs(coarse.correction) + jnp.abs(shooting.full) + rounded
+    change = monodromy - coarse.monodromy
+    _, before = transverse(coarse.monodromy, rate, units)
     bar = multiplier_error(others, others - before) + jnp.abs(trivial - 1)
     bars = _Bars(
-        jnp.max(moved[:size]),
-        moved[size],
+        jnp.max(moved[:-1]),
+        moved[-1],
         linalg.spectral_norm(jnp.where(jnp.isfinite(change), change, 0.0)),
         bar,
     )

@@ -215,24 +215,32 @@ class _Iteration(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Result of a step: whether it is `better` by the `length` of its residual.
+    """Result of a step; it succeeded if it reduced the `length` of the residual.
 
     `stride`: the length of the next step, and `miss` of the residual, both in this
-    state's units; `growth`: of perturbations over the n periods, at least 1.
+    state's units; `growth`: of perturbations over the n periods, at least 1; `step`:
+    the next one, and `full`: without its limit.
     """
 
     result: Int[Array, ""]
-    failed: Bool[Array, ""]
     length: Float[Array, ""]
-    better: Bool[Array, ""]
     stride: Float[Array, ""]
     miss: Float[Array, ""]
     growth: Float[Array, ""]
+    step: Float[Array, " unknowns"]
+    full: Float[Array, " unknowns"]
+    monodromy: Float[Array, "n n"]
 
 
-def judged(last: Progress, trial: Trial, rtol, tight):
-    """Return whether the method has converged at `rtol`, and a reason code or -1."""
-    better, failed, stride, miss = trial.better, trial.failed, trial.stride, trial.miss
+def growth_of(monodromy, units) -> Float[Array, ""]:
+    """Return the growth of perturbations in units of the motion, at least 1."""
+    return jnp.maximum(1.0, jnp.max(jnp.abs(monodromy) * units[None] / units[:, None]))
+
+
+def advanced(last: Progress, trial: Trial, rtol, tight) -> Progress:
+    """Return the iteration after a trial at the tolerance `rtol`, or later `tight`."""
+    checking, stride, miss = last.checking, trial.stride, trial.miss
+    better, failed = trial.length < last.least, trial.result != Reason.SUCCESS
     # If perturbations grow a million times, short steps alone are no evidence.
     returns = miss < _RETURNS
     done = (better & returns) & (
@@ -251,27 +259,18 @@ def judged(last: Progress, trial: Trial, rtol, tight):
     late = jnp.where(last.checks < _MOST_CHECKS, -1, Reason.ITERATION_LIMIT)
     late = jnp.where(enough, Reason.SUCCESS, late)
     late = jnp.where(failed, trial.result, late)
-    return done, jnp.where(last.checking, late, code).astype(jnp.int32)
-
-
-def advanced(last: Progress, trial: Trial, verdict, step, full, monodromy) -> Progress:
-    """Return the iteration after a trial; `verdict`: the result of `judged`.
-
-    `step`: the next one, and `full`: without its limit.
-    """
-    (done, code), checking = verdict, last.checking
-    moves = trial.better | checking
+    moves, whole = better | checking, checking | done
     return Progress(
         jnp.where(moves, last.tried, last.best),
         # Residuals at the tighter tolerance are compared among themselves.
         jnp.where(checking | ~done, jnp.where(moves, trial.length, last.least), jnp.inf),
-        jnp.where(trial.better & ~checking, monodromy, last.monodromy),
-        jnp.where(moves, jnp.where(checking | done, full, step), last.step),
-        jnp.where(trial.better, 1.0, last.damping / 2),
-        jnp.where(last.checks == 1, full, last.correction),
+        jnp.where(better & ~checking, trial.monodromy, last.monodromy),
+        jnp.where(moves, jnp.where(whole, trial.full, trial.step), last.step),
+        jnp.where(better, 1.0, last.damping / 2),
+        jnp.where(last.checks == 1, trial.full, last.correction),
         last.iterations + 1,
-        jnp.where(checking | done, last.checks + 1, 0),
-        code,
+        jnp.where(whole, last.checks + 1, 0),
+        jnp.where(checking, late, code).astype(jnp.int32),
     )
 
 
@@ -332,8 +331,7 @@ def shoot(
         units = jnp.where(begins, jnp.maximum(last.units, own), last.units)
         residual = seen.state - state
         length = jnp.max(jnp.abs(residual) / units)
-        failed = seen.result != Reason.SUCCESS
-        length = jnp.where(failed, jnp.inf, length)
+        length = jnp.where(seen.result == Reason.SUCCESS, length, jnp.inf)
         better = length < progress.least
         new_step = linalg.solve_vector(identity - seen.monodromy, residual)
         travelled = jnp.max(jnp.abs(progress.damping * progress.step) / units)
@@ -344,14 +342,15 @@ def shoot(
 
         # In this state's units: the guess may have been far larger.
         stride, miss = (jnp.max(jnp.abs(x) / own) for x in (new_step, residual))
-        growth = jnp.max(jnp.abs(seen.monodromy) * own[None] / own[:, None])
-        growth = jnp.maximum(1.0, growth)
-        trial = Trial(seen.result, failed, length, better, stride, miss, growth)
-        verdict = judged(progress, trial, rtol, tight)
+        growth = growth_of(seen.monodromy, own)
+        trial = Trial(
+            seen.result, length, stride, miss, growth, new_step, new_step, seen.monodromy
+        )
+        now = advanced(progress, trial, rtol, tight)
         new = _Iteration(
-            advanced(progress, trial, verdict, new_step, new_step, seen.monodromy),
+            now,
             bend,
-            jnp.where(verdict[0] & ~checking, own, units),
+            jnp.where(now.checks == 1, own, units),
             seen,
         )
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
