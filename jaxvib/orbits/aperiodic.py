@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -159,7 +159,7 @@ def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
 
 
 class TrackedMotions(NamedTuple):
-    """Observed motions, one row each, and their classes.
+    """Observed motions, one row each, or one row, and their classes.
 
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
     1/s per period of the load; the mean number of contacts a period; the largest contact
@@ -167,12 +167,12 @@ class TrackedMotions(NamedTuple):
     once a period; `state`: the last one.
     """
 
-    code: np.ndarray
-    repeats: np.ndarray
-    exponent: np.ndarray
-    error: np.ndarray
-    contacts_per_period: np.ndarray
-    max_contact_force: np.ndarray
+    code: Any
+    repeats: Any
+    exponent: Any
+    error: Any
+    contacts_per_period: Any
+    max_contact_force: Any
     amplitude: np.ndarray
     trail: np.ndarray
     state: np.ndarray
@@ -230,30 +230,34 @@ def track_motions(
         done = windows
         for lane in open_:
             rows[lane] = _judged(seen[lane][-judged:], units[lane], longest, smooth)
-        repeats = np.array([rows[lane].repeats for lane in open_])
-        codes = np.array([rows[lane].code for lane in open_])
-        found = np.zeros(len(open_), bool)
-        nearing = np.isin(codes, (Reason.SUCCESS, Reason.TRANSIENT))
-        if find_orbits is not None and nearing.any():
-            trails = [rows[lane].trail for lane in open_[nearing]]
-            lanes = open_[nearing]
-            found[nearing] = find_orbits(lanes, trails, units[lanes], repeats[nearing])
-            for lane in open_[nearing & ~found]:
-                if rows[lane].code == Reason.SUCCESS:  # recurs, but no orbit was found
-                    rows[lane] = rows[lane]._replace(code=Reason.UNDECIDED_MOTION)
-            for lane in open_[found]:
-                rows[lane] = rows[lane]._replace(code=Reason.SUCCESS)
+        if find_orbits is not None:
+            _try_orbits(find_orbits, rows, open_, units)
         codes = np.array([rows[lane].code for lane in open_], int)
-        known = ~np.isin(codes, _OPEN) if done < _USUAL else np.ones(len(open_), bool)
+        known = (done >= _USUAL) | ~np.isin(codes, _OPEN)
         seen_enough = (done * WINDOW >= least[open_]) | np.isin(codes, _CERTAIN)
         open_ = open_[~(known & seen_enough)]
         if not open_.size:
             break
     for lane in np.flatnonzero(failed):
         row = rows[lane] or _judged(seen[lane], units[lane], longest, smooth)
-        rows[lane] = row._replace(code=failed[lane])
-    columns = [np.stack(column) for column in zip(*rows, strict=True)]
-    return TrackedMotions(*columns, now)
+        rows[lane] = row._replace(code=failed[lane], state=now[lane])
+    return TrackedMotions(*(np.stack(column) for column in zip(*rows, strict=True)))
+
+
+def _try_orbits(find_orbits: Callable, rows: list, lanes, units) -> None:
+    """Search for the orbits of motions that approach one, and update their codes."""
+    nearing = (Reason.SUCCESS, Reason.TRANSIENT)
+    lanes = np.array([lane for lane in lanes if rows[lane].code in nearing], int)
+    if not lanes.size:
+        return
+    some = [rows[lane] for lane in lanes]
+    repeats = np.array([row.repeats for row in some])
+    found = find_orbits(lanes, [row.trail for row in some], units[lanes], repeats)
+    for lane, row, there in zip(lanes, some, found, strict=True):
+        if there:
+            rows[lane] = row._replace(code=Reason.SUCCESS)
+        elif row.code == Reason.SUCCESS:  # recurs, but no orbit was found
+            rows[lane] = row._replace(code=Reason.UNDECIDED_MOTION)
 
 
 @functools.lru_cache(maxsize=32)
@@ -287,31 +291,21 @@ _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
 _CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit exists
 
 
-class _Row(NamedTuple):
-    """A row of `TrackedMotions` without its last state."""
-
-    code: int
-    repeats: int
-    exponent: float
-    error: float
-    contacts_per_period: float
-    max_contact_force: float
-    amplitude: np.ndarray
-    trail: np.ndarray
-
-
-def _judged(windows: list[Records], units: np.ndarray, longest: int, smooth: int) -> _Row:
+def _judged(
+    windows: list[Records], units: np.ndarray, longest: int, smooth: int
+) -> TrackedMotions:
+    """Return one row of `TrackedMotions` from the last windows of a motion."""
     seen = jax.tree.map(lambda *parts: np.concatenate(parts), *windows)
-    trail = seen.states[-2 * WINDOW :]
+    trail, state = seen.states[-2 * WINDOW :], seen.states[-1]
     if not np.isfinite(seen.growth).all():
         nothing = np.full(seen.highest.shape[1], np.nan)
         lost = np.resize(trail * np.nan, (2 * WINDOW, seen.states.shape[1]))
-        return _Row(0, 0, np.nan, np.nan, np.nan, np.nan, nothing, lost)
+        return TrackedMotions(0, 0, *[np.nan] * 4, nothing, lost, state)
     found = classify(seen.states, seen.growth, units, smooth)
     code = found.code
     if code == Reason.SUCCESS and found.repeats > longest:
         code = Reason.LONGER_PERIOD
-    return _Row(
+    return TrackedMotions(
         int(code),
         found.repeats,
         found.exponent,
@@ -320,4 +314,5 @@ def _judged(windows: list[Records], units: np.ndarray, longest: int, smooth: int
         float(seen.force.max()),
         (seen.highest.max(axis=0) - seen.lowest.min(axis=0)) / 2,
         trail,
+        state,
     )

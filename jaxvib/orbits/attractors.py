@@ -11,7 +11,7 @@ from jaxtyping import Complex, Float, Int
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
 from .multipliers import ROUNDING
-from .periodic_orbit import PeriodicOrbit, unknown_orbits
+from .orbit import PeriodicOrbit, unknown_orbits, with_fields
 
 # Distance within which a motion is on an attractor, in units of the motion's size.
 CLOSE = 1e-4
@@ -146,11 +146,8 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Motion:
     # The start of a periodic motion is arbitrary: choose the point that sorts first.
     order = np.lexsort(np.round(points / units, 6).T[::-1])
     points = np.roll(points, -int(order[0]), axis=0)
-    known = eqx.tree_at(
-        lambda o: (o.lyapunov_exponent, o.result),
-        orbit,
-        (exponent_of(orbit), np.asarray(Reason.SUCCESS, np.int32)),
-    )
+    code = np.asarray(Reason.SUCCESS, np.int32)
+    known = with_fields(orbit, lyapunov_exponent=exponent_of(orbit), result=code)
     return motion_at(known, points, units, CLOSE)
 
 
@@ -186,28 +183,16 @@ def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Motio
     np.fill_diagonal(apart, np.inf)
     spacing = float(np.median(apart.min(axis=1)))
     unknown = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system, 1))
-    orbit = eqx.tree_at(
-        lambda o: (
-            o.state,
-            o.periods,
-            o.contacts_per_period,
-            o.amplitude,
-            o.max_contact_force,
-            o.lyapunov_exponent,
-            o.lyapunov_error,
-            o.result,
-        ),
+    orbit = with_fields(
         unknown,
-        (
-            points[0],
-            np.asarray(0, np.int32),
-            np.asarray(watched.contacts_per_period),
-            np.asarray(watched.amplitude),
-            np.asarray(watched.max_contact_force),
-            np.asarray(float(watched.exponent) / period),
-            np.asarray(float(watched.error) / period),
-            np.asarray(watched.code, np.int32),
-        ),
+        state=points[0],
+        periods=np.asarray(0, np.int32),
+        contacts_per_period=np.asarray(watched.contacts_per_period),
+        amplitude=np.asarray(watched.amplitude),
+        max_contact_force=np.asarray(watched.max_contact_force),
+        lyapunov_exponent=np.asarray(float(watched.exponent) / period),
+        lyapunov_error=np.asarray(float(watched.error) / period),
+        result=np.asarray(watched.code, np.int32),
     )
     return motion_at(orbit, points, units, max(_WITHIN * spacing, _CLOUD))
 
@@ -252,12 +237,8 @@ def gathered(system, found: list[Motion]) -> Attractors:
     if found:
         orbits = jax.tree.map(lambda *leaves: np.stack(leaves), *(f.orbit for f in found))
     # Observed motions have averages here, in double precision.
-    orbits = eqx.tree_at(lambda o: o.contacts_per_period, orbits, replace_fn=_double)
-    return Attractors(orbits, points)
-
-
-def _double(values: np.ndarray) -> np.ndarray:
-    return values.astype(float)
+    contacts = np.asarray(orbits.contacts_per_period, float)
+    return Attractors(with_fields(orbits, contacts_per_period=contacts), points)
 
 
 def numbers(tree):

@@ -20,7 +20,7 @@ from ..systems.parameters import replace, unit_at
 from ..systems.periods import refuse_autonomous
 from .aperiodic import TrackedMotions
 from .attractors import exponent_error_of, exponent_of
-from .periodic_orbit import PeriodicOrbit
+from .orbit import PeriodicOrbit, with_fields
 from .pictures import diagram_chart
 from .regimes import batched
 from .sample_orbits import SampleOrbits, gather_lanes
@@ -174,15 +174,13 @@ def _check_points(system: Any, points: int, values: int, longest: int) -> None:
 def _with_exponents(orbits: PeriodicOrbit) -> PeriodicOrbit:
     """Return orbits with exponents from their multipliers; 0 periods if aperiodic."""
     periodic = orbits.result == Reason.SUCCESS
-    return eqx.tree_at(
-        lambda o: (o.period, o.periods, o.lyapunov_exponent, o.lyapunov_error),
+    exponents, errors = exponent_of(orbits), exponent_error_of(orbits)
+    return with_fields(
         orbits,
-        (
-            np.where(periodic, orbits.period, np.nan),
-            np.where(periodic, orbits.periods, 0),
-            np.where(periodic, exponent_of(orbits), orbits.lyapunov_exponent),
-            np.where(periodic, exponent_error_of(orbits), orbits.lyapunov_error),
-        ),
+        period=np.where(periodic, orbits.period, np.nan),
+        periods=np.where(periodic, orbits.periods, 0),
+        lyapunov_exponent=np.where(periodic, exponents, orbits.lyapunov_exponent),
+        lyapunov_error=np.where(periodic, errors, orbits.lyapunov_error),
     )
 
 

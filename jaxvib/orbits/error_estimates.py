@@ -33,82 +33,23 @@ def error_factor(evidence: str) -> float:
     return EVIDENCE[evidence]
 
 
-class ErrorEstimate(NamedTuple):
-    """Error estimates of a shooting result, see the fields of `PeriodicOrbit`.
+class Assessment(NamedTuple):
+    """Error estimates and multipliers of a shooting result, see `PeriodicOrbit`.
 
     `converged`: the state, with `evidenced` one Newton step beyond the shooting result;
-    `change`: of the monodromy matrix at the tighter tolerance; `found`: whether there
-    is an orbit, possibly with a reason code.
+    `found`: whether there is an orbit, possibly with a reason code; `multipliers` and
+    their error bound; `nearest`: the smallest distance of a gap from grazing;
+    `determinant`: that of the monodromy matrix.
     """
 
     residual: Float[Array, " n"]
     converged: Float[Array, " n"]
     condition: Float[Array, ""]
     state_error: Float[Array, ""]
-    change: Float[Array, "n n"]
     monodromy_error: Float[Array, ""]
     quotient: Float[Array, ""]
     found: Bool[Array, ""]
     result: Int[Array, ""]
-
-
-def shooting_errors(shooting: ShootingResult, units, evidenced) -> ErrorEstimate:
-    """Return the error estimates of a shooting result; NaN unless `evidenced`.
-
-    `units`: the scale of each component of its state. NumPy arrays may have a leading
-    axis of lanes, in all arguments and results.
-    """
-    xp = array_namespace(shooting, units, evidenced)
-    found = shooting.result == Reason.SUCCESS
-    seen = shooting.revolution
-    identity = xp.eye(shooting.state.shape[-1])
-    residual = seen.state - shooting.state
-    left = linalg.solve_vector(identity - seen.monodromy, residual)
-    converged = shooting.state + xp.where(expand_to_lanes(evidenced, left), left, 0.0)
-    condition = linalg.condition(seen.monodromy - identity)
-
-    def unless_quick(value):
-        return xp.where(expand_to_lanes(evidenced, value), value, xp.nan)
-
-    moved = xp.abs(shooting.correction) + xp.abs(left)
-    moved = moved + state_rounding(seen.monodromy, units)
-    state_error = unless_quick(xp.max(moved, axis=-1))
-    change = unless_quick(seen.monodromy - shooting.coarse_monodromy)
-    monodromy_error = linalg.spectral_norm(change)
-    inverse = linalg.inverse(seen.monodromy - identity)
-    inverse_norm = xp.max(xp.sum(xp.abs(inverse), axis=-1), axis=-1)
-    quotient = unless_quick(inverse_norm * shooting.bend * xp.max(moved / units, axis=-1))
-
-    # Where M - I is singular no Newton step is short, though the motion is periodic.
-    returns = xp.max(xp.abs(residual) / units, axis=-1) < _COMES_BACK
-    found = found | (
-        (shooting.result == Reason.ITERATION_LIMIT) & returns & ~(condition < _SINGULAR)
-    )
-    singular = found & ~(condition < _SINGULAR)
-    result = xp.where(singular, Reason.SINGULAR, shooting.result)
-    shorter = (result == Reason.SUCCESS) & seen.repeats
-    result = xp.where(shorter, Reason.SHORTER_PERIOD, result)
-    return ErrorEstimate(
-        residual,
-        converged,
-        condition,
-        state_error,
-        change,
-        monodromy_error,
-        quotient,
-        found,
-        result,
-    )
-
-
-class Assessment(NamedTuple):
-    """Error estimates and multipliers from a shooting result's matrices.
-
-    `multipliers` and their error bound; `nearest`: the smallest distance of a gap from
-    grazing; `determinant`: that of the monodromy matrix.
-    """
-
-    evidence: ErrorEstimate
     multipliers: Parts
     multiplier_error: Float[Array, ""]
     nearest: Float[Array, ""]
@@ -116,10 +57,11 @@ class Assessment(NamedTuple):
 
 
 def assess_orbit(shooting: ShootingResult, units, tight, evidenced) -> Assessment:
-    """Assess a shooting result's matrices, without derivatives.
+    """Assess a shooting result, without derivatives; errors are NaN unless `evidenced`.
 
-    `tight`: the tolerance of its last revolution. See `shooting_errors`. Matrices of up
-    to 8 rows use one kernel, larger ones those of `linalg`.
+    `units`: the scale of each component of its state; `tight`: the tolerance of its last
+    revolution. NumPy arrays may have a leading axis of lanes, in all arguments and
+    results. Matrices of up to 8 rows use one kernel, larger ones those of `linalg`.
     """
     given = shooting, units, tight, evidenced
     traced = array_namespace(given) is not HOST
@@ -137,22 +79,59 @@ def assess_orbit(shooting: ShootingResult, units, tight, evidenced) -> Assessmen
 
 
 def _assessed(shooting: ShootingResult, units, tight, evidenced) -> Assessment:
-    evidence = shooting_errors(shooting, units, evidenced)
+    xp = array_namespace(shooting, units, evidenced)
+    found = shooting.result == Reason.SUCCESS
     seen = shooting.revolution
+    identity = xp.eye(shooting.state.shape[-1])
+    residual = seen.state - shooting.state
+    left = linalg.solve_vector(identity - seen.monodromy, residual)
+    converged = shooting.state + xp.where(expand_to_lanes(evidenced, left), left, 0.0)
+    condition = linalg.condition(seen.monodromy - identity)
+
+    def unless_quick(value):
+        return xp.where(expand_to_lanes(evidenced, value), value, xp.nan)
+
+    moved = xp.abs(shooting.correction) + xp.abs(left)
+    moved = moved + state_rounding(seen.monodromy, units)
+    state_error = unless_quick(xp.max(moved, axis=-1))
+    change = unless_quick(seen.monodromy - shooting.coarse_monodromy)
+    inverse = linalg.inverse(seen.monodromy - identity)
+    inverse_norm = xp.max(xp.sum(xp.abs(inverse), axis=-1), axis=-1)
+    quotient = unless_quick(inverse_norm * shooting.bend * xp.max(moved / units, axis=-1))
+
+    # Where M - I is singular no Newton step is short, though the motion is periodic.
+    returns = xp.max(xp.abs(residual) / units, axis=-1) < _COMES_BACK
+    found = found | (
+        (shooting.result == Reason.ITERATION_LIMIT) & returns & ~(condition < _SINGULAR)
+    )
+    singular = found & ~(condition < _SINGULAR)
+    result = xp.where(singular, Reason.SINGULAR, shooting.result)
+    shorter = (result == Reason.SUCCESS) & seen.repeats
+    result = xp.where(shorter, Reason.SHORTER_PERIOD, result)
     system = linalg.eigensystem(seen.monodromy)
-    error, nearest = _multiplier_bar(seen, evidence, tight, system)
-    determinant = linalg.determinant(seen.monodromy)
-    return Assessment(evidence, system.values, error, nearest, determinant)
+    return Assessment(
+        residual,
+        converged,
+        condition,
+        state_error,
+        linalg.spectral_norm(change),
+        quotient,
+        found,
+        result,
+        system.values,
+        *_multiplier_bar(seen, state_error, change, tight, system),
+        linalg.determinant(seen.monodromy),
+    )
 
 
-def _multiplier_bar(seen: PeriodIntegral, evidence: ErrorEstimate, tight, system):
+def _multiplier_bar(seen: PeriodIntegral, state_error, change, tight, system):
     """Return the error bound of the multipliers, and the distance from grazing."""
     xp, watched = array_namespace(seen, tight), seen.watched
     # A step over a contact's onset may exceed its tolerance by far, and the rank-one
     # error in M of one onset may be small by chance at one tolerance.
     touched = xp.sum(watched.duration, axis=-1) > 0
     noise = xp.where(touched, _AT_ONSETS * tight, 0.0)
-    error = multiplier_error(seen.monodromy, evidence.change, noise, system)
+    error = multiplier_error(seen.monodromy, change, noise, system)
     # Where the number of contacts is uncertain, derivatives may jump.
     nearest = xp.min(watched.nearest, axis=-1, initial=xp.inf)
-    return xp.where(nearest < evidence.state_error, xp.inf, error), nearest
+    return xp.where(nearest < state_error, xp.inf, error), nearest

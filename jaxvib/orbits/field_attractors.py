@@ -12,7 +12,7 @@ from ..ensemble import Reason
 from .attractors import CLOSE, Motion, exponent_of, numbers
 from .equilibrium import Equilibrium
 from .limit_cycle import LimitCycle
-from .orbit import PeriodicOrbit, unknown_orbits
+from .orbit import PeriodicOrbit, unknown_orbits, with_fields
 
 # States around an equilibrium in which the field is tested, over six decades of
 # distance, up to this part of the extent of motions: nearer than that there may be
@@ -53,16 +53,13 @@ def equilibrium_motion(system, found: Equilibrium, sizes: np.ndarray) -> Motion 
     nearest = np.min(distance[~falls], initial=distance.max())
     if not nearest > distance.min():
         return None
-    orbit = eqx.tree_at(
-        lambda o: (o.state, o.stable, o.amplitude, o.lyapunov_exponent, o.state_error),
+    orbit = with_fields(
         _nothing_known(system, Reason.EQUILIBRIUM),
-        (
-            state,
-            np.asarray(found.stable),
-            np.zeros(_freedoms(system)),
-            np.asarray(found.eigenvalues).real[0],
-            np.asarray(found.state_error),
-        ),
+        state=state,
+        stable=np.asarray(found.stable),
+        amplitude=np.zeros(_freedoms(system)),
+        lyapunov_exponent=np.asarray(found.eigenvalues).real[0],
+        state_error=np.asarray(found.state_error),
     )
 
     def lyapunov_function(states):
@@ -91,14 +88,11 @@ def cycle_motion(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> M
         "stable", "residual", "state_error", "monodromy_error", "multiplier_error",
         "condition",
     )  # fmt: skip
-    orbit = eqx.tree_at(
-        lambda o: (*(getattr(o, name) for name in same), o.amplitude, o.lyapunov_exponent),
+    orbit = with_fields(
         _nothing_known(system, Reason.SUCCESS),
-        (
-            *(getattr(cycle, name) for name in same),
-            cycle.amplitude[: _freedoms(system)],
-            exponent_of(cycle),
-        ),
+        amplitude=cycle.amplitude[: _freedoms(system)],
+        lyapunov_exponent=exponent_of(cycle),
+        **{name: getattr(cycle, name) for name in same},
     )
     points = along[: -1 : _ALONG // _SHOWN]
     return Motion(orbit, points, units, _distance_from(along, units), CLOSE)
@@ -132,10 +126,10 @@ def _distance_from(along: np.ndarray, units: np.ndarray):
     return away
 
 
-def _nothing_known(system, code: Reason) -> PeriodicOrbit:
+def _nothing_known(system, code) -> PeriodicOrbit:
     one = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system.moved, 1))
-    known = np.asarray(0, np.int32), np.asarray(code, np.int32)
-    return eqx.tree_at(lambda o: (o.periods, o.result), one, known)
+    code = np.asarray(code, np.int32)
+    return with_fields(one, periods=np.asarray(0, np.int32), result=code)
 
 
 def _freedoms(system) -> int:

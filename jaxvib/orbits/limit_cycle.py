@@ -187,8 +187,8 @@ def cycle_from_shooting(system, shooting: CycleShooting, tight, evidenced) -> Li
     largest = modulus(multipliers)
 
     parts = jax.lax.stop_gradient((trivial, others))
-    bars = _bars(shooting, rate, parts, evidenced)
-    band = jnp.where(evidenced, bars.multiplier, BAND)
+    errors = _errors(shooting, rate, parts, evidenced)
+    band = jnp.where(evidenced, errors["multiplier_error"], BAND)
     fields = {
         "state": motion.state,
         "period": motion.period,
@@ -198,12 +198,9 @@ def cycle_from_shooting(system, shooting: CycleShooting, tight, evidenced) -> Li
         "stable": verdict(jax.lax.stop_gradient(largest), band),
         "amplitude": (watched.highest - watched.lowest) / 2,
         "residual": jnp.max(jnp.abs(seen.state - shooting.state)),
-        "state_error": bars.state,
-        "period_error": bars.period,
-        "monodromy_error": bars.monodromy,
-        "multiplier_error": bars.multiplier,
         "condition": linalg.condition(shooting.solver),
         "result": shooting.result,
+        **errors,
     }
     code = jnp.where(known, Reason.SUCCESS, shooting.result)
     return LimitCycle(**invalidate(fields, code, kept=()), labels=system.labels)
@@ -242,18 +239,10 @@ class _Frame(NamedTuple):
     scales: Float[Array, " unknowns"]
 
 
-class _Bars(NamedTuple):
-    """Error bars of a cycle; NaN if not `evidenced`."""
+def _errors(shooting: CycleShooting, rate, parts, evidenced) -> dict:
+    """Return a cycle's errors from two tolerances and from rounding, by their fields.
 
-    state: Float[Array, ""]
-    period: Float[Array, ""]
-    monodromy: Float[Array, ""]
-    multiplier: Float[Array, ""]
-
-
-def _bars(shooting: CycleShooting, rate, parts, evidenced) -> _Bars:
-    """Return the error bars of a cycle, from two tolerances and from rounding.
-
+    They are NaN if not `evidenced`.
     `rate`: that of the state; `parts`: the results of `transverse`.
     """
     trivial, others = parts
@@ -266,11 +255,13 @@ def _bars(shooting: CycleShooting, rate, parts, evidenced) -> _Bars:
     moved = jnp.abs(coarse.correction) + jnp.abs(shooting.full) + rounded
     change = monodromy - coarse.monodromy
     _, before = transverse(coarse.monodromy, rate, units)
-    bar = multiplier_error(others, others - before) + jnp.abs(trivial - 1)
-    bars = _Bars(
-        jnp.max(moved[:-1]),
-        moved[-1],
-        linalg.spectral_norm(jnp.where(jnp.isfinite(change), change, 0.0)),
-        bar,
-    )
-    return jax.tree.map(lambda bar: jnp.where(evidenced, bar, jnp.nan), bars)
+    errors = {
+        "state_error": jnp.max(moved[:-1]),
+        "period_error": moved[-1],
+        "monodromy_error": linalg.spectral_norm(
+            jnp.where(jnp.isfinite(change), change, 0.0)
+        ),
+        "multiplier_error": multiplier_error(others, others - before)
+        + jnp.abs(trivial - 1),
+    }
+    return {name: jnp.where(evidenced, e, jnp.nan) for name, e in errors.items()}

@@ -192,6 +192,13 @@ class _Values(NamedTuple):
     watched: Observables
 
 
+def with_fields(orbit: PeriodicOrbit, **values) -> PeriodicOrbit:
+    """Return an orbit, or many, with other values of some fields."""
+    return eqx.tree_at(
+        lambda o: [getattr(o, name) for name in values], orbit, list(values.values())
+    )
+
+
 def orbit_from_shooting(
     system, shooting: ShootingResult, details: ShootingDetails, periods, tight, evidenced
 ) -> PeriodicOrbit:
@@ -203,9 +210,8 @@ def orbit_from_shooting(
     """
     xp = array_namespace(shooting, details, periods, tight, evidenced)
     found = assess_orbit(shooting, details.units, tight, evidenced)
-    evidence, error = found.evidence, found.multiplier_error
     seen, onsets = shooting.revolution, shooting.revolution.watched.onsets
-    given = _Values(evidence.converged, seen.monodromy, details, seen.watched)
+    given = _Values(found.converged, seen.monodromy, details, seen.watched)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
     if xp is HOST:
         multipliers = found.multipliers.real + 1j * found.multipliers.imag
@@ -213,9 +219,9 @@ def orbit_from_shooting(
         multipliers = floquet_multipliers(values.monodromy)
     largest = modulus(multipliers)
     # Without error estimates multipliers within this band are undecided.
-    band = xp.where(evidenced, error, _BAND)
+    band = xp.where(evidenced, found.multiplier_error, _BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
-    nothing = xp.full_like(evidence.condition, np.nan)
+    nothing = xp.full_like(found.condition, np.nan)
     whole = {
         "state": values.state,
         "period": periods.astype(float) * values.details.period,
@@ -232,16 +238,16 @@ def orbit_from_shooting(
         "amplitude": (values.watched.highest - values.watched.lowest) / 2,
         "lyapunov_exponent": nothing,
         "lyapunov_error": nothing,
-        "residual": xp.max(xp.abs(evidence.residual), axis=-1),
-        "state_error": evidence.state_error,
-        "monodromy_error": evidence.monodromy_error,
-        "multiplier_error": error,
+        "residual": xp.max(xp.abs(found.residual), axis=-1),
+        "state_error": found.state_error,
+        "monodromy_error": found.monodromy_error,
+        "multiplier_error": found.multiplier_error,
         "determinant_defect": found.determinant / details.determinant - 1,
-        "condition": evidence.condition,
-        "newton_quotient": evidence.quotient,
-        "result": evidence.result.astype(np.int32),
+        "condition": found.condition,
+        "newton_quotient": found.quotient,
+        "result": found.result.astype(np.int32),
     }
-    code = xp.where(evidence.found, 0, evidence.result)
+    code = xp.where(found.found, 0, found.result)
     fields = invalidate(whole, code, kept=("state", "period"))
     return (_of_numpy if xp is HOST else PeriodicOrbit)(**fields, labels=system.labels)
 
