@@ -11,6 +11,7 @@ from ..kernels.kernel_cache import cached_kernel
 from ..linalg import kernel_of
 from .aperiodic import track_motions
 from .attractors import (
+    CLOSE,
     Motion,
     aperiodic_motion,
     distances,
@@ -109,9 +110,14 @@ class Search:
 
     def _position_of(self, state) -> int:
         """Return the position of the attractor through a steady state, -1 if none."""
-        if self._known(state[None, None])[0] < 0:
+
+        def positions():
+            away = (each.away(state[None])[0] for each in self.attractors)
+            return [i for i, distance in enumerate(away) if distance < CLOSE]
+
+        if not positions():
             self._find(state[None], np.zeros(1))
-        return int(self._known(state[None, None])[0])
+        return next(iter(positions()), -1)
 
     def _samples(self, states) -> PoincareSamples:
         """Return the samples of motions over one segment."""
