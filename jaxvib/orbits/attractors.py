@@ -239,8 +239,3 @@ def gathered(system, found: list[Motion]) -> Attractors:
     # Observed motions have averages here, in double precision.
     contacts = np.asarray(orbits.contacts_per_period, float)
     return Attractors(with_fields(orbits, contacts_per_period=contacts), points)
-
-
-def numbers(tree):
-    """Return a tree of arrays as one of numpy arrays."""
-    return jax.tree.map(np.asarray, tree)

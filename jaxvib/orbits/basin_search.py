@@ -17,7 +17,6 @@ from .attractors import (
     distances,
     motion_at,
     near_any,
-    numbers,
     periodic_motion,
     same,
 )
@@ -157,7 +156,7 @@ class Search:
     def _find(self, trail, nearest) -> None:
         """Search for the orbit on which a motion (times, n) recurs, and store it."""
         for periods in np.flatnonzero(nearest < _PLAUSIBLE) + 1:
-            orbit, points, units = numbers(
+            orbit, points, units = to_numpy(
                 checkpointed(
                     _orbit, self.system, trail[-1], periods.astype(np.int32), self.rtol
                 )

@@ -9,7 +9,8 @@ import scipy  # loads submodules lazily: .linalg and .spatial take 0.2 s
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..ensemble import Reason
-from .attractors import CLOSE, Motion, exponent_of, numbers
+from ..foundation.arrays import to_numpy
+from .attractors import CLOSE, Motion, exponent_of
 from .equilibrium import Equilibrium
 from .limit_cycle import LimitCycle
 from .orbit import PeriodicOrbit, unknown_orbits, with_fields
@@ -72,7 +73,7 @@ def equilibrium_motion(system, found: Equilibrium, sizes: np.ndarray) -> Motion 
 
 def cycle_motion(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Motion:
     """Return a stable cycle of an `UnforcedSystem` and a neighbourhood of it."""
-    cycle = numbers(cycle)
+    cycle = to_numpy(cycle)
     period = float(cycle.period)
     times = np.linspace(0.0, period, _ALONG + 1)
     along = np.asarray(sampled(system, cycle.state, times, rtol))
