@@ -1,6 +1,7 @@
 """Checked against: Unicode's own classes of characters."""
 
 import ast
+import re
 import unicodedata
 from pathlib import Path
 
@@ -10,6 +11,8 @@ TEXTS = {".py", ".md", ".toml", ".js", ".css", ".html", ".json", ".cff", ".sh", 
          ".svg", ".yml", ".yaml"}  # fmt: skip
 # Controls, marks that turn or join the text around them, and what has no meaning at all.
 UNSEEN = {"Cc", "Cf", "Co", "Cn"}
+# Without one, a docstring has no characters but those of its file. Parsing takes longer.
+ESCAPE = re.compile(r"\\[^\n'\"\\n]")
 
 
 def texts():
@@ -36,7 +39,7 @@ def test_no_source_holds_a_character_that_cannot_be_seen():
 def test_no_formula_of_a_docstring_is_eaten_by_an_escape():
     r"""A `\beta` in a string that is not raw reaches the reader as a backspace."""
     for path, text in texts():
-        if path.suffix != ".py":
+        if path.suffix != ".py" or not ESCAPE.search(text):
             continue
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):

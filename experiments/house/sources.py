@@ -1,6 +1,7 @@
 """Parse modules, imports and functions of the package, without importing it."""
 
 import ast
+import functools
 import io
 import tokenize
 from collections.abc import Iterator
@@ -39,16 +40,17 @@ def modules() -> dict[str, Path]:
     return {_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@functools.cache  # walking all syntax trees takes a second
 def imports() -> list[Import]:
     """Return every import of a module of the package by another one."""
     known = modules()
     found = set()
     for importer, path in known.items():
         package = importer if path.name == "__init__.py" else _parent(importer)
-        for node, inside in _walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node, inside in _walk(_tree(path)):
             for imported in _imported(node, package, known):
                 if imported != importer:
-                    found.add(Import(importer, imported, bool(inside)))
+                    found.add(Import(importer, imported, inside))
     return sorted(found)
 
 
@@ -57,17 +59,18 @@ def lazy_statements() -> list[str]:
     return [
         module
         for module, path in modules().items()
-        for node, inside in _walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node, inside in _walk(_tree(path))
         if inside and isinstance(node, ast.Import | ast.ImportFrom)
     ]
 
 
+@functools.cache
 def functions() -> list[Function]:
     """Return every function of the package, those inside others too."""
     return [
         Function(".".join([module, *names, node.name]), _lines(node), _arguments(node.args))
         for module, path in modules().items()
-        for node, names in _definitions(ast.parse(path.read_text(encoding="utf-8")))
+        for node, names in _definitions(_tree(path))
     ]
 
 
@@ -78,7 +81,7 @@ def numbers() -> list[Number]:
         for module, path in modules().items()
         for text in [path.read_text(encoding="utf-8")]
         for comments in [_comments(text)]
-        for node in ast.parse(text).body
+        for node in _tree(path).body
         if isinstance(node, ast.Assign | ast.AnnAssign) and _is_number(node.value)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     ]
@@ -87,6 +90,11 @@ def numbers() -> list[Number]:
 def folder(module: str) -> str:
     """Return the folder at the top that a module is in, or the module at the top."""
     return module.split(".")[0]
+
+
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _name(path: Path) -> str:
@@ -118,12 +126,15 @@ def _imported(node: ast.AST, package: str, known) -> Iterator[str]:
                 yield rest
 
 
-def _walk(tree: ast.AST, inside: tuple[str, ...] = ()) -> Iterator:
-    # Every node, with the names of the functions that it stands in.
-    for node in ast.iter_child_nodes(tree):
-        yield node, inside
-        named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from _walk(node, (*inside, "f") if named else inside)
+def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
+    # Every node, and whether it is inside a function.
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while left:
+        node, inside = left.pop()
+        inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            yield child, inside
+            left.append((child, inside))
 
 
 def _definitions(tree: ast.AST, names: tuple[str, ...] = ()) -> Iterator:
