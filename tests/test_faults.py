@@ -5,15 +5,26 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from experiments.faults import GOOD, PARTS, RESULTS
 
 ROOT = Path(__file__).parents[1]
+QUICK = ["failing operations", "damages", "changed configs", "names"]
+ALL = [part for part in PARTS if part != "kills of whole commands"]
 
 
-def test_no_fault_ends_with_other_bytes_a_traceback_or_in_silence(tmp_path):
+@pytest.mark.parametrize(
+    ("share", "parts"),
+    [
+        ("0.0005", QUICK),
+        pytest.param("0.008", ALL, marks=pytest.mark.slow),  # kills 30 runs, 75 s
+    ],
+    ids=["a few", "of all kinds"],
+)
+def test_no_fault_ends_with_other_bytes_a_traceback_or_in_silence(share, parts, tmp_path):
     out = tmp_path / "faults.json"
-    parts = [part for part in PARTS if part != "kills of whole commands"]
-    words = ["--share", "0.008", "--out", str(out), "--parts", *parts]
+    words = ["--share", share, "--out", str(out), "--parts", *parts]
     done = subprocess.run(
         [sys.executable, "-m", "experiments.faults", *words],
         cwd=ROOT, capture_output=True, text=True, check=False,

@@ -53,16 +53,6 @@ def test_what_is_promised_is_at_the_top(name):
     assert callable(getattr(jv, name))
 
 
-def test_every_folder_is_an_attribute_from_the_start():
-    code = (
-        f"import jaxvib; print(*[getattr(jaxvib, f).__name__ for f in {FOLDERS.split()}])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    assert done.stdout.split() == [f"jaxvib.{folder}" for folder in FOLDERS.split()]
-
-
 def test_the_top_lists_what_it_has_and_not_too_much():
     names = set(dir(jv)) - {*FOLDERS.split(), "__version__"}
     assert names >= set(PROMISED.split())
@@ -74,22 +64,34 @@ def test_the_top_lists_what_it_has_and_not_too_much():
     assert set(dir(jv)) - {"__version__"} == set(shown) - {"__builtins__"}
 
 
-def test_importing_jaxvib_waits_for_nothing():
-    code = "import sys, jaxvib; print({'jax', 'numpy', 'scipy'} & set(sys.modules))"
+@pytest.fixture(scope="module")
+def imports():
+    """Return what a process prints that imports jaxvib step by step: one for all tests."""
+    code = f"""
+import sys, jaxvib
+print(*sorted({{'jax', 'numpy', 'scipy'}} & set(sys.modules)))
+first = [jaxvib.branches.__name__, jaxvib.reports.__name__]
+import jaxvib.studies.run.execute
+needless = {{'diffrax', 'lineax', 'matplotlib', 'pandas', 'xarray'}}
+print(*sorted(needless & set(sys.modules)))
+print(*first, *[getattr(jaxvib, name).__name__ for name in {FOLDERS.split()}])"""
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    assert done.stdout == "set()\n"
+    return done.stdout.splitlines()
 
 
-def test_motions_and_reports_wait_for_nothing_that_others_need():
-    code = """
-import sys, jaxvib.branches, jaxvib.reports, jaxvib.studies.run.execute
-print({'diffrax', 'lineax', 'matplotlib', 'pandas', 'xarray'} & set(sys.modules))"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    assert done.stdout == "set()\n"
+def test_importing_jaxvib_waits_for_nothing(imports):
+    assert imports[0] == ""
+
+
+def test_motions_and_reports_wait_for_nothing_that_others_need(imports):
+    assert imports[1] == ""
+
+
+def test_every_folder_is_an_attribute_from_the_start(imports):
+    folders = ["branches", "reports", *FOLDERS.split()]
+    assert imports[2].split() == [f"jaxvib.{folder}" for folder in folders]
 
 
 @pytest.mark.parametrize(
