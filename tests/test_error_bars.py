@@ -9,13 +9,14 @@ import jaxvib as jv
 from experiments.error_bars import NAMES, of_structure, summary
 
 
+@pytest.mark.slow  # solves 24 random orbits, 5 s
 @pytest.mark.parametrize(
     ("engine", "law"),
     [
         ("diffrax", "linear"),
-        pytest.param("diffrax", "hertz", marks=pytest.mark.slow),
-        pytest.param("event", "hertz", marks=pytest.mark.slow),
-        pytest.param("event", "stop", marks=pytest.mark.slow),
+        ("diffrax", "hertz"),
+        ("event", "hertz"),
+        ("event", "stop"),
     ],
 )
 def test_a_dozen_random_orbits_are_within_their_error_bars(engine, law):

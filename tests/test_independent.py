@@ -188,6 +188,7 @@ def test_two_stops_can_be_touched_at_once():
     assert sum(peaks) == pytest.approx(single.meetings[0].peak_force, rel=1e-9)
 
 
+@pytest.mark.slow  # integrates a long transient by scipy, 3 s
 def test_the_published_soft_orbit_is_found_from_rest():
     system = TwoBody(contact_stiffness=SOFT)
     orbit = periodic_orbit(system, settle(system, 30)[-1])

@@ -27,12 +27,11 @@ IMPACTS = "hard stop"  # has no vector field that another integrator could take
 
 QUICK = (
     "two bodies, rigid", "two bodies, soft", "hard stop", "cart and rod", "Duffing",
-    "coupled oscillators", "self-excited",
 )  # fmt: skip
 
 
 def over(chosen):
-    """Parametrise by the names of all that move; most take long to compile."""
+    """Parametrise by the names of all that move; most take long to compile (3 to 30 s)."""
     names = [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name, case in MOTIONS.items()
@@ -232,6 +231,7 @@ def test_a_value_replaced_is_a_system_built_with_it(name, part):
 def test_derivatives_of_frequencies_are_the_limit_of_differences(name):
     case = STILLS[name]
 
+    @jax.jit
     def frequencies(value):
         system = jv.replace(case.system(), {case.path: value})
         return jv.natural_frequencies(system)
@@ -241,10 +241,10 @@ def test_derivatives_of_frequencies_are_the_limit_of_differences(name):
     coarse, fine = (ends[0] - ends[2]) / (2 * step), (ends[1] - ends[3]) / step
     # of the fourth order in the step: 1e-12 and the rounding of what is subtracted
     np.testing.assert_allclose(
-        jax.jacfwd(frequencies)(usual), (4 * fine - coarse) / 3, rtol=0,
+        jax.jit(jax.jacfwd(frequencies))(usual), (4 * fine - coarse) / 3, rtol=0,
         atol=1e-8 * np.abs(ends[0]).max() / usual,
     )  # fmt: skip
-    many = jax.vmap(frequencies)(usual + step * jnp.array([1.0, 0.5]))
+    many = jax.jit(jax.vmap(frequencies))(usual + step * jnp.array([1.0, 0.5]))
     np.testing.assert_allclose(many, ends[:2], rtol=1e-10)
 
 
@@ -261,7 +261,7 @@ RECORD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MOTIONS)
+@moving
 def test_what_is_stored_is_what_was_in_memory(name, tmp_path):
     case = MOTIONS[name]
     state = case.states(5, 1)[0]

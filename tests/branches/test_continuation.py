@@ -53,6 +53,7 @@ def test_its_points_are_the_independent_orbits(branch):
         )
 
 
+@pytest.mark.slow  # continues two more branches, 4 s
 def test_the_paper_s_own_step_drifts_with_the_square_of_its_length(orbit):
     drifts = []
     for step in (20.0, 10.0):

@@ -48,6 +48,7 @@ def folds():
     return system, first_bifurcation(system, [1.0], "h", (-1.0, 1.0))
 
 
+@pytest.mark.slow  # compiles a curve's corrector, 8 s
 def test_a_curve_of_folds_goes_round_its_cusp(folds):
     system, fold = folds
     curve = jv.branches.continue_bifurcation(

@@ -24,6 +24,7 @@ saddle = about_one(lambda p: jnp.diag(jnp.stack([jnp.asarray(RATE), p])))
 spiral = about_one(lambda p: jnp.array([[0.0, 1.3], [-1.3, 0.0]]) + p * jnp.eye(2))
 
 
+@pytest.mark.slow  # compiles two searches of bifurcations, 5 s
 def test_two_real_multipliers_whose_product_is_one_are_no_torus():
     at_rest = np.ones(2)
     with pytest.raises(RuntimeError, match="neimark_sacker: the branch has no bifurcation"):
@@ -46,6 +47,7 @@ def test_a_complex_pair_on_the_unit_circle_is_a_torus():
     assert float(found.parameter) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow  # compiles an orbit and a branch, 4 s
 def test_no_branch_lists_a_neutral_saddle():
     orbit = jv.periodic_orbit(saddle, np.ones(2))
     branch = jv.continue_orbit(saddle, orbit, "p", (-2.0, -1.7))

@@ -259,6 +259,7 @@ def test_what_never_repeats_has_no_period_and_what_repeats_has_its_own():
     assert float(pushed(LAWS["periodic record"][0]).period()) == 3.3
 
 
+@pytest.mark.slow  # traces a record of 500 points, 7 s
 def test_a_long_record_is_a_kernel():
     times = np.linspace(0.0, 20.0, 500)
     law = jv.RecordLoad(times, np.sin(times), interpolation="cubic")

@@ -132,6 +132,7 @@ def slid_away(numbers, time):
     return steady * passed**2 / 2 + swing / HOPS * (turns / HOPS + early), speed
 
 
+@pytest.mark.slow  # compiles derivatives of its own, 3 s
 def test_a_block_on_a_floor_that_shakes_slips_where_its_limit_falls_to_the_pull():
     numbers, time = jnp.asarray([0.3, 0.5, PULL]), 0.16
     start = jnp.asarray([0.0, WEIGHT / STIFF + SWING, 0.0, 0.0])
@@ -314,6 +315,7 @@ def test_a_jump_of_another_contacts_force_tears_off_what_sticks():
     np.testing.assert_allclose(end, slides[:, -1], rtol=1e-9)
 
 
+@pytest.mark.slow  # compiles three systems, 9 s
 def test_frictions_side_by_side_hold_and_slide_as_their_sum():
     # 0.5 of 10 N and 2 N hold, 0.3 of 10 N and 1 N slide; one is told the other way round.
     still, start = rests_on(jv.LinearContact(1e3), 0.01, push=5.0)

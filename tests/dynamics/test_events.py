@@ -117,7 +117,7 @@ def test_a_failed_motion_has_no_derivatives():
     def end(gap):
         return jv.flow(jv.replace(base, {"gap": gap}), start, 0.0, SPAN, engine="event")
 
-    slopes = jax.vmap(jax.jacfwd(end))(jnp.array([0.05, jnp.inf]))
+    slopes = jax.jit(jax.vmap(jax.jacfwd(end)))(jnp.array([0.05, jnp.inf]))
     assert np.all(np.isfinite(slopes[0]))
     assert np.all(np.isnan(slopes[1]))
 
@@ -246,7 +246,10 @@ def side_by_side(count, law):
 
 @pytest.mark.parametrize(
     ("count", "law"),
-    [(2, jv.HertzContact(3e3)), (3, jv.HuntCrossleyContact(3e5, 0.2))],
+    [
+        (2, jv.HertzContact(3e3)),
+        pytest.param(3, jv.HuntCrossleyContact(3e5, 0.2), marks=pytest.mark.slow),
+    ],
 )
 def test_contacts_that_begin_and_end_at_the_same_instants(count, law):
     for end in (0.9, 2.3, 3.1, 5.7):
@@ -256,6 +259,7 @@ def test_contacts_that_begin_and_end_at_the_same_instants(count, law):
         np.testing.assert_allclose(found, np.repeat(alone, count), rtol=0, atol=2e-9)
 
 
+@pytest.mark.slow  # compiles derivatives of three contacts, 7 s
 def test_columns_through_contacts_at_the_same_instants_are_those_of_one():
     def columns(count):
         system, begin = side_by_side(count, jv.HertzContact(3e3)), [0.0, 0.5]
@@ -266,6 +270,7 @@ def test_columns_through_contacts_at_the_same_instants_are_those_of_one():
     np.testing.assert_allclose(columns(3), expected, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow  # traces six contacts, 4 s
 def test_a_contact_more_is_no_multiple_of_a_program():
     def operations(count):
         law = jv.HertzContact(3e5)
@@ -412,9 +417,10 @@ def test_samples_on_the_way_can_be_mapped_and_differentiated():
     assert found.result.tolist() == [Reason.SUCCESS, Reason.BAD_PARAMETER]
     assert np.all(np.isnan(found.states[1]))
     few = TIMES[::30]
-    columns = jax.jacfwd(lambda state: jv.simulate(base, state, few).states[-1])(start)
+    columns = jax.jacfwd(lambda state: jv.simulate(base, state, few).states[-1])
     by_steps = jax.jacfwd(lambda state: jv.flow(base, state, 0.0, SPAN, engine="diffrax"))
-    np.testing.assert_allclose(columns, by_steps(start), rtol=0, atol=1e-7)
+    found, expected = (jax.jit(each)(start) for each in (columns, by_steps))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("bad", [[np.nan, 0.0, 0.0, 0.0], [0.0, np.inf, 0.0, 0.0]])

@@ -305,6 +305,7 @@ def test_a_traced_tolerance_in_a_scan_has_derivatives_under_jit():
     np.testing.assert_allclose(slopes, -times * jnp.exp(-0.7 * times), rtol=1e-9)
 
 
+@pytest.mark.slow  # compiles the same field twice without a cache, 4 s
 def test_what_was_traced_of_a_field_is_let_go_with_its_kernel(tmp_path, monkeypatch):
     """Or else each field of a long session would keep a megabyte of JAX's programs."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where nothing is traced yet

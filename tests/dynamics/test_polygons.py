@@ -189,6 +189,7 @@ def shaw_and_holmes(stop, ratio, frequency):
     return speed, phase, np.linalg.eigvals(matrix)
 
 
+@pytest.mark.slow  # compiles an orbit of its own, 3 s
 def test_the_piecewise_linear_oscillator_of_shaw_and_holmes_has_its_orbit():
     stop, ratio, frequency = 15.0, 0.1, 1.3
     speed, phase, multipliers = shaw_and_holmes(stop, ratio, frequency)

@@ -33,9 +33,10 @@ def test_samples_of_a_decay_bend_with_its_rate(order):
         return jv.simulate(jv.replace(decay, {"rate": rate}), [3.0], TIMES).states[-1, 0]
 
     expected = 1.2**2 * 3.0 * np.exp(-2.0 * 1.2)
-    np.testing.assert_allclose(ORDERS[order](last)(2.0), expected, rtol=1e-7)
+    np.testing.assert_allclose(jax.jit(ORDERS[order](last))(2.0), expected, rtol=1e-7)
 
 
+@pytest.mark.slow  # compiles every event twice differentiated, 10 s
 def test_samples_from_event_to_event_bend_with_a_stiffness():
     def last(stiffness):
         system = jv.replace(oscillator, {"linear.stiffness.0.0": stiffness})

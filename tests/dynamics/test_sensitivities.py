@@ -27,6 +27,7 @@ def decayed(rates, starts):
     return jv.flow(system, starts, 0.0, SPAN, rtol=1e-9)
 
 
+@pytest.mark.slow  # compiles derivatives by 64 numbers forward and in reverse
 def test_derivatives_by_many_parameters_are_exact_forward_and_in_reverse():
     assert NUMBER > MOST_SENSITIVITIES
     decay = np.exp(-RATES * SPAN)

@@ -80,6 +80,7 @@ def rubbed(slip):
     return jv.forced_system(field, parameters={}, period=2 * np.pi / 0.7, dimension=2)
 
 
+@pytest.mark.slow  # compiles an orbit and exponents, 5 s
 def test_a_field_that_jumps_in_its_state_has_no_sensitivities_and_says_so():
     rough = rubbed(0)
     orbit = jv.periodic_orbit(rough, jnp.array([1.0, 1.0]), throw=False)

@@ -60,6 +60,7 @@ def test_the_double_well_has_the_shares_that_attractors_jl_prints(wells):
     np.testing.assert_allclose(found.share.sum(), 1.0)
 
 
+@pytest.mark.slow  # integrates 1000 periods by scipy, 3 s
 def test_starts_lead_where_scipy_leads_them(wells):
     starts, found = wells
     for i in range(0, 1000, 100):

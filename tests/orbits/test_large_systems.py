@@ -97,6 +97,7 @@ def twelve():
     return system, places, jv.periodic_orbit(system)
 
 
+@pytest.mark.slow  # its orbit takes 20 s to compile
 def test_an_orbit_of_twelve_bodies_closes_under_another_integration(twelve):
     system, places, orbit = twelve
     assert int(orbit.result) == 0
@@ -108,6 +109,7 @@ def test_an_orbit_of_twelve_bodies_closes_under_another_integration(twelve):
     np.testing.assert_allclose(float(orbit.max_contact_force), force, rtol=1e-6)
 
 
+@pytest.mark.slow  # of the same orbit
 def test_its_monodromy_matrix_moves_as_the_variational_equation_does(twelve):
     system, places, orbit = twelve
     direction = np.random.default_rng(3).normal(size=24)
@@ -132,6 +134,7 @@ def test_blocks_of_two_turn_as_the_matrix_exponential_does(damper):
         np.testing.assert_allclose(moved, expected, atol=1e-11 * np.abs(expected).max())
 
 
+@pytest.mark.slow  # assembles four large systems, 8 s
 def test_what_has_no_such_blocks_has_none():
     system, _ = row(12)
     small, _ = row(8)

@@ -64,6 +64,7 @@ def test_a_guess_far_away_leads_to_an_orbit_or_to_a_reason(far):
             assert float(orbit.state_error) < 1e-6 * size
 
 
+@pytest.mark.slow  # compiles the search for a period, 5 s
 def test_the_transient_leads_to_the_published_orbit():
     orbit = jv.periodic_orbit(soft, periods=None)
     assert int(orbit.periods) == 1

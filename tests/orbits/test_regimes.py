@@ -33,6 +33,7 @@ def test_each_sample_is_what_it_is_alone(found):
         assert found.stable[lane] == int(alone.stable) == 1
 
 
+@pytest.mark.slow  # a reference of 60 periods by scipy, 5 s
 def test_an_independent_transient_settles_on_the_same_motion(found):
     for lane in (1, 2):
         other = TwoBody(

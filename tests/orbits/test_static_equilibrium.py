@@ -209,6 +209,7 @@ def test_a_belt_carries_a_block_to_where_sliding_balances():
             np.testing.assert_allclose(found.friction_force, [-way * 0.3 * PRESSED])
 
 
+@pytest.mark.slow  # compiles its own derivatives, 3 s
 def test_derivatives_with_friction_are_those_of_the_closed_form():
     def end(static, stiffness):
         system = jv.replace(on_slope(400.0), {"frictions.0.static": static})

@@ -80,7 +80,7 @@ def test_what_has_numbers_is_an_answer_whatever_its_reason():
     [
         ("event", None),
         ("event", jv.RestitutionContact(0.8)),
-        ("diffrax", None),
+        pytest.param("diffrax", None, marks=pytest.mark.slow),  # 3 s to compile
         ("stepping", None),
     ],
 )

@@ -36,7 +36,7 @@ def test_a_flow_moves_with_the_entries_of_a_matrix():
         return jv.flow(pushed(matrix, np.zeros(2)), START, 0.0, 1.3, rtol=1e-11)
 
     np.testing.assert_allclose(end(MATRIX), expm(1.3 * MATRIX) @ START, rtol=1e-9)
-    slopes = jax.jacfwd(end)(jnp.asarray(MATRIX))
+    slopes = jax.jit(jax.jacfwd(end))(jnp.asarray(MATRIX))
     pulled = jax.jit(jax.grad(lambda matrix: end(matrix)[1]))(jnp.asarray(MATRIX))
     for (i, j), unit in entries(2):
         expected = expm_frechet(1.3 * MATRIX, 1.3 * unit, compute_expm=False) @ START
@@ -49,7 +49,8 @@ def test_an_orbit_moves_with_the_entries_of_a_matrix():
     system = pushed(MATRIX)
     orbit = jv.periodic_orbit(system)
     np.testing.assert_allclose(orbit.state, (whirl @ PUSH).real, rtol=1e-8)
-    gradient = eqx.filter_grad(lambda s: jv.periodic_orbit(s).state[0])(system)
+    slope_of = eqx.filter_grad(lambda s: jv.periodic_orbit(s).state[0])
+    gradient = eqx.filter_jit(slope_of)(system)
     found = jv.parameters(gradient)
     for (i, j), unit in entries(2):
         expected = (whirl @ unit @ whirl @ PUSH).real[0]
@@ -69,7 +70,8 @@ def test_an_equilibrium_moves_with_an_array():
 
     inverse = np.linalg.inv(MATRIX)
     np.testing.assert_allclose(rest(PUSH), -inverse @ PUSH, rtol=1e-12)
-    np.testing.assert_allclose(jax.jacfwd(rest)(jnp.asarray(PUSH)), -inverse, rtol=1e-12)
+    slopes = jax.jit(jax.jacfwd(rest))(jnp.asarray(PUSH))
+    np.testing.assert_allclose(slopes, -inverse, rtol=1e-12)
 
 
 def test_paths_lead_into_trees():
@@ -118,6 +120,7 @@ def test_what_is_no_parameter_is_refused(value, words):
         jv.autonomous_system(lambda x, p: -x, parameters={"w": value}, dimension=1)
 
 
+@pytest.mark.slow  # compiles the sweep of an orbit, 5 s
 def test_sweeps_take_entries_of_arrays():
     system = pushed(MATRIX)
     sweep = jv.sweep(jv.periodic_orbit, system, {"push.1": [-1.0, 2.0]})
@@ -189,6 +192,7 @@ def test_second_derivatives_of_orbits_are_refused_before_anything_is_compiled(se
     assert not printed
 
 
+@pytest.mark.slow  # compiles regimes and a branch, 4 s
 def test_regimes_and_branches_take_entries_of_arrays():
     system = pushed(MATRIX)
     found = jv.orbits.regimes(system, {"push.1": [-1.0, 2.0]})

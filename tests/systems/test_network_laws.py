@@ -117,6 +117,7 @@ def by_scipy(name: str, start: tuple, end: float):
     return state, columns[:, :2], columns[:, 2:]
 
 
+@pytest.mark.slow  # compiles a gradient for each engine, 10 s
 @pytest.mark.parametrize("engine", ["diffrax", "stepping"])
 def test_a_network_has_the_gradients_that_scipy_has(engine):
     def end(law):
@@ -180,6 +181,7 @@ def test_events_take_the_load_of_a_network():
     np.testing.assert_allclose(gradient, slope * amplitude, rtol=1e-9)
 
 
+@pytest.mark.slow  # compiles an orbit and its sweep, 5 s
 def test_sweeps_take_a_contact_of_a_network():
     system = bodies(contacts=[jv.Contact([1.0], 0.05, SoftStop(network()), "stop")])
     sweep = jv.sweep(jv.periodic_orbit, system, {"loads.push.law.amplitude": [3.0, 9.0]})
@@ -188,6 +190,7 @@ def test_sweeps_take_a_contact_of_a_network():
     assert float(alone.max_contact_force) > 0
 
 
+@pytest.mark.slow  # compiles a motion in reverse, 5 s
 def test_optax_trains_a_network_to_the_spring_behind_a_record():
     def rates(t, y):
         pull = STIFFNESS * y[0] + DAMPING * y[1] + 40 * np.tanh(3 * y[0])

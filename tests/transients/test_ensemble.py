@@ -68,6 +68,7 @@ def test_what_failed_is_left_out_and_counted(found):
         statistics(broken)
 
 
+@pytest.mark.slow  # compiles two more forms of the response, 5 s
 def test_each_sample_is_its_own_whatever_its_neighbours(found):
     laws = NOISE.loads(60.0, 12.0, [7, 300])
     few = jv.responses(SYSTEM, 0, laws, 12.0, limits=[Limit(ONE, LEVEL)], chunk=256)

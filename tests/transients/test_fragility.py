@@ -48,6 +48,7 @@ def test_two_levels_are_met_by_the_curve():
     np.testing.assert_allclose(high, scipy.stats.norm.cdf(place + width), rtol=1e-9)
 
 
+@pytest.mark.slow  # fits 4000 curves, 3 s
 def test_its_errors_are_those_of_fits_to_many_data():
     rng = np.random.default_rng(3)
     levels, number = np.linspace(0.3, 2.0, 8), 60

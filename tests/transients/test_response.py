@@ -182,6 +182,7 @@ def test_noise_on_a_linear_system_moves_it_as_scipy_says():
         assert getattr(found, field)[0] == pytest.approx(square, rel=1e-6)
 
 
+@pytest.mark.slow  # compiles the response by two engines, 10 s
 def test_with_contacts_it_is_that_of_steps_within_its_error():
     system, limits = damper(1), [Limit(jnp.array([1.0, -1.0]), 0.15)]
     found = jv.response(system, SPAN, limits=limits)

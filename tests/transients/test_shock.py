@@ -11,6 +11,11 @@ import jaxvib as jv
 
 HEIGHT, DURATION = 10.0, 0.011
 FREQUENCIES = 2 * np.pi * np.geomspace(8.0, 800.0, 12)
+# Laws, numbers of points and of frequencies are few: each combination is compiled anew.
+HALF_SINE = jv.PulseLoad("half_sine", HEIGHT, 0.0, DURATION)
+TIMES = np.arange(120) * 1e-3
+VALUES = np.random.default_rng(2).normal(size=120)
+OF_RECORDS = 2 * np.pi * np.array([6.0, 40.0, 190.0])
 
 
 def of_a_half_sine(w):
@@ -24,8 +29,7 @@ def of_a_half_sine(w):
 
 
 def test_a_half_sine_has_its_closed_form():
-    pulse = jv.PulseLoad("half_sine", HEIGHT, 0.0, DURATION)
-    found = jv.shock_spectrum(pulse, FREQUENCIES, 0.0)
+    found = jv.shock_spectrum(HALF_SINE, FREQUENCIES, 0.0)
     exact = np.array([of_a_half_sine(w) for w in FREQUENCIES]).T
     fields = found.highest, found.lowest, found.residual
     for values, expected in zip(fields, exact, strict=True):
@@ -41,12 +45,14 @@ def test_a_half_sine_has_its_closed_form():
     np.testing.assert_allclose(pseudo, found.maximax, rtol=1e-9)
 
 
+@pytest.mark.slow  # compiles two more spectra, 5 s
 def test_a_rectangle_doubles_a_stiff_oscillator():
     pulse = jv.PulseLoad("rectangle", HEIGHT, 0.002, 0.03)
     found = jv.shock_spectrum(pulse, 2 * np.pi * np.array([50.0, 400.0]), 0.0, points=64)
     np.testing.assert_allclose(found.highest, 2 * HEIGHT, rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles two more spectra, 5 s
 def test_a_ramp_goes_on_until_it_is_said_to_end():
     ramp, w, ratio = jv.RampLoad(HEIGHT, start=0.0, duration=0.1), 31.0, 0.05
     found = jv.shock_spectrum(ramp, [w], ratio, duration=3.0)
@@ -61,22 +67,25 @@ def test_a_ramp_goes_on_until_it_is_said_to_end():
 
 
 @pytest.mark.parametrize(
-    ("law", "later"),
+    ("law", "later", "frequencies"),
     [
-        (jv.PulseLoad("half_sine", 3.0, -0.1, 0.2), jv.PulseLoad("half_sine", 3.0, 0, 0.2)),
-        (
-            jv.RecordLoad([-9.0, -8.5, -8.0, -7.5], [0.0, 3.0, -5.0, 0.0]),
-            jv.RecordLoad([0.0, 0.5, 1.0, 1.5], [0.0, 3.0, -5.0, 0.0]),
+        pytest.param(
+            jv.PulseLoad("half_sine", HEIGHT, -DURATION / 2, DURATION),
+            HALF_SINE,
+            FREQUENCIES,
+            marks=pytest.mark.slow,  # compiles two more spectra, 5 s
         ),
+        (jv.RecordLoad(TIMES - 9.0, VALUES), jv.RecordLoad(TIMES, VALUES), OF_RECORDS),
     ],
 )
-def test_when_a_shock_begins_is_all_the_same(law, later):
-    now, then = (jv.shock_spectrum(each, [9.0, 80.0]) for each in (law, later))
+def test_when_a_shock_begins_is_all_the_same(law, later, frequencies):
+    now, then = (jv.shock_spectrum(each, frequencies) for each in (law, later))
     # A half sine is looked at in two pieces here and in one there.
     for name in ("highest", "lowest", "maximax", "residual"):
         np.testing.assert_allclose(getattr(now, name), getattr(then, name), rtol=1e-5)
 
 
+@pytest.mark.slow  # compiles four more spectra, 7 s
 def test_waves_faster_than_the_points_are_not_mistaken_for_slow_ones():
     # 1024 turns in 1 s: at 1024 points all of them are the same. Undamped from rest the
     # relative displacement of a slow oscillator is A (cos wt - cos pt)/(p^2 - w^2).
@@ -100,16 +109,13 @@ def test_waves_faster_than_the_points_are_not_mistaken_for_slow_ones():
 
 @pytest.mark.parametrize("ratio", [0.02, 0.3])
 def test_a_record_is_answered_as_scipy_answers_it(ratio):
-    rng = np.random.default_rng(2)
-    times, values = np.arange(120) * 1e-3, rng.normal(size=120)
-    frequencies = 2 * np.pi * np.array([6.0, 40.0, 190.0])
-    found = jv.shock_spectrum(jv.RecordLoad(times, values), frequencies, ratio)
-    for i, w in enumerate(frequencies):
+    found = jv.shock_spectrum(jv.RecordLoad(TIMES, VALUES), OF_RECORDS, ratio)
+    for i, w in enumerate(OF_RECORDS):
         system = scipy.signal.lti([2 * ratio * w, w**2], [1.0, 2 * ratio * w, w**2])
-        end = times[-1] + 2 * np.pi / w
+        end = TIMES[-1] + 2 * np.pi / w
         for_each = 500
         fine = np.arange(0.0, end, 1e-3 / for_each)
-        base = np.interp(fine, times, values, right=0.0)
+        base = np.interp(fine, TIMES, VALUES, right=0.0)
         _, answer, _ = scipy.signal.lsim(system, base, fine)
         spread = np.max(np.abs(answer))
         # lsim sees extremes at its own points only, and a jump to 0 as a steep line.
@@ -117,6 +123,7 @@ def test_a_record_is_answered_as_scipy_answers_it(ratio):
         np.testing.assert_allclose(found.lowest[i], answer.min(), atol=2e-4 * spread)
 
 
+@pytest.mark.slow  # compiles four derivatives, a minute
 def test_it_can_be_differentiated_by_the_record_and_mapped():
     times = np.arange(40) * 2e-3
     values = jnp.asarray(np.random.default_rng(4).normal(size=40))

@@ -40,6 +40,7 @@ def test_mode_shapes_follow_the_positions_of_the_links():
     compare_with_differences(shapes_and_bodies, POSITIONS, 1e-5, 1e-7)
 
 
+@pytest.mark.slow  # compiles responses and their derivatives, 8 s
 def test_responses_follow_the_positions_of_links_force_and_points():
     @jax.jit
     def response(places):
@@ -80,6 +81,7 @@ def mid_span(stiffness, damping=0.0):
     return jv.oscillators_on_beam(HINGED, [0.5], [0.5], [stiffness], [damping])
 
 
+@pytest.mark.slow  # compiles curves of their own, 5 s
 def test_curves_that_cross_are_certified_where_they_meet():
     # mode 2 has its node under the oscillator: it cannot veer away
     second = (2 * np.pi) ** 2

@@ -105,6 +105,7 @@ def test_a_tube_with_a_mass_at_its_tip_is_sdll15_s():
         assert abs(ours - float(word)) < 10.0 ** -len(word.partition(".")[2])
 
 
+@pytest.mark.slow  # compiles two systems of their own, 4 s
 def test_an_inertia_at_a_hinge_and_a_spring_that_turns_are_hodges_and_pierce_s():
     beam = jv.Beam(1.0, 1.0, 1.0, ("clamped", "hinged"))
     inertia = jv.lumped_masses_on_beam(beam, [1.0], [0.0], [1.0])

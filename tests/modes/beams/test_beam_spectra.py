@@ -36,6 +36,7 @@ def designs(number, seed=0):
     }
 
 
+@pytest.mark.slow  # compiles the search for a batch, 20 s
 def test_a_batch_is_certified_and_equals_finite_elements():
     samples = designs(100)
     spectra = jv.modes.beam_spectra(cantilever, samples, count=6)

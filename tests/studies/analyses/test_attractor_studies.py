@@ -153,6 +153,7 @@ def test_the_body_with_a_stop_has_a_motion_with_and_one_without_contact():
     assert lines[-1] == "undecided  0 of 36 initial states"
 
 
+@pytest.mark.slow  # compiles a diagram of its own, 4 s
 def test_a_drill_string_that_slides_has_the_exponent_of_its_slowest_mode():
     # While its bit slides at about the speed of the top drive it is linear, but for the
     # slope of the friction there, 1500 + 1100 / (1 + v / 1.5).

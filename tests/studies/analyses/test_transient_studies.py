@@ -146,7 +146,7 @@ law.force = 1.0
 """
 
 
-@pytest.mark.parametrize("weight", ["", WEIGHT])
+@pytest.mark.parametrize("weight", ["", pytest.param(WEIGHT, marks=pytest.mark.slow)])
 def test_a_spring_of_its_own_counts_in_the_exact_variance(weight):
     study = load_text(NOISY + weight)
     system, kind = build(study), ANALYSES["noise_response"]
@@ -177,6 +177,7 @@ def drawn(study, fields, paths=()):
     return ANALYSES[study.analysis.kind].pictures([run])
 
 
+@pytest.mark.slow  # computes the study twice, 9 s
 def test_the_noise_study_is_that_of_the_library():
     study, system, fields = computed("damper_under_noise", "analysis.seeds=16")
     noise = jv.FilteredNoise.kanai_tajimi(2e4, 6.0, 0.4)
@@ -200,6 +201,7 @@ def test_the_noise_study_is_that_of_the_library():
     assert any("of the seeds touch" in line for line in lines)
 
 
+@pytest.mark.slow  # computes 288 responses, 10 s
 def test_the_fragility_study_counts_its_seeds():
     study, _, fields = computed(
         "fragility", "analysis.seeds=24", samples={"gap": np.array([0.05, 0.2])}
@@ -236,6 +238,7 @@ def test_the_shock_study_is_that_of_the_library():
     assert "m/s^2 at" in lines[0]
 
 
+@pytest.mark.slow  # compiles responses and motions, 6 s
 def test_the_response_study_is_that_of_the_library():
     path = "loads.unbalance.law.duration"
     values = np.array([2.0, 30.0])
@@ -263,7 +266,7 @@ def test_the_response_study_is_that_of_the_library():
     assert lines[0].startswith("largest    machine")
 
 
-@pytest.mark.parametrize("law", ["step", "ramp"])
+@pytest.mark.parametrize("law", [pytest.param("step", marks=pytest.mark.slow), "ramp"])
 def test_a_config_takes_what_begins_and_stays(tmp_path, law):
     # Undamped and unhindered: twice the static displacement after a step, and after a
     # ramp of T seconds 1 + |sin(w T / 2)| / (w T / 2) times it.

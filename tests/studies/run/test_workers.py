@@ -345,6 +345,7 @@ def test_the_chunk_that_came_first_may_lose_its_line(tmp_path, lost):
     open_study(tmp_path / "study")
 
 
+@pytest.mark.slow  # starts processes that import JAX, 5 s
 def test_workers_of_their_own_processes_give_the_same_bytes(tmp_path):
     config = str(builtin_studies.folder() / "tower_modes.toml")
     some = ["--set", "run.chunk=7", "--set", "output.report=false"]
