@@ -1,5 +1,6 @@
 """How the whole suite runs: strict types and ranks, no deadline, the same examples."""
 
+import gc
 import inspect
 import os
 import tempfile
@@ -55,6 +56,13 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("fixed")
+
+
+def pytest_collection_finish():
+    """Keep what is imported out of all later collections of garbage."""
+    gc.collect()
+    gc.freeze()
+
 
 # Every compiled program is a few mappings of memory, of which Linux allows a process 65530;
 # beyond them compilation ends in a segmentation fault.
