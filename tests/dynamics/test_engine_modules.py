@@ -93,7 +93,9 @@ def by_scipy(state, times, **values):
     return found.y.T
 
 
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize(
+    "engine", ["diffrax", pytest.param("stepping", marks=pytest.mark.slow)]
+)
 def test_a_field_moves_as_scipy_has_it_and_so_do_its_derivatives(engine):
     """Samples on the way, a traced program, the monodromy, derivatives by parameters."""
     times = np.linspace(0.0, 20.0, 90)
@@ -106,7 +108,7 @@ def test_a_field_moves_as_scipy_has_it_and_so_do_its_derivatives(engine):
     def end(state, k):
         return jv.flow(jv.replace(FIELD, {"k": k}), state, 0.0, 20.0, engine=engine)
 
-    by_state, by_stiffness = jax.jacfwd(end, (0, 1))(START, 1.0)
+    by_state, by_stiffness = jax.jit(jax.jacfwd(end, (0, 1)))(START, 1.0)
     h = 1e-4
 
     def slope(one, other):
@@ -120,6 +122,7 @@ def test_a_field_moves_as_scipy_has_it_and_so_do_its_derivatives(engine):
     np.testing.assert_allclose(by_stiffness, moved, atol=1e-6 * np.abs(moved).max())
 
 
+@pytest.mark.slow  # compiles 28 equations and their columns by XLA, 6 s
 def test_a_field_too_large_for_a_kernel_goes_by_xla():
     n, rng = 14, np.random.default_rng(3)
     coupling = rng.normal(size=(n, n)) / n
@@ -203,6 +206,7 @@ class Overtones(eqx.Module):
         )
 
 
+@pytest.mark.slow  # compiles an orbit and three flows for each load, 8 s
 @pytest.mark.parametrize("engine", ["diffrax", "stepping"])
 def test_whole_numbers_in_a_law_tell_systems_apart(engine):
     for order in ([0, 1], [0, 2]):
@@ -246,8 +250,8 @@ def thrown(engine, state):
     "engine",
     [
         EventEngine(order=9),
-        EventEngine(order=24),
-        DiffraxEngine(diffrax.Tsit5()),
+        pytest.param(EventEngine(order=24), marks=pytest.mark.slow),  # 3 s to compile
+        pytest.param(DiffraxEngine(diffrax.Tsit5()), marks=pytest.mark.slow),
         DiffraxEngine(diffrax.Dopri5()),
     ],
     ids=repr,
@@ -268,6 +272,7 @@ def test_a_solver_or_an_order_that_there_is_not_is_refused():
         EventEngine(order=4)
 
 
+@pytest.mark.slow  # each contact takes 3 s to compile
 @pytest.mark.parametrize("contact", [jv.HertzContact(3.5e7), jv.RestitutionContact(0.7)])
 def test_a_change_becomes_what_parts_two_neighbours(contact):
     system = jv.two_body_impact(contact=contact)

@@ -33,6 +33,7 @@ def test_two_masses_and_a_spring_have_the_energies_by_hand():
     np.testing.assert_allclose(found.dissipated, [0, 0, 0.4 * 4.0], rtol=1e-14)
 
 
+@pytest.mark.slow  # compiles three coupled modules, 4 s
 def test_the_modules_have_all_the_energy_and_lose_what_is_lost():
     system = cart_with_rods()
     times = np.linspace(0.0, 3.0, 7)

@@ -95,6 +95,7 @@ def test_a_field_that_jumps_in_its_state_has_no_sensitivities_and_says_so():
     np.testing.assert_allclose(end.state, near.state, atol=1e-4)
 
 
+@pytest.mark.slow  # compiles two orbits, 4 s
 def test_a_steep_field_and_one_that_jumps_in_time_have_their_sensitivities():
     steep = jv.periodic_orbit(rubbed(0.01), jnp.array([1.0, 1.0]))
     assert int(steep.result) == Reason.SUCCESS

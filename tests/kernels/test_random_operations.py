@@ -58,13 +58,12 @@ def check_programs(first, of=lambda function: function):
     assert np.mean(shares) > 0.9
 
 
-@pytest.mark.parametrize("first", range(0, 18, TOGETHER))
-def test_random_operations_are_those_of_xla(first):
-    check_programs(first)
+def test_random_operations_are_those_of_xla():
+    check_programs(0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(18, 400, TOGETHER))
+@pytest.mark.parametrize("first", range(TOGETHER, 400, TOGETHER))
 def test_many_random_operations_are_those_of_xla(first):
     check_programs(first)
 
@@ -88,6 +87,7 @@ def slopes(function):
     return derived
 
 
+@pytest.mark.slow  # compiles six programs by XLA, 5 s
 def test_derivatives_of_random_operations_are_those_of_xla():
     check_programs(1000, slopes)
 

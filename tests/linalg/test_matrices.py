@@ -106,7 +106,7 @@ def test_solutions_have_derivatives_of_any_order_and_the_same_bits_traced():
     np.testing.assert_array_equal(traced, linalg.solve(matrix, right))
     for derivative in (jax.grad, jax.jacfwd, jax.hessian):
         found, expected = (
-            derivative(lambda m, solve=solve: total(solve, m))(jnp.asarray(matrix))
+            jax.jit(derivative(lambda m, solve=solve: total(solve, m)))(jnp.asarray(matrix))
             for solve in (linalg.solve, jnp.linalg.solve)
         )
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

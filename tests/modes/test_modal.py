@@ -328,8 +328,13 @@ SINE = jv.FunctionLaw(lambda e, rate, p: p["k"] * jnp.sin(e) + p["c"] * jnp.sinh
     ("law", "stiffness", "damping"),
     [
         (jv.PolynomialLaw([5.0, 40.0, 1e6]), 5.0, 0.0),
-        (jv.PolynomialDamperLaw([0.7, 3.0]), 0.0, 0.7),
-        (jv.PiecewiseLinearLaw([2.0, 9.0], breaks=[0.1]), 2.0, 0.0),
+        pytest.param(jv.PolynomialDamperLaw([0.7, 3.0]), 0.0, 0.7, marks=pytest.mark.slow),
+        pytest.param(
+            jv.PiecewiseLinearLaw([2.0, 9.0], breaks=[0.1]),
+            2.0,
+            0.0,
+            marks=pytest.mark.slow,
+        ),
         (SINE, 3.0, 0.4),
     ],
 )

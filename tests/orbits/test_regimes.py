@@ -56,6 +56,7 @@ def test_order_and_neighbours_change_no_bit(found):
     jax.tree.map(np.testing.assert_array_equal, back, found)
 
 
+@pytest.mark.slow  # compiles regimes for three phases, 3 s
 def test_a_torus_is_one_whenever_in_its_period_it_is_looked_at():
     # At phase 0 the load's period begins in the midst of an impact.
     phases = np.array([0.0, 1.5, 3.0])

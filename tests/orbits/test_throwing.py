@@ -79,8 +79,9 @@ def test_what_has_numbers_is_an_answer_whatever_its_reason():
     ("engine", "law"),
     [
         ("event", None),
-        ("event", jv.RestitutionContact(0.8)),
-        pytest.param("diffrax", None, marks=pytest.mark.slow),  # 3 s to compile
+        # 2 s and 3 s to compile
+        pytest.param("event", jv.RestitutionContact(0.8), marks=pytest.mark.slow),
+        pytest.param("diffrax", None, marks=pytest.mark.slow),
         ("stepping", None),
     ],
 )

@@ -50,6 +50,7 @@ def test_two_runs_are_compared_in_one_report(map_study, other_map_study, tmp_pat
     assert "<th scope='row'>failed</th><td>1</td><td>1</td>" in text
 
 
+@pytest.mark.slow  # draws the pictures of eight runs, 16 s
 def test_eight_runs_are_compared_in_one_light_report(map_study, other_map_study, tmp_path):
     studies = [
         shutil.copytree((map_study, other_map_study)[i % 2], tmp_path / f"study {i}")
@@ -156,7 +157,10 @@ def test_chosen_units_are_those_of_the_page(map_study, tmp_path):
     np.testing.assert_array_equal(amplitude["values"].values[:1], AMPLITUDES[:1])  # in SI
 
 
-def test_the_report_is_the_same_bytes_each_time(map_report, tmp_path):
+def test_the_report_is_the_same_bytes_each_time_and_needs_no_xarray(
+    map_report, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "xarray", None)
     first = map_report.parent
     again = shutil.copytree(first, tmp_path / first.name)
     for path in [again / "report.html", *(again / "pictures").iterdir()]:
@@ -164,12 +168,6 @@ def test_the_report_is_the_same_bytes_each_time(map_report, tmp_path):
     write_report(again)
     for path in [map_report, *(first / "pictures").iterdir()]:
         assert path.read_bytes() == (again / path.relative_to(first)).read_bytes()
-
-
-def test_a_report_needs_no_xarray(map_report, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    again = shutil.copytree(map_report.parent, tmp_path / map_report.parent.name)
-    assert write_report(again).read_bytes() == map_report.read_bytes()
 
 
 def test_the_page_is_small_and_names_no_other_file(map_report):
@@ -216,10 +214,8 @@ def test_a_damaged_or_missing_study_is_named(map_study, tmp_path):
         write_report(damaged)
 
 
-def test_a_report_is_put_in_its_place_at_once_and_follows_no_link(map_study, tmp_path):
-    study = tmp_path / "study"
-    shutil.copytree(map_study, study)
-    write_report(study)
+def test_a_report_is_put_in_its_place_at_once_and_follows_no_link(map_report, tmp_path):
+    study = shutil.copytree(map_report.parent, tmp_path / map_report.parent.name)
     before = (study / "report.html").read_bytes()
     (tmp_path / "mine").write_text("mine")
     picture = sorted((study / "pictures").iterdir())[0]

@@ -44,6 +44,7 @@ def test_a_flow_moves_with_the_entries_of_a_matrix():
         np.testing.assert_allclose(pulled[i, j], expected[1], rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow  # compiles an orbit and its gradient, 4 s
 def test_an_orbit_moves_with_the_entries_of_a_matrix():
     whirl = np.linalg.inv(1j * np.eye(2) - MATRIX)
     system = pushed(MATRIX)

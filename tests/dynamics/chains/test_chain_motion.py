@@ -37,7 +37,15 @@ def test_averages_and_fluctuations_of_one_wave_are_its_closed_form():
     assert float(moved.energy_change) < 1e-13
 
 
-@pytest.mark.parametrize("ends", ["periodic", "free", "clamped", "hinged"])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "periodic",
+        "hinged",
+        pytest.param("free", marks=pytest.mark.slow),  # 2 s each to compile
+        pytest.param("clamped", marks=pytest.mark.slow),
+    ],
+)
 def test_moments_and_shears_turn_and_push_each_body(ends):
     chain = jv.BeamChain(bodies=5, gamma=1.4, ends=ends, length=0.7, bending_stiffness=2.0)
     state = np.random.default_rng(4).normal(size=(4, 5))
@@ -62,6 +70,7 @@ def test_moments_and_shears_turn_and_push_each_body(ends):
     np.testing.assert_allclose(turn, behind - before, atol=1e-11)
 
 
+@pytest.mark.slow  # compiles another chain's fields, 3 s
 def test_the_density_adds_up_to_the_energy_and_frames_show_every_oscillation():
     chain = jv.BeamChain(bodies=8, gamma=10.0)
     state = jv.dynamics.kick(chain, 3, 1.0)
@@ -175,6 +184,7 @@ def test_motion_can_be_mapped_over_gamma():
     state = jv.dynamics.kick(jv.BeamChain(bodies=6), 2, 1.0)
     times = jnp.linspace(0.0, 4.0, 5)
 
+    @jax.jit
     def rotational(gamma):
         return jv.dynamics.chain_motion(
             jv.BeamChain(bodies=6, gamma=gamma), state, times

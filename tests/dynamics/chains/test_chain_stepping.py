@@ -10,9 +10,21 @@ import jaxvib as jv
 from jaxvib.dynamics.propagation import propagate
 
 RNG = np.random.default_rng(2)
+# Each chain takes a second to compile.
+ENDS = [
+    "periodic",
+    "hinged",
+    *(pytest.param(ends, marks=pytest.mark.slow) for ends in ("free", "clamped")),
+]
+STEPPED = [
+    ("periodic", 2, 70),
+    ("clamped", 8, 9),
+    pytest.param("free", 4, 33, marks=pytest.mark.slow),
+    pytest.param("hinged", 4, 32, marks=pytest.mark.slow),
+]
 
 
-@pytest.mark.parametrize("ends", ["periodic", "free", "clamped", "hinged"])
+@pytest.mark.parametrize("ends", ENDS)
 def test_steps_and_exact_motion_agree(ends):
     chain = jv.BeamChain(bodies=8, gamma=1.0, ends=ends)
     state = RNG.normal(size=(4, 8))
@@ -131,6 +143,7 @@ def test_tiles_that_fill_no_group_take_the_same_steps(bodies, tile):
     np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow  # compiles two more forms of the steps, 3 s
 def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeypatch):
     chain = jv.BeamChain(bodies=160, gamma=1.0)
     state = RNG.normal(size=(4, 160))
@@ -143,10 +156,7 @@ def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeyp
     np.testing.assert_allclose(at_once, many, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("ends", "order", "steps"),
-    [("periodic", 2, 70), ("free", 4, 33), ("clamped", 8, 9), ("hinged", 4, 32)],
-)
+@pytest.mark.parametrize(("ends", "order", "steps"), STEPPED)
 def test_many_uniform_chains_take_the_steps_of_one(ends, order, steps):
     chain = jv.BeamChain(9, 0.6, ends, mass=2.0, length=0.8)
     states = RNG.normal(size=(3, 4, 9))
@@ -156,10 +166,7 @@ def test_many_uniform_chains_take_the_steps_of_one(ends, order, steps):
         np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("ends", "order", "steps"),
-    [("periodic", 2, 70), ("free", 4, 33), ("clamped", 8, 9), ("hinged", 4, 32)],
-)
+@pytest.mark.parametrize(("ends", "order", "steps"), STEPPED)
 def test_many_chains_with_defects_take_the_steps_of_one(ends, order, steps):
     bodies = 7
     beams = bodies + {"periodic": 0, "clamped": 1}.get(ends, -1)

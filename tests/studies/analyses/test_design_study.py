@@ -111,6 +111,7 @@ def test_a_front_is_stored_along_its_points_with_its_report(tmp_path):
     assert "5 of 5 points converged and are non-dominated" in page
 
 
+@pytest.mark.slow  # computes another front, 2 s
 def test_fronts_of_samples_go_along_both_axes_and_lost_ones_have_their_reason(tmp_path):
     kind = ANALYSES["pareto_front"]
     study = load(written(tmp_path, FRONT.replace("points = 5", "points = 2")))
