@@ -39,6 +39,7 @@ def test_without_float64_every_verb_says_what_is_missing(verb):
         CALLS[verb]()
 
 
+@pytest.mark.slow  # compiles each function that takes a list, 4 s
 def test_lists_are_states_times_frequencies_and_directions():
     found = jv.propagate(matrices, [1, 0, 0, 0], [0.0, 1.0])
     same = jv.propagate(matrices, np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 1.0]))

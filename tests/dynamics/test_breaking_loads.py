@@ -177,7 +177,9 @@ def test_derivatives_by_when_a_pulse_starts_and_ends_are_the_closed_forms(engine
     numbers = tuple(map(jnp.asarray, (5.0, 0.4, 0.3)))
 
     def all_of(function):
-        return function(*numbers), jax.jacfwd(function, argnums=(0, 1, 2))(*numbers)
+        return function(*numbers), jax.jit(jax.jacfwd(function, argnums=(0, 1, 2)))(
+            *numbers
+        )
 
     found = all_of(lambda *p: after_rectangle(engine, *p))
     for ours, closed in zip(

@@ -405,10 +405,10 @@ def test_derivatives_through_sticking_sliding_and_parting_are_those_of_differenc
     around = step * jnp.concatenate([jnp.eye(4), -jnp.eye(4)])
     ends = jax.jit(jax.vmap(end))(given[None] + around)
     differences = (ends[:4] - ends[4:]).T / (2 * step)
-    columns = jax.jacfwd(end)(given)
+    columns = jax.jit(jax.jacfwd(end))(given)
     size = np.abs(differences).max(axis=1, keepdims=True)
     np.testing.assert_allclose(columns / size, differences / size, atol=1e-6)
-    by_mu = jax.grad(lambda mu: end(given.at[0].set(mu))[0])(given[0])
+    by_mu = jax.jit(jax.grad(lambda mu: end(given.at[0].set(mu))[0]))(given[0])
     np.testing.assert_allclose(by_mu, columns[0, 0], rtol=1e-9)
 
 

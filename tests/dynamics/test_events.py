@@ -264,7 +264,7 @@ def test_columns_through_contacts_at_the_same_instants_are_those_of_one():
     def columns(count):
         system, begin = side_by_side(count, jv.HertzContact(3e3)), [0.0, 0.5]
         end = functools.partial(jv.flow, system, t0=0.0, t1=1.5, engine="event")
-        return jax.jacfwd(end)(jnp.asarray(np.repeat(begin, count)))
+        return jax.jit(jax.jacfwd(end))(jnp.asarray(np.repeat(begin, count)))
 
     expected = np.kron(columns(1), np.eye(3))
     np.testing.assert_allclose(columns(3), expected, rtol=0, atol=1e-8)
@@ -510,12 +510,14 @@ def test_in_contact_sensitivities_over_hardly_any_time_are_those_of_its_stiffnes
     state = jnp.array([0.02, 0.0162, 0.3, 0.3])
     begin = 2.2917758103691797  # where a rounding is 4e-16
     passed = (begin + span) - begin
-    found = jax.jacfwd(lambda x: jv.flow(base, x, begin, begin + span, engine="event"))(
-        state
-    )
+    found = jax.jit(
+        jax.jacfwd(lambda x: jv.flow(base, x, begin, begin + span, engine="event"))
+    )(state)
     stiffness = 1.5 * SOFT * np.sqrt(0.02 - 0.0162) / 1000 + 6.283**2 + 0.1 * 5.646**2
     equation = base.equation()
-    linear = np.asarray(jax.jacfwd(lambda x: equation.vector_field(begin, x))(state))
+    linear = np.asarray(
+        jax.jit(jax.jacfwd(lambda x: equation.vector_field(begin, x)))(state)
+    )
     np.testing.assert_allclose(linear[2, 0], -stiffness, rtol=1e-12)
     expected = scipy.linalg.expm(linear * passed) - np.eye(4)
     np.testing.assert_allclose(found - np.eye(4), expected, rtol=1e-4, atol=3e-16)

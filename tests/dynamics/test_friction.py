@@ -62,8 +62,8 @@ def test_its_derivatives_are_those_of_the_closed_form():
         state = jnp.stack([place, numbers[4]])
         return jv.flow(on_a_belt(numbers), state, 0.0, time)
 
-    by_numbers, by_place = jax.jacfwd(end, (0, 1))(NUMBERS, start)
-    expected = jax.jacfwd(place_after, (0, 1))(NUMBERS, start, time)
+    by_numbers, by_place = jax.jit(jax.jacfwd(end, (0, 1)))(NUMBERS, start)
+    expected = jax.jit(jax.jacfwd(place_after, (0, 1)))(NUMBERS, start, time)
     np.testing.assert_allclose(by_numbers[0], expected[0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(by_place, [1.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(by_numbers[1], [0, 0, 0, 0, 1], atol=1e-12)
@@ -73,7 +73,9 @@ def test_its_multipliers_are_one_and_nought():
     # Autonomous: one is 1; whoever sticks has forgotten all but where it is: the other 0.
     period, sticks, first, _ = stick_slip(NUMBERS)
     start = jnp.stack([first + 0.3 * BELT * sticks, jnp.asarray(BELT)])
-    matrix = jax.jacfwd(lambda s: jv.flow(on_a_belt(NUMBERS), s, 0.0, float(period)))(start)
+    matrix = jax.jit(
+        jax.jacfwd(lambda s: jv.flow(on_a_belt(NUMBERS), s, 0.0, float(period)))
+    )(start)
     multipliers = np.sort(np.abs(np.linalg.eigvals(matrix)))
     np.testing.assert_allclose(multipliers, [0.0, 1.0], atol=1e-9)
 
@@ -292,7 +294,7 @@ def test_its_speed_is_a_parameter_with_a_slope():
     def end(pace):
         return jv.flow(on_a_belt_with_stribeck(pace), [0.0, 0.9], 0.0, 0.4, rtol=1e-12)
 
-    slope = jax.jacfwd(end)(0.3)
+    slope = jax.jit(jax.jacfwd(end))(0.3)
     np.testing.assert_allclose(slope, (end(0.301) - end(0.299)) / 0.002, rtol=1e-4)
     with pytest.raises(ValueError, match="stribeck is given without static"):
         jv.CoulombFriction([1.0], 1.0, stribeck=0.1)

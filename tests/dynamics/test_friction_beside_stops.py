@@ -193,7 +193,10 @@ def pressed(restitution):
     )
 
 
-@pytest.mark.parametrize("restitution", [0.0, 0.4])
+@pytest.mark.parametrize(
+    "restitution",
+    [pytest.param(0.0, marks=pytest.mark.slow), 0.4],  # 3 s to compile
+)
 def test_a_stop_lets_go_before_the_friction_beside_it_does(restitution):
     def pull(t):
         return SHAKEN * np.cos(t) + PRESSED - SHAKEN
@@ -315,6 +318,7 @@ def test_ten_thousand_random_systems_keep_their_balance_of_energy():
     assert np.mean(np.asarray(speed) == 0) > 0.02
 
 
+@pytest.mark.slow  # compiles a flow and its columns, 3 s
 def test_multipliers_are_those_of_differences():
     numbers = jnp.asarray(NUMBERS[0])
 

@@ -137,7 +137,7 @@ def test_columns_of_a_loose_spring_are_differences():
         )
 
     at = (jnp.asarray(0.1), jnp.asarray([-0.3, 0.2, 0.5]))
-    by_start, by_breaks = jax.jacfwd(end, (0, 1))(*at)
+    by_start, by_breaks = jax.jit(jax.jacfwd(end, (0, 1)))(*at)
     step = 1e-6
     steps = [end(at[0] + s, at[1]) for s in (step, -step)]
     np.testing.assert_allclose(by_start, (steps[0] - steps[1]) / (2 * step), atol=3e-8)

@@ -127,6 +127,7 @@ def test_a_million_units_of_time_keep_ten_digits():
     np.testing.assert_allclose(flat(chain, moved)[:6], expected, atol=2e-8)
 
 
+@pytest.mark.slow  # compiles a damped system and its response, 3 s
 def test_a_damped_assembly_moves_as_an_independent_integration():
     system = jv.assemble(
         [
@@ -162,7 +163,7 @@ def test_exact_motion_can_be_mapped_and_differentiated():
         return jv.propagate(jv.BeamChain(bodies=4, gamma=gamma), state, [2.0])[0]
 
     state = jnp.asarray(RNG.normal(size=(4, 4)))
-    slope = jax.jacfwd(moved)(1.0, state)
+    slope = jax.jit(jax.jacfwd(moved))(1.0, state)
     step = 1e-5
     difference = (moved(1.0 + step, state) - moved(1.0 - step, state)) / (2 * step)
     np.testing.assert_allclose(slope, difference, atol=1e-9)

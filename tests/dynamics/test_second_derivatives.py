@@ -44,7 +44,7 @@ def test_samples_from_event_to_event_bend_with_a_stiffness():
 
     w, t = 3.0, 1.2  # of 0.3 cos(w t) by k = w^2
     expected = 0.3 * (t * np.sin(w * t) - w * t**2 * np.cos(w * t)) / (4 * w**3)
-    np.testing.assert_allclose(jax.hessian(last)(9.0), expected, rtol=1e-8)
+    np.testing.assert_allclose(jax.jit(jax.hessian(last))(9.0), expected, rtol=1e-8)
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def state_matrix(system):
 def test_the_monodromy_of_a_driven_chain_is_its_matrix_exponential():
     system = driven_chain(stop=False)
     period = float(system.period())
-    monodromy = jax.jacfwd(lambda s: jv.flow(system, s, 0.0, period))(np.zeros(16))
+    monodromy = jax.jit(jax.jacfwd(lambda s: jv.flow(system, s, 0.0, period)))(np.zeros(16))
     expected = scipy.linalg.expm(state_matrix(system) * period)
     np.testing.assert_allclose(monodromy, expected, rtol=0, atol=1e-9)
 
@@ -143,7 +143,7 @@ def test_the_monodromy_of_a_chain_with_a_stop_is_that_of_its_variation():
     solved = solve_ivp(field, (0, period), whole, max_step=0.02, **TIGHT).y[:, -1]
     moved = jv.flow(system, start, 0.0, period)
     np.testing.assert_allclose(moved, solved[:size], rtol=0, atol=1e-8)
-    monodromy = jax.jacfwd(lambda s: jv.flow(system, s, 0.0, period))(start)
+    monodromy = jax.jit(jax.jacfwd(lambda s: jv.flow(system, s, 0.0, period)))(start)
     np.testing.assert_allclose(
         monodromy, solved[size:].reshape(size, size), rtol=0, atol=1e-6
     )

@@ -84,7 +84,7 @@ def test_derivatives_by_all_parameters_are_the_closed_form():
 
     b, r, h = 2.5, 22.0, 1e-5
     forward = jax.jit(jax.jacfwd(rightmost, (0, 1)))(b, r)
-    backward = jax.jacrev(rightmost, (0, 1))(b, r)
+    backward = jax.jit(jax.jacrev(rightmost, (0, 1)))(b, r)
     differences = [
         (expected(b + h, r) - expected(b - h, r)) / (2 * h),
         (expected(b, r + h) - expected(b, r - h)) / (2 * h),

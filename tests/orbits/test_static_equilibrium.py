@@ -47,7 +47,7 @@ def test_derivatives_are_those_of_the_closed_form():
         return -jv.static_equilibrium(system).state[0]
 
     numbers = 2 * G, 3e6
-    found = jax.grad(depth, argnums=(0, 1))(*numbers)
+    found = jax.jit(jax.grad(depth, argnums=(0, 1)))(*numbers)
     size = (2 * G / 3e6) ** (2 / 3)
     expected = [2 / 3 * size / (2 * G), -2 / 3 * size / 3e6]
     np.testing.assert_allclose(found, expected, rtol=1e-11)
@@ -216,7 +216,9 @@ def test_derivatives_with_friction_are_those_of_the_closed_form():
         system = jv.replace(system, {"linear.stiffness": jnp.diag(stiffness)})
         return jv.static_equilibrium(system, [1.0, 0.0, 0.0, 0.0]).state[0]
 
-    by_static, by_stiffness = jax.grad(end, argnums=(0, 1))(0.4, jnp.asarray([400.0, 0.0]))
+    by_static, by_stiffness = jax.jit(jax.grad(end, argnums=(0, 1)))(
+        0.4, jnp.asarray([400.0, 0.0])
+    )
     np.testing.assert_allclose(by_static, PRESSED / 400, rtol=1e-12)
     place = (DOWN + 0.4 * PRESSED) / 400
     np.testing.assert_allclose(by_stiffness[0], -place / 400, rtol=1e-12)

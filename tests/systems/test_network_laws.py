@@ -129,6 +129,7 @@ def test_a_network_has_the_gradients_that_scipy_has(engine):
     np.testing.assert_allclose(found, by_weights[0], rtol=1e-8)
 
 
+@pytest.mark.slow  # compiles a flow three times, 6 s
 def test_every_transformation_takes_a_network():
     law = Network(network("relu"))
     numbers, others = eqx.partition(law, eqx.is_inexact_array)

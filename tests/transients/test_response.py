@@ -308,7 +308,7 @@ def test_derivatives_with_a_force_that_jumps_are_the_closed_ones(damping, strong
         place[last] + rate[last] * (left + at),
         rate[last],
     ]
-    slopes = jax.jacfwd(found)(jnp.asarray(speed))
+    slopes = jax.jit(jax.jacfwd(found))(jnp.asarray(speed))
     np.testing.assert_allclose(slopes, exact, rtol=1e-5)
 
 
@@ -321,7 +321,7 @@ def test_a_body_that_a_hard_stop_throws_back_goes_no_farther_whatever_its_speed(
         answer = jv.response(body, end, jnp.stack([jnp.zeros(()), speed]))
         return jnp.concatenate([answer.highest, answer.peak_time, answer.state])
 
-    slopes = jax.jacfwd(found)(jnp.asarray(0.7))
+    slopes = jax.jit(jax.jacfwd(found))(jnp.asarray(0.7))
     exact = [0.0, -gap / 0.7**2, -restitution * end, -restitution]
     np.testing.assert_allclose(slopes, exact, rtol=1e-9, atol=1e-9)
 

@@ -226,6 +226,7 @@ def test_a_critically_damped_body_is_listed_twice():
     np.testing.assert_array_equal(modes.multiplicities, [2, 2, 1, 1])
 
 
+@pytest.mark.slow  # compiles the same shapes
 def test_mode_shapes_fulfil_the_body_s_equation_and_the_ends():
     system = paper_system()
     modes = jv.beam_eigenvalues(system, radius=5000.0)

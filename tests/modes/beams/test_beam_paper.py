@@ -36,6 +36,7 @@ def test_the_paper_s_determinant_vanishes_at_our_eigenvalues(modes):
             assert abs(root - ours) < 2e-15 * abs(ours)
 
 
+@pytest.mark.slow  # compiles shapes, 10 s
 def test_mode_shapes_are_the_paper_s_sums_of_green_functions(modes):
     points = np.linspace(0.0, 1.0, 401)  # as in test_beam_eigenvalues.py: one program
     at_points, at_links = modes.shape(points), modes.shape(np.array(POSITIONS))

@@ -146,7 +146,8 @@ law.force = 1.0
 """
 
 
-@pytest.mark.parametrize("weight", ["", pytest.param(WEIGHT, marks=pytest.mark.slow)])
+@pytest.mark.slow  # compiles the response of another system for each, 4 s
+@pytest.mark.parametrize("weight", ["", WEIGHT])
 def test_a_spring_of_its_own_counts_in_the_exact_variance(weight):
     study = load_text(NOISY + weight)
     system, kind = build(study), ANALYSES["noise_response"]

@@ -132,6 +132,7 @@ def test_too_little_memory_for_one_sample_or_a_full_disk_is_no_reason_code(
     assert again.exit_code == 0, again.output
 
 
+@pytest.mark.slow  # computes a study in halves, 2 s
 def test_progress_counts_no_sample_twice(config, tmp_path, monkeypatch):
     def breaks(samples):
         if np.any(samples["load.phase"] == 0.5) and len(samples["load.phase"]) > 1:
