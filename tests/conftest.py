@@ -12,35 +12,35 @@ _with_shapes = jaxtyping.jaxtyped
 
 
 def _checked(*, typechecker):
-    """Decorate with what checks the types that a function says.
+    """Return a decorator that checks the annotations of a function or class.
 
-    Shapes of a call are told apart from those of the call that it stands in, which takes
-    longer than most functions do: those that say none go by the typechecker alone, and
-    those that say nothing have nothing to be checked.
+    jaxtyping opens a scope of shapes for each call, which takes longer than most
+    functions: functions whose annotations have no shapes get the typechecker alone,
+    functions without annotations nothing.
     """
 
     def decorate(thing):
         if not inspect.isfunction(thing):
             return _with_shapes(thing, typechecker=typechecker)
-        said = thing.__annotations__.values()
-        if any(map(_may_say_shapes, said)):
+        annotations = thing.__annotations__.values()
+        if any(map(_may_have_shapes, annotations)):
             return _with_shapes(thing, typechecker=typechecker)
-        return typechecker(thing) if said else thing
+        return typechecker(thing) if annotations else thing
 
     return decorate
 
 
-def _may_say_shapes(annotation) -> bool:
-    if isinstance(annotation, str):  # of what stands further below
+def _may_have_shapes(annotation) -> bool:
+    if isinstance(annotation, str):  # a name that is defined later
         return "[" in annotation
     return "jaxtyping" in repr(annotation)
 
 
-# By this name the modules of --jaxtyping-packages find it.
+# The import hook of --jaxtyping-packages looks it up by this name.
 jaxtyping.jaxtyped = _checked
 
-# Most of a test's time is the compiler's. What one worker or process has compiled serves
-# all others of the run; a folder that is given lasts from run to run.
+# Most of a test's time is compilation. All workers and processes of a run share compiled
+# programs; a folder given by the environment keeps them for later runs.
 _PROGRAMS = tempfile.TemporaryDirectory(prefix="jaxvib-programs-")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", _PROGRAMS.name)
 
@@ -71,7 +71,7 @@ _MOST_MAPPINGS = 30_000
 
 @pytest.fixture(autouse=True, scope="module")
 def few_mappings():
-    """Let go of compiled programs when a long run has gathered too many."""
+    """Clear JAX's caches when a long run has too many compiled programs."""
     yield
     mappings = Path("/proc/self/maps")
     if mappings.exists() and len(mappings.read_text().splitlines()) > _MOST_MAPPINGS:
