@@ -93,7 +93,7 @@ def by_scipy(state, times, **values):
     return found.y.T
 
 
-@pytest.mark.slow  # compiles four programs for each engine, 6 s; test_laws.py has a few
+@pytest.mark.slow  # four programs for each engine, 6 s; test_laws.py has fields too
 @pytest.mark.parametrize("engine", ["diffrax", "stepping"])
 def test_a_field_moves_as_scipy_has_it_and_so_do_its_derivatives(engine):
     """Samples on the way, a traced program, the monodromy, derivatives by parameters."""
