@@ -103,6 +103,13 @@ def write_entry(name: str, content: bytes) -> None:
     _bound(path.parents[1], len(content))
 
 
+def remove_entry(name: str) -> None:
+    """Remove the content stored under a name, if any."""
+    path, _ = _place(name)
+    if path is not None:
+        _forget(path)
+
+
 def entries() -> list[tuple[Path, int]]:
     """Return the files of the cache and their sizes in bytes."""
     folder = cache_folder()

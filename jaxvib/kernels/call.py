@@ -1,4 +1,4 @@
-"""The JAX primitive of a kernel's call: machine code on CPUs, XLA's program elsewhere.
+"""The JAX primitive of a kernel's call: machine code on CPUs, PTX or XLA's program on GPUs.
 
 The platform is chosen where a program is lowered, not where it is traced: one `jax.jit`
 serves several devices, and a host with a GPU keeps the kernels of its CPU.
@@ -28,6 +28,10 @@ class Callee(Protocol):
 
     def by_xla(self, *arrays: Array) -> list:
         """Return the results, computed by JAX operations."""
+        ...
+
+    def on_cuda(self, *arrays) -> list:
+        """Return the results, computed by a launch on a GPU where it may be used."""
         ...
 
 
@@ -60,9 +64,16 @@ def _on_cpu(context, *operands, callee):
     return jax.ffi.ffi_lowering(callee.target())(context, *operands)
 
 
+def _on_cuda(*arrays, callee):
+    return callee.on_cuda(*arrays)
+
+
 def _elsewhere(*arrays, callee):
     return callee.by_xla(*arrays)
 
 
 mlir.register_lowering(_CALL, _on_cpu, platform="cpu")
+mlir.register_lowering(
+    _CALL, mlir.lower_fun(_on_cuda, multiple_results=True), platform="cuda"
+)
 mlir.register_lowering(_CALL, mlir.lower_fun(_elsewhere, multiple_results=True))

@@ -100,10 +100,12 @@ def _ptx(text: str, processor: str) -> str:
     return machine.emit_assembly(module)
 
 
-def launched(program: DeviceProgram, arrays: Sequence) -> Sequence[jax.Array]:
+def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:
     """Run a program on arrays with the lanes as their last axis.
 
-    It is one call in XLA's GPU program. Only its lowering is tested, without a GPU.
+    It is one call in XLA's GPU program. XLA drops a pointer to a buffer that an earlier
+    argument has, as equal arrays may, so every argument has a length of its own: what
+    the kernel reads, and k zeros. Only its lowering is tested, without a GPU.
     """
     lanes = arrays[0].shape[-1]
     shapes = [
@@ -111,9 +113,15 @@ def launched(program: DeviceProgram, arrays: Sequence) -> Sequence[jax.Array]:
         for shape, kind in program.signature.outputs
     ]
     one = np.int32(1)
-    return jax.ffi.ffi_call("__gpu$xla.gpu.ptx", shapes)(
-        jnp.full((1,), lanes, jnp.int64), *arrays,
+    taken = [
+        jax.lax.pad(array.reshape(-1), jnp.zeros((), array.dtype), [(0, k, 0)])
+        for k, array in enumerate((jnp.full((1,), lanes, jnp.int64), *arrays))
+    ]
+    call = jax.ffi.ffi_call("__gpu$xla.gpu.ptx", shapes)
+    results = call(
+        *taken,
         name=ENTRY, kernel_type="ptx", kernel_data=program.ptx,
         grid_x=np.int32(-(-lanes // _BLOCK)), grid_y=one, grid_z=one,
         block_x=np.int32(_BLOCK), block_y=one, block_z=one, shared_mem_bytes=np.int32(0),
     )  # fmt: skip
+    return list(results)

@@ -20,7 +20,10 @@ from .call import kernel_call
 from .cost_estimate import estimate_instructions
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
+from .device_choice import DeviceChoice, by_xla
 from .gc_pause import gc_paused
+from .gpu import launched
+from .lane_axes import filled, lanes_first, lanes_last, padded, transposed
 from .lowering import Program, Traced, lower_lanes, trace
 from .tangents import is_lowering
 
@@ -87,17 +90,15 @@ class Kernel:
         **Raises:** `ValueError` for arrays of different lengths, for none, or for a
         function that cannot be lowered to LLVM.
         """
-        leaves, rest = _flattened(arguments)
-        lengths = sorted({leaf.shape[0] if leaf.shape else 0 for leaf in leaves})
-        if len(lengths) != 1 or lengths[0] == 0:
-            raise ValueError(
-                f"arrays have leading lengths {lengths}; allowed: one above 0 for all"
-            )
-        form = self._form(tuple((leaf.shape[1:], leaf.dtype) for leaf in leaves), rest)
+        leaves, form = self._form_of_lanes(arguments)
         if form.reason:
             raise ValueError(f"{self._name()} cannot be lowered to LLVM: {form.reason}")
-        results = form.map(leaves, lengths[0], threads)
-        return jax.tree.unflatten(form.tree, results)
+        return jax.tree.unflatten(form.tree, form.map(leaves, threads))
+
+    def uses_gpus(self, *arguments: Any) -> bool:
+        """Return whether `map` computes such arrays on GPUs, after a check if it is due."""
+        leaves, form = self._form_of_lanes(arguments)
+        return not form.reason and form.uses_gpus(leaves)
 
     def optimise(self, *arguments: Any) -> None:
         """Compile optimised code for such arguments now, for long runs."""
@@ -105,9 +106,15 @@ class Kernel:
         if not form.reason:
             form.optimise()
 
-    def unsupported_reason(self, *arguments: Any) -> str:
-        """Return why XLA compiles the function for such arguments; "" if LLVM does."""
-        return self._form_of(arguments)[1].reason
+    def unsupported_reason(self, *arguments: Any, device: str = "cpu") -> str:
+        """Return why XLA compiles the function for such arguments; "" if LLVM does.
+
+        `device`: "cpu", or "gpu" for why `map` does not launch it on the machine's GPUs.
+        """
+        form = self._form_of(arguments)[1]
+        if device not in ("cpu", "gpu"):
+            raise ValueError(f"device = {device!r}; allowed: cpu, gpu")
+        return form.gpu_reason() if device == "gpu" else form.reason
 
     def shapes(self, *arguments: Any) -> Any:
         """Return the results' shapes for such arguments, like `jax.eval_shape`."""
@@ -117,6 +124,16 @@ class Kernel:
         leaves, rest = _flattened(arguments)
         return leaves, self._form(tuple((leaf.shape, leaf.dtype) for leaf in leaves), rest)
 
+    def _form_of_lanes(self, arguments):
+        leaves, rest = _flattened(arguments)
+        lengths = sorted({leaf.shape[0] if leaf.shape else 0 for leaf in leaves})
+        if len(lengths) != 1 or lengths[0] == 0:
+            raise ValueError(
+                f"arrays have leading lengths {lengths}; allowed: one above 0 for all"
+            )
+        shapes = tuple((leaf.shape[1:], leaf.dtype) for leaf in leaves)
+        return leaves, self._form(shapes, rest)
+
     def _form(self, signature, rest) -> "_Form":
         self._renew()
         key = signature, rest
@@ -124,7 +141,8 @@ class Kernel:
         if form is None:
             shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
             flat = self._flat(rest)
-            form = self._forms[key] = _Form(flat, shapes, self._traced(flat, shapes, rest))
+            traced = self._traced(flat, shapes, rest)
+            form = self._forms[key] = _Form(self._name(), flat, shapes, traced)
             if form.reason:
                 _LOG.debug("%s is compiled by XLA: %s", self._name(), form.reason)
         return form
@@ -229,9 +247,13 @@ class _Form:
     """
 
     def __init__(
-        self, flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct], traced: Traced
+        self,
+        name: str,
+        flat: Callable,
+        shapes: Sequence[jax.ShapeDtypeStruct],
+        traced: Traced,
     ):
-        self._flat, self._shapes = flat, shapes
+        self._name, self._flat, self._shapes = name, flat, shapes
         self._printed, self.results, self.reason = traced
         self.tree = jax.tree.structure(self.results)
         if not self.reason:
@@ -244,6 +266,13 @@ class _Form:
         if self._printed is None:
             raise ValueError(f"not lowered to LLVM: {self.reason}")
         return Native(self._printed)
+
+    @functools.cached_property
+    def _devices(self) -> DeviceChoice:
+        def jaxpr():
+            return trace(self._flat, self._shapes)[0]
+
+        return DeviceChoice(self._name, self.program, jaxpr)
 
     @property
     def program(self) -> Program:
@@ -260,20 +289,53 @@ class _Form:
             return jax.tree.leaves(self._by_xla(*leaves))
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return list(self._differentiable(*map(jnp.asarray, leaves)))
-        results = self.map([np.asarray(leaf)[None] for leaf in leaves], 1, 1)
+        results = self.map([np.asarray(leaf)[None] for leaf in leaves], 1)
         return jax.device_put([result[0] for result in results])
 
     @functools.cached_property
     def _by_xla(self):
         return jax.jit(self._flat)
 
-    def map(self, leaves, lanes: int, threads: int | None) -> list[np.ndarray]:
-        """Return the results of lanes on the first axis, as NumPy arrays."""
+    def map(self, leaves, threads: int | None) -> list[np.ndarray]:
+        """Return the results of lanes on the first axis, as NumPy arrays.
+
+        `threads`: of the CPU; `None` also allows GPUs.
+        """
+        arrays = [lanes_last(np.asarray(leaf)) for leaf in leaves]
+        lanes = arrays[0].shape[-1]
+        if threads is None and lanes > MANY:
+            results = self._elsewhere(arrays)
+            if results is not None:
+                return [lanes_first(result) for result in results]
+        results = self._on_cpu(arrays, threads or usable_cores())
+        return [lanes_first(result)[:lanes] for result in results]
+
+    def _on_cpu(self, arrays, threads: int) -> list[np.ndarray]:
+        """Return the results of lanes on the last axis, padded to vectors."""
         width = self._native.program.width
-        whole = -(-lanes // width) * width
-        padded = [_padded(_lanes_last(np.asarray(leaf)), whole) for leaf in leaves]
-        results = self._native(padded, threads or usable_cores())
-        return [_lanes_first(result)[:lanes] for result in results]
+        whole = -(-arrays[0].shape[-1] // width) * width
+        return self._native([padded(array, whole) for array in arrays], threads)
+
+    def _elsewhere(self, arrays) -> Sequence[np.ndarray] | None:
+        """Return results computed on GPUs, the lanes last; `None` if on the CPU."""
+        if by_xla():
+            return [np.asarray(result) for result in jax.jit(self.by_xla)(*arrays)]
+        return self._devices.map(arrays, self._compared)
+
+    def _compared(self, arrays) -> list[np.ndarray]:
+        """Return the results of optimised code on one core."""
+        self.optimise()
+        return self._on_cpu(arrays, 1)
+
+    def uses_gpus(self, leaves) -> bool:
+        """Return whether `map` computes these lanes, the first axes, on GPUs."""
+        arrays = [lanes_last(np.asarray(leaf)) for leaf in leaves]
+        many = arrays[0].shape[-1] > MANY
+        return many and self._devices.uses_gpus(arrays, self._compared)
+
+    def gpu_reason(self) -> str:
+        """Return why `map` does not use GPUs; "" if it does."""
+        return self.reason or self._devices.reason
 
     # Calls inside JAX programs.
 
@@ -302,9 +364,9 @@ class _Form:
         whole = -(-lanes // program.width) * program.width
         if lanes > MANY:
             self.optimise()
-        turned = [_filled(_transposed(array, 1), whole) for array in arrays]
+        turned = [filled(transposed(array, 1), whole) for array in arrays]
         results = kernel_call(self, turned)
-        turned = (_transposed(result, -1) for result in results)
+        turned = (transposed(result, -1) for result in results)
         return tuple(jax.lax.slice_in_dim(result, 0, lanes) for result in turned)
 
     def target(self) -> str:
@@ -327,6 +389,11 @@ class _Form:
             return jax.tree.leaves(self._flat(*leaves))
 
         return jax.vmap(flat, in_axes=-1, out_axes=-1)(*arrays)
+
+    def on_cuda(self, *arrays) -> list:
+        """Return the program's results over lanes by a launch, or by JAX operations."""
+        program = self._devices.in_xla()
+        return self.by_xla(*arrays) if program is None else launched(program, arrays)
 
     def _slope(self, primals, tangents):
         moving = tuple(
@@ -359,9 +426,8 @@ class _Form:
                 return [r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)]
 
             slopes = jax.jacfwd(inexact, moving)
-            self._jacobians[moving] = _Form(
-                slopes, self._shapes, _traced(slopes, self._shapes)
-            )
+            name, shapes = f"Jacobian of {self._name}", self._shapes
+            self._jacobians[moving] = _Form(name, slopes, shapes, _traced(slopes, shapes))
         return self._jacobians[moving]
 
 
@@ -414,44 +480,6 @@ def _as_array(leaf):
         return leaf
     array = np.asarray(leaf)
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
-
-
-def _lanes_last(array: np.ndarray) -> np.ndarray:
-    """Move the first axis to the end."""
-    return array.transpose(*range(1, array.ndim), 0)
-
-
-def _lanes_first(array: np.ndarray) -> np.ndarray:
-    """Move the last axis to the front."""
-    return array.transpose(-1, *range(array.ndim - 1))
-
-
-def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
-    """Pad an array to a number of lanes by repeating the last one."""
-    more = lanes - array.shape[-1]
-    if not more:
-        return array
-    if array.shape[-1] == 1:
-        return array.repeat(lanes, -1)
-    return np.concatenate([array, np.repeat(array[..., -1:], more, -1)], -1)
-
-
-# The same for JAX arrays, each a single operation: `jnp` functions compile programs.
-
-
-def _transposed(array, steps: int):
-    """Rotate the axes of an array by `steps`."""
-    axes = range(array.ndim)
-    return jax.lax.transpose(array, [(axis + steps) % array.ndim for axis in axes])
-
-
-def _filled(array, lanes: int):
-    more, last = lanes - array.shape[-1], array.ndim - 1
-    if not more:
-        return array
-    one = jax.lax.slice_in_dim(array, -1, None, axis=last)
-    repeated = jax.lax.broadcast_in_dim(one, (*array.shape[:-1], more), range(array.ndim))
-    return jax.lax.concatenate([array, repeated], last)
 
 
 def _zero_tangent(value):

@@ -4,24 +4,16 @@ JAX needs longer to trace a program than LLVM to compile it. The cache key of a 
 function is its name, the static parts of its system, and the library's code.
 """
 
-import functools
 import hashlib
-import importlib.metadata
-import os
-import platform
 import types
-from pathlib import Path
 from typing import Any
 
 from ..foundation.cache import read_entry, write_entry
-from ..foundation.environment import BEGUN
-from .cpu import host_width
+from .code_digest import code_digest
 from .fingerprint import Fingerprint, fingerprint
 from .kernel import Kernel
 from .lowering import Traced
 from .serialization import deserialize, serialize
-
-_VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
 
 
 def cached_kernel(function: types.FunctionType, *parts: Any) -> Kernel:
@@ -68,28 +60,7 @@ class _DiskCache:
 
     def _entry(self, arguments) -> str | None:
         self._description = fingerprint((self._name, self._parts, arguments))
-        digest, code = self._description.digest, _code()
+        digest, code = self._description.digest, code_digest()
         if digest is None or code is None:
             return None
         return f"kernels/{hashlib.sha256(code + digest).hexdigest()}.text"
-
-
-@functools.cache
-def _code() -> bytes | None:
-    """Return a fingerprint of the code of the library and of its dependencies.
-
-    `None` if a file was changed after this process began: the running code may then
-    differ from the files.
-    """
-    digest = hashlib.sha256()
-    folder = Path(__file__).parents[1]
-    for path in sorted(folder.rglob("*.py")):
-        if path.stat().st_mtime > BEGUN:
-            return None
-        digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + path.read_bytes())
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in _VERSIONS]
-    # Equinox's error mode decides whether diffrax's operations can be lowered.
-    errors = os.environ.get("EQX_ON_ERROR", "")
-    for text in (*versions, platform.python_version(), str(host_width()), errors):
-        digest.update(text.encode() + b"\0")
-    return digest.digest()

@@ -375,8 +375,9 @@ def test_nothing_is_kept_of_what_may_change_unseen(stage, turns, called):
 def test_nothing_is_kept_where_a_source_changed_since_the_process_began(
     stage, turns, monkeypatch
 ):
-    monkeypatch.setattr("jaxvib.kernels.kernel_cache.BEGUN", 0.0)
-    monkeypatch.setattr("jaxvib.kernels.kernel_cache._code", kernel_cache._code.__wrapped__)
+    digest = kernel_cache.code_digest.__wrapped__
+    monkeypatch.setitem(digest.__globals__, "BEGUN", 0.0)
+    monkeypatch.setattr(kernel_cache, "code_digest", digest)
     for _ in range(2):
         cached_kernel(stage).map(LANES)
     assert len(turns) == 2

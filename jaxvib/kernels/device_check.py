@@ -1,0 +1,240 @@
+"""Whether a GPU computes a program as the CPU does, tried once and remembered.
+
+A process of its own launches 256 lanes and compares their bits with the CPU's: a crash,
+a hang or a lost device ends there. The verdict is kept beside the machine code, for the
+GPU, its driver, the versions of jaxvib and llvmlite, and the program.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..foundation.cache import cache_folder, read_entry, remove_entry, write_entry
+from ..foundation.machine import usable_cores
+from .driver import Device
+from .lowering import Signature
+
+LANES = 256  # of a trial: every thread of two blocks, and milliseconds of the CPU
+# Seconds of a trial: NVIDIA's compiler needs some ten for the longest programs.
+LIMIT = 120.0
+# Failures that depend on what else runs on the GPU, not on the program: not kept.
+_PASSING = (
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "CUDA_ERROR_NO_DEVICE",
+    "CUDA_ERROR_DEVICE_UNAVAILABLE",
+)
+_UNFINISHED = (
+    "its check was not finished, or another process makes it now; `jaxvib cache clear` "
+    "lets it be repeated"
+)
+_KIND = ".verdict"  # suffix of kept verdicts
+_LOG = logging.getLogger("jaxvib")
+
+
+class Trial(NamedTuple):
+    """A program, the number of a GPU, and lanes; in XLA's program or by the driver."""
+
+    ptx: str
+    signature: Signature
+    ordinal: int
+    arrays: list[np.ndarray]
+    in_xla: bool = False
+
+
+class Outcome(NamedTuple):
+    """The lanes' results, the seconds of their launch, and the lanes/s of a full GPU."""
+
+    results: list[np.ndarray]
+    seconds: float
+    rate: float
+
+
+class Verdict(NamedTuple):
+    """Whether a program is launched on a GPU.
+
+    **Fields:** `launched`; `reason`: why, in words; `least`: lanes from which the GPU is
+    faster; `rate`: its lanes/s; `program`, `device`: their names; `in_xla`: why it is
+    not launched inside XLA's programs, "" if it is; `kept`: whether it holds for later
+    processes.
+    """
+
+    launched: bool
+    reason: str
+    least: int = 0
+    rate: float = 0.0
+    program: str = ""
+    device: str = ""
+    in_xla: str = "it was not tried there"
+    kept: bool = True
+
+
+class Subject(NamedTuple):
+    """A program and the GPU that it is to run on, by its number."""
+
+    name: str
+    ptx: str
+    signature: Signature
+    device: Device
+    ordinal: int
+
+    @property
+    def entry(self) -> str:
+        """The name of the verdict in the cache."""
+        # Of the package above, which this floor does not import.
+        jaxvib = sys.modules["jaxvib"].__version__
+        versions = f"jaxvib {jaxvib} llvmlite {importlib.metadata.version('llvmlite')}"
+        text = f"{self.device.identity}\n{versions}\n{self.ptx}"
+        return f"kernels/{hashlib.sha256(text.encode()).hexdigest()}{_KIND}"
+
+
+def verdict(
+    subject: Subject,
+    arrays: Sequence[np.ndarray],
+    on_cpu: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]],
+    *,
+    in_xla: bool,
+) -> Verdict:
+    """Return the kept verdict, or try the program on these lanes, the last axes.
+
+    `in_xla`: whether to try it inside XLA's programs too.
+    """
+    entry = subject.entry
+    kept = _read(entry)
+    if kept is not None:
+        return kept
+    name, device = subject.name, subject.device.identity
+    _LOG.warning("jaxvib: checking %s on %s, once, for at most %g s", name, device, LIMIT)
+    unfinished = Verdict(False, _UNFINISHED, program=name, device=device)
+    # Kept before the launch, lest a machine that goes down with it tries again.
+    _write(entry, unfinished)
+    try:
+        found = _tried(subject, arrays, on_cpu)
+        if found.launched and in_xla:
+            found = found._replace(in_xla=_tried_in_xla(subject, arrays, on_cpu))
+    except BaseException:
+        remove_entry(entry)
+        raise
+    found = found._replace(program=name, device=device)
+    if found.kept:
+        _write(entry, found)
+    else:
+        remove_entry(entry)
+    end = "is launched there" if found.launched else "runs on the CPU"
+    _LOG.warning("jaxvib: %s %s: %s", name, end, found.reason)
+    return found
+
+
+def seconds_per_lane(arrays: Sequence[np.ndarray], on_cpu: Callable) -> float:
+    """Return the time of a lane on all cores, s, the least of three calls."""
+    best = np.inf
+    for _ in range(3):
+        begin = time.perf_counter()
+        on_cpu(arrays)
+        best = min(best, time.perf_counter() - begin)
+    # So few lanes run on one core.
+    return best / arrays[0].shape[-1] / usable_cores()
+
+
+def verdicts() -> list[Verdict]:
+    """Return all kept verdicts."""
+    folder = cache_folder("kernels")
+    names = [] if folder is None else sorted(path.name for path in folder.glob(f"*{_KIND}"))
+    found = [_read(f"kernels/{name}") for name in names]
+    return [each for each in found if each is not None]
+
+
+def _read(entry: str) -> Verdict | None:
+    content = read_entry(entry)
+    return None if content is None else Verdict(*json.loads(content))
+
+
+def _write(entry: str, found: Verdict) -> None:
+    write_entry(entry, json.dumps(found).encode())
+
+
+def _tried(subject: Subject, arrays, on_cpu) -> Verdict:
+    lanes, each = arrays[0].shape[-1], seconds_per_lane(arrays, on_cpu)
+    outcome = _asked(Trial(subject.ptx, subject.signature, subject.ordinal, list(arrays)))
+    if isinstance(outcome, Verdict):
+        return outcome
+    if different := _different(outcome.results, on_cpu(arrays)):
+        return Verdict(False, different)
+    times = outcome.rate * each
+    if times < 1:
+        return Verdict(False, f"the GPU is {times:.2g} times as fast as the CPU")
+    least = int(np.ceil(outcome.seconds / each))
+    reason = (
+        f"{lanes} lanes have the CPU's bits; {times:.2g} times as fast as the CPU, "
+        f"faster from {least} lanes on"
+    )
+    return Verdict(True, reason, least, outcome.rate)
+
+
+def _tried_in_xla(subject: Subject, arrays, on_cpu) -> str:
+    trial = Trial(subject.ptx, subject.signature, subject.ordinal, list(arrays), True)
+    outcome = _asked(trial)
+    if isinstance(outcome, Verdict):
+        return outcome.reason
+    return _different(outcome.results, on_cpu(arrays))
+
+
+def _different(found, wanted) -> str:
+    """Return which lanes differ in a bit, "" for none; all NaN are one."""
+    lanes = wanted[0].shape[-1]
+    wrong = np.zeros(lanes, bool)
+    for one, other in zip(found, wanted, strict=True):
+        same = one.view(f"u{one.itemsize}") == other.view(f"u{other.itemsize}")
+        if one.dtype.kind == "f":
+            same |= np.isnan(one) & np.isnan(other)
+        wrong |= ~same.reshape(-1, lanes).all(axis=0)
+    if not wrong.any():
+        return ""
+    number, first = wrong.sum(), wrong.argmax()
+    return f"{number} of {lanes} lanes have other bits than on the CPU, first lane {first}"
+
+
+def _asked(trial: Trial) -> Outcome | Verdict:
+    """Return the outcome of a trial in another process, or why there is none."""
+    command = [sys.executable, "-P", "-m", "jaxvib.kernels.device_trial"]
+    # The other process shares the GPU's memory with this one.
+    environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "given").write_bytes(pickle.dumps(trial))
+        try:
+            done = subprocess.run(
+                [*command, name], env=environment, timeout=LIMIT,
+                stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Verdict(False, f"its launch did not end in {LIMIT:g} s")
+        if done.returncode < 0:
+            return Verdict(False, f"its launch ended by {_signal(-done.returncode)}")
+        error = folder / "error"
+        if error.exists():
+            short, _, message = error.read_text(encoding="utf-8").partition("\n")
+            return Verdict(False, message, kept=short not in _PASSING)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
+            return Verdict(False, f"its launch failed: {said[-1][:200]}", kept=False)
+        return pickle.loads((folder / "found").read_bytes())
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,165 @@
+"""Where the lanes of a program run: on the GPUs of this machine, or on its CPU."""
+
+import hashlib
+import logging
+import os
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+
+from ..foundation.cache import read_entry, write_entry
+from . import gpu
+from .code_digest import code_digest
+from .device_check import LANES, Subject, Verdict, seconds_per_lane, verdict
+from .driver import Device, DriverError, LoadedProgram, driver, run_lanes
+from .lowering import LoweringError, Program
+
+# Decides by hand: "kernels" launches them without a check, "xla" leaves all to XLA,
+# "cpu" uses no GPU.
+VARIABLE = "JAXVIB_GPU"
+_MODES = ("", "kernels", "xla", "cpu")
+# Estimated seconds on the CPU that are worth a check, which takes a few.
+WORTH = 1.0
+_LOG = logging.getLogger("jaxvib")
+
+
+def mode() -> str:
+    """Return what the user chose, "" for nothing. **Raises:** `ValueError`."""
+    given = os.environ.get(VARIABLE, "")
+    if given not in _MODES:
+        allowed = ", ".join(filter(None, _MODES))
+        raise ValueError(f"{VARIABLE} = {given!r}; allowed: {allowed}")
+    return given
+
+
+def by_xla() -> bool:
+    """Return whether the user leaves all lanes to XLA, which has a GPU."""
+    return mode() == "xla" and jax.default_backend() != "cpu"
+
+
+class DeviceChoice:
+    """The choice for one program, made by its first long call.
+
+    **Arguments:** `name`: of its function; `program`: the CPU's; `jaxpr`: returns that of
+    one lane. **Fields:** `reason`: why the GPUs are not used, "" if they are.
+    """
+
+    def __init__(self, name: str, program: Program, jaxpr: Callable):
+        self._name, self._program, self._jaxpr = name, program, jaxpr
+        self._lock = threading.Lock()
+        self._each = 0.0  # s of a lane on all cores
+        self._waited = 0.0  # s that calls took so far, estimated
+        self._launched: list[LoadedProgram] | None = None  # not known before a check
+        self._least = 0
+        self._in_xla = "no call of `map` was long enough for a check"
+        self._reason = self._in_xla
+
+    @property
+    def reason(self) -> str:
+        """Why no lanes are launched on a GPU, "" if they are."""
+        if mode() in ("cpu", "xla"):
+            return f"{VARIABLE} = {mode()}"
+        try:
+            driver()
+        except DriverError as error:
+            return str(error)
+        return self._reason
+
+    def map(self, arrays: Sequence[np.ndarray], on_cpu: Callable) -> list | None:
+        """Return results of lanes, the last axes, by GPUs; `None`: they are the CPU's.
+
+        `on_cpu(arrays)`: the results on the CPU, to compare with.
+        """
+        if not self.uses_gpus(arrays, on_cpu):
+            return None
+        assert self._launched is not None
+        try:
+            return run_lanes(self._launched, arrays)
+        except DriverError as error:
+            self._launched, self._reason = [], str(error)
+            _LOG.warning(
+                "jaxvib: %s failed on the GPU: %s; it runs on the CPU until this process "
+                "ends", self._name, error,
+            )  # fmt: skip
+            return None
+
+    def uses_gpus(self, arrays: Sequence[np.ndarray], on_cpu: Callable) -> bool:
+        """Return whether these lanes belong on GPUs, after a check if it is due."""
+        if mode() in ("cpu", "xla"):
+            return False
+        try:
+            devices = driver().devices
+        except DriverError:
+            return False
+        lanes = arrays[0].shape[-1]
+        with self._lock:
+            if self._launched is None:
+                if mode() != "kernels" and not self._is_worth(arrays, on_cpu):
+                    return False
+                self._decide(devices, arrays, on_cpu)
+        return bool(self._launched) and lanes >= self._least
+
+    def in_xla(self) -> gpu.DeviceProgram | None:
+        """Return the program to launch inside XLA's programs for CUDA, if it may be."""
+        if mode() in ("cpu", "xla") or (mode() != "kernels" and self._in_xla):
+            return None
+        try:
+            return gpu.DeviceProgram(
+                self._ptx(driver().devices[0]), self._program.signature
+            )
+        except (DriverError, LoweringError):
+            return None
+
+    def _is_worth(self, arrays, on_cpu) -> bool:
+        """Return whether the calls so far take long enough for a check."""
+        if not self._each:
+            self._each = seconds_per_lane(_few(arrays), on_cpu)
+        self._waited += self._each * arrays[0].shape[-1]
+        return self._waited >= WORTH
+
+    def _decide(self, devices: Sequence[Device], arrays, on_cpu) -> None:
+        found = [self._verdict(k, each, arrays, on_cpu) for k, each in enumerate(devices)]
+        self._in_xla = found[0].in_xla
+        self._reason = next((each.reason for each in found if not each.launched), "")
+        used = [pair for pair in zip(devices, found, strict=True) if pair[1].launched]
+        if used:
+            self._reason = ""
+        self._least = max((each.least for _, each in used), default=0)
+        self._launched = [
+            LoadedProgram(self._ptx(device), self._program.signature, device, each.rate)
+            for device, each in used
+        ]
+
+    def _verdict(self, ordinal: int, device: Device, arrays, on_cpu) -> Verdict:
+        try:
+            ptx = self._ptx(device)
+        except LoweringError as error:
+            return Verdict(False, str(error))
+        if mode() == "kernels":
+            return Verdict(True, "", rate=np.inf, in_xla="")
+        signature = self._program.signature
+        subject = Subject(self._name, ptx, signature, device, ordinal)
+        in_xla = ordinal == 0 and jax.default_backend() == "gpu"
+        return verdict(subject, _few(arrays), on_cpu, in_xla=in_xla)
+
+    def _ptx(self, device: Device) -> str:
+        """Return the PTX for a device, from the cache or lowered."""
+        code = code_digest()
+        text = f"{self._program.key} {device.processor} {code!r}"
+        entry = f"kernels/{hashlib.sha256(text.encode()).hexdigest()}.ptx"
+        kept = None if code is None else read_entry(entry)
+        if kept is not None:
+            return zlib.decompress(kept).decode()
+        ptx = gpu.device_program(self._jaxpr(), device.processor).ptx
+        if code is not None:
+            write_entry(entry, zlib.compress(ptx.encode(), 1))
+        return ptx
+
+
+def _few(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return lanes for a check, from all parts of the arrays."""
+    lanes = np.linspace(0, arrays[0].shape[-1] - 1, LANES).astype(int)
+    return [np.ascontiguousarray(array[..., lanes]) for array in arrays]

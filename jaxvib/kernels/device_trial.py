@@ -1,0 +1,60 @@
+"""A program's first launches on a GPU, in a process of their own.
+
+    python -m jaxvib.kernels.device_trial FOLDER
+
+`FOLDER/given` is a pickled `Trial`; `FOLDER/found` becomes a pickled `Outcome`, or
+`FOLDER/error` the driver's name of an error and its message.
+"""
+
+import pickle
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from .device_check import Outcome, Trial
+from .driver import DriverError, LoadedProgram, driver, run_lanes
+from .gpu import DeviceProgram, launched
+
+# Lanes are repeated until a GPU is full: no more than this, in launches of this length.
+_MOST, _LONG_ENOUGH = 1 << 16, 0.05
+_MORE = 4  # times the lanes of the launch before
+
+
+def _by_driver(trial: Trial) -> Outcome:
+    arrays, lanes = trial.arrays, trial.arrays[0].shape[-1]
+    device = driver().devices[trial.ordinal]
+    program = LoadedProgram(trial.ptx, trial.signature, device)
+    run_lanes([program], arrays)  # the first launch allocates
+    results = run_lanes([program], arrays)
+    seconds = program.seconds
+    rate, times = lanes / seconds, _MORE
+    while program.seconds < _LONG_ENOUGH and lanes * times <= _MOST:
+        run_lanes([program], [np.repeat(array, times, -1) for array in arrays])
+        rate = max(rate, lanes * times / program.seconds)
+        times *= _MORE
+    return Outcome(results, seconds, rate)
+
+
+def _in_xla(trial: Trial) -> Outcome:
+    program = DeviceProgram(trial.ptx, trial.signature)
+    run = jax.jit(lambda *arrays: launched(program, arrays))
+    there = jax.device_put(trial.arrays, jax.devices("cuda")[trial.ordinal])
+    return Outcome([np.asarray(result) for result in run(*there)], 0.0, 0.0)
+
+
+def main(folder: Path) -> None:
+    """Make a trial."""
+    trial = pickle.loads((folder / "given").read_bytes())
+    try:
+        outcome = (_in_xla if trial.in_xla else _by_driver)(trial)
+    except (DriverError, RuntimeError) as error:
+        name = error.name if isinstance(error, DriverError) else ""
+        (folder / "error").write_text(f"{name}\n{error}", encoding="utf-8")
+        return
+    (folder / "found").write_bytes(pickle.dumps(outcome))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

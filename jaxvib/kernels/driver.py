@@ -1,0 +1,427 @@
+"""NVIDIA's driver by ctypes: lanes on all GPUs, without JAX, XLA or CUDA's libraries.
+
+A share of the lanes is copied to page-locked memory of the host, from there to a GPU,
+computed and copied back in one stream. Every GPU has a thread and two streams, so that
+copies of one share run beside the launch of the other. Contexts are the primary ones,
+which JAX uses too, and current only in threads of this module.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import ctypes
+import functools
+import importlib.util
+import itertools
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .lowering import Signature
+
+# A library, or a Python file with functions of these names, loaded instead of the driver.
+LIBRARY = "JAXVIB_CUDA_LIBRARY"
+# Bytes of one share: a million lanes of an orbit, many times what a GPU runs at once.
+_STAGED = 2**28
+# Part of the free memory for each of two shares; threads need the rest for registers.
+_PART = 4
+# Seconds of a launch on a GPU with a display, whose driver ends those of some 2 s.
+_LONGEST = 0.25
+_ALIGNMENT = 256  # bytes, as of addresses that the driver allocates
+_LOG_BYTES = 8192  # of the log of NVIDIA's compiler, enough for the first errors
+# Oldest first: processors that LLVM knows and NVIDIA's driver compiles PTX for.
+_PROCESSORS = (70, 75, 80, 86, 89, 90)
+
+# Values of cuda.h.
+_OUT_OF_MEMORY, _NO_DEVICE = "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_NO_DEVICE"
+_TIME_LIMIT, _MAJOR, _MINOR = 17, 75, 76  # attributes of devices
+_ERROR_LOG, _ERROR_LOG_SIZE = 5, 6  # options of the compiler
+_NON_BLOCKING = 1  # flag of streams: not synchronised with the default stream
+
+_place, _size, _address = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
+_ENTRY_POINTS: dict[str, tuple] = {
+    "cuInit": (ctypes.c_uint,),
+    "cuGetErrorName": (ctypes.c_int, _place),
+    "cuDriverGetVersion": (_place,),
+    "cuDeviceGetCount": (_place,),
+    "cuDeviceGet": (_place, ctypes.c_int),
+    "cuDeviceGetName": (_place, ctypes.c_int, ctypes.c_int),
+    "cuDeviceGetAttribute": (_place, ctypes.c_int, ctypes.c_int),
+    "cuDevicePrimaryCtxRetain": (_place, ctypes.c_int),
+    "cuCtxSetCurrent": (_place,),
+    "cuMemGetInfo_v2": (_place, _place),
+    "cuModuleLoadDataEx": (_place, ctypes.c_char_p, ctypes.c_uint, _place, _place),
+    "cuModuleGetFunction": (_place, _place, ctypes.c_char_p),
+    "cuMemAlloc_v2": (_place, _size),
+    "cuMemFree_v2": (_address,),
+    "cuMemHostAlloc": (_place, _size, ctypes.c_uint),
+    "cuMemFreeHost": (_place,),
+    "cuStreamCreate": (_place, ctypes.c_uint),
+    "cuStreamSynchronize": (_place,),
+    "cuStreamDestroy_v2": (_place,),
+    "cuEventCreate": (_place, ctypes.c_uint),
+    "cuEventRecord": (_place, _place),
+    "cuEventElapsedTime": (_place, _place, _place),
+    "cuEventDestroy_v2": (_place,),
+    "cuMemcpyHtoDAsync_v2": (_address, _place, _size, _place),
+    "cuMemcpyDtoHAsync_v2": (_place, _address, _size, _place),
+    "cuLaunchKernel": (_place, *[ctypes.c_uint] * 7, _place, _place, _place),
+}
+
+
+class DriverError(RuntimeError):
+    """A failure of the driver. **Fields:** `name`: the driver's name of it."""
+
+    def __init__(self, message: str, name: str = ""):
+        super().__init__(message)
+        self.name = name
+
+
+class Driver:
+    """The driver's functions, each raising `DriverError`, and its devices."""
+
+    def __init__(self, place: str):
+        self._functions = _loaded(place)
+        self("cuInit", 0)
+        self.version = self.integer("cuDriverGetVersion")
+        self.devices = [Device(self, k) for k in range(self.integer("cuDeviceGetCount"))]
+
+    def __call__(self, name: str, *arguments) -> None:
+        """Call a function of the driver."""
+        code = self._functions[name](*arguments)
+        if code:
+            text = ctypes.c_char_p()
+            self._functions["cuGetErrorName"](code, ctypes.byref(text))
+            error = (text.value or b"error %d" % code).decode()
+            raise DriverError(f"{name}: {error}", error)
+
+    def get(self, kind, name: str, *arguments):
+        """Return what a function of the driver writes to its first argument."""
+        value = kind()
+        self(name, ctypes.byref(value), *arguments)
+        return value.value
+
+    def integer(self, name: str, *arguments) -> int:
+        """Return the integer that a function writes."""
+        return self.get(ctypes.c_int, name, *arguments)
+
+
+class Device:
+    """A GPU.
+
+    **Fields:** `identity`: its name, capability and driver; `processor`: as LLVM names
+    it; `has_time_limit`: whether the driver ends long launches.
+    """
+
+    def __init__(self, driver: Driver, ordinal: int):
+        self.driver = driver
+        self._handle = handle = driver.integer("cuDeviceGet", ordinal)
+        name = ctypes.create_string_buffer(256)
+        driver("cuDeviceGetName", name, len(name), handle)
+
+        def attribute(which: int) -> int:
+            return driver.integer("cuDeviceGetAttribute", which, handle)
+
+        major, minor = attribute(_MAJOR), attribute(_MINOR)
+        known = [each for each in _PROCESSORS if each <= 10 * major + minor]
+        self.processor = f"sm_{known[-1]}" if known else ""
+        self.has_time_limit = bool(attribute(_TIME_LIMIT))
+        version = f"{driver.version // 1000}.{driver.version % 1000 // 10}{_build()}"
+        self.identity = f"{name.value.decode()} ({major}.{minor}), driver {version}"
+
+    @functools.cached_property
+    def _context(self) -> int:
+        return self.driver.get(_place, "cuDevicePrimaryCtxRetain", self._handle)
+
+    def enter(self) -> None:
+        """Make this the device of the calling thread."""
+        self.driver("cuCtxSetCurrent", self._context)
+
+    def free_memory(self) -> int:
+        """Return the number of free bytes of the device of this thread."""
+        free, total = _size(), _size()
+        self.driver("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
+
+def driver() -> Driver:
+    """Return the driver of this machine. **Raises:** `DriverError` without a GPU."""
+    default = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    found = _opened(os.environ.get(LIBRARY, default))
+    if isinstance(found, DriverError):
+        raise found
+    return found
+
+
+@functools.cache
+def _opened(place: str) -> "Driver | DriverError":
+    try:
+        found = Driver(place)
+        if not found.devices:
+            raise DriverError("the driver has no device", _NO_DEVICE)
+    except DriverError as error:
+        return error
+    return found
+
+
+def _loaded(place: str) -> dict[str, Callable]:
+    """Return the entry points of a library, or of a Python file as C functions."""
+    if place.endswith(".py"):
+        specification = importlib.util.spec_from_file_location("jaxvib_cuda", place)
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[specification.name] = module
+        specification.loader.exec_module(module)
+        return {
+            name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(getattr(module, name))
+            for name, types in _ENTRY_POINTS.items()
+        }
+    try:
+        library = ctypes.CDLL(place)
+        functions = {name: getattr(library, name) for name in _ENTRY_POINTS}
+    except (OSError, AttributeError) as error:
+        raise DriverError(f"no NVIDIA driver: {error}", _NO_DEVICE) from None
+    for name, types in _ENTRY_POINTS.items():
+        functions[name].argtypes, functions[name].restype = types, ctypes.c_int
+    return functions
+
+
+@functools.cache
+def _build() -> str:
+    """Return the driver's build, which the version of its interface omits."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return ""
+    found = re.search(r"\b\d{3}\.\d+(?:\.\d+)?\b", text)
+    return f" ({found[0]})" if found else ""
+
+
+class LoadedProgram:
+    """A program in the memory of one GPU.
+
+    **Arguments:** `ptx`: with one entry, whose arguments are addresses of the number of
+    lanes, of inputs and of outputs; `rate`: measured lanes/s, by which devices share
+    lanes, and launches are kept short on a GPU with a time limit. **Fields:** `seconds`:
+    of its last launch.
+    """
+
+    def __init__(self, ptx: str, signature: Signature, device: Device, rate=np.inf):
+        self.device, self.signature, self.seconds = device, signature, 0.0
+        self._ptx, self.rate = ptx, rate
+        entry = re.search(r"\.entry (\w+)\(", ptx)
+        threads = re.search(r"\.maxntid (\d+)", ptx)
+        assert entry is not None
+        assert threads is not None
+        self._entry, self.block = entry[1].encode(), int(threads[1])
+        self._lock = threading.Lock()
+        self._loaded: int | None = None
+
+    def function(self) -> int:
+        """Return the handle of the entry, compiled by the driver on the first call."""
+        with self._lock:
+            if self._loaded is None:
+                call, module = self.device.driver, _place()
+                log = ctypes.create_string_buffer(_LOG_BYTES)
+                options = (ctypes.c_int * 2)(_ERROR_LOG, _ERROR_LOG_SIZE)
+                values = (_place * 2)(ctypes.addressof(log), len(log))
+                text = self._ptx.encode()
+                try:
+                    call(
+                        "cuModuleLoadDataEx", ctypes.byref(module), text, 2, options, values
+                    )
+                except DriverError as error:
+                    said = " ".join(log.value.decode(errors="replace").split())
+                    raise DriverError(f"{error}; {said[:300]}", error.name) from None
+                self._loaded = call.get(_place, "cuModuleGetFunction", module, self._entry)
+        return self._loaded
+
+    def most_lanes(self) -> int:
+        """Return how many lanes a launch may have, a multiple of the block."""
+        each = _Layout(self.signature, self.block).total / self.block
+        most = min(self.device.free_memory() / _PART, _STAGED) / each
+        if self.device.has_time_limit:
+            most = min(most, _LONGEST * self.rate)
+        return max(int(most) // self.block, 1) * self.block
+
+
+def run_lanes(
+    programs: Sequence[LoadedProgram], arrays: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Run a program on the lanes, the last axis of every array, on all its devices.
+
+    Each device has a part of the lanes by its rate, and runs it in shares that fit its
+    memory; a share that finds too little is halved. **Raises:** `DriverError`.
+    """
+    lanes, signature = arrays[0].shape[-1], programs[0].signature
+    results = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
+    rates = np.array([program.rate for program in programs])
+    if not np.isfinite(rates).all():
+        rates = np.ones(len(programs))
+    ends = np.rint(np.cumsum(rates) / rates.sum() * lanes).astype(int).tolist()
+    parts = [slice(*each) for each in itertools.pairwise([0, *ends])]
+    stopped = threading.Event()
+
+    def work(program: LoadedProgram, part: slice) -> None:
+        try:
+            _run_part(program, part, arrays, results, stopped)
+        except BaseException:
+            stopped.set()
+            raise
+
+    with concurrent.futures.ThreadPoolExecutor(len(programs)) as pool:
+        list(pool.map(work, programs, parts))
+    return results
+
+
+def _run_part(program: LoadedProgram, part: slice, arrays, results, stopped) -> None:
+    """Run the lanes of a device, in shorter shares if memory is too small."""
+    program.device.enter()
+    program.function()
+    most = min(program.most_lanes(), part.stop - part.start)
+    while part.start < part.stop and not stopped.is_set():
+        shares = [
+            slice(first, min(first + most, part.stop))
+            for first in range(part.start, part.stop, most)
+        ]
+        unread = collections.deque(shares)
+        try:
+            _run_shares(program, unread, arrays, results, stopped)
+        except DriverError as error:
+            if error.name != _OUT_OF_MEMORY or most <= program.block:
+                raise
+            most = -(-most // 2 // program.block) * program.block
+        part = slice(unread[0].start if unread else part.stop, part.stop)
+
+
+def _run_shares(program: LoadedProgram, unread, arrays, results, stopped) -> None:
+    """Run shares, each begun before the last one is read, and remove those read."""
+    slots: list[_Slot] = []
+    largest = unread[0].stop - unread[0].start
+    try:
+        for number, share in enumerate(list(unread)):
+            if stopped.is_set():  # another device has failed
+                return
+            if number < 2:
+                slots.append(_Slot(program, largest))
+            slots[number % 2].begin(share, arrays)
+            if number:
+                slots[(number - 1) % 2].finish(results)
+                unread.popleft()
+        slots[number % 2].finish(results)
+        unread.popleft()
+    finally:
+        for slot in slots:
+            slot.close()
+
+
+class _Layout:
+    """Where arrays of some lanes are in a block of memory, inputs first.
+
+    **Fields:** `places`: of the number of lanes and of each array, in bytes;
+    `outputs`: where outputs begin; `total`: the size.
+    """
+
+    def __init__(self, signature: Signature, lanes: int):
+        self.places, end = [0], _ALIGNMENT
+        self.outputs = end
+        for entries in signature:
+            self.outputs = end
+            for shape, kind in entries:
+                self.places.append(end)
+                size = lanes * int(np.prod(shape, dtype=int)) * np.dtype(kind).itemsize
+                end += -(-size // _ALIGNMENT) * _ALIGNMENT
+        self.total = end
+
+
+class _Slot:
+    """A stream, and memory for a share of lanes on the GPU and on the host."""
+
+    def __init__(self, program: LoadedProgram, lanes: int):
+        self._program, self._part = program, slice(0)
+        self._call = call = program.device.driver
+        self._open = contextlib.ExitStack()
+        size = _Layout(program.signature, lanes).total
+
+        def made(kind, free: str, name: str, *arguments):
+            value = call.get(kind, name, *arguments)
+            self._open.callback(_quietly, call, free, value)
+            return value
+
+        try:
+            self._memory = made(_address, "cuMemFree_v2", "cuMemAlloc_v2", size)
+            self._host = made(_place, "cuMemFreeHost", "cuMemHostAlloc", size, 0)
+            events = ("cuEventDestroy_v2", "cuEventCreate", 0)
+            self._events = [made(_place, *events) for _ in range(2)]
+            self._stream = made(
+                _place, "cuStreamDestroy_v2", "cuStreamCreate", _NON_BLOCKING
+            )
+        except DriverError:
+            self._open.close()
+            raise
+        self._open.callback(_quietly, call, "cuStreamSynchronize", self._stream)
+
+    def close(self) -> None:
+        """Free the memory when the stream is done with it."""
+        self._open.close()
+
+    def begin(self, part: slice, arrays: Sequence[np.ndarray]) -> None:
+        """Start the copies and the launch of some lanes."""
+        call, stream, program = self._call, self._stream, self._program
+        self._part, lanes = part, part.stop - part.start
+        layout = _Layout(program.signature, lanes)
+        views = self._views(layout, lanes)
+        views[0][...] = lanes
+        for view, array in zip(views[1:], arrays, strict=False):
+            np.copyto(view, array[..., part], casting="unsafe")
+        number = len(layout.places)
+        addresses = (_address * number)(*(self._memory + p for p in layout.places))
+        pointers = (_place * number)(
+            *(ctypes.addressof(addresses) + 8 * k for k in range(number))
+        )
+        grid = -(-lanes // program.block)
+        call("cuEventRecord", self._events[0], stream)
+        call("cuMemcpyHtoDAsync_v2", self._memory, self._host, layout.outputs, stream)
+        call(
+            "cuLaunchKernel", program.function(), grid, 1, 1, program.block, 1, 1, 0,
+            stream, pointers, None,
+        )  # fmt: skip
+        start, size = layout.outputs, layout.total - layout.outputs
+        if size:
+            host, memory = self._host + start, self._memory + start
+            call("cuMemcpyDtoHAsync_v2", host, memory, size, stream)
+        call("cuEventRecord", self._events[1], stream)
+
+    def finish(self, results: Sequence[np.ndarray]) -> None:
+        """Wait for the lanes begun last and store their results."""
+        self._call("cuStreamSynchronize", self._stream)
+        lanes, passed = self._part.stop - self._part.start, ctypes.c_float()
+        self._call("cuEventElapsedTime", ctypes.byref(passed), *self._events)
+        self._program.seconds = passed.value / 1e3
+        views = self._views(_Layout(self._program.signature, lanes), lanes)
+        for result, view in zip(results, views[-len(results) :], strict=True):
+            result[..., self._part] = view
+
+    def _views(self, layout: _Layout, lanes: int) -> list[np.ndarray]:
+        """Return the number of lanes and the arrays, in the host's memory."""
+        whole = memoryview((ctypes.c_ubyte * layout.total).from_address(self._host))
+        inputs, outputs = self._program.signature
+        arrays = [((*shape, lanes), kind) for shape, kind in inputs + outputs]
+        return [
+            np.ndarray(shape, kind, whole, place)
+            for (shape, kind), place in zip(
+                [((1,), "int64"), *arrays], layout.places, strict=True
+            )
+        ]
+
+
+def _quietly(call: Driver, name: str, *arguments) -> None:
+    # After a failed launch every call fails, and the memory is lost with its context.
+    with contextlib.suppress(DriverError):
+        call(name, *arguments)

@@ -1,0 +1,269 @@
+"""Checked against: the bits of the CPU's kernels; the GPU is an emulated device.
+
+`emulated_cuda.py` takes the place of NVIDIA's driver, with `ptx_emulator.py` for launches.
+"""
+
+import logging
+import re
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+
+import jaxvib as jv
+from jaxvib.kernels import device_check, device_choice, driver, gpu
+from jaxvib.kernels.lowering import trace
+
+EMULATED = str(Path(__file__).with_name("emulated_cuda.py"))
+LANES = 2000
+rng = np.random.default_rng(0)
+STARTS, FREQUENCIES = rng.normal(size=(LANES, 2)), rng.uniform(0.5, 2.0, LANES)
+
+
+def iterated(start, frequency):
+    """Return a number, a count, and a truth, after a number of turns that differs."""
+    turns = 5 + (10 * jnp.abs(jnp.sin(frequency))).astype(int)
+    end = jax.lax.fori_loop(
+        0, turns, lambda i, x: jnp.sin(x * frequency) + start[0], start[1]
+    )
+    return turns, end > 0, jnp.stack([end, frequency * frequency])
+
+
+def expected(kernel):
+    """Return the results on the CPU: a number of threads is of its cores."""
+    return kernel.map(STARTS, FREQUENCIES, threads=1)
+
+
+def assert_same(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.fixture
+def device(monkeypatch, tmp_path):
+    """Return a function that puts an emulated device into this machine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(driver.LIBRARY, EMULATED)
+    monkeypatch.setattr(device_choice, "WORTH", 0.0)
+
+    def insert(properties=""):
+        monkeypatch.setenv("EMULATED_CUDA", properties)
+        driver._opened.cache_clear()
+        return driver.driver() if "devices=0" not in properties else None
+
+    yield insert
+    driver._opened.cache_clear()
+
+
+def launches():
+    """Return the launches of this process: device, blocks and threads of each."""
+    return sys.modules["jaxvib_cuda"].launches
+
+
+@pytest.fixture
+def kernel():
+    return jv.kernel(iterated)
+
+
+def reason(kernel):
+    return kernel.unsupported_reason(STARTS[0], FREQUENCIES[0], device="gpu")
+
+
+def test_a_right_device_is_checked_once_and_launched(device, kernel, caplog):
+    device()
+    assert reason(kernel) == "no call of `map` was long enough for a check"
+    with caplog.at_level(logging.WARNING, "jaxvib"):
+        found = kernel.map(STARTS, FREQUENCIES)
+    assert_same(found, expected(kernel))
+    first, second = caplog.messages
+    identity = "Emulated GPU (9.0), driver 13.0"
+    assert first == f"jaxvib: checking iterated on {identity}, once, for at most 120 s"
+    assert second.startswith("jaxvib: iterated is launched there: 256 lanes have the CPU's")
+    assert launches() == [(0, 16, 128)]
+    assert reason(kernel) == ""
+    assert [each.launched for each in device_check.verdicts()] == [True]
+    # Another kernel of the same program, as of a later process, finds the verdict.
+    caplog.clear()
+    again = jv.kernel(iterated)
+    assert_same(again.map(STARTS, FREQUENCIES), found)
+    assert len(launches()) == 2
+    assert not caplog.messages
+
+
+def test_a_wrong_bit_keeps_the_lanes_on_the_cpu(device, kernel, caplog):
+    device("fault=bit")
+    found = kernel.map(STARTS, FREQUENCIES)
+    assert_same(found, expected(kernel))
+    told = "1 of 256 lanes have other bits than on the CPU, first lane 77"
+    assert reason(kernel) == told
+    assert f"jaxvib: iterated runs on the CPU: {told}" in caplog.messages
+    assert not launches()
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("crash", "its launch ended by SIGSEGV"),
+        ("hang", "its launch did not end in 3 s"),
+        ("ptx", "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX; ptxas application ptx input"),
+        ("slow", "times as fast as the CPU"),
+    ],
+)
+def test_a_failing_device_keeps_the_lanes_on_the_cpu(
+    device, kernel, monkeypatch, fault, told
+):
+    monkeypatch.setattr(device_check, "LIMIT", 3.0 if fault == "hang" else 60.0)
+    device(f"fault={fault}")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    assert told in reason(kernel)
+    (kept,) = device_check.verdicts()
+    assert kept.reason == reason(kernel)
+    assert not launches()
+
+
+def test_another_driver_is_checked_anew(device, caplog):
+    device("fault=bit version=13000")
+    jv.kernel(iterated).map(STARTS, FREQUENCIES)
+    device("version=13010")
+    mended = jv.kernel(iterated)
+    assert_same(mended.map(STARTS, FREQUENCIES), expected(mended))
+    assert reason(mended) == ""
+    assert [each.device for each in device_check.verdicts() if each.launched] == [
+        "Emulated GPU (9.0), driver 13.1"
+    ]
+    device("version=13000")
+    old = jv.kernel(iterated)
+    old.map(STARTS, FREQUENCIES)
+    assert "other bits" in reason(old)
+
+
+@pytest.fixture
+def by_hand(device, monkeypatch):
+    """Return `device`, with kernels that are launched without a check."""
+    monkeypatch.setenv(device_choice.VARIABLE, "kernels")
+    return device
+
+
+def test_shares_go_round_all_devices(by_hand, kernel):
+    # A quarter of the memory of each holds 5 blocks of 49 B a lane: 640 of its 667 lanes.
+    by_hand(f"devices=3 memory={4 * 5 * 128 * 60}")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    taken = [device for device, _, _ in launches()]
+    assert sorted(taken) == [0, 0, 1, 1, 2, 2]
+    assert {blocks for _, blocks, _ in launches()} == {5, 1}
+
+
+def test_shares_are_halved_where_memory_is_short(by_hand, kernel):
+    by_hand(f"memory={2**20} reserved={2**20 - 2**16}")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    sizes = [blocks for _, blocks, _ in launches()]
+    assert sizes == [8, 4, 4, 4, 4]  # the second 8 found no memory
+
+
+def test_no_memory_at_all_is_told_and_the_cpu_takes_over(by_hand, kernel, caplog):
+    by_hand(f"memory={2**20} reserved={2**20}")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    assert caplog.messages == [
+        "jaxvib: iterated failed on the GPU: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY; it "
+        "runs on the CPU until this process ends"
+    ]
+    assert reason(kernel) == "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"
+
+
+def test_a_launch_that_fails_later_leaves_all_lanes_to_the_cpu(by_hand, kernel):
+    by_hand(f"memory={4 * 128 * 100} fault=launch")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    assert len(launches()) == 5
+    assert reason(kernel) == "cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    assert len(launches()) == 5
+
+
+def test_launches_are_short_where_the_driver_ends_long_ones(device):
+    found = device("display=1")
+    closed = trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0]
+    program = gpu.device_program(closed)
+    loaded = driver.LoadedProgram(*program, found.devices[0], rate=4e3)
+    (result,) = driver.run_lanes([loaded], [FREQUENCIES])
+    np.testing.assert_array_equal(result, jv.kernel(jnp.cos).map(FREQUENCIES, threads=1))
+    assert {blocks for _, blocks, _ in launches()} == {1000 // 128, 2000 % 896 // 128 + 1}
+
+
+def test_memory_and_contexts_are_given_back(by_hand, kernel):
+    by_hand("devices=2")
+    kernel.map(STARTS, FREQUENCIES)
+    emulated = sys.modules["jaxvib_cuda"]
+    assert not emulated.memory
+    assert not emulated.pinned
+    # The thread of the caller, perhaps one of JAX's, keeps its own context.
+    assert not hasattr(emulated.current, "device")
+
+
+@pytest.mark.parametrize("mode", ["cpu", "xla"])
+def test_the_user_can_leave_the_gpu_alone(device, kernel, monkeypatch, mode):
+    device()
+    monkeypatch.setenv("JAXVIB_GPU", mode)
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    assert reason(kernel) == f"JAXVIB_GPU = {mode}"
+    assert not launches()
+
+
+def test_an_unknown_choice_is_refused(kernel, monkeypatch):
+    monkeypatch.setenv("JAXVIB_GPU", "yes")
+    with pytest.raises(ValueError, match="JAXVIB_GPU = 'yes'; allowed: kernels, xla, cpu"):
+        kernel.map(STARTS, FREQUENCIES)
+
+
+def test_a_machine_without_a_gpu_says_so(device, kernel, monkeypatch):
+    device("devices=0")
+    assert reason(kernel) == "cuInit: CUDA_ERROR_NO_DEVICE"
+    monkeypatch.setenv(driver.LIBRARY, "libnone.so.1")
+    assert reason(kernel).startswith("no NVIDIA driver: libnone.so.1")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+
+
+def test_a_number_of_threads_or_few_lanes_stay_on_the_cpu(by_hand, kernel):
+    by_hand()
+    kernel.map(STARTS, FREQUENCIES, threads=2)
+    kernel.map(STARTS[:1024], FREQUENCIES[:1024])
+    assert not launches()
+    assert not kernel.uses_gpus(STARTS[:1024], FREQUENCIES[:1024])
+    assert kernel.uses_gpus(STARTS, FREQUENCIES)
+
+
+def test_a_short_call_is_not_worth_a_check(device, kernel, monkeypatch):
+    device()
+    monkeypatch.setattr(device_choice, "WORTH", 60.0)
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    assert reason(kernel) == "no call of `map` was long enough for a check"
+    assert not device_check.verdicts()
+
+
+def test_a_jit_for_cuda_launches_what_may_be_launched(by_hand, kernel):
+    by_hand()
+    target = "__gpu$xla.gpu.ptx"
+    allowed = [export.DisabledSafetyCheck.custom_call(target)]
+    swept = export.export(
+        jax.jit(jax.vmap(kernel)), platforms=["cuda"], disabled_checks=allowed
+    )
+    text = swept(STARTS, FREQUENCIES).mlir_module()
+    assert text.count(target) == 1
+    (call,) = [line for line in text.splitlines() if target in line]
+    # Equal arrays might share a buffer, which XLA would pass once: no two are alike.
+    shapes = re.findall(r"tensor<[^>]*>", call.partition(") -> ")[0].rpartition(" : (")[2])
+    assert shapes == [
+        "tensor<1xi64>",
+        f"tensor<{2 * LANES + 1}xf64>",
+        f"tensor<{LANES + 2}xf64>",
+    ]
+
+
+def test_a_jit_for_cuda_is_left_to_xla_without_a_check(device, kernel):
+    device()
+    swept = export.export(jax.jit(jax.vmap(kernel)), platforms=["cuda"])
+    assert "custom_call" not in swept(STARTS, FREQUENCIES).mlir_module()
