@@ -14,6 +14,7 @@ from jaxtyping import ArrayLike
 from ..foundation.environment import keep_programs, require_float64
 from ..foundation.machine import usable_cores
 from ..kernels import Kernel
+from ..kernels.device_choice import by_xla
 from .blas import one_blas_thread
 from .checkpoint import current_checkpoint
 from .remote import ChunkExecutor, current_executor
@@ -78,7 +79,8 @@ def map_samples(
     (samples,), any unit) are grouped. Short chunks are padded with copies: a result
     depends on the sample, the function and `chunk` alone, to the last bit, and not on
     other samples, their order or number, or the number of cores. Results of kernels do
-    not depend on `chunk` either.
+    not depend on `chunk` either; if there are GPUs that compute them faster, all samples
+    are launched there together.
 
     **Arguments:** `function`: of one sample, jittable or a kernel; pass the same object
     again to reuse its compiled form. `chunk`: smaller ones suit calls with few samples.
@@ -102,6 +104,7 @@ def map_samples(
     order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
     work = _Work(function, samples, order, chunk, progress)
     others = current_executor() if len(work.starts) > 1 else None
+    others = others or work.gpus()
     parts = work.here() if others is None else work.by(others)
     inverse = np.argsort(order, kind="stable")
     return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts)
@@ -154,8 +157,17 @@ class _Work:
                 ahead[self._chunk] = _DONE
             # The costliest chunks first, so that no core idles at the end.
             rest = self.starts[len(parts) :][::-1]
-            found = _in_threads(run, rest, 1 if self._devices > 1 else usable_cores())
+            # XLA's chunks take all devices, a kernel's one core.
+            alone = native is None and self._devices > 1
+            found = _in_threads(run, rest, 1 if alone else usable_cores())
         return parts + found[::-1]
+
+    def gpus(self) -> "_Gpus | None":
+        """Return the GPUs of this machine if they compute these samples."""
+        function, number = self._function, len(self._order)
+        if not isinstance(function, Kernel) or number <= _MANY:
+            return None
+        return _Gpus(function) if function.uses_gpus(self._samples) else None
 
     def by(self, others: ChunkExecutor) -> list[PyTree]:
         """Return the results of all chunks; `others` compute those not stored."""
@@ -210,6 +222,21 @@ class _Work:
             self._progress(len(jax.tree.leaves(result)[0]))
 
 
+class _Gpus(NamedTuple):
+    """Computes chunks of a kernel together, in as few launches as memory allows."""
+
+    kernel: Kernel
+
+    def map(self, function, chunks, chunk: int, accept) -> None:
+        """Compute all chunks and pass on their results."""
+        lanes = jax.tree.map(lambda *leaves: np.concatenate(leaves), *chunks)
+        found, start = self.kernel.map(lanes), 0
+        for place, each in enumerate(chunks):
+            part = slice(start, start + len(jax.tree.leaves(each)[0]))
+            accept(place, jax.tree.map(lambda leaf, part=part: leaf[part], found))
+            start = part.stop
+
+
 def _in_threads(function: Callable[[int], PyTree], starts, workers: int) -> list[PyTree]:
     """Return results in order; a single one needs no thread."""
     if len(starts) < 2:
@@ -262,7 +289,7 @@ def compile_ahead(
 
 def _native(function, sample, number: int) -> Kernel | None:
     """Return a function if it is a kernel supported by LLVM, compiled, else `None`."""
-    if not isinstance(function, Kernel) or function.unsupported_reason(sample):
+    if not isinstance(function, Kernel) or function.unsupported_reason(sample) or by_xla():
         return None
     if number > _MANY:
         function.optimise(sample)

@@ -230,24 +230,28 @@ def test_what_goes_wrong_ahead_is_raised_by_the_map():
 
 @pytest.mark.slow
 def test_several_devices_give_the_same_bits(tmp_path):
-    # Devices are counted when JAX starts, so another process has two of them.
-    program = tmp_path / "on_two_devices.py"
+    # Devices are counted when JAX starts, so another process has four of them.
+    program = tmp_path / "on_four_devices.py"
     program.write_text(
         "import sys, jax, numpy as np, jaxvib as jv\n"
         "from tests.ensemble.test_map_samples import iterate, many\n"
-        "assert len(jax.local_devices()) == 2\n"
+        "assert len(jax.local_devices()) == 4\n"
         "result = jv.map_samples(iterate, many, many['steps'], chunk=32)\n"
+        "by_kernel = jv.map_samples(jv.kernel(iterate), many, many['steps'], chunk=32)\n"
+        "result |= {f'kernel {key}': values for key, values in by_kernel.items()}\n"
         "np.savez(sys.argv[1], **result)\n"
     )
     here = Path(__file__).parents[2]
     environment = os.environ | {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": str(here),
     }
     file = tmp_path / "result.npz"
     subprocess.run([sys.executable, program, file], check=True, env=environment, cwd=here)
     expected = jv.map_samples(iterate, many, many["steps"], chunk=32)
+    by_kernel = jv.map_samples(jv.kernel(iterate), many, many["steps"], chunk=32)
+    expected |= {f"kernel {key}": values for key, values in by_kernel.items()}
     with np.load(file) as found:
         for key, values in expected.items():
             np.testing.assert_array_equal(found[key], values)
