@@ -23,7 +23,23 @@ VARIABLE = "JAXVIB_GPU"
 _MODES = ("", "kernels", "xla", "cpu")
 # Estimated seconds on the CPU that are worth a check, which takes a few.
 WORTH = 1.0
+# Programs of this process that were decided about: "" or why they are not launched.
+_DECIDED: dict[str, str] = {}
 _LOG = logging.getLogger("jaxvib")
+
+
+def computed_on() -> str:
+    """Return where the kernels of this process ran, in words."""
+    launched = sorted(name for name, reason in _DECIDED.items() if not reason)
+    others = [f"{name} ({reason})" for name, reason in sorted(_DECIDED.items()) if reason]
+    if mode() in ("cpu", "xla"):
+        return f"{VARIABLE} = {mode()}"
+    if not launched:
+        return "; ".join(["CPU", *others])
+    names = ", ".join(dict.fromkeys(device.identity for device in driver().devices))
+    return "; ".join(
+        [f"{', '.join(launched)} on {names}", "all others on the CPU", *others]
+    )
 
 
 def mode() -> str:
@@ -80,6 +96,7 @@ class DeviceChoice:
             return run_lanes(self._launched, arrays)
         except DriverError as error:
             self._launched, self._reason = [], str(error)
+            _DECIDED[self._name] = self._reason
             _LOG.warning(
                 "jaxvib: %s failed on the GPU: %s; it runs on the CPU until this process "
                 "ends", self._name, error,
@@ -128,6 +145,7 @@ class DeviceChoice:
         if used:
             self._reason = ""
         self._least = max((each.least for _, each in used), default=0)
+        _DECIDED[self._name] = self._reason
         self._launched = [
             LoadedProgram(self._ptx(device), self._program.signature, device, each.rate)
             for device, each in used

@@ -189,6 +189,9 @@ def _at(run: Run, path: str, sample: int) -> str:
 def _details(run: Run, tag: str) -> str:
     study = run.study
     rows = {**study.get("versions", {}), **study.get("fingerprint", {})}
+    for session in run.times.get("sessions", [])[-1:]:
+        if isinstance(session.get("kernels"), str):
+            rows["kernels ran on"] = session["kernels"]
     if study.get("git"):
         rows["git"] = (
             study["git"] if isinstance(study["git"], str) else json.dumps(study["git"])

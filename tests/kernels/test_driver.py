@@ -12,11 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from jax import export
 
 import jaxvib as jv
+from jaxvib import cli
 from jaxvib.kernels import device_check, device_choice, driver, gpu
 from jaxvib.kernels.lowering import trace
+from jaxvib.studies.run import information
 
 EMULATED = str(Path(__file__).with_name("emulated_cuda.py"))
 LANES = 2000
@@ -49,6 +52,7 @@ def device(monkeypatch, tmp_path):
     """Return a function that puts an emulated device into this machine."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv(driver.LIBRARY, EMULATED)
+    monkeypatch.delenv(device_choice.VARIABLE, raising=False)
     monkeypatch.setattr(device_choice, "WORTH", 0.0)
 
     def insert(properties=""):
@@ -267,3 +271,63 @@ def test_a_jit_for_cuda_is_left_to_xla_without_a_check(device, kernel):
     device()
     swept = export.export(jax.jit(jax.vmap(kernel)), platforms=["cuda"])
     assert "custom_call" not in swept(STARTS, FREQUENCIES).mlir_module()
+
+
+def test_samples_are_launched_together_and_kept_by_chunks(by_hand, monkeypatch):
+    by_hand("devices=2")
+    samples = {"start": STARTS, "frequency": FREQUENCIES}
+    kernel = jv.kernel(lambda sample: iterated(sample["start"], sample["frequency"]))
+    kept, done = {}, []
+
+    class Memory:
+        def get(self, key):
+            return kept.get(key)
+
+        def put(self, key, arrays):
+            kept[key] = arrays
+
+    def mapped():
+        with jv.ensemble.checkpointing(Memory()):
+            return jv.map_samples(kernel, samples, -FREQUENCIES, progress=done.append)
+
+    found = mapped()
+    assert sorted(launches()) == [(0, 8, 128), (1, 8, 128)]
+    assert sum(done) == LANES
+    kept.pop(sorted(kept)[0])
+    assert_same(mapped(), found)  # what is missing is launched if it is many lanes
+    assert len(launches()) == 2
+    monkeypatch.setenv("JAXVIB_GPU", "cpu")
+    assert_same(jv.map_samples(kernel, samples, -FREQUENCIES), found)
+    assert_same(found, expected(jv.kernel(iterated)))
+
+
+def test_info_says_what_is_launched_and_what_is_not(device, monkeypatch):
+    def line():
+        return information._gpu_line(information._gpu())
+
+    device("fault=bit")
+    assert line().endswith("driver 13.0; 0 kernels checked and launched")
+    jv.kernel(iterated).map(STARTS, FREQUENCIES)
+    told = "iterated on the CPU: 1 of 256 lanes have other bits than on the CPU"
+    assert told in line()
+    monkeypatch.setenv("JAXVIB_GPU", "cpu")
+    assert "(JAXVIB_GPU = cpu)" in line()
+    monkeypatch.delenv("JAXVIB_GPU")
+    device("devices=0")
+    assert line() == "none (cuInit: CUDA_ERROR_NO_DEVICE)"
+
+
+@pytest.mark.slow
+def test_a_report_says_where_its_kernels_ran(device, monkeypatch, tmp_path):
+    device()
+    monkeypatch.setattr(device_choice, "_DECIDED", {"watch": "", "end": "a crash"})
+    name = "Emulated GPU (9.0), driver 13.0"
+    words = f"watch on {name}; all others on the CPU; end (a crash)"
+    assert device_choice.computed_on() == words
+    monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)
+    found = tmp_path / "found"
+    done = CliRunner().invoke(cli.main, ["run", "tower_modes", "--out", str(found)])
+    assert done.output.splitlines()[1].startswith(f"CPU; long calls of kernels on {name},")
+    assert done.exit_code == 0, done.output
+    page = (found / "report.html").read_text()
+    assert f"<th scope='row'>kernels ran on</th><td>{words}</td>" in page

@@ -1,23 +1,35 @@
 """Selects the device of a study."""
 
+import os
+
 import jax
+
+from ...kernels.device_choice import VARIABLE, mode
+from ...kernels.driver import DriverError, driver
 
 
 def choose(wanted: str) -> tuple[str, str]:
     """Return a device's name and its description, for `auto`, `cpu` or `gpu`.
 
-    Call it before any computation. **Raises:** `ValueError` for `gpu` if JAX finds
-    none.
+    The name is that of JAX's device, on which bits depend; those of kernels do not. Call
+    it before any computation. **Raises:** `ValueError` for `gpu` if there is none.
     """
     if wanted == "cpu":
         jax.config.update("jax_platforms", "cpu")
-    elif wanted == "gpu" and not has_gpu():
+        os.environ[VARIABLE] = "cpu"
+        return "cpu", "CPU"
+    if has_gpu():
+        kind = jax.devices("gpu")[0].device_kind
+        return kind, f"GPU ({kind})"
+    try:
+        name = driver().devices[0].identity
+    except DriverError:
+        name = ""
+    if name and mode() != "cpu":
+        return "cpu", f"CPU; long calls of kernels on {name}"
+    if wanted == "gpu":
         raise ValueError('run.device = "gpu", but JAX finds no GPU; allowed: "auto", "cpu"')
-    if wanted == "cpu" or not has_gpu():
-        note = "" if wanted == "cpu" else " (no GPU found)"
-        return "cpu", f"CPU{note}"
-    kind = jax.devices("gpu")[0].device_kind
-    return kind, f"GPU ({kind})"
+    return "cpu", "CPU (no GPU found)"
 
 
 def has_gpu() -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ensemble import Reason, checkpointing, use_executor
 from ...foundation.progress import without_progress
+from ...kernels.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
 from ..store.evaluations import Evaluations, Under
@@ -54,6 +55,7 @@ def execute(study: Study, system: Any, store: Store, progress: Any, started: flo
         LiveStatus(store.directory, progress) as watch,
     ):
         run(study, system, store, watch, times)
+        times.sessions[-1]["kernels"] = computed_on()
         if study.share is None and "complete" not in store.done:
             store.finish()
         if run is _run_whole or kind.resumable:

@@ -11,6 +11,9 @@ import numpy as np
 
 from ...foundation.cache import cache_folder, entries, why_private
 from ...foundation.machine import instruction_set
+from ...kernels.device_check import verdicts
+from ...kernels.device_choice import mode
+from ...kernels.driver import DriverError, driver
 from ..store.provenance import git_state, versions
 from .builtin_studies import folder
 
@@ -28,6 +31,7 @@ def information() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "devices": [f"{each.platform} {each.device_kind}" for each in jax.devices()],
         "precision": str(jax.numpy.zeros(0).dtype),
+        "gpu": _gpu(),
         "cache": {"folder": _folder(), "state": _cache_state(), "private": why_private()},
         "kernels": _kernels(),
         "studies": str(folder()),
@@ -47,14 +51,39 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"packages    {', '.join(packages[:4])}",
         f"            {', '.join(packages[4:])}",
         f"processor   {found['processor']}, {found['cores']} cores",
-        f"devices     {', '.join(found['devices'])}",
-        f"precision   {found['precision']}",
+        f"devices     {', '.join(found['devices'])}; {found['precision']}",
+        f"GPU         {_gpu_line(found['gpu'])}",
         f"cache       {found['cache']['folder']}",
         f"            {found['cache']['state']}",
         *([f"            for this process only: {why}"] if why else []),
         f"kernels     {kernels['folder']}; {kept}",
         f"studies     {found['studies']}",
     ]
+
+
+def _gpu() -> dict[str, Any]:
+    """Return the GPUs of kernels, or why there are none, and the kept verdicts."""
+    try:
+        devices, reason = [device.identity for device in driver().devices], ""
+    except DriverError as error:
+        devices, reason = [], str(error)
+    found = [each for each in verdicts() if each.device in devices]
+    return {
+        "devices": devices,
+        "reason": f"JAXVIB_GPU = {mode()}" if mode() else reason,
+        "launched": [each.program for each in found if each.launched],
+        "on_cpu": {each.program: each.reason for each in found if not each.launched},
+    }
+
+
+def _gpu_line(found: dict[str, Any]) -> str:
+    devices = ", ".join(dict.fromkeys(found["devices"])) or "none"
+    reason = f" ({found['reason']})" if found["reason"] else ""
+    if not found["devices"]:
+        return devices + reason
+    refused = [f"; {name} on the CPU: {why}" for name, why in found["on_cpu"].items()]
+    launched = f"; {len(found['launched'])} kernels checked and launched"
+    return f"{devices}{reason}{launched}{''.join(refused)}"
 
 
 def _kernels() -> dict[str, Any]:

@@ -39,7 +39,8 @@ def _is_session(found) -> bool:
 class Times:
     """The stopwatch of one session of a study; a resumed study has several.
 
-    **Fields:** `sessions`: content of `times.json`, this session last.
+    **Fields:** `sessions`: content of `times.json`, this session last. Its text `kernels`
+    says on which processors kernels ran.
     """
 
     def __init__(self, directory: Path, started: float):
