@@ -170,7 +170,7 @@ def _tried(subject: Subject, arrays, on_cpu) -> Verdict:
     outcome = _asked(Trial(subject.ptx, subject.signature, subject.ordinal, list(arrays)))
     if isinstance(outcome, Verdict):
         return outcome
-    if different := _different(outcome.results, on_cpu(arrays)):
+    if different := difference(outcome.results, on_cpu(arrays)):
         return Verdict(False, different)
     times = outcome.rate * each
     if times < 1:
@@ -188,10 +188,10 @@ def _tried_in_xla(subject: Subject, arrays, on_cpu) -> str:
     outcome = _asked(trial)
     if isinstance(outcome, Verdict):
         return outcome.reason
-    return _different(outcome.results, on_cpu(arrays))
+    return difference(outcome.results, on_cpu(arrays))
 
 
-def _different(found, wanted) -> str:
+def difference(found, wanted) -> str:
     """Return which lanes differ in a bit, "" for none; all NaN are one."""
     lanes = wanted[0].shape[-1]
     wrong = np.zeros(lanes, bool)

@@ -1,8 +1,8 @@
 """Programs as GPU kernels: one lane per thread, one entry point, no calls.
 
 The IR is that of a CPU with one lane, so results have the same bits. LLVM generates PTX
-from it on any machine, and NVIDIA's assembler checks it. **No GPU has run one yet**:
-`Kernel` leaves functions to XLA until `experiments.benchmarks.gpu_kernels` has run.
+from it on any machine, and NVIDIA's assembler checks it. **No GPU has run one yet**: each
+program is checked on the user's device before it is used, see `device_check`.
 """
 
 import functools

@@ -85,7 +85,8 @@ class Kernel:
         """Return the results of many lanes as NumPy arrays, without JAX and XLA.
 
         Every array has the lanes as its first axis. They are distributed over
-        `threads`, by default one per core.
+        `threads` of the CPU, by default one per core, or if `threads` is not given over
+        the GPUs of this machine; see `docs/gpu.md`.
 
         **Raises:** `ValueError` for arrays of different lengths, for none, or for a
         function that cannot be lowered to LLVM.
@@ -179,10 +180,11 @@ def kernel(function: Callable) -> Kernel:
 
     The result is called like the function, under `jit`, `vmap`, `jacfwd`, `jvp`, `grad`
     and `jacrev` of any order; its Jacobians are kernels too. `.map(*arrays)` is the
-    fastest call for arrays of lanes. Concrete arguments are computed on the host's CPU,
-    whatever JAX's default device is; inside `jit` the platform decides where the program
-    is lowered. Other platforms and unsupported functions are left to XLA;
-    `.unsupported_reason(*arguments)` returns the reason. Results have the same bits for
+    fastest call for arrays of lanes; long calls run on GPUs that have shown the CPU's
+    bits. Other concrete arguments are computed on the host's CPU, whatever JAX's default
+    device is; inside `jit` the platform decides where the program is lowered. Other
+    platforms and unsupported functions are left to XLA; `.unsupported_reason(*arguments)`
+    returns the reason. Results have the same bits for
     every vector width, at every lane, and on every processor with IEEE arithmetic:
     products in sums are fused multiply-adds, and elementary functions are those of
     `kernels.elementary`. Compiled code is cached per user.
