@@ -6,6 +6,7 @@ program is checked on the user's device before it is used, see `device_check`.
 """
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from .cpu import bindings
+from .float_remainder import remainder_text
 from .lowering import Lowering, Signature, helpers, lower_lane
 
 ENTRY = "lanes"
@@ -47,12 +49,14 @@ def device_program(closed: ClosedJaxpr, processor: str = "sm_90") -> DeviceProgr
 def _module(lowering: Lowering, signature: Signature) -> str:
     """Return the IR of a kernel; threads beyond the lanes repeat the last one."""
     a = lowering.assembler
+    body, remainder = _with_remainder("\n".join([*a.entries, *a.lines]))
     helper, declared = helpers(a)
-    helper = helper.replace("noinline", "alwaysinline")
+    lines = f"{helper.replace('noinline', 'alwaysinline')}{remainder}{declared}".split("\n")
+    declared = "\n".join(sorted({line for line in lines if line.startswith("declare")}))
+    helper = "\n".join(line for line in lines if not line.startswith("declare"))
     arrays = [f"ptr %in{k}" for k in range(len(signature.inputs))]
     arrays += [f"ptr %out{k}" for k in range(len(signature.outputs))]
     taken = ", ".join(["ptr %number", *arrays])
-    body = "\n".join([*a.entries, *a.lines])
     return f"""target triple = "{_TRIPLE}"
 {declared}
 {helper}
@@ -74,6 +78,21 @@ entry:
 ret void
 }}
 """
+
+
+def _with_remainder(body: str) -> tuple[str, str]:
+    """Return the body with calls instead of `frem`, and the function that they call."""
+    exact = re.sub(
+        r"(\S+) = frem float (\S+), (\S+)",
+        r"""\1x = fpext float \2 to double
+\1y = fpext float \3 to double
+\1r = frem double \1x, \1y
+\1 = fptrunc double \1r to float""",
+        body,
+    )
+    call = r"call double @remainder(double \1, double \2)"
+    exact = re.sub(r"frem double (\S+), (\S+)", call, exact)
+    return exact, "" if exact == body else remainder_text()
 
 
 @functools.cache

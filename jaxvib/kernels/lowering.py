@@ -177,14 +177,16 @@ def lower_lane(lowering: Lowering, closed: ClosedJaxpr) -> Signature:
     signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
     a = lowering.assembler
     pointers = [f"%in{k}" for k in range(len(signature.inputs))]
+    # A CPU's arrays may be views that begin anywhere.
+    align = _bytes if lowering.threads else (lambda kind: 1)
     arguments = [
-        _loaded(a, pointer, *entry)
+        _loaded(a, pointer, *entry, align(entry[1]))
         for pointer, entry in zip(pointers, signature.inputs, strict=True)
     ]
     results = lowering.closed(closed, arguments)
     for k, (values, (_, kind)) in enumerate(zip(results, signature.outputs, strict=True)):
         for number, place in enumerate(np.ndindex(values.shape)):
-            _store(a, f"%out{k}", number, values[place], kind)
+            _store(a, f"%out{k}", number, values[place], kind, align(kind))
     return signature
 
 
@@ -199,18 +201,22 @@ def _storage(kind: str) -> str:
     return "i8" if kind == "bool" else element(kind)
 
 
+def _bytes(kind: str) -> int:
+    return np.dtype(kind).itemsize
+
+
 def _place(a: Assembler, pointer: str, number: int, kind: str) -> str:
     offset = a.assign(f"mul i64 %n, {number}")
     offset = a.assign(f"add i64 {offset}, %i")
     return a.assign(f"getelementptr {_storage(kind)}, ptr {pointer}, i64 {offset}")
 
 
-def _loaded(a: Assembler, pointer: str, shape, kind: str) -> np.ndarray:
+def _loaded(a: Assembler, pointer: str, shape, kind: str, align: int) -> np.ndarray:
     values = np.empty(shape, object)
     stored = vector(_storage(kind), a.width)
     for number, place in enumerate(np.ndindex(*shape)):
         address = _place(a, pointer, number, kind)
-        name = a.assign(f"load {stored}, ptr {address}, align 1")
+        name = a.assign(f"load {stored}, ptr {address}, align {align}")
         if kind == "bool":
             zero = a.constant(0, "uint8").name
             name = a.assign(f"icmp ne {stored} {name}, {zero}")
@@ -218,12 +224,14 @@ def _loaded(a: Assembler, pointer: str, shape, kind: str) -> np.ndarray:
     return values
 
 
-def _store(a: Assembler, pointer: str, number: int, value: Value, kind: str) -> None:
+def _store(
+    a: Assembler, pointer: str, number: int, value: Value, kind: str, align: int
+) -> None:
     stored, name = vector(_storage(kind), a.width), value.name
     if kind == "bool":
         name = a.assign(f"zext {a.type('bool')} {name} to {stored}")
     address = _place(a, pointer, number, kind)
-    a.line(f"store {stored} {name}, ptr {address}, align 1")
+    a.line(f"store {stored} {name}, ptr {address}, align {align}")
 
 
 def helpers(a: Assembler) -> tuple[str, str]:

@@ -118,7 +118,8 @@ class _Thread:
             taken = zip(operation.arguments, operands[1:], strict=True)
             values = [f"{t} {self.read(o, t)}" for t, o in taken]
             call = f'call {operation.result} @"{opcode}"({", ".join(values)})'
-            self.write(operands[0], self.assign(call), operation.result)
+            signed = parts[0] == "cvt" and parts[-2][0] == "s"
+            self.write(operands[0], self.assign(call), operation.result, signed)
         elif parts[0] in ("ld", "st"):
             self._access(instruction, parts, operands)
         elif parts[0] == "mov":
@@ -146,32 +147,39 @@ class _Thread:
         """Return the value of a register or a constant; of a wider register, its end."""
         if operand in self.registers:
             self.flow.read(operand)
-            own = self.registers[operand]
-            if kind == "double" and own == "i64":
-                own = kind
+            own = self._own(operand, kind)
             value = self.assign(f'load {own}, ptr %"{operand}"')
             return value if own == kind else self._narrowed(value, own, kind, operand)
         if re.fullmatch(r"0d[0-9A-F]{16}", operand):
             if kind == "double":
                 return f"0x{operand[2:]}"
             return str(int(np.uint64(int(operand[2:], 16)).astype(np.int64)))
-        if re.fullmatch(r"-?\d+", operand) and kind != "double":
+        if re.fullmatch(r"0f[0-9A-F]{8}", operand):
+            bits = np.uint32(int(operand[2:], 16))
+            if kind == "float":
+                return f"0x{bits.view(np.float32).astype(float).view(np.uint64):016X}"
+            return str(bits)
+        if re.fullmatch(r"-?\d+", operand) and kind[0] == "i":
             return operand
         raise EmulationError(f"unknown operand {operand} as {kind}")
 
+    def _own(self, operand: str, kind: str) -> str:
+        """Return the type of a register that is used as `kind`."""
+        own = self.registers[operand]
+        same = {"double": "i64", "float": "i32"}.get(kind) == own
+        return kind if same else own
+
     def _narrowed(self, value: str, own: str, kind: str, operand: str) -> str:
-        if kind == "double" or int(own[1:]) < int(kind[1:]):
+        if kind in ("double", "float") or int(own[1:]) < int(kind[1:]):
             raise EmulationError(f"{operand} has not {kind}")
         return self.assign(f"trunc {own} {value} to {kind}")
 
     def write(self, operand: str, value: str, kind: str, signed: bool = False) -> None:
         """Write a register; a wider one is filled with zeros, or with the sign."""
         self.flow.write(operand)
-        own = self.registers[operand]
-        if kind == "double" and own == "i64":
-            own = kind
+        own = self._own(operand, kind)
         if own != kind:
-            if "double" in (own, kind) or int(own[1:]) < int(kind[1:]):
+            if kind in ("double", "float") or int(own[1:]) < int(kind[1:]):
                 raise EmulationError(f"{operand} cannot hold {kind}")
             value = self.assign(f"{'sext' if signed else 'zext'} {kind} {value} to {own}")
         self.lines.append(f'store {own} {value}, ptr %"{operand}"')
@@ -388,13 +396,13 @@ class EmulatedModule:
         ((self._name, parameters, bounds, body),) = entries
         self._parameters = re.findall(r"\.param \.u64 [^,]*_param_(\d+)", parameters)
         block = re.search(r"\.maxntid (\d+)", bounds)
-        self._most = int(block[1]) if block else 1024
+        self.block = int(block[1]) if block else 1024
         table = r"\.global \.align 8 \.b8 (\w+)\[\d+\] = \{([^}]*)\}"
         tables = dict(re.findall(table, head))
         thread = _Thread(body, set(tables))
         self.instructions, self._local = frozenset(thread.used), thread.depot
         self.memory: dict[int, int] = {}
-        self.limit, self.steps = 10**8, 0
+        self.limit, self.steps, self.lines = 10**8, 0, ptx.count("\n")
         constants = "\n".join(
             f"@{name} = constant [{values.count(',') + 1} x i8] "
             f"[{', '.join(f'i8 {int(v)}' for v in values.split(','))}], align 8"
@@ -416,8 +424,8 @@ class EmulatedModule:
         """
         if name != self._name or len(pointers) != len(self._parameters):
             raise EmulationError(f"no kernel {name} of {len(pointers)} pointers")
-        if not 0 < block <= self._most or not 0 < grid < 2**31:
-            raise EmulationError(f"{grid} blocks of {block}; allowed: {self._most} threads")
+        if not 0 < block <= self.block or not 0 < grid < 2**31:
+            raise EmulationError(f"{grid} blocks of {block}; allowed: {self.block} threads")
         parameters = np.asarray(pointers, np.uint64)
         ranges = {**self.memory, **self._tables}
         bounds = np.array([(at, at + size) for at, size in ranges.items()], np.uint64)

@@ -112,7 +112,9 @@ def test_instructions_are_those_of_a_lane_of_a_cpu(name, closed):
         pytest.skip("a CPU takes two of four directions at once, a thread each alone")
     cpu, device = Lowering(1), Lowering(1, threads=True)
     assert lower_lane(cpu, closed) == lower_lane(device, closed)
-    assert cpu.assembler.lines == device.assembler.lines
+    cpu, device = (re.sub(r", align \d", "", "\n".join(each.assembler.lines))
+                   for each in (cpu, device))  # fmt: skip
+    assert cpu == device
 
 
 def assembler() -> str | None:
