@@ -219,6 +219,8 @@ def _asked(trial: Trial) -> Outcome | Verdict:
                 [*command, name], env=environment, timeout=LIMIT,
                 stdin=subprocess.DEVNULL, capture_output=True, check=False,
             )  # fmt: skip
+        except OSError as error:
+            return Verdict(False, f"no process could be started: {error}", kept=False)
         except subprocess.TimeoutExpired:
             return Verdict(False, f"its launch did not end in {LIMIT:g} s")
         if done.returncode < 0:

@@ -19,6 +19,7 @@ from .gpu import DeviceProgram, launched
 
 # Lanes are repeated until a GPU is full: no more than this, in launches of this length.
 _MOST, _LONG_ENOUGH = 1 << 16, 0.05
+_TICK = 5e-7  # s, the resolution of a GPU's events
 _MORE = 4  # times the lanes of the launch before
 
 
@@ -28,11 +29,11 @@ def _by_driver(trial: Trial) -> Outcome:
     program = LoadedProgram(trial.ptx, trial.signature, device)
     run_lanes([program], arrays)  # the first launch allocates
     results = run_lanes([program], arrays)
-    seconds = program.seconds
+    seconds = max(program.seconds, _TICK)
     rate, times = lanes / seconds, _MORE
     while program.seconds < _LONG_ENOUGH and lanes * times <= _MOST:
         run_lanes([program], [np.repeat(array, times, -1) for array in arrays])
-        rate = max(rate, lanes * times / program.seconds)
+        rate = max(rate, lanes * times / max(program.seconds, _TICK))
         times *= _MORE
     return Outcome(results, seconds, rate)
 

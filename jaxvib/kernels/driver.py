@@ -154,7 +154,7 @@ def driver() -> Driver:
     default = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     found = _opened(os.environ.get(LIBRARY, default))
     if isinstance(found, DriverError):
-        raise found
+        raise found.with_traceback(None)  # kept, it must not collect them
     return found
 
 

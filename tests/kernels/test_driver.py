@@ -3,9 +3,11 @@
 `emulated_cuda.py` takes the place of NVIDIA's driver, with `ptx_emulator.py` for launches.
 """
 
+import ctypes
 import logging
 import re
 import sys
+import sysconfig
 from pathlib import Path
 
 import jax
@@ -22,6 +24,7 @@ from jaxvib.kernels.lowering import trace
 from jaxvib.studies.run import information
 
 EMULATED = str(Path(__file__).with_name("emulated_cuda.py"))
+BAD_PTX = "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX; ptxas application ptx input, line 7"
 LANES = 2000
 rng = np.random.default_rng(0)
 STARTS, FREQUENCIES = rng.normal(size=(LANES, 2)), rng.uniform(0.5, 2.0, LANES)
@@ -74,6 +77,11 @@ def kernel():
     return jv.kernel(iterated)
 
 
+def info():
+    """Return what `jaxvib info` says of GPUs."""
+    return information._gpu_line(information._gpu())
+
+
 def reason(kernel):
     return kernel.unsupported_reason(STARTS[0], FREQUENCIES[0], device="gpu")
 
@@ -99,14 +107,18 @@ def test_a_right_device_is_checked_once_and_launched(device, kernel, caplog):
     assert not caplog.messages
 
 
-def test_a_wrong_bit_keeps_the_lanes_on_the_cpu(device, kernel, caplog):
+def test_a_wrong_bit_keeps_the_lanes_on_the_cpu(device, kernel, caplog, monkeypatch):
     device("fault=bit")
+    assert info().endswith("driver 13.0; 0 kernels checked and launched")
     found = kernel.map(STARTS, FREQUENCIES)
     assert_same(found, expected(kernel))
     told = "1 of 256 lanes have other bits than on the CPU, first lane 77"
     assert reason(kernel) == told
     assert f"jaxvib: iterated runs on the CPU: {told}" in caplog.messages
     assert not launches()
+    assert f"iterated on the CPU: {told}" in info()
+    monkeypatch.setenv("JAXVIB_GPU", "cpu")
+    assert "(JAXVIB_GPU = cpu)" in info()
 
 
 @pytest.mark.parametrize(
@@ -114,8 +126,8 @@ def test_a_wrong_bit_keeps_the_lanes_on_the_cpu(device, kernel, caplog):
     [
         ("crash", "its launch ended by SIGSEGV"),
         ("hang", "its launch did not end in 3 s"),
-        ("ptx", "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX; ptxas application ptx input"),
-        ("slow", "times as fast as the CPU"),
+        pytest.param("ptx", BAD_PTX, marks=pytest.mark.slow),
+        pytest.param("slow", "times as fast as the CPU", marks=pytest.mark.slow),
     ],
 )
 def test_a_failing_device_keeps_the_lanes_on_the_cpu(
@@ -226,6 +238,7 @@ def test_an_unknown_choice_is_refused(kernel, monkeypatch):
 def test_a_machine_without_a_gpu_says_so(device, kernel, monkeypatch):
     device("devices=0")
     assert reason(kernel) == "cuInit: CUDA_ERROR_NO_DEVICE"
+    assert info() == "none (cuInit: CUDA_ERROR_NO_DEVICE)"
     monkeypatch.setenv(driver.LIBRARY, "libnone.so.1")
     assert reason(kernel).startswith("no NVIDIA driver: libnone.so.1")
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
@@ -301,20 +314,43 @@ def test_samples_are_launched_together_and_kept_by_chunks(by_hand, monkeypatch):
     assert_same(found, expected(jv.kernel(iterated)))
 
 
-def test_info_says_what_is_launched_and_what_is_not(device, monkeypatch):
-    def line():
-        return information._gpu_line(information._gpu())
+HANDLES = {"CUcontext", "CUevent", "CUfunction", "CUmodule", "CUstream"}
+TYPES = {
+    "unsigned int": ctypes.c_uint, "int": ctypes.c_int, "CUdevice": ctypes.c_int,
+    "CUresult": ctypes.c_int, "CUdevice_attribute": ctypes.c_int,
+    "size_t": ctypes.c_size_t, "CUdeviceptr": ctypes.c_uint64,
+}  # fmt: skip
 
-    device("fault=bit")
-    assert line().endswith("driver 13.0; 0 kernels checked and launched")
-    jv.kernel(iterated).map(STARTS, FREQUENCIES)
-    told = "iterated on the CPU: 1 of 256 lanes have other bits than on the CPU"
-    assert told in line()
-    monkeypatch.setenv("JAXVIB_GPU", "cpu")
-    assert "(JAXVIB_GPU = cpu)" in line()
-    monkeypatch.delenv("JAXVIB_GPU")
-    device("devices=0")
-    assert line() == "none (cuInit: CUDA_ERROR_NO_DEVICE)"
+
+def test_entry_points_and_constants_are_those_of_nvidia_s_header():
+    folder = Path(sysconfig.get_paths()["purelib"]) / "nvidia"
+    header = next(folder.glob("*/include/cuda.h"), None)
+    if header is None:
+        pytest.skip("there is no cuda.h here: pip install nvidia-cuda-nvcc")
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
+    for name, types in driver._ENTRY_POINTS.items():
+        plain = re.sub(r"_v\d$", "", name)
+        taken = re.search(rf"CUresult CUDAAPI {plain}\(([^)]*)\);", text)
+        assert taken is not None
+        if name != plain:
+            assert re.search(rf"#define {plain}\s+(?:__CUDA_API_PTSZ\()?{name}\b", text)
+        for given, kind in zip(taken[1].split(","), types, strict=True):
+            word = re.sub(r"\bconst\b", "", given).strip().rpartition(" ")[0].strip()
+            if "*" in given or word in HANDLES:
+                assert kind in (ctypes.c_void_p, ctypes.c_char_p)
+            else:
+                assert kind is TYPES[word], (name, given)
+    for value, meant in {
+        driver._TIME_LIMIT: "CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT",
+        driver._MAJOR: "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR",
+        driver._MINOR: "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
+        driver._ERROR_LOG: "CU_JIT_ERROR_LOG_BUFFER",
+        driver._ERROR_LOG_SIZE: "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
+    }.items():
+        assert re.search(rf"\b{meant} = {value},", text)
+    assert re.search(rf"\bCU_STREAM_NON_BLOCKING\s*= 0x{driver._NON_BLOCKING}\b", text)
+    assert re.search(rf"\b{driver._OUT_OF_MEMORY}\s*= 2,", text)
+    assert re.search(rf"\b{driver._NO_DEVICE}\s*= 100,", text)
 
 
 @pytest.mark.slow
