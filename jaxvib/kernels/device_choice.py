@@ -23,15 +23,16 @@ VARIABLE = "JAXVIB_GPU"
 _MODES = ("", "kernels", "xla", "cpu")
 # Estimated seconds on the CPU that are worth a check, which takes a few.
 WORTH = 1.0
-# Programs of this process that were decided about: "" or why they are not launched.
-_DECIDED: dict[str, str] = {}
+# Names of this process's programs by their keys, and "" or why they are not launched.
+_DECIDED: dict[str, tuple[str, str]] = {}
 _LOG = logging.getLogger("jaxvib")
 
 
 def computed_on() -> str:
     """Return where the kernels of this process ran, in words."""
-    launched = sorted(name for name, reason in _DECIDED.items() if not reason)
-    others = [f"{name} ({reason})" for name, reason in sorted(_DECIDED.items()) if reason]
+    decided = sorted(set(_DECIDED.values()))
+    launched = [name for name, reason in decided if not reason]
+    others = [f"{name} ({reason})" for name, reason in decided if reason]
     if mode() in ("cpu", "xla"):
         return f"{VARIABLE} = {mode()}"
     if not launched:
@@ -96,7 +97,7 @@ class DeviceChoice:
             return run_lanes(self._launched, arrays)
         except DriverError as error:
             self._launched, self._reason = [], str(error)
-            _DECIDED[self._name] = self._reason
+            self._note()
             _LOG.warning(
                 "jaxvib: %s failed on the GPU: %s; it runs on the CPU until this process "
                 "ends", self._name, error,
@@ -145,11 +146,14 @@ class DeviceChoice:
         if used:
             self._reason = ""
         self._least = max((each.least for _, each in used), default=0)
-        _DECIDED[self._name] = self._reason
+        self._note()
         self._launched = [
             LoadedProgram(self._ptx(device), self._program.signature, device, each.rate)
             for device, each in used
         ]
+
+    def _note(self) -> None:
+        _DECIDED[self._program.key] = self._name, self._reason
 
     def _verdict(self, ordinal: int, device: Device, arrays, on_cpu) -> Verdict:
         try:

@@ -274,7 +274,8 @@ class _Form:
         def jaxpr():
             return trace(self._flat, self._shapes)[0]
 
-        return DeviceChoice(self._name, self.program, jaxpr)
+        name = self._name.replace(".<locals>", "")
+        return DeviceChoice(name, self.program, jaxpr)
 
     @property
     def program(self) -> Program:

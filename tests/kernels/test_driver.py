@@ -356,7 +356,8 @@ def test_entry_points_and_constants_are_those_of_nvidia_s_header():
 @pytest.mark.slow
 def test_a_report_says_where_its_kernels_ran(device, monkeypatch, tmp_path):
     device()
-    monkeypatch.setattr(device_choice, "_DECIDED", {"watch": "", "end": "a crash"})
+    decided = {"1": ("watch", ""), "2": ("end", "a crash")}
+    monkeypatch.setattr(device_choice, "_DECIDED", decided)
     name = "Emulated GPU (9.0), driver 13.0"
     words = f"watch on {name}; all others on the CPU; end (a crash)"
     assert device_choice.computed_on() == words
@@ -367,3 +368,30 @@ def test_a_report_says_where_its_kernels_ran(device, monkeypatch, tmp_path):
     assert done.exit_code == 0, done.output
     page = (found / "report.html").read_text()
     assert f"<th scope='row'>kernels ran on</th><td>{words}</td>" in page
+
+
+@pytest.mark.slow
+def test_what_fails_inside_xla_is_launched_by_the_driver_alone(device, kernel, monkeypatch):
+    device()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")  # which is not there
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    (kept,) = device_check.verdicts()
+    assert kept.launched
+    assert "cuda" in kept.in_xla
+    swept = export.export(jax.jit(jax.vmap(kernel)), platforms=["cuda"])
+    assert "custom_call" not in swept(STARTS, FREQUENCIES).mlir_module()
+
+
+@pytest.mark.slow
+def test_regimes_launched_on_two_devices_are_those_of_the_cpu(by_hand, monkeypatch):
+    by_hand("devices=2")
+    system, number = jv.two_body_impact(), 1100
+    samples = {
+        "load.amplitude": rng.uniform(300.0, 700.0, number),
+        "load.frequency": rng.uniform(5.0, 7.0, number),
+    }
+    found = jv.orbits.regimes(system, samples)
+    assert {device for device, _, _ in launches()} == {0, 1}
+    assert "poincare_kernel.stage" in device_choice.computed_on()
+    monkeypatch.setenv("JAXVIB_GPU", "cpu")
+    assert_same(jax.tree.leaves(found), jax.tree.leaves(jv.orbits.regimes(system, samples)))
