@@ -40,6 +40,7 @@ _UNFINISHED = (
     "its check was not finished, or another process makes it now; `jaxvib cache clear` "
     "lets it be repeated"
 )
+_UNTRIED = "it was not tried there"
 _KIND = ".verdict"  # suffix of kept verdicts
 _LOG = logging.getLogger("jaxvib")
 
@@ -55,11 +56,15 @@ class Trial(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The lanes' results, the seconds of their launch, and the lanes/s of a full GPU."""
+    """The lanes' results, the seconds of their launch, and the lanes/s of a full GPU.
+
+    `repeated`: whether launches of the same lanes many times over gave the same bits.
+    """
 
     results: list[np.ndarray]
     seconds: float
     rate: float
+    repeated: bool = True
 
 
 class Verdict(NamedTuple):
@@ -77,7 +82,7 @@ class Verdict(NamedTuple):
     rate: float = 0.0
     program: str = ""
     device: str = ""
-    in_xla: str = "it was not tried there"
+    in_xla: str = _UNTRIED
     kept: bool = True
 
 
@@ -114,6 +119,9 @@ def verdict(
     entry = subject.entry
     kept = _read(entry)
     if kept is not None:
+        if in_xla and kept.launched and kept.in_xla == _UNTRIED:
+            kept = kept._replace(in_xla=_tried_in_xla(subject, arrays, on_cpu))
+            _write(entry, kept)
         return kept
     name, device = subject.name, subject.device.identity
     _LOG.warning("jaxvib: checking %s on %s, once, for at most %g s", name, device, LIMIT)
@@ -172,6 +180,8 @@ def _tried(subject: Subject, arrays, on_cpu) -> Verdict:
         return outcome
     if different := difference(outcome.results, on_cpu(arrays)):
         return Verdict(False, different)
+    if not outcome.repeated:
+        return Verdict(False, "lanes have other bits in a longer launch")
     times = outcome.rate * each
     if times < 1:
         return Verdict(False, f"the GPU is {times:.2g} times as fast as the CPU")

@@ -30,12 +30,16 @@ def _by_driver(trial: Trial) -> Outcome:
     run_lanes([program], arrays)  # the first launch allocates
     results = run_lanes([program], arrays)
     seconds = max(program.seconds, _TICK)
-    rate, times = lanes / seconds, _MORE
+    rate, times, repeated = lanes / seconds, _MORE, True
     while program.seconds < _LONG_ENOUGH and lanes * times <= _MOST:
-        run_lanes([program], [np.repeat(array, times, -1) for array in arrays])
+        found = run_lanes([program], [np.repeat(array, times, -1) for array in arrays])
+        repeated &= all(
+            np.repeat(one, times, -1).tobytes() == many.tobytes()
+            for one, many in zip(results, found, strict=True)
+        )
         rate = max(rate, lanes * times / max(program.seconds, _TICK))
         times *= _MORE
-    return Outcome(results, seconds, rate)
+    return Outcome(results, seconds, rate, repeated)
 
 
 def _in_xla(trial: Trial) -> Outcome:

@@ -7,8 +7,9 @@ its own, proportional to the instructions that its threads executed.
 
 `EMULATED_CUDA`, such as "devices=2 fault=bit", may have `devices`, `version`, `memory`
 (free bytes), `reserved` (those that cannot be had), `display` (1: the driver ends long
-launches) and `fault`: "bit" (a wrong bit in lane 77), "crash", "hang", "slow", "ptx"
-(refused by the compiler), "launch" (a failure of the fifth launch).
+launches) and `fault`: "bit" (a wrong bit in lane 77), "long" (the same in long launches
+only), "crash", "hang", "slow", "ptx" (refused by the compiler), "launch" (a failure of
+the fifth launch).
 """
 # ruff: noqa: N802, RET503 - the driver's names; to return nothing is success
 
@@ -331,6 +332,6 @@ def run(emulated, name, grid, block, pointers, queue, device) -> int:
         return TIMEOUT
     queue.time += seconds
     lanes = ctypes.c_int64.from_address(pointers[0]).value
-    if fault == "bit" and lanes > LANE:
+    if (fault == "bit" and lanes > LANE) or (fault == "long" and lanes > 1000):
         ctypes.c_ubyte.from_address(pointers[-1] + 8 * LANE).value ^= 1
     return 0

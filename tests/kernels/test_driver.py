@@ -127,6 +127,7 @@ def test_a_wrong_bit_keeps_the_lanes_on_the_cpu(device, kernel, caplog, monkeypa
         ("crash", "its launch ended by SIGSEGV"),
         ("hang", "its launch did not end in 3 s"),
         pytest.param("ptx", BAD_PTX, marks=pytest.mark.slow),
+        pytest.param("long", "other bits in a longer launch", marks=pytest.mark.slow),
         pytest.param("slow", "times as fast as the CPU", marks=pytest.mark.slow),
     ],
 )
