@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..foundation.quantity import check_range
 from ..foundation.suggestions import unknown_key
 from ..foundation.types import AnyArray
+from ..linalg import kernel_of
 from ..systems.parameters import Parameter, parameters, whole_path
 
 SCALES = ("linear", "log")
@@ -46,10 +47,13 @@ class Variable:
             raise ValueError(f"bounds = {self._bounds()} of {self.path} are not above 0")
 
     def value(self, normalised: Any) -> Any:
-        """Return the parameter at a normalised value."""
-        if self.scale == "log":
-            return self.low * (self.high / self.low) ** normalised
-        return self.low + (self.high - self.low) * normalised
+        """Return the parameter at a normalised value.
+
+        By the same machine code inside and outside of a program: XLA rounds a product
+        and a sum once, NumPy twice, and their powers differ in the last digit.
+        """
+        formula = _on_log_scale if self.scale == "log" else _on_linear_scale
+        return kernel_of(formula)(float(self.low), float(self.high), normalised)
 
     def normalised(self, value: float) -> float:
         """Return the normalised value of a parameter value."""
@@ -65,6 +69,14 @@ class Variable:
 
     def _bounds(self) -> str:
         return f"({self.low:g}, {self.high:g})"
+
+
+def _on_linear_scale(low, high, normalised):
+    return low + (high - low) * normalised
+
+
+def _on_log_scale(low, high, normalised):
+    return low * (high / low) ** normalised
 
 
 Bounds = Variable | tuple[float, float] | tuple[float, float, str]
