@@ -14,9 +14,7 @@ from ..foundation.arrays import to_numpy
 from ..foundation.quantity import Range, check_range, floats, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.system import System
-from . import exponential
-from .engines.blocks import BlocksEngine
-from .engines.choice import check_engine, engine_of, in_precision
+from .engines.choice import engine_of, in_precision
 from .engines.engine import Engine, Observation
 from .engines.stepping import SteppingEngine
 from .observables import Observables
@@ -111,7 +109,6 @@ def flow(
     chosen = in_precision(engine, precision)
     if isinstance(chosen, SteppingEngine):
         chosen.check(system, rtol)
-    check_engine(chosen)
     traced = any(isinstance(time, jax.core.Tracer) for time in (t0, t1))
     if not traced and t1 < t0:
         raise ValueError(f"t1 = {t1} s is before t0 = {t0} s; allowed: t0 or later")
@@ -124,7 +121,7 @@ def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
     """Return the `Solution` of `flow`: state, reason code and number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    return _engine(system, engine).end(system, state, t0, t1, rtol)
+    return engine_of(system, engine).end(system, state, t0, t1, rtol)
 
 
 def simulate(
@@ -148,7 +145,7 @@ def simulate(
     >>> motion.states.shape
     (51, 4)
     """
-    check_engine(engine)
+    chosen = engine_of(system, engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     times = jnp.asarray(floats("times", times), float)
@@ -157,7 +154,7 @@ def simulate(
     if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
         raise ValueError("times do not ascend; allowed: ascending times, s")
     rtol = floats("rtol", rtol)
-    sampled = engine_of(system, engine).sampled(system, state, times, rtol)
+    sampled = chosen.sampled(system, state, times, rtol)
     found = Trajectory(times, *sampled, labels=system.labels)
     raise_if_empty("simulate", throw, found.result, to_numpy(found.states)[1:])
     return found
@@ -168,7 +165,7 @@ def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
 
     The result is not differentiable; use `flow` up to an observed time instead.
     """
-    run = _engine(system, engine).observe
+    run = engine_of(system, engine).observe
     return run(system, state, t0, t1, **settings)
 
 
@@ -176,7 +173,7 @@ def watch(
     system, state, t0, t1, *, engine="auto", **settings
 ) -> tuple[Array, Observables, Array]:
     """Return `observe` without a monodromy: state, observables, reason code."""
-    run = _engine(system, engine).watch
+    run = engine_of(system, engine).watch
     return run(system, state, t0, t1, **settings)
 
 
@@ -187,21 +184,14 @@ def watch_along(
 
     See `Engine.watch_along`.
     """
-    run = _engine(system, engine).watch_along
+    run = engine_of(system, engine).watch_along
     return run(system, state, change, t0, t1, **settings)
 
 
 def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
     """Return `solve_system` without differentiation."""
-    chosen = _engine(system, engine)
+    chosen = engine_of(system, engine)
     return chosen.end(system, checked_state(system, state), t0, t1, rtol)
-
-
-def _engine(system, engine) -> Engine:
-    """Return the engine of one motion; a `ModalForm` system has its own."""
-    if isinstance(system, exponential.ModalForm):
-        return BlocksEngine()
-    return engine_of(system, engine)
 
 
 def checked_state(system, state) -> Float[Array, " state"]:

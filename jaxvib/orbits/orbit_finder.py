@@ -5,6 +5,7 @@ import functools
 import jax
 import numpy as np
 
+from ..dynamics.engines import engine_for
 from ..ensemble import TwoStageFunction, compile_ahead, map_samples
 from ..foundation.arrays import combine_arrays
 from .error_estimates import error_factor
@@ -19,22 +20,24 @@ class OrbitFinder:
     The iteration is a kernel if it can be lowered. Eigenvalues and condition numbers of
     its orbits are computed by NumPy.
 
-    **Fields:** `static`: the part that the samples' systems share; `one`: leaves and a
-    state of one of them; `how`: settings, whose `engine` "auto" selects as for single
-    motions; `quick`: whether "auto" may be event-driven, if that is a kernel.
+    **Arguments:** `system`: one of theirs; `static`: the part that they share; `one`:
+    leaves and a state of one of them; `how`: settings, whose `engine` "auto" selects as
+    for single motions; `quick`: whether "auto" may be event-driven, if that is a kernel.
     """
 
-    def __init__(self, static, one, how: SettlingSettings, quick: bool):
-        (leaves, state), chunk, engine = one, how.chunk, how.engine
+    def __init__(self, system, static, one, how: SettlingSettings, quick: bool):
+        (leaves, state), chunk = one, how.chunk
         rtol, factor = how.rtol, error_factor(how.evidence)
         self._run = functools.partial(map_samples, chunk=chunk)
         self._settings = float(rtol), float(factor)
         settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
         lane = (leaves, np.asarray(state), *settings)
-        by_events = shooting_kernel(static, "event")
-        go = engine == "event" or (quick and not by_events.unsupported_reason(lane))
-        steps = "diffrax" if engine == "diffrax" else "auto"
-        self._shots = by_events if go else shooting_kernel(static, steps)
+        by_events = functools.partial(
+            shooting_kernel(static, "event").unsupported_reason, lane
+        )
+        asked = "auto" if how.engine == "stepping" else how.engine
+        engine, _ = engine_for(system, asked, 1, by_events if quick else None)
+        self._shots = shooting_kernel(static, engine)
         compile_ahead(self._shots, lane, chunk=chunk)
         self._find = TwoStageFunction(self._shots, functools.partial(_evidence, static))
 

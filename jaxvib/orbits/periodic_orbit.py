@@ -9,17 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
-from ..dynamics.engines import engine_for
-from ..dynamics.exponential import ModalForm, modal_form
+from ..dynamics.engines import Plan, plan_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty
-from ..foundation.arrays import (
-    as_array,
-    is_concrete,
-    partition_arrays,
-    stop_gradient_tree,
-    to_numpy,
-)
+from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
 from ..systems.autonomous import AutonomousSystem, is_autonomous
@@ -116,23 +109,22 @@ def periodic_orbit(
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     require_float64()
-    blocks = modal_form(stop_gradient_tree(system)) if engine == "auto" else None
     check_period(system)
-    if blocks is None:
-        engine_for(system, engine, lanes=1)
+    plan = plan_for(system, engine, guess, rtol, periods, modal=True)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     # Arrays, so that other values do not cause recompilation.
     rtol, factor = as_array(rtol, float), np.asarray(error_factor(evidence))
     if periods is not None:
         check_periods(periods)
-    settings = rtol, factor, engine, blocks
+    settings = rtol, factor, plan
     if guess is not None:
         guess = checked_state(system, guess)
         if periods is None:
             return _shortest(system, guess, *settings)
         count = as_array(periods, np.int32)
         return orbit_from_guess(system, guess, count, *settings)
-    state, nearest, result = _settled(system if blocks is None else blocks)
+    settled = run_transient if plan.by_kernels else _settled_by_xla
+    state, nearest, result = settled(plan.modal or system)
     if periods is not None:
         count = as_array(periods, np.int32)
         return with_failure(orbit_from_guess(system, state, count, *settings), result)
@@ -144,12 +136,6 @@ def check_periods(periods) -> None:
     check_range("periods", periods, "", Range(at_least=1))
     if not isinstance(periods, jax.core.Tracer) and np.any(np.mod(periods, 1)):
         raise ValueError(f"periods = {periods} is not a whole number")
-
-
-def _settled(system):
-    if is_concrete(system) and not isinstance(system, ModalForm):
-        return run_transient(system)
-    return _settled_by_xla(system)
 
 
 @eqx.filter_jit
@@ -185,32 +171,34 @@ def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
 
 
 def orbit_from_guess(
-    system, guess, periods, rtol, factor, engine="auto", blocks=None
+    system, guess, periods, rtol, factor, plan: Plan | None = None
 ) -> PeriodicOrbit:
     """Return the orbit of `periods` periods that Newton iteration finds from a guess.
 
-    `blocks`: the system in modal form, if it is integrated as such. With concrete
-    inputs XLA is not used: the results of the kernel are processed by NumPy.
+    `plan`: by default that of "auto", without the modal form.
     """
-    if blocks is None and is_concrete(system, guess, periods, rtol, factor):
-        leaves, static = partition_arrays(system)
-        lane = leaves, guess, periods, rtol, factor
-        found = to_numpy(shooting_kernel(static, engine)(lane))
-        periods, rtol, factor = to_numpy((periods, rtol, factor))
-        return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
-    return _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks)
+    if plan is None:
+        plan = plan_for(system, "auto", guess, periods, rtol, factor)
+    if not plan.by_kernels:
+        return _orbit_by_xla(system, guess, periods, rtol, factor, plan)
+    found = _shot(system, guess, periods, rtol, factor, plan)
+    found, periods, rtol, factor = to_numpy((found, periods, rtol, factor))
+    return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
 
 
 @eqx.filter_jit
-def _orbit_by_xla(system, guess, periods, rtol, factor, engine, blocks) -> PeriodicOrbit:
-    followed = stop_gradient_tree(system) if blocks is None else blocks
-    guess, tight = jax.lax.stop_gradient(guess), rtol * factor
-    if blocks is None:
-        leaves, static = partition_arrays(followed)
-        shooting, details = shooting_kernel(static, engine)(
-            (leaves, guess, periods, rtol, factor)
-        )
-    else:
-        shooting = shoot(followed, guess, periods, rtol, tight, GRAZING, engine)
-        details = details_of(followed, shooting, guess, periods)
-    return orbit_from_shooting(system, shooting, details, periods, tight, factor < 1)
+def _orbit_by_xla(system, guess, periods, rtol, factor, plan: Plan) -> PeriodicOrbit:
+    fixed = stop_gradient_tree(system), jax.lax.stop_gradient(guess)
+    found = _shot(*fixed, periods, rtol, factor, plan)
+    return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
+
+
+def _shot(system, guess, periods, rtol, factor, plan: Plan):
+    """Return the shooting result from a guess, and its details."""
+    if plan.modal is None:
+        leaves, static = partition_arrays(system)
+        kernel = shooting_kernel(static, plan.engine)
+        return kernel((leaves, guess, periods, rtol, factor))
+    tolerances = rtol, rtol * factor
+    shooting = shoot(plan.modal, guess, periods, *tolerances, GRAZING, plan.engine)
+    return shooting, details_of(plan.modal, shooting, guess, periods)

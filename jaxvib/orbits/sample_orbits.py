@@ -42,7 +42,7 @@ class SampleOrbits:
         self.leaves, self.static = parts
         self.settings, self.engine, self.report = settings, engine, report
         one = jax.tree.map(lambda leaf: leaf[0], (self.leaves, states))
-        self.finder = OrbitFinder(self.static, one, settings, engine == "event")
+        self.finder = OrbitFinder(system, self.static, one, settings, engine == "event")
         self.orbits = unknown_orbits(system, len(states))
 
     def find(

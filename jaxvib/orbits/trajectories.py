@@ -7,7 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import numpy as np
 
-from ..dynamics.engines import MANY, engine_for
+from ..dynamics.engines import engine_for
 from ..dynamics.events import samples_kernel
 from ..dynamics.flow import simulate
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
@@ -73,12 +73,11 @@ def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
 
 def _stage(system, static):
     """Return the function that advances a sample through one block of times."""
-    if engine_for(system, "auto", MANY)[0] == "event":
-        leaves, _ = partition_arrays(system)
-        lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
-        if not samples_kernel(static).unsupported_reason(lane):
-            return samples_kernel(static)
-    return _by_steps(static)
+    kernel, (leaves, _) = samples_kernel(static), partition_arrays(system)
+    lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
+    by_events = functools.partial(kernel.unsupported_reason, lane)
+    engine, _ = engine_for(system, "auto", 1, by_events)
+    return kernel if engine == "event" else _by_steps(static)
 
 
 @functools.lru_cache(maxsize=32)

@@ -82,19 +82,20 @@ class System(SystemRepr):
 
 def equation_shape(system: System) -> Any:
     """Return a system's equation with shapes in place of its arrays."""
-    numbers, static = eqx.partition(system, eqx.is_array)
-    shapes, tree = jax.tree.flatten(
-        jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), numbers)
+    leaves, tree = jax.tree.flatten(system)
+    shapes = (
+        jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf
+        for leaf in leaves
     )
     try:
-        return _equation_shape(static, tree, tuple(shapes))
+        return _equation_shape(tree, *shapes)
     except TypeError:  # a user's system with an unhashable part
         return eqx.filter_eval_shape(lambda system: system.equation(), system)
 
 
 @functools.lru_cache(maxsize=256)
-def _equation_shape(static, tree, shapes):
-    system = eqx.combine(jax.tree.unflatten(tree, shapes), static)
+def _equation_shape(tree, *shapes):
+    system = jax.tree.unflatten(tree, shapes)
     return eqx.filter_eval_shape(lambda system: system.equation(), system)
 
 

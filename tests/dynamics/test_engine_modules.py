@@ -15,6 +15,7 @@ from jaxvib.dynamics.engines import (
     EventEngine,
     SteppingEngine,
     engine_for,
+    plan_for,
 )
 from jaxvib.dynamics.flow import solve_system
 
@@ -63,6 +64,20 @@ def test_float32_is_an_engine_of_its_own():
     np.testing.assert_array_equal(found, by_name)
     with pytest.raises(ValueError, match=r"rtol = 1e-08 in float32 is not in"):
         jv.flow(swing, START, 0.0, 1.0, rtol=1e-8, engine=engine)
+
+
+def test_a_call_with_traced_values_is_planned_as_a_program_of_xla():
+    assert plan_for(swing, "auto", START) == ("event", None, True)
+    assert plan_for(swing, "diffrax", None, 1e-8, 2) == ("diffrax", None, True)
+    plans = []
+    jax.jit(lambda state: plans.append(plan_for(swing, "auto", state)))(START)
+    jax.grad(lambda size: plans.append(plan_for(forced_by(size), "auto")) or size)(1.0)
+    assert plans == [("event", None, False)] * 2
+
+
+def forced_by(size):
+    load = jv.AppliedLoad([1.0], jv.HarmonicLoad(size, 0.7))
+    return jv.ImpactSystem(swing.linear, loads=(load,))
 
 
 def test_engines_that_a_system_cannot_be_taken_by_are_refused():

@@ -380,6 +380,8 @@ def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
     assert engine_for(large, "auto", 4096)[0] == "event"
     engine, why = engine_for(large, "auto", 12)
     assert (engine, "more than 6 degrees of freedom" in why) == ("diffrax", True)
+    assert engine_for(large, "auto", 12, lambda: "")[0] == "event"
+    assert engine_for(large, "auto", 12, lambda: "too long") == (engine, why)
     odd = jv.two_body_impact(contact=Cubic(jnp.asarray(1e9)))
     engine, why = engine_for(odd, "auto", 4096)
     assert engine == "diffrax"

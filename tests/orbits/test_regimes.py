@@ -7,6 +7,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import SettlingSettings, orbit_trajectories, regimes
+from jaxvib.orbits.motion_kernels import shooting_kernel
 from tests.independent import TwoBody, settle
 
 system = jv.two_body_impact()
@@ -31,6 +32,13 @@ def test_each_sample_is_what_it_is_alone(found):
         np.testing.assert_allclose(found.state[lane], alone.state, rtol=1e-7)
         assert found.contacts[lane] == int(alone.contacts)
         assert found.stable[lane] == int(alone.stable) == 1
+
+
+def test_a_single_orbit_and_a_sweep_share_their_program(found):
+    shooting_kernel.cache_clear()
+    jv.periodic_orbit(system, found.state[0])
+    regimes(system, {path: values[:1] for path, values in SAMPLES.items()})
+    assert shooting_kernel.cache_info().currsize == 1
 
 
 @pytest.mark.slow  # a reference of 60 periods by scipy, 5 s

@@ -1,9 +1,11 @@
 """Engines: methods of time integration, as modules passed to `flow` and others."""
 
 from .choice import MANY as MANY
+from .choice import Plan as Plan
 from .choice import check_engine as check_engine
 from .choice import engine_for as engine_for
 from .choice import engine_of as engine_of
+from .choice import plan_for as plan_for
 from .diffrax_engine import DiffraxEngine as DiffraxEngine
 from .engine import Engine as Engine
 from .engine import Observation as Observation

@@ -1,12 +1,15 @@
 """Selection of an engine by name or automatically."""
 
 import difflib
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, overload
 
+from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
-from ...systems.system import equation_shape
+from ...systems.system import System, equation_shape
 from ..events import requires_events_reason
+from ..exponential import ModalForm, modal_form
+from .blocks import BlocksEngine
 from .diffrax_engine import DiffraxEngine
 from .engine import Engine
 from .event import EventEngine
@@ -22,28 +25,65 @@ MOST_AT_ONCE = 6
 MANY = 512  # lanes; fewer of larger systems finish before event kernels are compiled
 
 
+class Plan(NamedTuple):
+    """How one call computes a motion.
+
+    `engine`; `modal`: the system in modal form, if it is integrated as such;
+    `by_kernels`: by kernels, whose results NumPy processes; otherwise by one program of
+    XLA, for traced values and the modal form.
+    """
+
+    engine: str | Engine
+    modal: ModalForm | None
+    by_kernels: bool
+
+
+def plan_for(system: System, engine: str | Engine, *values, modal: bool = False) -> Plan:
+    """Return how one call computes a motion of a system, with the other `values`.
+
+    `modal`: whether "auto" may select the modal form. **Raises:** as `engine_for`.
+    """
+    concrete = is_concrete(system, values)
+    if modal and engine == "auto":
+        form = modal_form(system if concrete else stop_gradient_tree(system))
+        if form is not None:
+            return Plan(engine, form, by_kernels=False)
+    return Plan(engine_for(system, engine, lanes=1)[0], None, concrete)
+
+
 def engine_of(system, engine: str | Engine) -> Engine:
-    """Return the engine for one motion of a system."""
+    """Return the engine for one motion of a system, possibly in modal form."""
+    if isinstance(system, ModalForm):
+        return BlocksEngine()
     chosen, _ = engine_for(system, engine, lanes=1)
     return chosen if isinstance(chosen, Engine) else ENGINES[chosen]
 
 
-@overload
-def engine_for(system, engine: str, lanes: int) -> tuple[str, str]: ...
+Unsupported = Callable[[], str]
 
 
 @overload
-def engine_for(system, engine: Engine, lanes: int) -> tuple[Engine, str]: ...
+def engine_for(
+    system, engine: str, lanes: int, unsupported: Unsupported | None = None
+) -> tuple[str, str]: ...
 
 
-def engine_for(system, engine, lanes: int):
+@overload
+def engine_for(
+    system, engine: Engine, lanes: int, unsupported: Unsupported | None = None
+) -> tuple[Engine, str]: ...
+
+
+def engine_for(system, engine, lanes: int, unsupported: Unsupported | None = None):
     """Return the engine for many motions of a system, and the reason.
 
     "auto" selects "event" if the system is linear except for contacts supported by it,
     and is small enough for a kernel that compiles in seconds or has enough lanes to
     repay a longer compilation; with hard stops, friction or discontinuous forces
-    always. **Raises:** `ValueError` for an unknown engine, for "event" if it does not
-    support the system, or for others if the system has hard stops or friction.
+    always. `unsupported`: returns why the motions with "event" are not a kernel; if
+    they are one ("") it is selected for few lanes too. **Raises:** `ValueError` for an
+    unknown engine, for "event" if it does not support the system, or for others if the
+    system has hard stops or friction.
     """
     check_engine(engine)
     require_float64()
@@ -63,7 +103,8 @@ def engine_for(system, engine, lanes: int):
     reason = ENGINES["event"].refusal(equation)
     if not reason and equation.may_jump():
         return "event", "forces jump, which time stepping cannot differentiate"
-    if not reason and lanes < MANY and not _compiles_at_once(equation):
+    slow = not reason and lanes < MANY and not _compiles_at_once(equation)
+    if slow and (unsupported is None or unsupported()):
         reason = (
             f"{lanes} samples are fewer than {MANY}, needed for events to pay off with "
             f"more than {MOST_AT_ONCE} degrees of freedom"
