@@ -5,7 +5,7 @@ import difflib
 import functools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +74,15 @@ class Document:
                     most, best = longest, path
         return self.where(best)
 
-    def override(self, assignments: Iterable[str], sections: Sequence[str]) -> "Document":
+    def override(self, assignments: Sequence[str], sections: Sequence[str]) -> "Document":
         """Return the document with `path=value` assignments applied.
 
         A path begins with one of the `sections` (or a misspelt one, reported as such);
         otherwise it is a parameter's. Values are written as in TOML; anything that is
         not a TOML value is a string. **Raises:** `ValueError` for another form.
         """
+        if not assignments:
+            return self
         tables, origins = self.tables, dict(self.origins)
         for assignment in assignments:
             origin = f"--set {shortened(assignment)}"
@@ -93,7 +95,7 @@ class Document:
             tables = _with_value(tables, steps, _value(text, origin), origin)
             origins[".".join(steps)] = origin
         changed = Document(tables, self.name, origins)
-        _check_keys(changed)
+        _check_keys(tables, changed.where)
         return changed
 
 
@@ -127,9 +129,9 @@ def read(path: Path) -> Document:
 
 def parse(text: str, name: str) -> Document:
     """Parse a config's text. **Raises:** as `read`, under that name."""
-    document = Document(_parsed(text, name), name, _lines(text, name))
-    _check_keys(document)
-    return Document(_undotted(document.tables, name), document.name, document.origins)
+    tables, origins = _parsed(text, name), _lines(text, name)
+    _check_keys(tables, Document(tables, name, origins).where)
+    return Document(_undotted(tables, name), name, origins)
 
 
 def _parsed(text: str, name: str) -> dict:
@@ -169,9 +171,9 @@ def _refuse_monsters(text: str, name: str) -> None:
             raise ValueError(f"{name}, line {line}: more than {MAX_KEYS} keys")
 
 
-def _check_keys(document: Document) -> None:
+def _check_keys(tables: dict, where: Callable[[str], str]) -> None:
     # Not recursive: a quoted key may hold thousands of dots.
-    waiting: list[tuple[list[str], Any]] = [([], document.tables)]
+    waiting: list[tuple[list[str], Any]] = [([], tables)]
     while waiting:
         above, node = waiting.pop()
         if isinstance(node, list):
@@ -179,37 +181,33 @@ def _check_keys(document: Document) -> None:
                 if isinstance(item, dict | list):
                     waiting.append((above, item))
                 elif isinstance(item, int):
-                    _check_integer(item, above, document)
+                    _check_integer(item, above, where)
             continue
         for key, value in node.items():
             path = [*above, *key.split(".")]
             if isinstance(value, int):
-                _check_integer(value, path, document)
+                _check_integer(value, path, where)
             if len(path) > MAX_DEPTH + 1:
-                place = document.origins.get(".".join(path)) or document.where(
-                    ".".join(above)
-                )
+                place = where(".".join(path))
                 raise ValueError(f"{place}: tables nested more than {MAX_DEPTH} deep")
             for step in path[len(above) :]:
                 try:
                     check_name(step)
                 except ValueError as error:
                     raise ValueError(
-                        f"{document.where('.'.join(path))}: "
-                        f"{shortened('.'.join(path))}: {error}"
+                        f"{where('.'.join(path))}: {shortened('.'.join(path))}: {error}"
                     ) from None
             if isinstance(value, dict | list):
                 waiting.append((path, value))
 
 
-def _check_integer(value: int, path: Sequence[str], document: Document) -> None:
+def _check_integer(value: int, path: Sequence[str], where: Callable[[str], str]) -> None:
     """Raise `ValueError` for an integer of more than TOML's 64 bits."""
     if not -_LARGEST <= value < _LARGEST:
-        place = document.where(".".join(path))
         name = shortened(".".join(path))
         raise ValueError(
-            f"{place}: {name} is an integer of more than the 64 bits of TOML; allowed: a "
-            "number with a point or an exponent, 1e30"
+            f"{where('.'.join(path))}: {name} is an integer of more than the 64 bits of "
+            "TOML; allowed: a number with a point or an exponent, 1e30"
         )
 
 

@@ -12,7 +12,7 @@ from ...foundation.range import Range
 from ...foundation.suggestions import nearest
 from .catalogue import Declared
 from .document import Document, shortened
-from .quantities import in_units
+from .quantities import Where, in_units
 
 
 class Table(pydantic.BaseModel):
@@ -118,7 +118,7 @@ def validated(model: type[Table], table: object, prefix: str, document: Document
             f"{document.where(prefix)}: {prefix} = {shown(table)} is not a table; allowed: "
             f"a table of {', '.join(model.model_fields)}"
         )
-    table = _in_units(model, table, prefix, document)
+    table = _in_units(model, table, prefix, document.where)
     try:
         return model.model_validate(table)
     except pydantic.ValidationError as error:
@@ -132,7 +132,7 @@ def validated(model: type[Table], table: object, prefix: str, document: Document
         raise ValueError(message) from None
 
 
-def _in_units(model: type[Table], table: dict, prefix: str, document: Document) -> dict:
+def _in_units(model: type[Table], table: dict, prefix: str, where: Where) -> dict:
     """Convert values with units, such as `5 Hz`, to the units of the table's fields."""
     found = dict(table)
     for name, value in table.items():
@@ -141,10 +141,10 @@ def _in_units(model: type[Table], table: dict, prefix: str, document: Document) 
             continue
         path = f"{prefix}.{name}".lstrip(".")
         if _is_table(field.annotation) and isinstance(value, dict):
-            found[name] = _in_units(field.annotation, value, path, document)
+            found[name] = _in_units(field.annotation, value, path, where)
         else:
             unit = _extra(field).get("unit")
-            found[name] = in_units(value, unit, document.where(path), path)
+            found[name] = in_units(value, unit, where, path)
     return found
 
 

@@ -36,9 +36,7 @@ def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> S
     existing one differs; `OSError` if it is damaged or not writable.
     """
     begin = Store.resume if resume else Store.create
-    resolved = study.resolved()
-    resolved["output"]["directory"] = str(directory)
-    return begin(directory, record(study, device), to_toml(resolved))
+    return begin(directory, record(study, device), to_toml(study.resolved(directory)))
 
 
 def execute(study: Study, system: Any, store: Store, progress: Any, started: float) -> None:

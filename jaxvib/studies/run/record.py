@@ -1,7 +1,6 @@
 """Content of `study.json`: metadata of the results and what they depend on."""
 
 from ..analyses.kinds import ANALYSES
-from ..config import samples
 from ..store.provenance import fingerprint, git_state, versions
 from .study import Study
 
@@ -17,7 +16,7 @@ def record(study: Study, device: str) -> dict:
         "config": study.resolved(),
         "samples": study.samples,
         "chunk": study.run.chunk,
-        "grid": samples.grid_of(study.sampling, study.paths) if study.paths else None,
+        "grid": study.grid,
         "coordinates": list(study.paths) or analysis.coordinates(study.analysis),
         "axes": study.axes,
         "evidence": study.run.evidence,

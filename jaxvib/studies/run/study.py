@@ -1,6 +1,8 @@
 """A study as defined by its config: system, analysis, sweep, run and output."""
 
+import copy
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -136,28 +138,40 @@ class Study:
         named = SYSTEMS[self.system.kind].axes(self.system)
         return {**named, **ANALYSES[self.analysis.kind].axes(self.analysis)}
 
+    @functools.cached_property
+    def grid(self) -> dict[str, int] | None:
+        """The number of values along each path, `None` if the samples form no grid."""
+        return samples.grid_of(self.sampling, self.paths) if self.paths else None
+
     def sampling_text(self) -> str:
         """Return a short description of the samples and what is swept."""
         if not self.paths:
             return f"{self.analysis.kind} of {self.system.kind}"
-        counts = samples.grid_of(self.sampling, self.paths)
-        crossed = " x ".join(map(str, counts.values())) if counts else ""
+        crossed = " x ".join(map(str, self.grid.values())) if self.grid else ""
         shape = f" = {crossed}" if len(self.paths) > 1 and crossed else ""
         over = " x ".join(self.paths)
         most = "at most " if self.sampling.how.refined else ""
         return f"{most}{self.samples}{shape} samples of {over}"
 
-    def resolved(self) -> dict:
-        """Return the config with all defaults, as nested tables."""
+    def resolved(self, directory: Path | None = None) -> dict:
+        """Return the config with all defaults, as nested tables.
+
+        `directory`: of the results, by default the study's.
+        """
+        given = copy.deepcopy(self._tables)
+        given["output"]["directory"] = str(directory or self.directory)
+        return given
+
+    @functools.cached_property
+    def _tables(self) -> dict:
         sweep = {path: _given(values) for path, values in self.paths.items()}
-        output = self.output.model_dump(exclude_none=True, exclude={"directory"})
         return {
             "title": self.title,
             "system": _given(self.system),
             "analysis": _given(self.analysis),
             "sweep": {**_given(self.sampling), **sweep} if sweep else {},
             "run": self.run.model_dump(exclude_none=True, exclude=set(_HOW)),
-            "output": {"directory": str(self.directory), **output},
+            "output": {"directory": "", **_given(self.output)},
         }
 
 
@@ -199,7 +213,7 @@ def _checked(document: Document, name: str) -> Study:
     elif not analysis_kind.needs & {Role.DRIVEN, Role.MODULES}:
         kind.refuse_transients(system, document)
     options = analysis_kind.options
-    table = of_parameters(tables["analysis"], declared, document, "analysis")
+    table = of_parameters(tables["analysis"], declared, document.where, "analysis")
     analysis = validated(options, table, "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_idle_assignments(document, paths)
@@ -243,13 +257,15 @@ def _checked(document: Document, name: str) -> Study:
 
 def _kind(document: Document, section: str, kinds):
     table = document.tables.get(section)
-    where, known = document.where(section), ", ".join(f'"{name}"' for name in sorted(kinds))
+    known = ", ".join(f'"{name}"' for name in sorted(kinds))
     if not isinstance(table, dict):
         found = "is missing" if table is None else f"= {shown(table)} is not a table"
         raise ValueError(
-            f"{where}: {section} {found}; allowed: a table with kind = {known}"
+            f"{document.where(section)}: {section} {found}; allowed: a table with kind = "
+            f"{known}"
         )
     if "kind" not in table:
+        where = document.where(section)
         raise ValueError(f"{where}: {section}.kind is missing; allowed: {known}")
     name = table["kind"]
     if not isinstance(name, str) or name not in kinds:
@@ -293,8 +309,11 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
             raise ValueError(f"{found} is not a parameter; {hint}")
         spec = {"values": entry} if isinstance(entry, list) else entry
         if isinstance(spec, dict):
-            unit, where = declared[path].unit, document.where(full)
-            spec = {key: in_units(each, unit, where, full) for key, each in spec.items()}
+            unit = declared[path].unit
+            spec = {
+                key: in_units(each, unit, document.where, full)
+                for key, each in spec.items()
+            }
         paths[path] = validated(Values, spec, full, document)
         try:
             samples.check_path(sampling, path, paths[path], declared[path])
@@ -318,19 +337,18 @@ def _specified(table: dict, declared, prefix: str = "") -> dict[str, object]:
 
 
 def _number_of_samples(document, sampling, paths, analysis) -> int:
-    where = document.where("sweep")
     if analysis.sampled not in (None, bool(paths)):
         found = "is missing" if analysis.sampled else "is given"
         wanted = "one path or more" if analysis.sampled else "none"
         raise ValueError(
-            f"{where}: sweep {found}; allowed where analysis.kind = "
+            f"{document.where('sweep')}: sweep {found}; allowed where analysis.kind = "
             f'"{analysis.name}": {wanted}'
         )
-    method = document.where("sweep.method")
     if sampling.how.refined and not analysis.smooth:
         kinds = ", ".join(f'"{name}"' for name in sorted(ANALYSES) if ANALYSES[name].smooth)
         raise ValueError(
-            f'{method}: sweep.method = "{sampling.method}" with analysis.kind = '
+            f'{document.where("sweep.method")}: sweep.method = "{sampling.method}" with '
+            "analysis.kind = "
             f'"{analysis.name}"; allowed: with {kinds}'
         )
     if not paths:
@@ -343,7 +361,7 @@ def _number_of_samples(document, sampling, paths, analysis) -> int:
     try:
         return samples.number_of(sampling, paths)
     except ValueError as error:
-        raise ValueError(f"{where}: sweep: {error}") from None
+        raise ValueError(f"{document.where('sweep')}: sweep: {error}") from None
 
 
 def _refuse_idle_assignments(document: Document, paths) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
-from ..config import samples
 from ..store.checked_read import RESULTS
 from ..store.folder import Folder
 from ..store.rows import Rows
@@ -30,9 +29,8 @@ def summary(study: Study, directory: Path) -> dict[str, Any]:
     Failures are counted over all samples; `found`, the analysis's own lines, refers to
     an even subsample of size `of` if they exceed the memory.
     """
-    grid = samples.grid_of(study.sampling, study.paths) if study.paths else None
     many = study.samples > MOST_SHOWN
-    some = evenly_chosen(study.samples, grid, MOST_SHOWN) if many else None
+    some = evenly_chosen(study.samples, study.grid, MOST_SHOWN) if many else None
 
     def read(name: str) -> np.ndarray:
         rows = Rows(directory, name)

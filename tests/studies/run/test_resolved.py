@@ -36,6 +36,16 @@ def test_what_a_ready_study_resolves_to_is_that_study(name):
     build(again)
 
 
+def test_a_resolved_config_is_a_copy_with_the_folder_of_its_results():
+    study = load(builtin_studies.folder() / "quick.toml")
+    before = study.resolved()
+    moved = study.resolved(Path("elsewhere"))
+    assert moved["output"].pop("directory") == "elsewhere"
+    assert before["output"]["directory"] == "results/quick"
+    moved["system"]["gap"] = 1.0
+    assert study.resolved() == before
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHEAP)
 def test_what_a_run_resolved_gives_the_same_bytes_again(name, tmp_path, monkeypatch):
