@@ -13,7 +13,7 @@ from ..ensemble import raise_if_empty
 from ..foundation.arrays import to_numpy
 from ..foundation.quantity import Range, check_range, floats, result_field
 from ..foundation.result_repr import ResultRepr
-from ..systems.system import System
+from ..systems.system import System, state_shape
 from .engines.choice import engine_of, in_precision
 from .engines.engine import Engine, Observation
 from .engines.stepping import SteppingEngine
@@ -203,7 +203,7 @@ def checked_state(system, state) -> Float[Array, " state"]:
     if jnp.iscomplexobj(state):
         raise ValueError(f"state = {state} is not real; allowed: real numbers")
     state = jnp.asarray(state, float)
-    expected = jax.eval_shape(system.rest).shape
+    expected = state_shape(system)
     if state.shape != expected:
         raise ValueError(f"state has shape {state.shape}; allowed: {expected}")
     return state

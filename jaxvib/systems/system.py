@@ -82,21 +82,31 @@ class System(SystemRepr):
 
 def equation_shape(system: System) -> Any:
     """Return a system's equation with shapes in place of its arrays."""
+    return _abstract(system, "equation")
+
+
+def state_shape(system: System) -> tuple[int, ...]:
+    """Return the shape of a system's states."""
+    return _abstract(system, "rest").shape
+
+
+def _abstract(system: System, method: str) -> Any:
+    """Return what a method returns, with shapes; systems of equal shapes share it."""
     leaves, tree = jax.tree.flatten(system)
     shapes = (
         jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf
         for leaf in leaves
     )
     try:
-        return _equation_shape(tree, *shapes)
-    except TypeError:  # a user's system with an unhashable part
-        return eqx.filter_eval_shape(lambda system: system.equation(), system)
+        return _cached_abstract(method, tree, *shapes)
+    except TypeError:  # a user's system with an unhashable part, or that needs numbers
+        return eqx.filter_eval_shape(lambda: getattr(system, method)())
 
 
 @functools.lru_cache(maxsize=256)
-def _equation_shape(tree, *shapes):
+def _cached_abstract(method: str, tree, *shapes):
     system = jax.tree.unflatten(tree, shapes)
-    return eqx.filter_eval_shape(lambda system: system.equation(), system)
+    return eqx.filter_eval_shape(lambda system: getattr(system, method)(), system)
 
 
 class Mechanical(System):

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import harmonic_of
 from ...systems.roles import is_damped, is_impulsive
-from ...systems.system import Mechanical
+from ...systems.system import Mechanical, state_shape
 from ..tableau import dormand_prince_tableau
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
@@ -144,7 +144,7 @@ def modal_form(system) -> ModalForm | None:
     not harmonic or traced parameters; also where eigenvectors are nearly dependent
     (critically damped modes, rigid-body modes, an undamped resonance).
     """
-    if jax.eval_shape(system.rest).shape[0] <= 2 * FEW:
+    if state_shape(system)[0] <= 2 * FEW:
         return None
     linear = system.linear_part()
     leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
