@@ -7,7 +7,6 @@ from .branch import Branch as Branch
 from .branch import BranchEvent as BranchEvent
 from .continuation import continue_orbit as continue_orbit
 from .continuation import continue_orbits as continue_orbits
-from .continuation import switch_branch as switch_branch
 from .curves import BifurcationCurve as BifurcationCurve
 from .curves import bifurcation_curves as bifurcation_curves
 from .curves import continue_bifurcation as continue_bifurcation
@@ -17,3 +16,4 @@ from .equilibria import continue_equilibrium as continue_equilibrium
 from .extension import extend_branch as extend_branch
 from .isolas import find_branches as find_branches
 from .settings import ContinuationSettings as ContinuationSettings
+from .switching import switch_branch as switch_branch

@@ -2,50 +2,35 @@
 
 Each branch is traced from one orbit in both directions, by two tracers with separate
 step size control and termination (`branches.tracer`); predictions of all running
-tracers are corrected as one batch (`branches.corrector`). A problem contains the data
-of a corrector for a branch or for a curve (`branches.curve_equations`); `correct` maps
-a corrector over lanes (problems, predicted points, normals), see `together`.
+tracers are corrected as one batch (`branches.corrector`).
 """
 
-import functools
-from collections.abc import Sequence
-
-import jax
 import numpy as np
 
-from ..ensemble import Reason, map_samples
-from .tracer import RUNNING, BranchPoint, Tracer, TracerContext, axis_of
-
-# Batch sizes for which correctors are compiled: for a single branch and for many.
-_OF_ONE, _OF_MANY = 8, 64
+from ..ensemble import Reason
+from .problem import BranchProblem
+from .tracer import RUNNING, BranchPoint, Limits, Tracer, axis_of
 
 
-def batched_corrector(corrector, branches: int):
-    """Return a corrector batched in chunks that suit the number of branches."""
-    chunk = _OF_ONE if branches == 1 else _OF_MANY
-    return functools.partial(map_samples, corrector, chunk=chunk)
-
-
-def both_ways(correct, problems, starts: np.ndarray, arounds: Sequence[TracerContext]):
+def both_ways(problem: BranchProblem, starts: np.ndarray, limits: Limits):
     """Return two tracers per branch, up and down the last parameter from its start.
 
-    `problems` and `starts` (branches, unknowns) have a leading axis of branches; `arounds`:
-    the surroundings of each.
+    `starts`: scaled unknowns, (branches, unknowns).
     """
     normals = np.tile(axis_of(starts.shape[1], -1), (len(starts), 1))
-    found = correct((problems, starts, normals))
-    up = found.tangent * np.sign(found.tangent[:, -1:])
+    found = problem.correct(np.arange(len(starts)), starts, normals)
+    up = np.asarray(found.tangent * np.sign(found.tangent[:, -1:]))
     pairs = []
-    for i, (start, around) in enumerate(zip(starts, arounds, strict=True)):
+    for i, start in enumerate(starts):
+        context = problem.context(i, limits)
         code = RUNNING if found.found[i] else Reason.DIVERGED
         x = np.append(found.x[i, :-1], start[-1])
-        pairs.append(
-            [Tracer(around, BranchPoint(x, way * up[i], 0.0), code) for way in (1, -1)]
-        )
+        ways = [BranchPoint(x, way * up[i], 0.0) for way in (1, -1)]
+        pairs.append([Tracer(context, one, code) for one in ways])
     return pairs
 
 
-def run_tracers(correct, problems, pairs, most_points: int, report):
+def run_tracers(problem: BranchProblem, pairs, most_points: int, report):
     """Run every pair of tracers until both have ended.
 
     **Returns:** for each branch its points in order and the reason codes of both ends.
@@ -62,26 +47,13 @@ def run_tracers(correct, problems, pairs, most_points: int, report):
         sizes = [len(predicted) for predicted, _ in plans]
         predicted, normals = (np.concatenate(part) for part in zip(*plans, strict=True))
         lanes = np.repeat([lane for lane, _, _ in going], sizes)
-        some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], problems)
-        found = correct((some, predicted, normals))
+        found = problem.correct(lanes, predicted, normals)
         ends = np.cumsum(sizes)
         for (_, one, _), size, end in zip(going, sizes, ends, strict=True):
             report(one.accept(found._make(leaf[end - size : end] for leaf in found)))
         for pair in pairs:
             _end_together(*pair, most_points)
     return [_joined(*pair) for pair in pairs]
-
-
-def lane_of(tree, lane: int):
-    """Return one lane of a tree of arrays."""
-    return jax.tree.map(lambda leaf: leaf[lane], tree)
-
-
-def correct_some(correct, problem, predicted: np.ndarray, normals: np.ndarray):
-    """Correct several predictions of one branch."""
-    number = len(predicted)
-    problems = jax.tree.map(lambda leaf: np.stack([leaf] * number), problem)
-    return correct((problems, predicted, normals))
 
 
 def _number(pair) -> int:

@@ -82,6 +82,25 @@ def field_bifurcation(kind: str, of: str, path: str, **numbers) -> FieldBifurcat
     return FieldBifurcation(kind=kind, of=of, path=path, **arrays)
 
 
+def found_bifurcation(
+    find, of: str, path: str, period: float, frequency: float
+) -> FieldBifurcation:
+    """Return the `FieldBifurcation` of a located sign change, a `test_functions.Find`."""
+    return field_bifurcation(
+        find.kind,
+        of,
+        path,
+        parameter=find.value,
+        state=find.solution.state,
+        period=period,
+        frequency=frequency,
+        residual=find.solution.residual,
+        test=find.distance,
+        iterations=find.evaluations,
+        result=find.code,
+    )
+
+
 def listed(bifurcations) -> list[str]:
     """Return a line of text per bifurcation."""
     return [

@@ -11,7 +11,6 @@ from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Plottable, draw
 from ..ensemble import reason
-from ..foundation.arrays import to_jax
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import result_field
 from ..orbits.orbit import peak_force_text
@@ -167,28 +166,6 @@ class Branch(AbstractBranch):
             f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
             f"peak force {peak_force_text(self.orbits)}"
         )
-
-
-def branch_of(
-    where: tuple[str, str], values, orbits: PeriodicOrbit, misses, periods, ends, found=()
-) -> Branch:
-    """Return the `Branch` of orbits with a leading axis of points.
-
-    `where`: the parameter's path and unit; `found`: bifurcations and events.
-    """
-    path, unit = where
-    bifurcations, events = found or ((), ())
-    return Branch(
-        path=path,
-        unit=unit,
-        parameter=to_jax(np.asarray(values, float)),
-        orbits=to_jax(orbits),
-        predictor_error=to_jax(np.asarray(misses, float)),
-        periods=to_jax(np.asarray(periods, np.int32)),
-        ends=to_jax(np.asarray(ends, np.int32)),
-        bifurcations=tuple(bifurcations),
-        events=tuple(events),
-    )
 
 
 def passing(levels, level: float, *columns) -> Iterator[list]:

@@ -10,25 +10,23 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason, reason
-from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
 from ..foundation.progress import Report, progress_reporter
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters
-from .bifurcation_results import BifurcationPoint, FieldBifurcation
-from .branch import Branch, branch_of, stacked
+from .branch import Branch, stacked
 from .cycles import CycleBranch, continue_cycle
-from .equilibria import EquilibriumBranch
-from .field_switching import switch_field_branch
+from .location import locate
 from .natural_continuation import Follower
+from .orbit_problem import OrbitProblem, orbit_problem, trace_orbits
 from .parameter_range import ParameterRange, known_parameter, parameter_range
 from .point import Point
 from .settings import USUAL, ContinuationSettings, report_to
-from .switching import FROM, frame_at, pair_at
 from .tracer import BranchPoint
-from .tracing import Frame, crossings_along, frame_of, kinds_and_events, trace, trace_orbits
+from .tracing import Traced
 
 METHODS = ("natural", "arclength")
 
@@ -117,12 +115,12 @@ def continue_orbit(
     one = jax.tree.map(
         lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state, orbit.amplitude)
     )
-    frame = frame_of(one, static, path, extent.span, orbit.periods, settings)
+    problem = orbit_problem(one, static, path, extent.span, orbit.periods, settings)
     with progress_reporter(progress, None, "continue_orbit", "points") as report:
         if method == "arclength":
             starts = one[1], np.array([value])
-            return trace_orbits(frame, *starts, extent.limits, settings, report)[0]
-        return _natural(system, orbit, value, frame, extent, settings, report)
+            return trace_orbits(problem, *starts, extent.limits, settings, report)[0]
+        return _natural(system, orbit, value, problem, extent, settings, report)
 
 
 def _check_method(method: str, settings: ContinuationSettings) -> None:
@@ -142,12 +140,12 @@ def _check_method(method: str, settings: ContinuationSettings) -> None:
 
 
 def _natural(
-    system, orbit, value, frame: Frame, extent: ParameterRange, settings, report
+    system, orbit, value, problem: OrbitProblem, extent: ParameterRange, settings, report
 ) -> Branch:
     """Return the branch by natural continuation, corrected or not."""
     follow = Follower(
         system,
-        frame.path,
+        problem.path,
         jnp.asarray(orbit.periods),
         jnp.asarray(settings.rtol, float),
         jnp.asarray(settings.factor),
@@ -159,21 +157,18 @@ def _natural(
     above, high_end = step(start, extent.high, most - 1 - len(below), report)
     points = [*reversed(below), start, *above]
     orbits = stacked([point.orbit for point in points])
-    found = []
+    located = []
     if settings.correct:
-        events = settings.watch.events
-        crossings = crossings_along(frame, [_scaled(frame, points)], [orbits], events)
-        found = [point for _, point in crossings[0]]
+        located = locate(problem, [_scaled(problem, points)], [orbits])[0]
     values, _, misses = zip(*points, strict=True)
-    ends = low_end, high_end
-    return branch_of(
-        frame.where, values, orbits, misses, orbit.periods, ends, kinds_and_events(found)
-    )
+    results = [result for _, result in located]
+    columns = np.array(values), orbits, np.array(misses)
+    return problem.branch(0, Traced(*columns, (low_end, high_end), results))
 
 
-def _scaled(frame: Frame, points: list[Point]) -> list[BranchPoint]:
+def _scaled(problem: OrbitProblem, points: list[Point]) -> list[BranchPoint]:
     """Return the points in scaled coordinates, with finite-difference tangents."""
-    units = frame.problems.units[0]
+    units = problem.data.units[0]
     scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
     ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
     ways = ways / linalg.norm(ways)[..., None]
@@ -239,9 +234,11 @@ def continue_orbits(
         lanes = jax.tree.map(
             lambda leaf: leaf[there], (leaves, orbits.state, orbits.amplitude)
         )
-        frame = frame_of(lanes, static, path, extent.span, orbits.periods[there], settings)
+        problem = orbit_problem(
+            lanes, static, path, extent.span, orbits.periods[there], settings
+        )
         starts, report = (lanes[1], values[there]), report_to(progress)
-        found = trace_orbits(frame, *starts, extent.limits, settings, report)
+        found = trace_orbits(problem, *starts, extent.limits, settings, report)
         branches = dict(zip(there.tolist(), found, strict=True))
     return [
         branches[lane] if lane in branches else _without_points(path, orbits, lane)
@@ -249,58 +246,14 @@ def continue_orbits(
     ]
 
 
-@overload
-def switch_branch(
-    system: eqx.Module, point: BifurcationPoint, *_: Any, **__: Any
-) -> Branch: ...
-
-
-@overload
-def switch_branch(
-    system: eqx.Module, point: FieldBifurcation, *_: Any, **__: Any
-) -> CycleBranch | EquilibriumBranch: ...
-
-
-def switch_branch(
-    system: eqx.Module,
-    point: BifurcationPoint | FieldBifurcation,
-    bounds: tuple[float, float],
-    way: int = 1,
-    *,
-    settings: ContinuationSettings = USUAL,
-    progress: Callable[[int], None] | None = None,
-) -> Branch | CycleBranch | EquilibriumBranch:
-    """Continue the branch that emanates from a bifurcation of another branch.
-
-    From a period doubling, the branch of twice the period; from a branch point, the
-    crossing branch (e.g. with broken symmetry), on the side `way`, 1 or -1. The branch
-    starts near the bifurcation, with the reason `BRANCHED`. For an autonomous system,
-    the cycles from a Hopf point, or the crossing branch of equilibria or cycles from a
-    branch point.
-
-    **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
-    the others as in `continue_orbit`.
-
-    **Raises:** `ValueError` for a kind from which no branch emanates, bounds that do
-    not enclose the point, or if no branch is found.
-
-    **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
-    """
-    if isinstance(point, FieldBifurcation):
-        report = report_to(progress)
-        return switch_field_branch(system, point, bounds, way, settings, report)
-    if point.kind not in FROM:
-        raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(FROM)}")
-    if way not in (1, -1):
-        raise ValueError(f"way = {way}; allowed: 1, -1")
-    settings.refuse("switch_branch", "segments", "correct")
-    extent = parameter_range(system, point.path, bounds, point.parameter, settings)
-    frame = frame_at(system, point, extent.span, settings)
-    pair = pair_at(frame, point, extent.limits, way)
-    return trace(frame, [pair], extent.limits, settings.watch, report_to(progress))[0]
-
-
 def _without_points(path: str, orbits: PeriodicOrbit, lane: int) -> Branch:
-    nothing = jax.tree.map(lambda leaf: leaf[:0], orbits)
-    why = [orbits.result[lane]] * 2
-    return branch_of((path, ""), [], nothing, [], orbits.periods[lane], why)
+    nothing = jnp.zeros(0)
+    return Branch(
+        path=path,
+        unit="",
+        parameter=nothing,
+        orbits=to_jax(jax.tree.map(lambda leaf: leaf[:0], orbits)),
+        predictor_error=nothing,
+        periods=jnp.asarray(orbits.periods[lane], jnp.int32),
+        ends=jnp.full(2, orbits.result[lane], jnp.int32),
+    )

@@ -1,10 +1,9 @@
-r"""Newton correction of predicted branch points.
+r"""Newton correction of predicted branch points, in planes.
 
-The unknowns $x = (s_0/u, \dots, s_{m-1}/u, p/\ell)$ are the states at the starts of m
-segments of the period and the parameter (u the scales of the components, \ell the range
-of the parameter). The segments are continuous, and the point lies in a plane:
+Of a kind of solution with the equations r(x) = 0, one fewer than its scaled unknowns, the
+point in a plane is corrected:
 
-$$\varphi_i(s_i) - s_{i+1} = 0, \qquad n \cdot (x - \hat x) = 0.$$
+$$r(x) = 0, \qquad n \cdot (x - \hat x) = 0.$$
 
 With the branch's tangent as normal n this is a step of pseudo-arclength continuation,
 whose matrix is regular at a fold. **Source:** Keller, in Rabinowitz (ed.), *Applications
@@ -12,6 +11,7 @@ of Bifurcation Theory* (1977) 359.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -20,13 +20,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .. import linalg
-from ..dynamics.flow import flow
-from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays, is_concrete, to_jax
-from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
 from ..orbits.newton import newton
-from .point import at, orbit_at, shooting_at
 
 # A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
 # quadratically convergent steps; the others are for worse predictions.
@@ -39,25 +34,32 @@ HOPELESS = 0.3
 NO_SHORTER = 30
 
 
-class BranchProblem(NamedTuple):
-    """The data of a corrector for a branch: system leaves, units, tolerances.
+class LaneData(NamedTuple):
+    """The numbers of a branch's equations: system leaves, units, tolerances.
 
-    Newton's method has converged if its step is shorter than `close`, or below 30
-    `rtol` and no longer decreasing; the flow is integrated with the tolerance `tight`.
+    `units`: scales of the unknowns. Newton's method has converged if its step is
+    shorter than `close`, or below 30 `rtol` and no longer decreasing; the flow is
+    integrated with the tolerance `tight`. Of orbits: the load `periods` of the motion;
+    of cycles: the `speed` of the `PacedSystem`; of curves: the `setting` of
+    `defining_equations`.
     """
 
     leaves: Any
     units: Any
-    periods: Any
     rtol: Any
-    tight: Any
     close: Any
+    tight: Any = ()
+    periods: Any = ()
+    speed: Any = ()
+    setting: Any = ()
 
 
 class Corrected(NamedTuple):
-    """A corrected point, with tangent and monodromy matrix, valid if `found`.
+    """A corrected point, with the branch's tangent, valid if `found`.
 
-    `miss`: the relative length of the first correction.
+    `monodromy`: the matrix whose eigenvalues the test functions use; `miss`: the relative
+    length of the first correction; `unresolved`: of the segments of a cycle, see
+    `cycle_equations`, otherwise 0.
     """
 
     x: Float[Array, " unknowns"]
@@ -65,11 +67,12 @@ class Corrected(NamedTuple):
     monodromy: Float[Array, "n n"]
     miss: Float[Array, ""]
     found: Bool[Array, ""]
+    unresolved: Float[Array, ""]
 
 
-def system_of(problem, static):
-    """Return the system of a lane from the `leaves` of its problem."""
-    leaves = problem.leaves
+def system_of(data, static):
+    """Return the system of a lane from the `leaves` of its data."""
+    leaves = data.leaves
     return combine_arrays(to_jax(leaves) if is_concrete(leaves) else leaves, static)
 
 
@@ -78,54 +81,19 @@ def state_size(system) -> int:
     return jax.eval_shape(system.rest).shape[0]
 
 
-@functools.lru_cache(maxsize=32)
-def corrector(static, path: str, unknowns: int) -> Kernel:
-    """Return the kernel that corrects a lane (problem, predicted x, normal).
+def lane_corrector(equations: Callable):
+    """Return the function that corrects a lane (data, predicted x, normal).
 
-    The number of segments follows from that of the unknowns, which is part of the cache
-    key, since maps cache compiled code by function.
+    `equations(data, predicted, x)` returns the residual, its Jacobian, and the other
+    results of `Corrected` as a pair (monodromy, unresolved).
     """
 
-    def map_(problem: BranchProblem, x):
-        """Return the continuity residual, its Jacobian and the monodromy matrix."""
-        system = system_of(problem, static)
-        size = state_size(system)
-        states = (x[:-1] * problem.units[:-1]).reshape((unknowns - 1) // size, size)
-        segments = states.shape[0]
-        parts = jnp.arange(segments) / segments
-
-        def end(state, value, part):
-            there = at(system, path, value)
-            span = problem.periods.astype(float) * there.period()
-            begin = 0.0 if segments == 1 else part * span
-            end = (part + 1 / segments) * span
-            final = flow(there, state, begin, end, rtol=problem.tight)
-            return final, final
-
-        def sensitivities(state, part):
-            value = x[-1] * problem.units[-1]
-            return jax.jacfwd(end, (0, 1), has_aux=True)(state, value, part)
-
-        if segments == 1:
-            found = jax.tree.map(lambda leaf: leaf[None], sensitivities(states[0], 0.0))
-        else:
-            found = jax.vmap(sensitivities)(states, parts)
-        (blocks, slopes), ends = found
-        residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
-        matrix = joined(blocks, size)
-        whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * problem.units[None]
-        monodromy = jnp.eye(size)
-        for block in blocks:
-            monodromy = block @ monodromy
-        scale = problem.units[:-1]
-        return residual / scale, whole / scale[:, None], monodromy
-
     def correct(lane) -> Corrected:
-        problem, predicted, normal = lane
-        steps = problem.rtol, problem.close
-        return in_plane(functools.partial(map_, problem), *steps, predicted, normal)
+        data, predicted, normal = lane
+        map_ = functools.partial(equations, data, predicted)
+        return in_plane(map_, data.rtol, data.close, predicted, normal)
 
-    return cached_kernel(correct, static, path, unknowns)
+    return correct
 
 
 def joined(blocks, size: int):
@@ -138,11 +106,14 @@ def joined(blocks, size: int):
 
 
 class _Iteration(NamedTuple):
-    """State of the Newton iteration: see `Corrected`, and the last step's length."""
+    """State of the Newton iteration: see `Corrected`, and the last step's length.
+
+    `others`: monodromy and unresolved.
+    """
 
     x: Float[Array, " unknowns"]
     tangent: Float[Array, " unknowns"]
-    monodromy: Float[Array, "n n"]
+    others: Any
     miss: Float[Array, ""]
     length: Float[Array, ""]
     iterations: Int[Array, ""]
@@ -153,15 +124,14 @@ class _Iteration(NamedTuple):
 def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
-    `map_(x)` returns the residual, its Jacobian and the monodromy matrix, or any pytree
-    of arrays instead. The iteration has converged if a step is shorter than
+    `map_(x)`: see `lane_corrector`. The iteration has converged if a step is shorter than
     `close`, or below 30 `rtol` and no longer decreasing.
     """
     along = jnp.zeros_like(predicted).at[-1].set(1.0)
 
     def step(last: _Iteration) -> _Iteration:
         x = last.x
-        residual, matrix, monodromy = map_(x)
+        residual, matrix, others = map_(x)
         bordered = jnp.vstack([matrix, normal])
         wrong = jnp.append(residual, normal @ (x - predicted))
         solved = linalg.solve(bordered, jnp.column_stack([-wrong, along]))
@@ -174,7 +144,7 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
         miss = jnp.where(last.iterations == 0, length, last.miss)
         going = fine & ~done
         count = last.iterations + 1
-        return _Iteration(x, tangent, monodromy, miss, length, count, going, done)
+        return _Iteration(x, tangent, others, miss, length, count, going, done)
 
     def goes_on(last: _Iteration):
         return last.going & (last.iterations < MOST_ITERATIONS)
@@ -192,49 +162,5 @@ def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
         jnp.asarray(False),
     )
     last = newton(step, first, goes_on)
-    return Corrected(last.x, last.tangent, last.monodromy, last.miss, last.done)
-
-
-@functools.lru_cache(maxsize=32)
-def spreader(static, path: str, segments: int) -> Kernel:
-    """Return the kernel from a lane (problem, state, value) to its unknowns x."""
-
-    def spread(lane):
-        problem, state, value = lane
-        system = at(system_of(problem, static), path, value)
-        span = problem.periods.astype(float) * system.period()
-        states = [state]
-        for part in np.arange(1, segments) / segments:
-            states.append(flow(system, state, 0.0, part * span, rtol=problem.tight))
-        return jnp.append(jnp.concatenate(states), value) / problem.units
-
-    return cached_kernel(spread, static, path, segments)
-
-
-@functools.lru_cache(maxsize=32)
-def evaluator(static, path: str) -> TwoStageFunction:
-    """Return the function from a lane (problem, x) to parameter, state and orbit.
-
-    Integration runs in a kernel, the rest in NumPy.
-    """
-
-    def seen(lane):
-        problem, x = lane
-        unscaled = x * problem.units
-        system = system_of(problem, static)
-        state = unscaled[: state_size(system)]
-        there = at(system, path, unscaled[-1])
-        settings = problem.periods, problem.rtol, problem.tight
-        return unscaled[-1], state, shooting_at(there, state, *settings)
-
-    def finish(lanes, found):
-        problem, (value, state, shooting) = lanes[0], found
-        one = jax.tree.map(lambda leaf: leaf[0], problem.leaves)
-        settings = problem.periods, problem.rtol, problem.tight
-        return (
-            value,
-            state,
-            orbit_at(combine_arrays(one, static), state, shooting, *settings),
-        )
-
-    return TwoStageFunction(cached_kernel(seen, static, path), finish)
+    monodromy, unresolved = last.others
+    return Corrected(last.x, last.tangent, monodromy, last.miss, last.done, unresolved)

@@ -1,30 +1,32 @@
 """Continuation of bifurcations in two parameters."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Plottable, draw
-from ..ensemble import Reason, map_samples, reason
+from ..ensemble import Reason, reason
 from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unit_at, unknown_key
-from .arclength import batched_corrector, both_ways, correct_some, run_tracers
+from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, passing
-from .codimension_two import CodimensionTwoPoint, codimension_two_points, torus_part
-from .curve_equations import CurveProblem, curve_corrector, curve_evaluator
+from .codimension_two import ENDS_OF_TORI, CodimensionTwoPoint, codimension_two_tests
+from .corrector import LaneData
+from .curve_equations import CurvePoint, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .parameter_range import check_periods_along
 from .pictures import curve_chart
+from .problem import BranchProblem, one_branch
 from .settings import USUAL, ContinuationSettings, report_to
-from .tracer import Limits, TracerContext
+from .test_functions import Find
+from .tracer import Limits
+from .tracing import trace
 
 # Newton's method ends at a relative step below the first (the equations are integrated
 # at 1e-11), or below 30 times the second if steps no longer decrease.
@@ -130,40 +132,50 @@ def continue_bifurcation(
 
     ranges = pairs[:, 1] - pairs[:, 0]
     leaves, static = partition_arrays(system)
-    problem, x = _start(leaves, static, point, paths, ranges, start[1])
-    scaled = tuple(map(tuple, pairs / ranges[:, None]))
-    limits = Limits(scaled, **steps, most_points=settings.most_points)
-    problems = jax.tree.map(lambda leaf: np.asarray(leaf)[None], problem)
-    correct = batched_corrector(curve_corrector(static, point.kind, paths), 1)
-    around = TracerContext(limits, functools.partial(correct_some, correct, problem))
-    tracers = both_ways(correct, problems, np.asarray(x)[None], [around])
+    data, x = _start(leaves, static, point, paths, ranges, start[1])
+    scaled, exact = (tuple(map(tuple, each)) for each in (pairs / ranges[:, None], pairs))
+    limits = Limits(scaled, exact, **steps, most_points=settings.most_points)
+    problem = CurveProblem(static, point.kind, paths, one_branch(data))
+    tracers = both_ways(problem, np.asarray(x)[None], limits)
     if tracers[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from this point")
-    most, report = settings.most_points, report_to(progress)
-    points, ends = run_tracers(correct, problems, tracers, most, report)[0]
-    own = len(tracers[0][1].points)
-    found = codimension_two_points(correct, problem, points, point.kind)
-    if point.kind == "neimark_sacker":
-        points, ends, found = torus_part(points, ends, found, own)
-    xs = np.array([one.x for one in points])
-    many = jax.tree.map(lambda leaf: np.stack([leaf] * len(xs)), problem)
-    evaluate = curve_evaluator(static, point.kind, paths)
-    values, orbits, tests = map_samples(evaluate, (many, xs))
-    # Restore exact bounds, which scaling has rounded.
-    bound = np.asarray(scaled)[None] == xs[:, -2:, None]
-    values = np.where(bound.any(-1), np.where(bound[..., 0], *pairs.T[:, None]), values)
+    (found,) = trace(problem, tracers, limits, report_to(progress))
+    orbits, ends = found.solutions.orbit, found.ends
     if point.kind != "grazing":
         ends = _by_grazing(ends, orbits)
     return BifurcationCurve(
         kind=point.kind,
         paths=paths,
-        parameters=to_jax(values),
+        parameters=to_jax(found.values),
         orbits=to_jax(orbits),
-        test=to_jax(tests),
+        test=to_jax(found.solutions.test),
         ends=to_jax(np.asarray(ends, np.int32)),
-        codimension_two=tuple(located.point for located in found),
+        codimension_two=tuple(found.results),
         units=(unit_at(system, paths[0]), unit_at(system, paths[1])),
     )
+
+
+class CurveProblem(BranchProblem):
+    """Bifurcations of one kind along a curve in two parameters."""
+
+    parameters = 2
+
+    def __init__(self, static, kind: str, paths: tuple[str, str], data: LaneData):
+        mine = static, kind, paths
+        functions = curve_corrector(*mine), curve_evaluator(*mine)
+        super().__init__(static, paths[0], data, *functions)
+        self.tests = codimension_two_tests(kind)
+        if kind == "neimark_sacker":
+            self.stops = dict.fromkeys(ENDS_OF_TORI, Reason.STRONG_RESONANCE)
+
+    def eigenvalues(self, solutions: CurvePoint) -> np.ndarray:
+        """Return the Floquet multipliers."""
+        return np.asarray(solutions.orbit.floquet_multipliers)
+
+    def result(self, find: Find) -> CodimensionTwoPoint | None:
+        """Return a codimension-two point, None if not located."""
+        numbers = np.asarray(find.value), find.eigenvalues.astype(complex)
+        return CodimensionTwoPoint(find.kind, *numbers) if find.located else None
 
 
 def _by_grazing(ends, orbits) -> list[Reason]:
@@ -254,12 +266,11 @@ def _check_bounds(system, path: str, pair, value: float) -> None:
 
 @eqx.filter_jit
 def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
-    """Return the problem of a curve and the scaled unknowns of its first point."""
+    """Return the data of a curve and the scaled unknowns of its first point."""
     values = jnp.stack([point.parameter, jnp.asarray(second, float)])
     system = with_values(combine_arrays(leaves, static), paths, values)
     periods = point.periods.astype(float)
     cut = section(system, point.state, periods)
     start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))
     setting = Setting(periods, cut.begin, units, cut.contact)
-    rtol, close = jnp.asarray(_RTOL), jnp.asarray(_CLOSE)
-    return CurveProblem(leaves, setting, rtol, close), start / units
+    return LaneData(leaves, units, _RTOL, _CLOSE, setting=setting), start / units

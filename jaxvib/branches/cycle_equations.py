@@ -34,7 +34,7 @@ import numpy as np
 from .. import linalg
 from ..dynamics.flow import flow
 from ..orbits.limit_cycle import reflection
-from .corrector import in_plane, joined, state_size, system_of
+from .corrector import LaneData, joined, lane_corrector, state_size, system_of
 from .paced import PacedSystem
 from .point import at
 
@@ -45,20 +45,6 @@ _ROUNDS, _APART = 4, 1e-10
 # Largest error of the flow, relative to a segment's end and to a multiplier. Steps along
 # a canard are 1e-2 of the cycle; Newton's method does not converge from 1e-3 on.
 _OF_ENDS, _OF_MULTIPLIERS = 1e-5, 0.1
-
-
-class CycleProblem(NamedTuple):
-    """The data of a corrector for a branch, see `corrector.BranchProblem`.
-
-    `speed`: of the `PacedSystem`.
-    """
-
-    leaves: Any
-    units: Any
-    speed: Any
-    rtol: Any
-    tight: Any
-    close: Any
 
 
 class Segments(NamedTuple):
@@ -75,27 +61,27 @@ class Segments(NamedTuple):
     columns: Any
 
 
-def segments_at(system, path: str, problem: CycleProblem, x) -> Segments:
+def segments_at(system, path: str, data: LaneData, x) -> Segments:
     """Return the segments of the cycle at scaled unknowns."""
     size = state_size(system)
     number = (x.size - 2) // size
-    units = problem.units[:size]
+    units = data.units[:size]
     starts = x[:-2].reshape(number, size)
 
     def paced(value):
-        return PacedSystem(at(system, path, value), problem.speed)
+        return PacedSystem(at(system, path, value), data.speed)
 
     def end(start, last):
-        length, value = last * problem.units[-2:]
+        length, value = last * data.units[-2:]
         there = paced(value)
-        final = flow(there, start * units, 0.0, length / number, rtol=problem.tight)
+        final = flow(there, start * units, 0.0, length / number, rtol=data.tight)
         return final / units, final / units
 
     def segment(start):
         return jax.jacfwd(end, (0, 1), has_aux=True)(start, x[-2:])
 
     (blocks, columns), ends = jax.vmap(segment)(starts)
-    field = paced(x[-1] * problem.units[-1]).equation().vector_field
+    field = paced(x[-1] * data.units[-1]).equation().vector_field
     rates = jax.vmap(lambda start: field(0.0, start * units) / units)(starts)
     return Segments(starts, ends, rates, blocks, columns)
 
@@ -154,30 +140,16 @@ def unresolved(blocks, diagonals, error):
     return jnp.maximum(of_multipliers, jnp.max(moved) / _OF_ENDS)
 
 
-class CorrectedCycle(NamedTuple):
-    """A point of the branch, see `corrector.Corrected`.
+def cycle_map(system, path: str, data: LaneData, anchor, x):
+    """Return the residual of a cycle's equations, see `corrector.lane_corrector`.
 
-    `monodromy` has all multipliers except the trivial one; `unresolved`: see that function.
+    The matrix has all multipliers except the trivial one. `anchor`: the predicted
+    unknowns.
     """
-
-    x: Any
-    tangent: Any
-    monodromy: Any
-    miss: Any
-    found: Any
-    unresolved: Any
-
-
-def cycle_map(system, path: str, problem: CycleProblem, anchor, x):
-    """Return the residual of a cycle's equations, its Jacobian, and auxiliary results.
-
-    These are the matrix of all multipliers except the trivial one, and `unresolved`.
-    `anchor`: the predicted unknowns.
-    """
-    found = segments_at(system, path, problem, x)
+    found = segments_at(system, path, data, x)
     number, size = found.starts.shape
-    at_anchor = PacedSystem(at(system, path, (anchor * problem.units)[-1]), problem.speed)
-    units = problem.units[:size]
+    at_anchor = PacedSystem(at(system, path, (anchor * data.units)[-1]), data.speed)
+    units = data.units[:size]
     before = anchor[:-2].reshape(number, size)
     along = jax.vmap(at_anchor.equation().vector_field, (None, 0))(
         0.0, before * units[None]
@@ -191,59 +163,51 @@ def cycle_map(system, path: str, problem: CycleProblem, anchor, x):
     phase = jnp.append(along, jnp.zeros(2))
     _, others = across(found.blocks, found.rates)
     whole, diagonals = graded_product(others)
-    left = unresolved(found.blocks, diagonals, problem.tight)
+    left = unresolved(found.blocks, diagonals, data.tight)
     return rest, jnp.vstack([matrix, phase]), (whole, left)
 
 
 @functools.lru_cache(maxsize=32)
 def cycle_corrector(static, path: str):
-    """Return the function that corrects a lane (problem, predicted x, normal)."""
+    """Return the function that corrects a lane (data, predicted x, normal)."""
 
-    def correct(lane) -> CorrectedCycle:
-        problem, predicted, normal = lane
-        system = system_of(problem, static)
+    def cycle(data: LaneData, predicted, x):
+        return cycle_map(system_of(data, static), path, data, predicted, x)
 
-        def map_(x):
-            return cycle_map(system, path, problem, predicted, x)
-
-        there = in_plane(map_, problem.rtol, problem.close, predicted, normal)
-        whole, left = there.monodromy
-        return CorrectedCycle(*there._replace(monodromy=whole), left)
-
-    return correct
+    return lane_corrector(cycle)
 
 
 @functools.lru_cache(maxsize=32)
 def cycle_segments(static, path: str):
-    """Return the function from a lane (problem, x) to its `Segments`."""
+    """Return the function from a lane (data, x) to its `Segments`."""
 
     def segments(lane):
-        problem, x = lane
-        return segments_at(system_of(problem, static), path, problem, x)
+        data, x = lane
+        return segments_at(system_of(data, static), path, data, x)
 
     return jax.jit(segments)
 
 
 @functools.lru_cache(maxsize=32)
 def cycle_splitter(static, path: str, number: int):
-    """Return the function that splits the segments of a lane (problem, x, tangent).
+    """Return the function that splits the segments of a lane (data, x, tangent).
 
     It returns x and tangent for `number` times as many segments.
     """
 
     def split(lane):
-        problem, x, tangent = lane
-        system = system_of(problem, static)
+        data, x, tangent = lane
+        system = system_of(data, static)
         size = state_size(system)
-        units = problem.units[:size]
+        units = data.units[:size]
         segments = (x.size - 2) // size
 
         def joints(x):
-            there = PacedSystem(at(system, path, x[-1] * problem.units[-1]), problem.speed)
-            part = x[-2] * problem.units[-2] / (segments * number)
+            there = PacedSystem(at(system, path, x[-1] * data.units[-1]), data.speed)
+            part = x[-2] * data.units[-2] / (segments * number)
 
             def ahead(state, _):
-                return flow(there, state, 0.0, part, rtol=problem.tight), state
+                return flow(there, state, 0.0, part, rtol=data.tight), state
 
             def each(state):
                 return jax.lax.scan(ahead, state, None, length=number)[1]

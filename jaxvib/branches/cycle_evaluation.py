@@ -12,8 +12,8 @@ from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
-from .corrector import joined, state_size, system_of
-from .cycle_equations import CycleProblem, across, graded_product
+from .corrector import LaneData, joined, state_size, system_of
+from .cycle_equations import across, graded_product
 from .paced import PacedSystem
 from .point import at
 
@@ -23,13 +23,13 @@ _NEGLIGIBLE = 1e-10
 
 @functools.lru_cache(maxsize=32)
 def cycle_evaluator(static, path: str):
-    """Return the function from a lane (problem, x) to parameter and cycle."""
+    """Return the function from a lane (data, x) to parameter and cycle."""
 
     def evaluate(lane):
-        problem, x = lane
-        value = x[-1] * problem.units[-1]
-        there = at(system_of(problem, static), path, value)
-        return value, _evaluated(there, problem, x)
+        data, x = lane
+        value = x[-1] * data.units[-1]
+        there = at(system_of(data, static), path, value)
+        return value, _evaluated(there, data, x)
 
     return evaluate
 
@@ -100,22 +100,22 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
     )
 
 
-def _evaluated(system, problem: CycleProblem, x) -> LimitCycle:
+def _evaluated(system, data: LaneData, x) -> LimitCycle:
     """Return the cycle of a scaled point, with errors from two tolerances."""
     size = state_size(system)
     number = (x.size - 2) // size
-    sizes = problem.units[:size]
+    sizes = data.units[:size]
     states = x[:-2].reshape(number, size) * sizes[None]
-    length = x[-2] * problem.units[-2] / number
-    clock = PacedSystem(system, problem.speed, clock=True)
+    length = x[-2] * data.units[-2] / number
+    clock = PacedSystem(system, data.speed, clock=True)
 
     def duration(state):
         begun = jnp.append(state, 0.0)
-        return flow(clock, begun, 0.0, length, rtol=problem.tight)[-1]
+        return flow(clock, begun, 0.0, length, rtol=data.tight)[-1]
 
     times = jax.vmap(duration)(states)
     # Sequential, so that `_round` is compiled once.
-    tolerances = jnp.stack([jnp.asarray(problem.rtol, float), problem.tight])
+    tolerances = jnp.stack([jnp.asarray(data.rtol, float), data.tight])
     round_ = functools.partial(_round, system, states, times, sizes)
     every = jax.lax.map(round_, tolerances)
     coarse, fine = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(2))
@@ -125,7 +125,7 @@ def _evaluated(system, problem: CycleProblem, x) -> LimitCycle:
     error = multiplier_error(fine.others, fine.others - coarse.others)
     error = error + jnp.abs(fine.trivial - 1)
     changed = linalg.spectral_norm(fine.monodromy - coarse.monodromy)
-    evidenced = problem.tight < problem.rtol
+    evidenced = data.tight < data.rtol
     known = fine.result == Reason.SUCCESS
     stable = verdict(largest, jnp.where(evidenced, error, BAND))
     found = LimitCycle(

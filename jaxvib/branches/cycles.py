@@ -1,7 +1,6 @@
 """Continuation of limit cycles of autonomous systems along a parameter."""
 
-import functools
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import equinox as eqx
 import jax
@@ -15,38 +14,23 @@ from ..ensemble import Reason, map_samples, reason
 from ..foundation.arrays import partition_arrays, to_jax
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
-from .arclength import both_ways, correct_some, run_tracers
-from .bifurcation_results import FieldBifurcation, field_bifurcation
+from .arclength import both_ways, run_tracers
+from .bifurcation_results import FieldBifurcation, field_bifurcation, found_bifurcation
 from .branch import AbstractBranch
-from .cycle_equations import (
-    CycleProblem,
-    Segments,
-    cycle_corrector,
-    cycle_segments,
-    cycle_splitter,
-)
+from .corrector import LaneData
+from .cycle_equations import Segments, cycle_corrector, cycle_segments, cycle_splitter
 from .cycle_evaluation import cycle_evaluator
-from .defining_equations import NEAR
 from .field_points import field_bifurcation_point
 from .parameter_range import known_parameter, parameter_range
 from .point import at
+from .problem import BranchProblem, one_branch
 from .settings import ContinuationSettings
-from .sign_changes import SignChange, detect_bifurcations, pairs, product
-from .smooth_branch import SmoothFrame
-from .tracer import (
-    HALVES_APART,
-    RUNNING,
-    BranchPoint,
-    Limits,
-    Tracer,
-    TracerContext,
-    turning,
-)
+from .test_functions import OF_MULTIPLIERS, Find
+from .tracer import HALVES_APART, RUNNING, Limits, Reversal, Tracer
+from .tracing import trace
 
 # Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
-# Tolerance factor at bifurcations: they are as accurate as the monodromy matrix.
-_TIGHTER = 1e-2
 # Sign changes that cannot be located are dropped if multipliers have a larger error.
 _KNOWN = 0.1
 # Initial number of segments: in fewer, contraction and expansion on different parts of
@@ -114,12 +98,11 @@ def continue_cycle(
     extent = parameter_range(system, path, bounds, value, settings)
     if int(cycle.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(cycle.result)}")
-    frame = CycleFrame(system, path, *cycle_sizes(cycle), extent.span, settings)
-    x = frame.spread(cycle.state, float(cycle.period), value)
-    around = TracerContext(extent.limits, frame.correct)
-    (pair,) = both_ways(frame.lanes, frame.problems, x[None], [around])
-    tracers = [frame.tracer(around, one.start, one.code) for one in pair]
-    return frame.traced(tracers, extent.limits, report)
+    sizes = cycle_sizes(cycle)
+    problem = CycleProblem(system, path, *sizes, extent.span, settings)
+    x = problem.spread(cycle.state, float(cycle.period), value)
+    (pair,) = both_ways(problem, x[None], extent.limits)
+    return problem.traced(pair, extent.limits, report)
 
 
 def cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
@@ -128,12 +111,15 @@ def cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
     return np.where(reached > 0, reached, 1.0), float(cycle.period)
 
 
-class CycleFrame(SmoothFrame):
-    """Shared data of a branch of cycles.
+class CycleProblem(BranchProblem):
+    """Cycles of one autonomous system.
 
     `sizes`, `period`: scales of states and period; `segments`: their number, unless it
     is in the settings.
     """
+
+    # A fold is a turning point of the parameter, whatever the other multipliers.
+    tests = (OF_MULTIPLIERS[0]._replace(tolerance=np.inf), *OF_MULTIPLIERS[1:])
 
     def __init__(
         self,
@@ -159,40 +145,42 @@ class CycleFrame(SmoothFrame):
         states = np.tile(sizes, self.segments) * np.sqrt(self.segments)
         units = np.append(states, [period, span])
         speed = np.asarray(sizes) * _PACE * 2 * np.pi / period
-        problem = CycleProblem(leaves, units, speed, rtol, tight, close)
-        super().__init__(static, path, problem)
-        self.sizes, self.size = np.asarray(sizes), len(sizes)
+        data = one_branch(LaneData(leaves, units, rtol, close, tight, speed=speed))
+        functions = cycle_corrector(static, path), cycle_evaluator(static, path)
+        super().__init__(static, path, data, *functions)
+        self.resolution = float(rtol)
+        self.sizes = np.asarray(sizes)
         self._system, self._settings = system, settings
 
     def spread(self, state, period: float, value: float) -> np.ndarray:
         """Return the scaled unknowns of a cycle."""
         there = at(self._system, self.path, value)
         states, rates = motion(there, jnp.asarray(state), period)
-        speeds = linalg.norm(np.asarray(rates) / self.problem.speed)
+        speeds = linalg.norm(np.asarray(rates) / self.data.speed[0])
         paces = np.hypot(1.0, speeds)
         parts = (paces[1:] + paces[:-1]) / 2 * period / (_SAMPLES - 1)
         lengths = np.append(0.0, np.cumsum(parts))
         joints = np.arange(self.segments) / self.segments * lengths[-1]
         begun = [np.interp(joints, lengths, each) for each in np.asarray(states).T]
         unscaled = np.append(np.transpose(begun).ravel(), [lengths[-1], value])
-        return unscaled / self.problem.units
+        return unscaled / self.units
 
-    def split(self, pair, limits: Limits) -> tuple["CycleFrame", list[Tracer]]:
-        """Return a frame with more segments, and a pair of tracers converted to it.
+    def split(self, pair, limits: Limits) -> tuple["CycleProblem", list[Tracer]]:
+        """Return a problem with more segments, and a pair of tracers converted to it.
 
         Tracers that ended with `TOO_FEW_SEGMENTS` are running again.
         """
-        period, span = self.problem.units[-2:]
+        period, span = self.units[-2:]
         number = self.segments * _SPLIT
         shared = self._system, self.path, self.sizes, period, span, self._settings
-        frame = CycleFrame(*shared, number)
+        problem = CycleProblem(*shared, number)
         every = [point for one in pair for point in (one.start, *one.points)]
-        lanes = jax.tree.map(lambda leaf: np.stack([leaf] * len(every)), self.problem)
         x, tangents = (np.array([point[i] for point in every]) for i in range(2))
         split = cycle_splitter(self.static, self.path, _SPLIT)
-        x, tangents = map_samples(split, (lanes, x, tangents), chunk=32)
+        lanes = self.lanes(np.zeros(len(every), int)), x, tangents
+        x, tangents = map_samples(split, lanes, chunk=32)
         tangents = tangents / linalg.norm(tangents)[:, None]
-        found = frame.correct(x, tangents)
+        found = problem.correct_of(0, x, tangents)
         there = found.found[:, None]
         x = np.where(there, found.x, x)
         # With more joints the phase condition, and so the tangent, is different.
@@ -204,80 +192,80 @@ class CycleFrame(SmoothFrame):
             point._replace(x=there, tangent=tangent)
             for point, there, tangent in zip(every, x, tangents, strict=True)
         ]
-        around, tracers = TracerContext(limits, frame.correct), []
+        context, tracers = problem.context(0, limits), []
         for one in pair:
             start, *rest = points[: 1 + len(one.points)]
             points = points[1 + len(one.points) :]
             code = RUNNING if one.code == Reason.TOO_FEW_SEGMENTS else one.code
-            again = frame.tracer(around, start, code)
-            again.points, again.step = rest, one.step
+            again = Tracer(context, start, code)
+            again.points, again.step, again.chord = rest, one.step, one.chord
             tracers.append(again)
-        return frame, tracers
+        return problem, tracers
 
     def segmented(self, x: np.ndarray) -> Segments:
         """Return the segments at scaled unknowns."""
-        problem = jax.tree.map(jnp.asarray, self.problem)
-        return cycle_segments(self.static, self.path)((problem, jnp.asarray(x)))
+        data = jax.tree.map(jnp.asarray, self.lane(0))
+        return cycle_segments(self.static, self.path)((data, jnp.asarray(x)))
 
-    def corrector(self):
-        """Return the function that corrects a lane's prediction."""
-        return cycle_corrector(self.static, self.path)
+    def eigenvalues(self, solutions: LimitCycle) -> np.ndarray:
+        """Return the Floquet multipliers without the trivial one."""
+        return np.asarray(solutions.floquet_multipliers)[..., 1:]
 
-    def evaluator(self):
-        """Return the function from a lane to parameter and cycle."""
-        return cycle_evaluator(self.static, self.path)
+    def reliable(self, solutions: LimitCycle) -> bool:
+        """Return whether multipliers are known: near a homoclinic orbit they are noise."""
+        return bool((np.asarray(solutions.multiplier_error) < _KNOWN).all())
 
-    def tracer(
-        self, around: TracerContext, start: BranchPoint, code=RUNNING
-    ) -> "CycleTracer":
-        """Return a tracer that ends at equilibria and where both halves coincide."""
-        return CycleTracer(around, start, code, self.rate, self.size)
+    def result(self, find: Find) -> FieldBifurcation:
+        """Return a located bifurcation."""
+        period = find.solution.period
+        return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
 
-    def rate(self, x: np.ndarray) -> np.ndarray:
+    def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
+        """Return the ends at an equilibrium and at a cycle of half the period.
+
+        At the equilibrium to which cycles shrink the rate at their start reverses; at a
+        period doubling of cycles of half the period, both halves coincide.
+        """
+        return {
+            Reason.EQUILIBRIUM: Reversal(self._rates),
+            Reason.PERIOD_HALVED: Reversal(self._halves_apart, HALVES_APART),
+        }
+
+    def _rates(self, x: np.ndarray) -> np.ndarray:
+        return np.array([self._rate(point) for point in x])
+
+    def _rate(self, x: np.ndarray) -> np.ndarray:
         """Return the scaled rate of a scaled point's state."""
-        unscaled = x * self.problem.units
-        found = _rate(self._system, self.path, unscaled[: self.size], unscaled[-1])
-        return np.asarray(found) / self.problem.units[: self.size]
+        unscaled, size = x * self.units, len(self.sizes)
+        found = _rate(self._system, self.path, unscaled[:size], unscaled[-1])
+        return np.asarray(found) / self.units[:size]
+
+    def _halves_apart(self, x: np.ndarray) -> np.ndarray:
+        states = x[:, :-2].reshape(len(x), -1, len(self.sizes))
+        first, second = np.split(states, 2, axis=1)
+        return (first - second).reshape(len(x), -1)
 
     def traced(self, pair, limits: Limits, report) -> CycleBranch:
         """Return the branch traced by a pair of tracers.
 
         If its segments are not resolved, tracing continues with more segments.
         """
-        run_tracers(self.lanes, self.problems, [pair], limits.most_points, report)
+        run_tracers(self, [pair], limits.most_points, report)
         more = self._settings.segments is None and self.segments < _MOST_SEGMENTS
         more = more and 1 + sum(len(one.points) for one in pair) < limits.most_points
         if more and any(one.code == Reason.TOO_FEW_SEGMENTS for one in pair):
-            frame, pair = self.split(pair, limits)
-            return frame.traced(pair, limits, report)
-        followed = self.followed(pair, limits, report)
-        points, ends, _, found = followed
-        tight = self.problem.tight * _TIGHTER
-        finer = self.problem._replace(tight=tight, close=tight)
-        sharp = functools.partial(correct_some, self.lanes, finer)
-        # Near a homoclinic orbit multipliers are inaccurate and their signs are noise.
-        known = np.asarray(found.multiplier_error) < _KNOWN
-        changes = [
-            change
-            for change in detect_bifurcations(
-                sharp, points, TESTS, float(self.problem.rtol)
-            )
-            if change.found
-            or change.kind == "fold"
-            or known[change.after : change.after + 2].all()
-        ]
-        located = [self._bifurcation(change) for change in changes]
-        low, high = self._end(ends[0], points[0].x), self._end(ends[1], points[-1].x)
-        located = [low, *located, high]
-        cycles = to_jax(found)
-        return CycleBranch(cycles=cycles, **self.along(followed, located))
+            problem, pair = self.split(pair, limits)
+            return problem.traced(pair, limits, report)
+        (found,) = trace(self, [pair], limits, report)
+        return CycleBranch(cycles=to_jax(found.solutions), **self.fields(found))
 
-    def _end(self, code, x: np.ndarray) -> FieldBifurcation | None:
-        """Return the bifurcation at which the branch ends, or None."""
+    def at_end(self, branch: int, tracer: Tracer, code) -> FieldBifurcation | None:
+        """Return the bifurcation at which a tracer ended, or None."""
         if code not in (Reason.EQUILIBRIUM, Reason.PERIOD_HALVED):
             return None
-        states, value = x[:-2].reshape(-1, self.size), x[-1] * self.problem.units[-1]
-        states = states * self.problem.units[: self.size]
+        x, size = tracer.here.x, len(self.sizes)
+        states, value = x[:-2].reshape(-1, size), x[-1] * self.units[-1]
+        states = states * self.units[:size]
         there = at(self._system, self.path, value)
         if code == Reason.EQUILIBRIUM:
             rest = equilibrium_near(there, jnp.asarray(states[0]))
@@ -285,7 +273,7 @@ class CycleFrame(SmoothFrame):
             return None if int(found.result) else found
         first, second = states[0], states[len(states) // 2]
         mean, apart = (first + second) / 2, np.abs(first - second)
-        period = self.evaluated(x[None])[1].period[0] / 2
+        period = self.evaluated([0], x[None])[1].period[0] / 2
         guess = field_bifurcation(
             "period_doubling",
             "cycle",
@@ -304,85 +292,6 @@ class CycleFrame(SmoothFrame):
         near = linalg.norm((np.asarray(found.state) - mean) / self.sizes)
         far = int(found.result) or not near < linalg.norm(apart / self.sizes)
         return None if far else found
-
-    def _bifurcation(self, change: SignChange) -> FieldBifurcation | None:
-        """Return the bifurcation at a sign change, None if two multipliers only cancel."""
-        values, found = self.evaluated(change.x[None])
-        multipliers = change.values
-        turning = multipliers.imag != 0
-        wrong = {
-            "fold": np.abs(multipliers - 1).min(),
-            "branch_point": np.abs(multipliers - 1).min(),
-            "period_doubling": np.abs(multipliers + 1).min(),
-            "neimark_sacker": np.where(turning, abs(np.abs(multipliers) - 1), np.inf).min(),
-        }[change.kind]
-        # A fold is a turning point of the parameter, whatever the other multipliers.
-        if change.found and change.kind != "fold" and not wrong < NEAR:
-            return None
-        return field_bifurcation(
-            change.kind,
-            "cycle",
-            self.path,
-            parameter=values[0],
-            state=found.state[0],
-            period=found.period[0],
-            frequency=2 * np.pi / found.period[0],
-            residual=found.residual[0],
-            test=wrong,
-            iterations=change.evaluations,
-            result=Reason.SUCCESS if change.found else Reason.ITERATION_LIMIT,
-        )
-
-
-# Test functions of the tangent's parameter component and of all multipliers except the
-# trivial one, (points, n - 1).
-TESTS: dict[str, Callable] = {
-    "fold": lambda tangents, values: tangents,
-    "period_doubling": lambda tangents, values: product(1 + values).real,
-    "neimark_sacker": lambda tangents, values: product(pairs(values, np.multiply) - 1).real,
-    "branch_point": lambda tangents, values: product(1 - values).real,
-}
-
-
-class CycleTracer(Tracer):
-    """Traces a branch of cycles in one direction, up to an equilibrium or period halving.
-
-    Beyond the equilibrium to which cycles shrink, the same cycles follow again, shifted
-    by half a period: the rate at their start has reversed. The same happens at a period
-    doubling of cycles of half the period, where both halves coincide. The branch also
-    ends where its segments are not resolved.
-    """
-
-    def __init__(
-        self, around: TracerContext, start: BranchPoint, code, rate: Callable, size: int
-    ):
-        super().__init__(around, start, code)
-        self._rate, self._size = rate, size
-
-    def accept(self, found) -> int:
-        """Accept corrected points, adapt the step; return the number accepted."""
-        before, here = len(self.points), self.here
-        count = super().accept(found)
-        way = [here, *self.points[before:]]
-        x = [point.x for point in way]
-        lost = np.flatnonzero(~(found.unresolved[: len(way) - 1] < 1))
-        ends = {
-            Reason.TOO_FEW_SEGMENTS: lost[0] if lost.size else None,
-            Reason.EQUILIBRIUM: turning(self._rates, x),
-            Reason.PERIOD_HALVED: turning(self._halves_apart, x, HALVES_APART),
-        }
-        ends = {code: number for code, number in ends.items() if number is not None}
-        if not ends:
-            return count
-        code = min(ends, key=ends.__getitem__)  # the first one, also among equals
-        return self.end_at(before, int(ends[code]), code)
-
-    def _rates(self, x: np.ndarray) -> np.ndarray:
-        return np.array([self._rate(point) for point in x])
-
-    def _halves_apart(self, x: np.ndarray) -> np.ndarray:
-        first, second = np.split(x[:, :-2].reshape(len(x), -1, self._size), 2, axis=1)
-        return (first - second).reshape(len(x), -1)
 
 
 @eqx.filter_jit

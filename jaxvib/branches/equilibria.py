@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,15 +16,16 @@ from ..orbits.equilibrium import Equilibrium, equilibrium_at
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .arclength import both_ways
-from .bifurcation_results import FieldBifurcation, field_bifurcation
+from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
-from .corrector import Corrected, in_plane, system_of
+from .corrector import LaneData, lane_corrector, system_of
 from .parameter_range import known_parameter, parameter_range
 from .point import at
+from .problem import BranchProblem, one_branch
 from .settings import USUAL, ContinuationSettings, report_to
-from .sign_changes import SignChange, detect_bifurcations, pairs, product
-from .smooth_branch import SmoothFrame
-from .tracer import Limits, TracerContext
+from .test_functions import Find, Seen, Test, branch_point, fold, pairs, product
+from .tracer import Limits
+from .tracing import trace
 
 # Newton's method converges to rounding errors of the field.
 _RTOL, _CLOSE = 1e-12, 1e-14
@@ -33,15 +33,6 @@ _RTOL, _CLOSE = 1e-12, 1e-14
 _NEAR = 1e-5
 # Settings that apply to orbits only.
 _NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
-
-
-class EquilibriumProblem(NamedTuple):
-    """The data of a corrector for a branch, see `corrector.BranchProblem`."""
-
-    leaves: Any
-    units: Any
-    rtol: Any
-    close: Any
 
 
 class EquilibriumBranch(AbstractBranch):
@@ -101,73 +92,60 @@ def continue_equilibrium(
     extent = parameter_range(system, path, bounds, value, settings)
     if int(point.result) != Reason.SUCCESS:
         raise ValueError(f"equilibrium was not found: {reason(point.result)}")
-    frame = EquilibriumFrame(system, path, point.state, extent.span)
-    start = np.append(point.state, value) / frame.problem.units
-    around = TracerContext(extent.limits, frame.correct)
-    pair = both_ways(frame.lanes, frame.problems, start[None], [around])
-    return frame.traced(pair[0], extent.limits, report_to(progress))
+    problem = EquilibriumProblem(system, path, point.state, extent.span)
+    start = np.append(point.state, value) / problem.units
+    pairs = both_ways(problem, start[None], extent.limits)
+    return problem.traced(pairs[0], extent.limits, report_to(progress))
 
 
-class EquilibriumFrame(SmoothFrame):
-    """Shared data of a branch of equilibria."""
+def _hopf(seen: Seen, _) -> np.ndarray:
+    return product(pairs(seen.eigenvalues, np.add)).real
+
+
+def _off_axis(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return the distances of complex eigenvalues from the imaginary axis."""
+    return np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
+
+
+# Of the eigenvalues; real ones that cancel are no Hopf point.
+_TESTS = (
+    fold(0.0),
+    Test("hopf", _hopf, lambda seen: _off_axis(seen.eigenvalues).min(-1)),
+    branch_point(lambda seen, _: product(seen.eigenvalues).real, 0.0),
+)
+
+
+class EquilibriumProblem(BranchProblem):
+    """Equilibria of one autonomous system; distances are relative to the eigenvalues."""
+
+    tests = tuple(test._replace(tolerance=_NEAR) for test in _TESTS)
 
     def __init__(self, system, path: str, state, span: float):
         leaves, static = partition_arrays(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
-        leaves = jax.tree.map(np.asarray, leaves)
-        tolerances = np.asarray(_RTOL), np.asarray(_CLOSE)
-        super().__init__(static, path, EquilibriumProblem(leaves, units, *tolerances))
+        data = one_branch(LaneData(leaves, units, _RTOL, _CLOSE))
+        shared = static, path
+        super().__init__(*shared, data, _corrector(*shared), _evaluator(*shared))
 
-    def corrector(self):
-        """Return the function that corrects a lane's prediction."""
-        return _corrector(self.static, self.path)
+    def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
+        """Return the eigenvalues of the Jacobian."""
+        return np.asarray(solutions.eigenvalues)
 
-    def evaluator(self):
-        """Return the function from a lane to parameter and equilibrium."""
-        return _evaluator(self.static, self.path)
+    def size(self, eigenvalues: np.ndarray) -> float:
+        """Return the modulus of the largest eigenvalue."""
+        return np.abs(eigenvalues).max()
+
+    def result(self, find: Find) -> FieldBifurcation:
+        """Return a located bifurcation, a Hopf point with its frequency."""
+        turning = find.eigenvalues[_off_axis(find.eigenvalues).argmin()].imag
+        frequency = turning if find.kind == "hopf" else np.nan
+        period = 2 * np.pi / frequency
+        return found_bifurcation(find, "equilibrium", self.path, period, frequency)
 
     def traced(self, pair, limits: Limits, report) -> EquilibriumBranch:
         """Return the branch traced by a pair of tracers."""
-        followed = self.followed(pair, limits, report)
-        changes = detect_bifurcations(self.correct, followed.points, TESTS)
-        located = [self._bifurcation(change) for change in changes]
-        equilibria = to_jax(followed.found)
-        return EquilibriumBranch(equilibria=equilibria, **self.along(followed, located))
-
-    def _bifurcation(self, change: SignChange) -> FieldBifurcation | None:
-        """Return the bifurcation at a sign change, None if real eigenvalues cancel."""
-        values, found = self.evaluated(change.x[None])
-        eigenvalues = found.eigenvalues[0]
-        size = np.abs(eigenvalues).max()
-        turning = np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
-        wrong, frequency = np.abs(eigenvalues).min(), np.nan
-        if change.kind == "hopf":
-            wrong = turning.min()
-            frequency = eigenvalues.imag[turning.argmin()]
-        if change.found and not wrong < _NEAR * size:
-            return None
-        code = Reason.SUCCESS if change.found else Reason.ITERATION_LIMIT
-        return field_bifurcation(
-            change.kind,
-            "equilibrium",
-            self.path,
-            parameter=values[0],
-            state=found.state[0],
-            period=2 * np.pi / frequency,
-            frequency=frequency,
-            residual=found.residual[0],
-            test=wrong,
-            iterations=change.evaluations,
-            result=code,
-        )
-
-
-# Test functions of the tangent's parameter component and of eigenvalues (points, n).
-TESTS: dict[str, Callable] = {
-    "fold": lambda tangents, values: tangents,
-    "hopf": lambda tangents, values: product(pairs(values, np.add)).real,
-    "branch_point": lambda tangents, values: product(values).real,
-}
+        (found,) = trace(self, [pair], limits, report)
+        return EquilibriumBranch(equilibria=to_jax(found.solutions), **self.fields(found))
 
 
 @eqx.filter_jit
@@ -185,39 +163,34 @@ def equilibrium_units(system, state):
 
 @functools.lru_cache(maxsize=32)
 def _corrector(static, path: str):
-    """Return the function that corrects a lane (problem, predicted x, normal)."""
+    """Return the function that corrects a lane (data, predicted x, normal)."""
 
-    def map_(problem, x):
-        system = system_of(problem, static)
+    def equations(data: LaneData, predicted, x):
+        system = system_of(data, static)
 
         def rate(x):
-            unscaled = x * problem.units
+            unscaled = x * data.units
             there = at(system, path, unscaled[-1])
             found = there.equation().vector_field(0.0, unscaled[:-1])
-            return found / problem.units[:-1], found / problem.units[:-1]
+            return found / data.units[:-1], found / data.units[:-1]
 
         matrix, left = jax.jacfwd(rate, has_aux=True)(x)
-        return left, matrix, matrix[:, :-1]
+        return left, matrix, (matrix[:, :-1], jnp.zeros(()))
 
-    def correct(lane) -> Corrected:
-        problem, predicted, normal = lane
-        here = functools.partial(map_, problem)
-        return in_plane(here, problem.rtol, problem.close, predicted, normal)
-
-    return correct
+    return lane_corrector(equations)
 
 
 @functools.lru_cache(maxsize=32)
 def _evaluator(static, path: str):
-    """Return the function from a lane (problem, x) to parameter and equilibrium."""
+    """Return the function from a lane (data, x) to parameter and equilibrium."""
 
     def evaluate(lane):
-        problem, x = lane
-        unscaled = x * problem.units
-        there = at(system_of(problem, static), path, unscaled[-1])
+        data, x = lane
+        unscaled = x * data.units
+        there = at(system_of(data, static), path, unscaled[-1])
         leaves, rest = partition_arrays(there)
         nothing = jnp.asarray(0, jnp.int32)
-        units = problem.units[:-1]
+        units = data.units[:-1]
         state = unscaled[:-1]
         return unscaled[-1], equilibrium_at(rest, leaves, state, units, nothing, nothing)
 

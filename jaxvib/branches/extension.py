@@ -12,10 +12,10 @@ from .. import linalg
 from ..ensemble import Reason, reason
 from ..foundation.arrays import partition_arrays
 from .branch import Branch
+from .orbit_problem import orbit_problem, traced_branches
 from .parameter_range import parameter_range
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import RUNNING, BranchPoint, Tracer
-from .tracing import frame_of, trace
 
 _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
 
@@ -72,18 +72,18 @@ def extend_branch(
         np.stack([amplitudes[tips[end][0]] for end in going]),
     )
     periods = int(branch.periods)
-    frame = frame_of(lanes, static, branch.path, extent.span, periods, settings)
+    problem = orbit_problem(lanes, static, branch.path, extent.span, periods, settings)
     pairs = []
     for lane, end in enumerate(going):
-        around = frame.around(lane, extent.limits)
-        units = frame.problems.units[lane]
+        around = problem.context(lane, extent.limits)
+        units = problem.data.units[lane]
         x, before = (np.append(states[i], values[i]) / units for i in tips[end])
         outward = (x - before) / linalg.norm(x - before)
         found = around.correct(x[None], outward[None])
         code = RUNNING if found.found[0] else Reason.DIVERGED
         tracer = Tracer(around, BranchPoint(x, found.tangent[0], 0.0), code)
         pairs.append([tracer, Tracer(around, tracer.start, Reason.BRANCHED)])
-    parts = trace(frame, pairs, extent.limits, settings.watch, report_to(progress))
+    parts = traced_branches(problem, pairs, extent.limits, report_to(progress))
     for end, part in zip(going, parts, strict=True):
         branch = _joined(branch, part, end)
     return branch

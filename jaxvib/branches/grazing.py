@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
-from .corrector import BranchProblem, state_size, system_of
+from .corrector import LaneData, state_size, system_of
 from .point import at
 
 _SAMPLES = 1001  # per period, for the search of maxima of penetrations
@@ -52,27 +52,25 @@ def hard_contacts(equation) -> np.ndarray:
     return np.array(equation.hard_contacts(), bool)
 
 
-def grazing_near(
-    static, path: str, problem: BranchProblem, x: np.ndarray
-) -> Grazing | None:
+def grazing_near(static, path: str, data: LaneData, x: np.ndarray) -> Grazing | None:
     """Return the corner near an almost grazing motion, or None.
 
-    `problem`: of a single branch, without an axis of branches.
+    `data`: of a single branch, without an axis of branches.
     """
-    first = _stepped(static, path, problem, x)
+    first = _stepped(static, path, data, x)
     if not linalg.norm(first.x - x) < _NEAR:  # NaN: no such motion
         return None
-    corner = _stepped(static, path, problem, first.x)
+    corner = _stepped(static, path, data, first.x)
     return corner if np.isfinite(corner.x).all() else None
 
 
-def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Grazing:
+def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
     """Return the corner by a first-order step."""
-    size = state_size(system_of(problem, static))
+    size = state_size(system_of(data, static))
     segments = (len(x) - 1) // size
-    unscaled = x * problem.units
+    unscaled = x * data.units
     start, value = unscaled[:size], unscaled[-1]
-    frame = problem, static, path
+    frame = data, static, path
 
     def carried(state, value, begin, end):
         """Return the flow with its derivatives; times as (s, periods)."""
@@ -100,10 +98,10 @@ def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Grazin
         for part in np.arange(segments) / segments:
             turns = np.ceil(time / span - part) + part
             states.append(carried(state, value, (time, 0.0), (0.0, turns))[0])
-        return np.append(np.concatenate(states), value) / problem.units
+        return np.append(np.concatenate(states), value) / data.units
 
     def beyond(reach: float):
-        speed = reach * problem.units[size - 1]
+        speed = reach * data.units[size - 1]
         after = top + rate * to_corner + speed * (change[:-1] + impulse)
         return unknowns(after, value + to_corner + speed * change[-1])
 
@@ -114,11 +112,11 @@ def _stepped(static, path: str, problem: BranchProblem, x: np.ndarray) -> Grazin
 
 def _top(frame, carried, start, value):
     """Return the time and the index of the contact that is nearest to grazing."""
-    problem, static, path = frame
+    data, static, path = frame
     span = float(_span(*frame, value))
     times = np.linspace(0.0, span, _SAMPLES)
-    system = at(system_of(problem, static), path, value)
-    states = simulate(system, start, times, rtol=problem.tight, throw=False).states
+    system = at(system_of(data, static), path, value)
+    states = simulate(system, start, times, rtol=data.tight, throw=False).states
     depths, heights, _ = _parabolas(*frame, states, value, times)
     # Periodic: the predecessor of the first sample is the one before the last.
     before, after = np.roll(depths[:-1], 1, 0), depths[1:]
@@ -135,13 +133,13 @@ def _top(frame, carried, start, value):
 
 
 @eqx.filter_jit
-def _carried(problem, static, path, state, value, begin, end):
+def _carried(data, static, path, state, value, begin, end):
     def final(state, value):
-        system = at(system_of(problem, static), path, value)
-        span = problem.periods.astype(float) * system.period()
+        system = at(system_of(data, static), path, value)
+        span = data.periods.astype(float) * system.period()
         first, last = begin[0] + begin[1] * span, end[0] + end[1] * span
         # Times depend on the parameter through the span.
-        image = flow(system, state, first, last, rtol=problem.tight)
+        image = flow(system, state, first, last, rtol=data.tight)
         return image, image
 
     slopes, image = jax.jacfwd(final, (0, 1), has_aux=True)(state, value)
@@ -149,9 +147,9 @@ def _carried(problem, static, path, state, value, begin, end):
 
 
 @eqx.filter_jit
-def _span(problem, static, path, value):
-    system = at(system_of(problem, static), path, value)
-    return problem.periods.astype(float) * system.period()
+def _span(data, static, path, value):
+    system = at(system_of(data, static), path, value)
+    return data.periods.astype(float) * system.period()
 
 
 class _Touch(NamedTuple):
@@ -164,12 +162,12 @@ class _Touch(NamedTuple):
 
 
 @eqx.filter_jit
-def _touch(problem, static, path, state, value) -> _Touch:
+def _touch(data, static, path, state, value) -> _Touch:
     def depths(state, value):
-        system = at(system_of(problem, static), path, value)
+        system = at(system_of(data, static), path, value)
         return system.equation().penetrations(state)
 
-    equation = at(system_of(problem, static), path, value).equation()
+    equation = at(system_of(data, static), path, value).equation()
     impulses = []
     for contact, response in zip(
         equation.contacts, equation.contact_responses, strict=True
@@ -182,9 +180,9 @@ def _touch(problem, static, path, state, value) -> _Touch:
 
 
 @eqx.filter_jit
-def _parabolas(problem, static, path, states, value, times):
+def _parabolas(data, static, path, states, value, times):
     """Return each contact's depth, the maximum of its parabola and the time to it."""
-    equation = at(system_of(problem, static), path, value).equation()
+    equation = at(system_of(data, static), path, value).equation()
     hard = hard_contacts(equation)
 
     def one(time, state):

@@ -22,31 +22,31 @@ from .point import at
 
 @functools.lru_cache(maxsize=32)
 def _kernel(static, path: str) -> Kernel:
-    """Return the kernel from a lane (problem, x) to d, scaled."""
+    """Return the kernel from a lane (data, x) to d, scaled."""
 
     def halves_apart(lane):
-        problem, x = lane
-        system = system_of(problem, static)
+        data, x = lane
+        system = system_of(data, static)
         size = state_size(system)
-        units = problem.units[:size]
-        there = at(system, path, x[-1] * problem.units[-1])
-        half = problem.periods.astype(float) * there.period() / 2
+        units = data.units[:size]
+        there = at(system, path, x[-1] * data.units[-1])
+        half = data.periods.astype(float) * there.period() / 2
         state = x[:size] * units
-        return (state - flow(there, state, 0.0, half, rtol=problem.tight)) / units
+        return (state - flow(there, state, 0.0, half, rtol=data.tight)) / units
 
     return cached_kernel(halves_apart, static, path)
 
 
-def halves_apart(static, path: str, problem, x: np.ndarray) -> np.ndarray:
+def halves_apart(static, path: str, data, x: np.ndarray) -> np.ndarray:
     """Return d, scaled, of motions at scaled points (points, unknowns)."""
-    return map_samples(_kernel(static, path), (_lanes(problem, len(x)), x), chunk=8)
+    return map_samples(_kernel(static, path), (_lanes(data, len(x)), x), chunk=8)
 
 
 def _lanes(tree, number: int):
     return jax.tree.map(lambda leaf: np.stack([leaf] * number), tree)
 
 
-def parent_doubling(static, path: str, problem, chord) -> BifurcationPoint | None:
+def parent_doubling(static, path: str, data, chord) -> BifurcationPoint | None:
     """Return the period doubling of motions of half the period, near a branch's chord.
 
     Both branches cross there, and a plane across the chord contains points of both: the
@@ -54,16 +54,16 @@ def parent_doubling(static, path: str, problem, chord) -> BifurcationPoint | Non
     converge to a point near the chord.
     """
     first, last = chord
-    one, other = halves_apart(static, path, problem, np.array(chord))
+    one, other = halves_apart(static, path, data, np.array(chord))
     way = one - other
     share = linalg.dot(one, way) / linalg.dot(way, way)
     guess = first + share * (last - first)
-    unscaled = guess * problem.units
-    system = at(system_of(problem, static), path, unscaled[-1])
-    size, half = len(one), int(problem.periods) // 2
+    unscaled = guess * data.units
+    system = at(system_of(data, static), path, unscaled[-1])
+    size, half = len(one), int(data.periods) // 2
     kind = "period_doubling"
     found = bifurcation_point(system, unscaled[:size], kind, path, half, throw=False)
     own = [*range(size), -1]  # of one segment
-    off = np.append(found.state, found.parameter) / problem.units[own] - guess[own]
+    off = np.append(found.state, found.parameter) / data.units[own] - guess[own]
     near = linalg.norm(off) < linalg.norm(last - first)
     return found if int(found.result) == Reason.SUCCESS and near else None

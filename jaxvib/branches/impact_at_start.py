@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .corrector import BranchProblem, state_size, system_of
+from .corrector import LaneData, state_size, system_of
 from .grazing import hard_contacts
 from .point import at
 
@@ -32,18 +32,18 @@ class Jump(NamedTuple):
 def jump_near(
     static,
     path: str,
-    problem: BranchProblem,
+    data: LaneData,
     x: np.ndarray,
     tangent: np.ndarray,
     reach: float,
 ) -> Jump | None:
     """Return the jump of a branch within a distance of a point, or None.
 
-    `problem`: of a single branch, without an axis of branches.
+    `data`: of a single branch, without an axis of branches.
     """
-    frame = problem, static, path
+    frame = data, static, path
     depths, growth = (np.asarray(part) for part in _approach(*frame, x, tangent))
-    hard = hard_contacts(eqx.filter_eval_shape(system_of(problem, static).equation))
+    hard = hard_contacts(eqx.filter_eval_shape(system_of(data, static).equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(hard & (growth > 0), -depths / growth, np.inf)
     distances = np.where(np.abs(distances) < reach, distances, np.inf)
@@ -59,36 +59,36 @@ def jump_near(
     return Jump(beyond(0.0), beyond)
 
 
-def _states(problem: BranchProblem, static, path: str, x):
+def _states(data: LaneData, static, path: str, x):
     """Return the equation of motion, the states of all segments and their times."""
-    system = system_of(problem, static)
-    unscaled = x * problem.units
+    system = system_of(data, static)
+    unscaled = x * data.units
     there = at(system, path, unscaled[-1])
     states = unscaled[:-1].reshape(-1, state_size(system))
-    span = problem.periods.astype(float) * there.period()
+    span = data.periods.astype(float) * there.period()
     times = jnp.arange(states.shape[0]) / states.shape[0] * span
     return there.equation(), states, times
 
 
 @eqx.filter_jit
-def _approach(problem, static, path, x, tangent):
+def _approach(data, static, path, x, tangent):
     """Return each segment's depths and their derivatives along the branch."""
 
     def depths(x):
-        equation, states, _ = _states(problem, static, path, x)
+        equation, states, _ = _states(data, static, path, x)
         return jax.vmap(equation.penetrations)(states)
 
     return jax.jvp(depths, (x,), (tangent,))
 
 
 @eqx.filter_jit
-def _through(problem, static, path, x, segment: int, contact: int):
+def _through(data, static, path, x, segment: int, contact: int):
     """Return a point on the other side of an impact, to first order in its distance.
 
     The given point penetrates the stop: an approaching body has hit it shortly before,
     a departing one leaves it shortly after.
     """
-    equation, states, times = _states(problem, static, path, x)
+    equation, states, times = _states(data, static, path, x)
     state, time = states[segment], times[segment]
     rate = equation.vector_field(time, state)
     depth, speed, _ = (part[contact] for part in equation.contact_motion(state, rate))
@@ -102,4 +102,4 @@ def _through(problem, static, path, x, segment: int, contact: int):
     turned = touching + jnp.concatenate([jnp.zeros_like(change), change])
     other = turned - ahead * equation.vector_field(time, turned)
     states = states.at[segment].set(other)
-    return jnp.append(states.reshape(-1), x[-1] * problem.units[-1]) / problem.units
+    return jnp.append(states.reshape(-1), x[-1] * data.units[-1]) / data.units

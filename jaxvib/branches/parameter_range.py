@@ -45,7 +45,10 @@ def parameter_range(
     steps = settings.steps(span)
     scaled = {name: step / span for name, step in steps.items()}
     limits = Limits(
-        ((low / span, high / span),), **scaled, most_points=settings.most_points
+        ((low / span, high / span),),
+        ((low, high),),
+        **scaled,
+        most_points=settings.most_points,
     )
     return ParameterRange(low, high, steps, limits)
 

@@ -1,57 +1,99 @@
-"""Branch switching at bifurcations of periodic orbits."""
+"""Branch switching at bifurcations of orbits, equilibria and cycles."""
 
+import functools
+from collections.abc import Callable
+from typing import Any, overload
+
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .. import linalg
-from ..ensemble import Reason
+from ..ensemble import Reason, map_samples
 from ..foundation.arrays import partition_arrays
-from .arclength import correct_some, lane_of
-from .bifurcation_results import BifurcationPoint
-from .settings import ContinuationSettings
-from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
-from .tracing import Frame, frame_of
+from ..orbits.limit_cycle import reflection
+from .bifurcation_results import BifurcationPoint, FieldBifurcation
+from .branch import Branch
+from .cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem, motion
+from .equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
+from .orbit_problem import orbit_problem
+from .parameter_range import parameter_range
+from .point import at
+from .settings import USUAL, ContinuationSettings, report_to
+from .tracer import BranchPoint, Tracer, TracerContext, axis_of
 
 # Relative distances of the first point from the bifurcation, tried in order.
 _REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
-FROM = {"period_doubling": 2, "branch_point": 1}
 
 
-def frame_at(
-    system, point: BifurcationPoint, span: float, settings: ContinuationSettings
-) -> Frame:
-    """Return the frame of the branch that emanates from a bifurcation."""
-    leaves, static = partition_arrays(system)
-    nothing = np.zeros(point.state.size // 2)
-    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
-    periods = FROM[point.kind] * point.periods
-    return frame_of(one, static, point.path, span, periods, settings)
+@overload
+def switch_branch(
+    system: eqx.Module, point: BifurcationPoint, *_: Any, **__: Any
+) -> Branch: ...
 
 
-def pair_at(frame: Frame, point: BifurcationPoint, limits: Limits, way: int):
-    r"""Return tracers from a bifurcation along the eigenvector $M q = \pm q$.
+@overload
+def switch_branch(
+    system: eqx.Module, point: FieldBifurcation, *_: Any, **__: Any
+) -> CycleBranch | EquilibriumBranch: ...
 
-    **Raises:** `ValueError` if no orbit is found nearby.
+
+def switch_branch(
+    system: eqx.Module,
+    point: BifurcationPoint | FieldBifurcation,
+    bounds: tuple[float, float],
+    way: int = 1,
+    *,
+    settings: ContinuationSettings = USUAL,
+    progress: Callable[[int], None] | None = None,
+) -> Branch | CycleBranch | EquilibriumBranch:
+    """Continue the branch that emanates from a bifurcation of another branch.
+
+    From a period doubling, the branch of twice the period; from a branch point, the
+    crossing branch (e.g. with broken symmetry), on the side `way`, 1 or -1. The branch
+    starts near the bifurcation, with the reason `BRANCHED`. For an autonomous system,
+    the cycles from a Hopf point, or the crossing branch of equilibria or cycles from a
+    branch point.
+
+    **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
+    the others as in `continue_orbit`.
+
+    **Raises:** `ValueError` for a kind from which no branch emanates, bounds that do
+    not enclose the point, or if no branch is found.
+
+    **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
     """
-    problem = lane_of(frame.problems, 0)
-    x = np.append(point.state, point.parameter) / problem.units
-    axis = np.zeros_like(x)
-    axis[-1] = 1.0
-    # The monodromy matrix of the original orbit, before its period is doubled.
-    once = problem._replace(periods=np.asarray(point.periods))
-    matrix = correct_some(frame.corrector(), once, x[None], axis[None]).monodromy[0]
-    scaled = matrix * problem.units[None, :-1] / problem.units[:-1, None]
-    target = -1.0 if point.kind == "period_doubling" else 1.0
-    direction = linalg.eigenvector_near(scaled, target).real
-    away = np.append(direction / linalg.norm(direction), 0.0)
-    around = frame.around(0, limits)
-    start = first_point_off(around, x, way * np.sign(away[np.argmax(np.abs(away))]) * away)
+    of = point.of if isinstance(point, FieldBifurcation) else ""
+    starts = {kind: start for (which, kind), start in _STARTS.items() if which == of}
+    if point.kind not in starts:
+        what = f"kind = {point.kind!r}" + (f" of {of}" if of else "")
+        raise ValueError(f"{what}; allowed: {', '.join(starts)}")
+    if way not in (1, -1):
+        raise ValueError(f"way = {way}; allowed: 1, -1")
+    if of and int(point.result):
+        raise ValueError(f"{point.kind} was not found")
+    settings.refuse("switch_branch", *_refused(of, point.kind))
+    value = float(point.parameter)
+    extent = parameter_range(system, point.path, bounds, value, settings)
+    problem, x, away = starts[point.kind](system, point, extent.span, settings)
+    context = problem.context(0, extent.limits)
+    away = way * np.sign(away[np.argmax(np.abs(away))]) * away
+    start = _first_point(context, x, away)
     if start is None:
-        raise ValueError(f"{point.kind} at {float(point.parameter):g}: no branch is found")
-    return [Tracer(around, start, RUNNING), Tracer(around, start, Reason.BRANCHED)]
+        raise ValueError(f"{point.kind} at {value:g}: no branch is found")
+    pair = [Tracer(context, start), Tracer(context, start, Reason.BRANCHED)]
+    return problem.traced(pair, extent.limits, report_to(progress))
 
 
-def first_point_off(around: TracerContext, x, away) -> BranchPoint | None:
+def _refused(of: str, kind: str) -> tuple[str, ...]:
+    """Return the names of the settings that do not apply."""
+    if not of:
+        return "segments", "correct"
+    return (*NOT_OF_CYCLES, *(["segments"] if (of, kind) == _CROSSING else []))
+
+
+def _first_point(around: TracerContext, x, away) -> BranchPoint | None:
     """Return the first point of the branch that emanates along a direction, or None."""
     predicted = np.array([x + reach * away for reach in _REACHES])
     found = around.correct(predicted, np.array([away] * len(_REACHES)))
@@ -62,3 +104,125 @@ def first_point_off(around: TracerContext, x, away) -> BranchPoint | None:
     best = good[0]
     outward = np.sign(linalg.dot(found.tangent[best], found.x[best] - x))
     return BranchPoint(found.x[best], outward * found.tangent[best], float(strayed[best]))
+
+
+def _from_orbit(system, point, span: float, settings):
+    r"""Return the problem of orbits, the scaled unknowns of a point, and the direction.
+
+    The branch emanates along the eigenvector $M q = \pm q$ of the original orbit, before
+    its period is doubled.
+    """
+    leaves, static = partition_arrays(system)
+    nothing, doubled = np.zeros(point.state.size // 2), point.kind == "period_doubling"
+    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
+    periods = (2 if doubled else 1) * point.periods
+    problem = orbit_problem(one, static, point.path, span, periods, settings)
+    units = problem.units
+    x = np.append(point.state, point.parameter) / units
+    once = problem.lanes([0])._replace(periods=np.asarray(point.periods)[None])
+    lane = once, x[None], axis_of(len(x), -1)[None]
+    matrix = map_samples(problem.corrector, lane).monodromy[0]
+    scaled = matrix * units[None, :-1] / units[:-1, None]
+    return problem, x, _along(scaled, -1.0 if doubled else 1.0)
+
+
+def _along(matrix, eigenvalue: float) -> np.ndarray:
+    """Return the unit vector of unknowns along an eigenvector of a scaled matrix."""
+    direction = linalg.eigenvector_near(matrix, eigenvalue).real
+    return np.append(direction / linalg.norm(direction), 0.0)
+
+
+def _crossing(system, point, span, settings):
+    """Return the same for the equilibria that cross at a branch point."""
+    state, value = np.asarray(point.state), float(point.parameter)
+    system = at(system, point.path, value)
+    problem = EquilibriumProblem(system, point.path, state, span)
+    away = _along(_scaled_jacobian(system, state, problem.units[:-1]), 0.0)
+    return problem, np.append(state, value) / problem.units, away
+
+
+def _from_rest(system, point, span, settings):
+    r"""Return the same for cycles at a Hopf point, along the eigenvector of i omega."""
+    state, value = np.asarray(point.state), float(point.parameter)
+    system = at(system, point.path, value)
+    sizes, period = np.asarray(equilibrium_units(system, state)), float(point.period)
+    problem = CycleProblem(system, point.path, sizes, period, span, settings)
+    matrix = _scaled_jacobian(system, state, sizes)
+    vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))
+    # Make v . v real: Re v is the major axis of the ellipse, and the flow is across it.
+    squared = np.sum(vector * vector)
+    turn = np.sqrt(squared.conj() / np.abs(squared)) if squared else 1.0
+    vector = vector * turn
+    turns = np.exp(2j * np.pi * np.arange(problem.segments) / problem.segments)
+    away = np.append((turns[:, None] * vector).real.ravel(), [0.0, 0.0])
+    x = np.append(np.tile(state, problem.segments), [period, value])
+    return problem, x / problem.units, _unit(away, problem)
+
+
+def _from_cycle(system, point, span, settings):
+    """Return the same for cycles that branch off along a multiplier's eigenvector."""
+    period, value, state = float(point.period), float(point.parameter), point.state
+    system = at(system, point.path, value)
+    states, _ = motion(system, jnp.asarray(state), period)
+    reached = np.max(np.abs(states), axis=0)
+    sizes = np.maximum(reached, np.max(reached) * 1e-3)
+    problem = CycleProblem(system, point.path, sizes, period, span, settings)
+    x = problem.spread(state, period, value)
+    x = np.asarray(problem.correct_of(0, x[None], axis_of(len(x), -1)[None]).x[0])
+    parts = jax.tree.map(np.asarray, problem.segmented(x))
+    doubled = point.kind == "period_doubling"
+    ways, longer = _eigendirection(parts, -1.0 if doubled else 1.0)
+    ways = ways * np.sqrt(problem.segments)
+    if not doubled:
+        return problem, x, _unit(np.append(ways.ravel(), [longer, 0.0]), problem)
+    # Two revolutions in the same number of segments: every second start is kept.
+    states = x[:-2].reshape(ways.shape)
+    twice = np.concatenate([np.vstack([states, states])[::2].ravel(), [2 * x[-2], x[-1]]])
+    away = np.append(np.vstack([ways, -ways])[::2].ravel(), [0.0, 0.0])
+    return problem, twice, _unit(away, problem)
+
+
+def _eigendirection(parts, multiplier: float):
+    """Return the eigenvector of a multiplier, 1 or -1.
+
+    **Returns:** its components in the scaled states of all segments, and in the length.
+    """
+    blocks, rates = parts.blocks, parts.rates
+    aside = np.asarray(reflection(jnp.asarray(rates[0])))
+    whole = functools.reduce(lambda product, block: block @ product, blocks)
+    turned = (aside @ whole @ aside)[1:, 1:]
+    ways = [linalg.dot(aside[:, 1:], linalg.eigenvector_near(turned, multiplier).real)]
+    for block in blocks:
+        ways.append(block @ ways[-1])
+    left = ways.pop() - multiplier * ways[0]
+    # Remove the mismatch along the flow by a shift (-1) or a change of the length (1).
+    slip = rates[0] @ left / (rates[0] @ rates[0])
+    parts_gone = np.arange(len(rates))[:, None] / len(rates)
+    if multiplier < 0:
+        return np.array(ways) - slip / 2 * rates, 0.0
+    return np.array(ways) - slip * parts_gone * rates, -slip
+
+
+def _unit(away, problem: CycleProblem):
+    """Return the scaled unit vector along a direction of states, length and parameter."""
+    states = np.tile(problem.sizes, problem.segments)
+    scaled = away * np.append(states, [1.0, 1.0]) / problem.units
+    return scaled / linalg.norm(scaled)
+
+
+def _scaled_jacobian(system, state, units) -> np.ndarray:
+    field = system.equation().vector_field
+    matrix = jax.jacfwd(lambda state: field(0.0, state))(jnp.asarray(state))
+    return np.asarray(matrix) * units[None] / units[:, None]
+
+
+_CROSSING = "equilibrium", "branch_point"
+# The functions that return the problem of a branch, a point of it and its direction.
+_STARTS = {
+    ("", "period_doubling"): _from_orbit,
+    ("", "branch_point"): _from_orbit,
+    ("equilibrium", "hopf"): _from_rest,
+    _CROSSING: _crossing,
+    ("cycle", "period_doubling"): _from_cycle,
+    ("cycle", "branch_point"): _from_cycle,
+}

@@ -7,7 +7,8 @@ corrected at once. With a hard stop a branch has corners, where its direction ch
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -55,14 +56,35 @@ class BranchPoint(NamedTuple):
 class Limits(NamedTuple):
     """Scaled parameter bounds, step sizes and the largest number of points of a branch.
 
-    `bounds`: one pair for each of the last unknowns.
+    `bounds`: one pair for each of the last unknowns; `exact`: the same, not scaled.
     """
 
     bounds: tuple[tuple[float, float], ...]
+    exact: tuple[tuple[float, float], ...]
     first_step: float
     smallest_step: float
     largest_step: float
     most_points: int
+
+    def restored(self, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the parameter values at points with exact bounds, not rounded ones."""
+        count = len(self.bounds)
+        columns = np.array(values).reshape(len(x), count)
+        for axis, (scaled, exact) in enumerate(zip(self.bounds, self.exact, strict=True)):
+            for bound, value in zip(scaled, exact, strict=True):
+                columns[x[:, axis - count] == bound, axis] = value
+        return columns.reshape(np.shape(values))
+
+
+class Reversal(NamedTuple):
+    """An end of branches at which vectors at the points of a branch reverse.
+
+    `vectors`: maps points (points, unknowns) to the vectors there, which are longer than
+    `least` on both sides.
+    """
+
+    vectors: Callable[[np.ndarray], np.ndarray]
+    least: float = 0.0
 
 
 class TracerContext(NamedTuple):
@@ -70,28 +92,28 @@ class TracerContext(NamedTuple):
 
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
     point to the corner near it; `jump`: maps a point, its tangent and a distance to the
-    jump within it. Both are None if branches have none. `halves`: maps points (points,
-    unknowns) of motions of an even number of periods to the difference of their halves.
+    jump within it. Both are None if branches have none. `reversals`: by reason; beyond
+    them the same solutions follow again, shifted by half of their period.
     """
 
     limits: Limits
     correct: Callable
     corner: Callable[[np.ndarray], Grazing | None] | None = None
     jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
-    halves: Callable[[np.ndarray], np.ndarray] | None = None
+    reversals: Mapping[Reason, Reversal] = MappingProxyType({})
 
 
 class Tracer:
     """Traces one branch in one direction."""
 
     def __init__(self, around: TracerContext, start: BranchPoint, code=RUNNING):
-        self.limits, self.correct, self.corner, self.jump, self.halves = around
+        self.limits, self.correct, self.corner, self.jump, self.reversals = around
         self.start = start
         self.points: list[BranchPoint] = []
         self.step = min(self.limits.first_step, _TOGETHER * self.limits.largest_step)
         self.code = code
         self.beyond: np.ndarray | None = None
-        self.chord: tuple[np.ndarray, np.ndarray] | None = None  # of a period halving
+        self.chord: tuple[np.ndarray, np.ndarray] | None = None  # of a reversal
         count = len(self.limits.bounds)
         self.low, self.high = np.array(self.limits.bounds).T
         values, ways = start.x[-count:], start.tangent[-count:]
@@ -127,18 +149,27 @@ class Tracer:
         """Accept corrected points, adapt the step; return the number accepted."""
         here, before = self.here, len(self.points)
         count = self._go(found) if self.beyond is None else self._land(found)
-        if self.halves is None or len(self.points) == before:
-            return count
-        way = [here.x, *(point.x for point in self.points[before:])]
-        number = turning(self.halves, way, HALVES_APART)
-        if number is None:
-            return count
-        self.chord = way[number], way[number + 1]
-        return self.end_at(before, number, Reason.PERIOD_HALVED)
+        return (
+            count if len(self.points) == before else self._end(found, here, before, count)
+        )
 
-    def end_at(self, before: int, number: int, code: Reason) -> int:
-        """End the branch `number` points after the first `before`; return `number`."""
-        self.points, self.code = self.points[: before + number], code
+    def _end(self, found, here: BranchPoint, before: int, count: int) -> int:
+        """End the branch at the first reversal, or where segments are not resolved.
+
+        **Returns:** the number of points that are kept of `count`.
+        """
+        way = [here.x, *(point.x for point in self.points[before:])]
+        lost = np.flatnonzero(~(found.unresolved[: len(way) - 1] < 1))
+        ends = {Reason.TOO_FEW_SEGMENTS: int(lost[0]) if lost.size else None}
+        for code, reversal in self.reversals.items():
+            ends[code] = turning(reversal.vectors, way, reversal.least)
+        numbers = {code: number for code, number in ends.items() if number is not None}
+        if not numbers:
+            return count
+        self.code = min(numbers, key=numbers.__getitem__)  # the first, also among equals
+        number = numbers[self.code]
+        self.chord = way[number], way[number + 1]
+        self.points = self.points[: before + number]
         return number
 
     def _go(self, found) -> int:

@@ -1,26 +1,40 @@
 """Checked against: folds of curves in closed form, flat to rounding on the way."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
-from jaxvib.branches.sign_changes import detect_bifurcations, product
+from jaxvib.branches.corrector import Corrected, LaneData
+from jaxvib.branches.location import locate
+from jaxvib.branches.problem import BranchProblem
+from jaxvib.branches.test_functions import branch_point, fold, product
 from jaxvib.branches.tracer import BranchPoint
 
-TESTS = {
-    "fold": lambda tangents, values: tangents,
-    "branch_point": lambda tangents, values: product(1 - values).real,
-}
 
+class Flat(BranchProblem):
+    """Points of the curve; a solution is its eigenvalues, all at 0.5."""
 
-class Found(NamedTuple):
-    """What a corrector tells of points."""
+    tests = (
+        fold(1.0)._replace(tolerance=np.inf),
+        branch_point(lambda seen, _: product(1 - seen.eigenvalues).real, 1.0),
+    )
 
-    x: np.ndarray
-    tangent: np.ndarray
-    monodromy: np.ndarray
-    found: np.ndarray
+    def __init__(self, turns_back):
+        super().__init__(
+            None, "", LaneData((), np.ones((1, 2)), np.ones(1), ()), None, None
+        )
+        self.turns_back, self.resolution = turns_back, 1e-8
+
+    def correct(self, branches, predicted, normals, fine=False):
+        return corrected(predicted, self.turns_back)
+
+    def evaluated(self, branches, x, fine=False):
+        return x[:, -1], np.full((len(x), 1), 0.5)
+
+    def eigenvalues(self, solutions):
+        return solutions
+
+    def result(self, find):
+        return find
 
 
 def curve(s, turns_back: bool):
@@ -35,7 +49,8 @@ def corrected(predicted, turns_back):
     value, slope = curve(s, turns_back)
     tangent = np.column_stack([np.ones_like(s), slope]) / np.hypot(1.0, slope)[:, None]
     matrices = np.full((len(s), 1, 1), 0.5)
-    return Found(np.column_stack([s, value]), tangent, matrices, np.full(len(s), True))
+    x, nothing = np.column_stack([s, value]), np.zeros(len(s))
+    return Corrected(x, tangent, matrices, nothing, np.full(len(s), True), nothing)
 
 
 @pytest.mark.parametrize("turns_back", [True, False])
@@ -44,8 +59,8 @@ def test_a_flat_part_has_a_fold_only_where_the_branch_turns_back(turns_back, end
     s = np.arange(-0.5, end, 0.05)
     there = corrected(s[:, None], turns_back)
     points = [BranchPoint(*pair, 0.0) for pair in zip(there.x, there.tangent, strict=True)]
-    changes = detect_bifurcations(
-        lambda x, _: corrected(x, turns_back), points, TESTS, 1e-8
-    )
-    assert [change.kind for change in changes] == ["fold"] * turns_back
-    assert all(change.found and abs(change.x[-1]) < 1e-8 for change in changes)
+    problem = Flat(turns_back)
+    (located,) = locate(problem, [points], [problem.evaluated(None, there.x)[1]])
+    finds = [find for find, _ in located]
+    assert [find.kind for find in finds] == ["fold"] * turns_back
+    assert all(find.located and abs(find.value) < 1e-8 for find in finds)

@@ -1,0 +1,83 @@
+"""The test function of grazing: the depth of the contact that exists on one side only.
+
+A contact's onset or end between two points brackets a grazing. If it is a hard stop's,
+the branch has a corner there (`branches.grazing`).
+"""
+
+import numpy as np
+import scipy  # loads submodules lazily: .interpolate takes 0.3 s
+
+from .. import linalg
+from .test_functions import Seen, Test
+
+# Offsets of points before a grazing, where the gap changes smoothly: three of them far
+# away, which reduces the effect of rounding, or all near.
+_BEFORE = np.array([[1e-3, 1e-2, 2e-2, 3e-2], [1e-3, 2e-3, 3e-3, 4e-3]])
+# Offsets, and their largest distance, relative to the chord, on a smooth branch.
+_SIDES, _SMOOTH = np.array([-1e-3, 1e-3]), 0.05
+
+
+def grazing_test(has_corners: bool) -> Test:
+    """Return the row of grazing; with corners, sign changes are those at the corners."""
+
+    def changes(seen: Seen) -> np.ndarray:
+        contacts = np.asarray(seen.solutions.contacts)
+        return (contacts[1:] != contacts[:-1]) & (not has_corners)
+
+    return Test(
+        "grazing",
+        _depth,
+        lambda seen: seen.solutions.grazing_margin,
+        tolerance=np.inf,
+        accuracy=1e-6,
+        changes=changes,
+        refine=_refined,
+    )
+
+
+def _depth(seen: Seen, first: Seen) -> np.ndarray:
+    same = seen.solutions.contacts == first.solutions.contacts
+    return np.where(same, -1, 1) * seen.solutions.grazing_margin
+
+
+def _refined(search, chord: int, fraction: float, success: bool):
+    touching = _touch(search, chord, fraction)
+    smooth = touching is not None or (success and _splits(search, chord, fraction))
+    return touching, smooth
+
+
+def _touch(search, chord: int, fraction: float) -> np.ndarray | None:
+    """Return the point of a grazing near a fraction of its chord, or None.
+
+    The gap is extrapolated to 0 from the side without contact: on the other side, a
+    contact counts only from some depth on, and the stiffness changes abruptly.
+    """
+    contacts, after = search.ends.contacts[chord]
+    way = -1 if contacts < after else 1
+    for before in _BEFORE:
+        fractions = fraction + way * before
+        same = np.full(len(fractions), chord)
+        found = search.corrected(fractions, same)
+        orbits = search.evaluated(found.x, same)
+        heights = np.asarray(orbits.grazing_margin)
+        apart = orbits.contacts == min(contacts, after)
+        if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
+            continue
+        at_zero = scipy.interpolate.BarycentricInterpolator(heights, fractions)(0.0)
+        if abs(at_zero - fraction) > before[0]:
+            continue
+        touching = search.corrected(np.atleast_1d(at_zero), same[:1])
+        if touching.found[0]:
+            return touching.x[0]
+    return None
+
+
+def _splits(search, chord: int, fraction: float) -> bool:
+    """Return whether a contact splits in two there, so that the motion is smooth.
+
+    If the motion jumps, the chord passes over a corner of the branch.
+    """
+    beside = search.corrected(fraction + _SIDES, np.full(2, chord))
+    jump = linalg.norm(beside.x[1] - beside.x[0])
+    smooth = jump < _SMOOTH * linalg.norm(search.chords[chord])
+    return bool(beside.found.all() and smooth)

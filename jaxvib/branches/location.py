@@ -1,0 +1,208 @@
+"""Location of bifurcations and events: zeros of test functions along branches.
+
+A sign change of a test function between two points brackets a zero, which is located on
+the branch by Chandrupatla's method: points in planes across the chord are corrected
+like any other. Jumps without a zero are dropped.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy.optimize import elementwise
+
+from .. import linalg
+from ..ensemble import Reason
+from .problem import BranchProblem, lane_of
+from .test_functions import Find, Seen, SignChange, sign_changes
+from .tracer import BranchPoint
+
+
+class Located(NamedTuple):
+    """A sign change of a branch, and its public result."""
+
+    find: Find
+    result: Any
+
+
+def locate(
+    problem: BranchProblem, branches: Sequence[list[BranchPoint]], solutions: Sequence[Any]
+) -> list[list[Located]]:
+    """Return the bifurcations and events along each branch, in their order.
+
+    `branches`: the points of each; `solutions`: those at its points.
+    """
+    changes: list[SignChange] = []
+    every: list[list[Located]] = [[] for _ in branches]
+    if not problem.tests:
+        return every
+    for b, (points, own) in enumerate(zip(branches, solutions, strict=True)):
+        seen = problem.seen(b, points, own)
+        found = sign_changes(b, points, seen, problem.tests, problem.resolution)
+        changes += found
+    if not changes:
+        return every
+    x, success, evaluations = _zeros(problem, branches, solutions, changes)
+    lanes = np.array([change.branch for change in changes])
+    values, there = problem.evaluated(lanes, x, fine=True)
+    eigenvalues = problem.eigenvalues(there)
+    for i, change in enumerate(changes):
+        b, test = change.branch, change.test
+        one = Seen(None, eigenvalues[i : i + 1], functools.partial(lane_of, there, [i]))
+        distance = np.nan if test.distance is None else float(test.distance(one)[0])
+        near = distance < test.tolerance * problem.size(eigenvalues[i])
+        if test.kind == "fold":  # a change of the tangent, whatever the multipliers
+            known, turns = True, _turns(problem, branches[b], change, x[i])
+        else:
+            both = lane_of(solutions[b], slice(change.after, change.after + 2))
+            known, turns = problem.reliable(both), True
+        genuine = near or np.isinf(test.tolerance) if success[i] else known
+        code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
+        find = Find(
+            after=change.after,
+            kind=test.kind,
+            value=values[i],
+            solution=lane_of(there, i),
+            eigenvalues=eigenvalues[i],
+            distance=distance,
+            evaluations=int(evaluations[i]),
+            code=code,
+        )
+        result = problem.result(find) if genuine and turns else None
+        if result is not None:
+            every[b].append(Located(find, result))
+    return every
+
+
+def _turns(problem: BranchProblem, points, fold: SignChange, x) -> bool:
+    """Return whether the parameter is not constant from a fold to an end."""
+    parameter = np.array([point.x[-1] for point in points])
+    moved = np.abs(parameter - x[-1]) > problem.resolution
+    first = fold.after + 1
+    return bool(moved[:first].any() and moved[first + fold.run - 1 :].any())
+
+
+def _zeros(problem: BranchProblem, branches, solutions, changes: list[SignChange]):
+    """Return the points of sign changes, whether they are located, and evaluations.
+
+    Where a fold is not located because its tangent is rounding noise, the point at
+    which an eigenvalue passes is taken.
+    """
+    search = _Search(problem, branches, solutions, changes)
+    x, success, evaluations = search.zeros()
+    by_eigenvalue = next(
+        (test for test in problem.tests if test.kind == "branch_point"), None
+    )
+    for i, change in enumerate(changes):
+        if change.test.kind != "fold" or (success[i] and change.run == 1):
+            continue
+        if change.others and by_eigenvalue is not None:
+            passed = by_eigenvalue._replace(kind="fold", accuracy=1e-13, lost=np.nan)
+            row = passed._replace(refine=None)
+            again = [change._replace(after=after, test=row) for after in change.others]
+            others = _Search(problem, branches, solutions, again).zeros()
+            located = np.flatnonzero(others[1])
+            if located.size:
+                x[i], success[i], evaluations[i] = (part[located[0]] for part in others)
+                continue
+        # Between points of equal parameter, the parameter of the fold is known.
+        success[i] |= abs(search.chords[i, -1]) <= problem.resolution
+    return x, success, evaluations
+
+
+class _Search:
+    """Test functions along the chords of all sign changes."""
+
+    def __init__(self, problem: BranchProblem, branches, solutions, changes):
+        self.problem, self.tests = problem, [change.test for change in changes]
+        self.branches = np.array([change.branch for change in changes])
+        ends = [branches[one.branch][one.after : one.after + 2] for one in changes]
+        self.starts = np.array([first.x for first, _ in ends])
+        self.chords = np.array([last.x - first.x for first, last in ends])
+        self.tangents = [np.array([pair[end].tangent for pair in ends]) for end in (0, 1)]
+        self.corners = np.array([change.corner for change in changes])
+        lanes = [
+            lane_of(solutions[one.branch], slice(one.after, one.after + 2))
+            for one in changes
+        ]
+        # The solutions at both ends of the chords: (chords, 2, ...).
+        self.ends = jax.tree.map(lambda *leaves: np.stack(leaves), *lanes)
+
+    def zeros(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the points at the zeros, whether they are located, and evaluations."""
+        every = np.arange(len(self.tests))
+        fractions, success = np.zeros(len(every)), self.corners.copy()
+        evaluations = np.zeros(len(every), int)
+        accuracies = np.array([test.accuracy for test in self.tests])
+        for accuracy in np.unique(accuracies):
+            which = every[~self.corners & (accuracies == accuracy)]
+            if which.size:
+                found = elementwise.find_root(
+                    self._test,
+                    (np.zeros(which.size), np.ones(which.size)),
+                    args=(which,),
+                    tolerances={
+                        "xatol": accuracy,
+                        "xrtol": 0.0,
+                        "fatol": 0.0,
+                        "frtol": 0.0,
+                    },
+                    maxiter=60,
+                )
+                fractions[which] = np.nan_to_num(found.x, nan=0.5)
+                success[which], evaluations[which] = found.success, found.nfev
+        x = np.array(self.corrected(fractions, every).x)
+        for i, test in enumerate(self.tests):
+            if test.refine is None or self.corners[i]:
+                continue
+            better, success[i] = test.refine(self, i, fractions[i], bool(success[i]))
+            x[i] = x[i] if better is None else better
+        # A jump between two points: take the first one.
+        return np.where(success[:, None], x, self.starts), success, evaluations
+
+    def corrected(self, fraction, which):
+        """Return points of the branch at fractions of the chords `which`."""
+        chords = self.chords[which]
+        normals = chords / linalg.norm(chords)[..., None]
+        predicted = self._paths(fraction[:, None], which)
+        return self.problem.correct(self.branches[which], predicted, normals, fine=True)
+
+    def _paths(self, fraction, which):
+        """Return points on the cubic Hermite curves of chords."""
+        chords = self.chords[which]
+        lengths = linalg.norm(chords)[..., None]
+        first, last = (lengths * ends[which] for ends in self.tangents)
+        bend, twist = first - chords, last - chords
+        rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
+        return self.starts[which] + fraction * chords + rest
+
+    def _test(self, fraction, which):
+        """Return the test functions; NaN if the correction fails."""
+        which = which.astype(int)
+        shape, fraction, which = fraction.shape, fraction.ravel(), which.ravel()
+        return self.values(self.corrected(fraction, which), which).reshape(shape)
+
+    def values(self, found, which) -> np.ndarray:
+        """Return the test functions at corrected points of the chords `which`."""
+        values = np.empty(len(which))
+        for test in dict.fromkeys(self.tests[i] for i in which):
+            mine = np.array([self.tests[i] == test for i in which])
+            some, own = type(found)(*(leaf[mine] for leaf in found)), which[mine]
+            count = self.problem.parameters
+
+            def solutions(some=some, own=own):
+                return self.evaluated(some.x, own)
+
+            def at_starts(own=own):
+                return lane_of(self.ends, (own, 0))
+
+            first = Seen(self.tangents[0][own][:, -count:], None, at_starts)
+            seen = Seen.of_corrected(some, count, solutions)
+            values[mine] = np.where(some.found, test.value(seen, first), test.lost)
+        return values
+
+    def evaluated(self, x, which):
+        """Return the solutions at scaled points of the chords `which`."""
+        return self.problem.evaluated(self.branches[which], x, fine=True)[1]

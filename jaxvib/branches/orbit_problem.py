@@ -1,0 +1,165 @@
+"""Branches of periodic orbits of forced systems."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..ensemble import Reason, compile_ahead, map_samples
+from ..foundation.arrays import combine_arrays, to_jax
+from ..kernels import Kernel
+from ..kernels.kernel_cache import cached_kernel
+from ..orbits.periodic_orbit import PeriodicOrbit
+from ..orbits.shooting import is_field, scales
+from .arclength import both_ways
+from .bifurcation_results import BifurcationPoint
+from .branch import Branch, BranchEvent
+from .corrector import LaneData, system_of
+from .events import Watch
+from .grazing import grazing_near, has_grazing
+from .grazing_test import grazing_test
+from .halving import halves_apart, parent_doubling
+from .impact_at_start import jump_near
+from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
+from .problem import EVALUATED, BranchProblem, lane_of
+from .settings import ContinuationSettings
+from .test_functions import OF_MULTIPLIERS, Find, Seen, Test
+from .tracer import HALVES_APART, Limits, Reversal, Tracer, TracerContext
+from .tracing import Traced, trace
+
+# Newton's method has converged if a step is below this many tolerances.
+_CLOSE = 30
+
+
+class OrbitProblem(BranchProblem):
+    """Periodic orbits of forced systems, with events; `watch`: the events."""
+
+    def __init__(self, static, path: str, data: LaneData, watch: Watch):
+        corrector = orbit_corrector(static, path, data.units.shape[-1])
+        super().__init__(static, path, data, corrector, orbit_evaluator(static, path))
+        self.watch = watch
+        self.has_corners = has_grazing(system_of(self.lane(0), static))
+        events = [_event_test(name, event) for name, event in watch.events.items()]
+        self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_corners), *events)
+        self.stops = dict.fromkeys(watch.stop_at, Reason.EVENT)
+
+    def seen(self, branch: int, points, solutions: PeriodicOrbit) -> Seen:
+        """Return what the test functions use: the orbits' own multipliers."""
+        tangents = np.array([point.tangent[-1:] for point in points])
+        return Seen(tangents, self.eigenvalues(solutions), lambda: solutions)
+
+    def result(self, find: Find) -> BifurcationPoint | BranchEvent:
+        """Return a located bifurcation or event."""
+        orbit = find.solution
+        if find.kind in self.watch.events:
+            value, code = jnp.asarray(find.value), jnp.asarray(int(find.code))
+            return BranchEvent(find.kind, self.path, value, to_jax(orbit), code)
+        numbers = {
+            "parameter": find.value,
+            "state": orbit.state,
+            "periods": orbit.periods,
+            "time": np.nan,
+            "residual": orbit.residual,
+            "test": find.distance,
+            "iterations": find.evaluations,
+            "result": find.code,
+        }
+        return BifurcationPoint(kind=find.kind, path=self.path, **to_jax(numbers))
+
+    def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
+        """Return the ends of orbits of an even number of periods."""
+        if data.periods % 2:
+            return {}
+        halves = functools.partial(halves_apart, self.static, self.path, data)
+        return {Reason.PERIOD_HALVED: Reversal(halves, HALVES_APART)}
+
+    def at_end(self, branch: int, tracer: Tracer, code: Reason) -> BifurcationPoint | None:
+        """Return the period doubling at which a tracer ended, None if not found."""
+        if code != Reason.PERIOD_HALVED:
+            return None
+        return parent_doubling(self.static, self.path, self.lane(branch), tracer.chord)
+
+    def context(self, branch: int, limits: Limits) -> TracerContext:
+        """Return the shared context of the tracers of one branch."""
+        context = super().context(branch, limits)
+        if not self.has_corners:
+            return context
+        mine = self.static, self.path, self.lane(branch)
+        corner = functools.partial(grazing_near, *mine)
+        return context._replace(corner=corner, jump=functools.partial(jump_near, *mine))
+
+    def traced(self, pair, limits: Limits, report) -> Branch:
+        """Return the branch traced by a pair of tracers."""
+        return traced_branches(self, [pair], limits, report)[0]
+
+    def branch(self, b: int, traced: Traced) -> Branch:
+        """Return the public result of a traced branch."""
+        found = traced.results
+        kinds = [one for one in found if isinstance(one, BifurcationPoint)]
+        events = tuple(one for one in found if isinstance(one, BranchEvent))
+        fields = self.fields(traced._replace(results=kinds))
+        orbits, periods = to_jax((traced.solutions, self.data.periods[b]))
+        return Branch(orbits=orbits, periods=periods, events=events, **fields)
+
+
+def _event_test(name: str, function: Callable) -> Test:
+    def values(seen: Seen, _) -> np.ndarray:
+        orbits = seen.solutions
+        lanes = range(len(orbits.result))
+        return np.array([float(function(lane_of(orbits, i))) for i in lanes])
+
+    return Test(name, values, tolerance=np.inf)
+
+
+def orbit_problem(
+    lanes, static, path: str, span: float, periods, settings: ContinuationSettings
+) -> OrbitProblem:
+    """Return the problem of branches from lanes (leaves, states, amplitudes)."""
+    each = map_samples(_units_kernel(static), lanes)
+    number = len(each)
+    units = np.column_stack([*[each] * (settings.segments or 1), np.full(number, span)])
+    rtols = np.full(number, settings.rtol, float)
+    data = LaneData(
+        leaves=lanes[0],
+        units=units,
+        rtol=rtols,
+        close=_CLOSE * rtols,
+        tight=rtols * settings.factor,
+        periods=np.full(number, periods, np.int32),
+    )
+    return OrbitProblem(static, path, data, settings.watch)
+
+
+@functools.lru_cache(maxsize=32)
+def _units_kernel(static) -> Kernel:
+    """Return the kernel from a lane (leaves, state, amplitude) to state scales."""
+
+    def units_of(lane):
+        leaves, state, amplitude = lane
+        system = combine_arrays(leaves, static)
+        if is_field(system):
+            return scales(system, state)
+        # The state at t = 0 may be small: include the amplitude.
+        widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
+        return jnp.maximum(scales(system, state), scales(system, widest))
+
+    return cached_kernel(units_of, static)
+
+
+def trace_orbits(
+    problem: OrbitProblem, states, values, limits: Limits, settings, report
+) -> list[Branch]:
+    """Return the branch of each orbit, traced by arclength in both directions."""
+    spread = orbit_spreader(problem.static, problem.path, settings.segments or 1)
+    starts = map_samples(spread, (problem.data, states, values))
+    return traced_branches(problem, both_ways(problem, starts, limits), limits, report)
+
+
+def traced_branches(problem: OrbitProblem, pairs, limits: Limits, report) -> list[Branch]:
+    """Return the branches traced by pairs of tracers."""
+    one: Any = problem.lane(0), pairs[0][0].start.x
+    compile_ahead(problem.evaluator, one, chunk=EVALUATED)
+    found = trace(problem, pairs, limits, report)
+    return [problem.branch(b, traced) for b, traced in enumerate(found)]

@@ -1,0 +1,157 @@
+"""Problems whose solutions form branches: the part that is common to every kind.
+
+Orbits of forced systems, equilibria, cycles, and bifurcations in two parameters are
+traced (`branches.tracing`), searched for bifurcations (`branches.location`) and
+switched (`branches.switching`) by the same code. A kind of solution is a subclass of
+`BranchProblem`, and a kind of bifurcation is a row of its table of test functions
+(`branches.test_functions`).
+"""
+
+import abc
+import copy
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..ensemble import Reason, map_samples
+from ..foundation.arrays import combine_arrays, to_jax
+from ..systems.parameters import unit_at
+from .corrector import Corrected, LaneData
+from .test_functions import Find, Seen, Test
+from .tracer import Limits, Tracer, TracerContext
+
+# Batch sizes for which correctors are compiled, for a single branch and for many, and
+# that of evaluators.
+_OF_ONE, _OF_MANY, EVALUATED = 8, 64, 32
+# Tolerance factor at bifurcations: they are as accurate as the monodromy matrix.
+_TIGHTER = 1e-2
+
+
+class BranchProblem(abc.ABC):
+    """A kind of solution that forms branches, with the data of one or many of them.
+
+    The unknowns are scaled; the last ones are the parameters. To add a kind of
+    solution, define `tests`, its table of test functions, and `result`.
+
+    **Fields:** `static`: the static part of the systems; `path`: of the parameter;
+    `data`: `LaneData` with a leading axis of branches; `corrector`: the function that
+    corrects a lane (data, prediction, normal); `evaluator`: that from a lane (data, x)
+    to the parameter and the solution; `number`: of branches traced together; `stops`:
+    reasons by the kinds at which a branch ends; `resolution`: the scaled distance
+    within which folds have the same parameter.
+    """
+
+    tests: tuple[Test, ...]
+    stops: Mapping[str, Reason]
+    has_corners: bool = False
+    parameters: int = 1  # their number
+
+    def __init__(self, static, path: str, data: LaneData, corrector, evaluator):
+        self.static, self.path, self.data = static, path, data
+        self.corrector, self.evaluator = corrector, evaluator
+        self.number = len(data.rtol)
+        self.stops = {}
+        self.resolution = 0.0
+
+    def eigenvalues(self, solutions) -> np.ndarray:
+        """Return the eigenvalues or multipliers of which the test functions are made."""
+        return np.asarray(solutions.floquet_multipliers)
+
+    @abc.abstractmethod
+    def result(self, find: Find) -> Any:
+        """Return the public result of a located bifurcation or event, or None."""
+
+    def reversals(self, data: LaneData) -> Mapping[Reason, Any]:
+        """Return what ends a branch where it reverses, see `TracerContext`."""
+        return {}
+
+    def at_end(self, branch: int, tracer: Tracer, code: Reason) -> Any:
+        """Return the bifurcation at which a tracer ended, or None."""
+        return None
+
+    def size(self, eigenvalues: np.ndarray) -> float:
+        """Return the size of eigenvalues, to which distances are relative."""
+        return 1.0
+
+    def reliable(self, solutions) -> bool:
+        """Return whether the multipliers of solutions are not only noise."""
+        return True
+
+    def alone(self, branch: int) -> "BranchProblem":
+        """Return the problem of a single branch."""
+        one = copy.copy(self)
+        one.data = self.lanes(slice(branch, branch + 1))
+        return one
+
+    def seen(self, branch: int, points, solutions) -> Seen:
+        """Return what the test functions use of a branch's points."""
+        x, tangents = (np.array([point[i] for point in points]) for i in (0, 1))
+        branches = np.full(len(points), branch)
+        found = self.correct(branches, x, tangents, fine=True)
+        return Seen.of_corrected(found, self.parameters, lambda: solutions)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the parameter."""
+        first = self.lane(0).leaves
+        return unit_at(combine_arrays(first, self.static), self.path)
+
+    @property
+    def units(self) -> np.ndarray:
+        """The scales of the unknowns, of a single branch."""
+        return self.data.units[0]
+
+    def fields(self, traced) -> dict[str, Any]:
+        """Return the fields of an `AbstractBranch` from a `tracing.Traced`."""
+        return {
+            "path": self.path,
+            "unit": self.unit,
+            "parameter": to_jax(np.asarray(traced.values, float)),
+            "predictor_error": to_jax(np.asarray(traced.misses, float)),
+            "ends": to_jax(np.asarray(traced.ends, np.int32)),
+            "bifurcations": tuple(traced.results),
+        }
+
+    def lane(self, branch: int) -> LaneData:
+        """Return the data of one branch."""
+        return lane_of(self.data, branch)
+
+    def lanes(self, branches, fine: bool = False) -> LaneData:
+        """Return the data of lanes of the given branches, `fine`: of bifurcations."""
+        data = lane_of(self.data, branches)
+        if not fine or isinstance(data.tight, tuple):
+            return data
+        return data._replace(tight=data.tight * _TIGHTER, close=data.tight * _TIGHTER)
+
+    def correct(self, branches, predicted, normals, fine: bool = False) -> Corrected:
+        """Correct predictions of the given branches, one branch per prediction."""
+        chunk = _OF_ONE if self.number == 1 else _OF_MANY
+        lanes = self.lanes(branches, fine), predicted, normals
+        return map_samples(self.corrector, lanes, chunk=chunk)
+
+    def correct_of(self, branch: int, predicted, normals) -> Corrected:
+        """Correct predictions of one branch."""
+        return self.correct(np.full(len(predicted), branch), predicted, normals)
+
+    def evaluated(self, branches, x, fine: bool = False):
+        """Return the parameter values and solutions at scaled points of branches."""
+        lanes = self.lanes(branches, fine), x
+        return map_samples(self.evaluator, lanes, chunk=EVALUATED)
+
+    def context(self, branch: int, limits: Limits) -> TracerContext:
+        """Return the shared context of the tracers of one branch."""
+        correct = functools.partial(self.correct_of, branch)
+        return TracerContext(limits, correct, reversals=self.reversals(self.lane(branch)))
+
+
+def one_branch(data: LaneData) -> LaneData:
+    """Return the data of one branch with a leading axis."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], data)
+
+
+def lane_of(tree, lane):
+    """Return one lane of a tree of arrays, or the lanes of an index."""
+    return jax.tree.map(lambda leaf: leaf[lane], tree)
