@@ -46,8 +46,7 @@ def trace(problem: BranchProblem, pairs, limits: Limits, report) -> list[Traced]
     whole = []
     for b, ((_, ends), seen) in enumerate(zip(traces, every, strict=True)):
         own = len(pairs[b][1].points)
-        if problem.has_corners:
-            seen, own = _refined(problem, b, seen, own, limits)
+        seen, own = _refined(problem, b, seen, own, limits)
         traced = _up_to_stops(problem, own, seen, ends)
         low, high = (
             problem.at_end(b, one, code)
