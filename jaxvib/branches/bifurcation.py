@@ -14,13 +14,11 @@ from jaxtyping import ArrayLike, Real
 
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import checked_state, flow
-from ..ensemble import Reason, raise_if_empty, reason
+from ..ensemble import raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.suggestions import nearest
 from ..orbits.equilibrium import Equilibrium
-from ..orbits.implicit import implicit_root
 from ..orbits.limit_cycle import LimitCycle
-from ..orbits.multipliers import floquet_multipliers
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.parameters import parameters, unknown_key
@@ -33,13 +31,13 @@ from .defining_equations import (
     Setting,
     beginning,
     equations,
-    has_torus,
+    is_torus,
     section,
     state_at_start,
     with_values,
 )
 from .field_points import field_bifurcation_point
-from .root import root_near
+from .root import bifurcation_near
 
 # A parameter value below this, absolute or in its effect, cannot be its own scale.
 _ZERO = 1e-10
@@ -84,7 +82,9 @@ def bifurcation_point(
     state. For an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a
     `LimitCycle` ("fold", "period_doubling", "neimark_sacker"), or one of their
     branches' `bifurcations`; the result is a `FieldBifurcation`, with period and
-    frequency. It is found by single shooting, which does not converge for canards.
+    frequency. Cycles are solved for by multiple shooting, in the segments of the
+    branch's bifurcation; in 6 to 96, as needed, for a `LimitCycle`, and in 6 under
+    transformations. For canards the guess must be one of a branch's `bifurcations`.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
     a point, or an orbit that was not found; `RuntimeError` with the reason if a single
@@ -135,17 +135,10 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     start, units = beginning(kind, cut, value[None], range_[None])
     setting = Setting(periods, cut.begin, units, cut.contact)
     both = equations(static, kind, (path,))
-
-    def map_(x, arguments):
-        return both(x, arguments)[0]
-
-    found = root_near(map_, start / units, (frozen, setting))
-    code = found.code
-    if kind == "neimark_sacker":
-        monodromy = both(found.x, (frozen, setting))[1]
-        turns = (code != Reason.SUCCESS) | has_torus(floquet_multipliers(monodromy))
-        code = jnp.where(turns, code, Reason.NO_BIFURCATION)
-    solved = implicit_root(map_, found.x, (leaves, setting)) * units
+    genuine = is_torus if kind == "neimark_sacker" else None
+    found, solved = bifurcation_near(
+        both, start, units, (frozen, setting), (leaves, setting), genuine
+    )
     size = state.shape[0]
     there = with_values(combine_arrays(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
@@ -161,7 +154,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
         residual=jnp.max(jnp.abs(found.left[:size])),
         test=jnp.max(jnp.abs(found.left[size:])),
         iterations=found.iterations,
-        result=code,
+        result=found.code,
     )
 
 

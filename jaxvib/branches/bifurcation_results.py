@@ -1,5 +1,7 @@
 """Results of located bifurcations."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -52,18 +54,30 @@ class BifurcationPoint(Bifurcation):
     time: Float[Array, ""] = result_field("time of the grazing contact", "s")
 
 
+class CycleJoints(NamedTuple):
+    """The states between the segments of a cycle, (segments, n).
+
+    `length`: of the cycle in the time of `PacedSystem`, with its `speed`.
+    """
+
+    states: Array
+    length: Array
+    speed: Array
+
+
 class FieldBifurcation(Bifurcation):
     r"""A bifurcation of an equilibrium or a cycle of an autonomous system.
 
     `of`: "equilibrium" or "cycle". `period`: of the cycle, or $2 \pi / \omega$ at a
     Hopf point with the `frequency` $\omega$; NaN otherwise. `test`: the distance of an
     eigenvalue or a multiplier from the bifurcation condition; `iterations`: its number
-    of evaluations.
+    of evaluations. `joints`: of a cycle, for multiple shooting.
     """
 
     of: str = eqx.field(static=True)
     period: Float[Array, ""] = result_field("period of the cycle", "s")
     frequency: Float[Array, ""] = result_field("angular frequency", "rad/s")
+    joints: CycleJoints | None = None
 
     def _what(self) -> str:
         return f"{self.kind} of {'a' if self.of == 'cycle' else 'an'} {self.of}"
@@ -72,24 +86,27 @@ class FieldBifurcation(Bifurcation):
         return f", {self.frequency:.10g} rad/s" if np.isfinite(self.frequency) else ""
 
 
-def field_bifurcation(kind: str, of: str, path: str, **numbers) -> FieldBifurcation:
+def field_bifurcation(
+    kind: str, of: str, path: str, joints: CycleJoints | None = None, **numbers
+) -> FieldBifurcation:
     """Return a `FieldBifurcation` with the given fields converted to arrays."""
     whole = ("iterations", "result")
     arrays = {
         name: jnp.asarray(value, jnp.int32 if name in whole else float)
         for name, value in numbers.items()
     }
-    return FieldBifurcation(kind=kind, of=of, path=path, **arrays)
+    return FieldBifurcation(kind=kind, of=of, path=path, joints=joints, **arrays)
 
 
 def found_bifurcation(
-    find, of: str, path: str, period: float, frequency: float
+    find, of: str, path: str, period, frequency, joints: CycleJoints | None = None
 ) -> FieldBifurcation:
     """Return the `FieldBifurcation` of a located sign change, a `test_functions.Find`."""
     return field_bifurcation(
         find.kind,
         of,
         path,
+        joints,
         parameter=find.value,
         state=find.solution.state,
         period=period,

@@ -27,13 +27,15 @@ Bojanczyk, Golub and Van Dooren, *Proc. SPIE* 1770 (1992) 31.
 import functools
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import linalg
-from ..dynamics.flow import flow
+from ..dynamics.flow import flow, simulate
 from ..orbits.limit_cycle import reflection
+from .bifurcation_results import CycleJoints
 from .corrector import LaneData, joined, lane_corrector, state_size, system_of
 from .paced import PacedSystem
 from .point import at
@@ -42,6 +44,14 @@ from .point import at
 # iterations separate multipliers that differ by a factor of 400 to below the flow's
 # error; closer ones need no separation, as they lose no digits in a common block.
 _ROUNDS, _APART = 4, 1e-10
+# Speed of `paced`, in sizes of the cycle per radian (period / 2 pi): it distributes the
+# segments over the slow parts of a relaxation oscillation and its jumps.
+PACE = 4.0
+# Number of segments of a cycle: in fewer, contraction and expansion on different parts
+# of the cycle could cancel unnoticed. Factor by which it grows if they are not resolved.
+SEGMENTS, SPLIT = 6, 4
+# Samples of a cycle from which the joints are interpolated, before their correction.
+_SAMPLES = 4001
 # Largest error of the flow, relative to a segment's end and to a multiplier. Steps along
 # a canard are 1e-2 of the cycle; Newton's method does not converge from 1e-3 on.
 _OF_ENDS, _OF_MULTIPLIERS = 1e-5, 0.1
@@ -84,6 +94,40 @@ def segments_at(system, path: str, data: LaneData, x) -> Segments:
     field = paced(x[-1] * data.units[-1]).equation().vector_field
     rates = jax.vmap(lambda start: field(0.0, start * units) / units)(starts)
     return Segments(starts, ends, rates, blocks, columns)
+
+
+def durations(system, data: LaneData, x):
+    """Return the time that each segment of the cycle at scaled unknowns takes."""
+    size = state_size(system)
+    states = x[:-2].reshape(-1, size) * data.units[None, :size]
+    length = x[-2] * data.units[-2] / states.shape[0]
+    clock = PacedSystem(system, data.speed, clock=True)
+
+    def duration(state):
+        begun = jnp.append(state, 0.0)
+        return flow(clock, begun, 0.0, length, rtol=data.tight)[-1]
+
+    return jax.vmap(duration)(states)
+
+
+@eqx.filter_jit
+def joints_of(system, state, period, segments: int, speed) -> CycleJoints:
+    """Return the joints of a cycle through a state, evenly spaced in rescaled time."""
+    states, rates = motion(system, state, period)
+    paces = jnp.hypot(1.0, linalg.norm(rates / speed[None]))
+    parts = (paces[1:] + paces[:-1]) / 2 * period / (_SAMPLES - 1)
+    lengths = jnp.append(0.0, jnp.cumsum(parts))
+    joints = jnp.arange(segments) / segments * lengths[-1]
+    begun = [jnp.interp(joints, lengths, each) for each in states.T]
+    return CycleJoints(jnp.stack(begun, axis=1), lengths[-1], speed)
+
+
+@eqx.filter_jit
+def motion(system, state, period):
+    """Return states and rates at evenly spaced times of a cycle's period."""
+    times = jnp.linspace(0.0, period, _SAMPLES)
+    states = simulate(system, state, times, throw=False).states
+    return states, jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)
 
 
 def across(blocks, rates):

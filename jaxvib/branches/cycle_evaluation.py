@@ -7,14 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from .. import linalg
-from ..dynamics.flow import flow, observe
+from ..dynamics.flow import observe
 from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
 from .corrector import LaneData, joined, state_size, system_of
-from .cycle_equations import across, graded_product
-from .paced import PacedSystem
+from .cycle_equations import across, durations, graded_product
 from .point import at
 
 # Components are scaled by at least this part of their size on the branch.
@@ -103,17 +102,9 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
 def _evaluated(system, data: LaneData, x) -> LimitCycle:
     """Return the cycle of a scaled point, with errors from two tolerances."""
     size = state_size(system)
-    number = (x.size - 2) // size
     sizes = data.units[:size]
-    states = x[:-2].reshape(number, size) * sizes[None]
-    length = x[-2] * data.units[-2] / number
-    clock = PacedSystem(system, data.speed, clock=True)
-
-    def duration(state):
-        begun = jnp.append(state, 0.0)
-        return flow(clock, begun, 0.0, length, rtol=data.tight)[-1]
-
-    times = jax.vmap(duration)(states)
+    states = x[:-2].reshape(-1, size) * sizes[None]
+    times = durations(system, data, x)
     # Sequential, so that `_round` is compiled once.
     tolerances = jnp.stack([jnp.asarray(data.rtol, float), data.tight])
     round_ = functools.partial(_round, system, states, times, sizes)

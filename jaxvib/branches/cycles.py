@@ -9,16 +9,29 @@ import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from .. import linalg
-from ..dynamics.flow import simulate
 from ..ensemble import Reason, map_samples, reason
 from ..foundation.arrays import partition_arrays, to_jax
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
 from .arclength import both_ways, run_tracers
-from .bifurcation_results import FieldBifurcation, field_bifurcation, found_bifurcation
+from .bifurcation_results import (
+    CycleJoints,
+    FieldBifurcation,
+    field_bifurcation,
+    found_bifurcation,
+)
 from .branch import AbstractBranch
 from .corrector import LaneData
-from .cycle_equations import Segments, cycle_corrector, cycle_segments, cycle_splitter
+from .cycle_equations import (
+    PACE,
+    SEGMENTS,
+    SPLIT,
+    Segments,
+    cycle_corrector,
+    cycle_segments,
+    cycle_splitter,
+    joints_of,
+)
 from .cycle_evaluation import cycle_evaluator
 from .field_points import field_bifurcation_point
 from .parameter_range import known_parameter, parameter_range
@@ -33,15 +46,8 @@ from .tracing import trace
 _CLOSE = 30
 # Sign changes that cannot be located are dropped if multipliers have a larger error.
 _KNOWN = 0.1
-# Initial number of segments: in fewer, contraction and expansion on different parts of
-# the cycle could cancel unnoticed. Factor by which their number grows if they are not
-# resolved, and its limit, beyond which the linear equations take longer than the flow.
-_SEGMENTS, _SPLIT, _MOST_SEGMENTS = 6, 4, 384
-# Speed of `paced`, in sizes of the cycle per radian (period / 2 pi): it distributes the
-# segments over the slow parts of a relaxation oscillation and its jumps.
-_PACE = 4.0
-# Samples of a cycle from which the joints are interpolated, before their correction.
-_SAMPLES = 4001
+# The largest number of segments: beyond it the linear equations take longer than the flow.
+_MOST_SEGMENTS = 384
 # Settings that do not apply to cycles.
 NOT_OF_CYCLES = ("correct", "events", "stop_at")
 
@@ -129,22 +135,22 @@ class CycleProblem(BranchProblem):
         period: float,
         span: float,
         settings: ContinuationSettings,
-        segments: int = _SEGMENTS,
+        segments: int = SEGMENTS,
     ):
         leaves, static = partition_arrays(system)
         leaves = jax.tree.map(np.asarray, leaves)
         rtol = np.asarray(settings.rtol)
         tight, close = rtol * settings.factor, rtol * _CLOSE
         self.segments = settings.segments or segments
-        if self.segments < _SEGMENTS or self.segments % 2:
-            found, least = self.segments, _SEGMENTS
+        if self.segments < SEGMENTS or self.segments % 2:
+            found, least = self.segments, SEGMENTS
             raise ValueError(
                 f"segments = {found} of a cycle; allowed: even, at least {least}"
             )
         # Norms along the branch are root mean squares over the segments.
         states = np.tile(sizes, self.segments) * np.sqrt(self.segments)
         units = np.append(states, [period, span])
-        speed = np.asarray(sizes) * _PACE * 2 * np.pi / period
+        speed = np.asarray(sizes) * PACE * 2 * np.pi / period
         data = one_branch(LaneData(leaves, units, rtol, close, tight, speed=speed))
         functions = cycle_corrector(static, path), cycle_evaluator(static, path)
         super().__init__(static, path, data, *functions)
@@ -155,14 +161,9 @@ class CycleProblem(BranchProblem):
     def spread(self, state, period: float, value: float) -> np.ndarray:
         """Return the scaled unknowns of a cycle."""
         there = at(self._system, self.path, value)
-        states, rates = motion(there, jnp.asarray(state), period)
-        speeds = linalg.norm(np.asarray(rates) / self.data.speed[0])
-        paces = np.hypot(1.0, speeds)
-        parts = (paces[1:] + paces[:-1]) / 2 * period / (_SAMPLES - 1)
-        lengths = np.append(0.0, np.cumsum(parts))
-        joints = np.arange(self.segments) / self.segments * lengths[-1]
-        begun = [np.interp(joints, lengths, each) for each in np.asarray(states).T]
-        unscaled = np.append(np.transpose(begun).ravel(), [lengths[-1], value])
+        mine = self.segments, jnp.asarray(self.data.speed[0])
+        joints = joints_of(there, jnp.asarray(state), jnp.asarray(period), *mine)
+        unscaled = np.append(np.ravel(joints.states), [joints.length, value])
         return unscaled / self.units
 
     def split(self, pair, limits: Limits) -> tuple["CycleProblem", list[Tracer]]:
@@ -171,12 +172,12 @@ class CycleProblem(BranchProblem):
         Tracers that ended with `TOO_FEW_SEGMENTS` are running again.
         """
         period, span = self.units[-2:]
-        number = self.segments * _SPLIT
+        number = self.segments * SPLIT
         shared = self._system, self.path, self.sizes, period, span, self._settings
         problem = CycleProblem(*shared, number)
         every = [point for one in pair for point in (one.start, *one.points)]
         x, tangents = (np.array([point[i] for point in every]) for i in range(2))
-        split = cycle_splitter(self.static, self.path, _SPLIT)
+        split = cycle_splitter(self.static, self.path, SPLIT)
         lanes = self.lanes(np.zeros(len(every), int)), x, tangents
         x, tangents = map_samples(split, lanes, chunk=32)
         tangents = tangents / linalg.norm(tangents)[:, None]
@@ -217,8 +218,11 @@ class CycleProblem(BranchProblem):
 
     def result(self, find: Find) -> FieldBifurcation:
         """Return a located bifurcation."""
-        period = find.solution.period
-        return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
+        period, x = find.solution.period, find.x * self.units
+        states = x[:-2].reshape(self.segments, -1)
+        joints = CycleJoints(*to_jax((states, x[-2], self.data.speed[0])))
+        numbers = self.path, period, 2 * np.pi / period, joints
+        return found_bifurcation(find, "cycle", *numbers)
 
     def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
         """Return the ends at an equilibrium and at a cycle of half the period.
@@ -292,14 +296,6 @@ class CycleProblem(BranchProblem):
         near = linalg.norm((np.asarray(found.state) - mean) / self.sizes)
         far = int(found.result) or not near < linalg.norm(apart / self.sizes)
         return None if far else found
-
-
-@eqx.filter_jit
-def motion(system, state, period):
-    """Return states and rates at evenly spaced times of a cycle's period."""
-    times = jnp.linspace(0.0, period, _SAMPLES)
-    states = simulate(system, state, times, throw=False).states
-    return states, jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)
 
 
 @eqx.filter_jit

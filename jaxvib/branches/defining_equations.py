@@ -25,6 +25,7 @@ from jaxtyping import Array, Float
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.flow import flow, simulate
 from ..foundation.arrays import combine_arrays
+from ..orbits.multipliers import floquet_multipliers
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
 from .contact_removed import contact_removed
@@ -105,7 +106,7 @@ def equations(static, kind: str, paths: tuple[str, ...]):
         else:
             matrix, rest = jax.jacfwd(residual, has_aux=True)(state)
             monodromy = matrix + jnp.eye(size)
-            test = _test(kind, monodromy)[None]
+            test = multiplier_test(kind, monodromy)[None]
         return jnp.concatenate([rest / setting.units[:size], test]), monodromy
 
     return left
@@ -200,8 +201,14 @@ def _without_contact(system, setting: Setting, time, state, begin, end):
     return contact_removed(system, contact, time, state, begin, end, size, RTOL)
 
 
-def _test(kind: str, monodromy):
+def multiplier_test(kind: str, monodromy):
+    """Return the test function of a kind, a determinant, of a monodromy matrix."""
     if kind == "neimark_sacker":
         monodromy = second_compound(monodromy)
     sign = -1.0 if kind != "period_doubling" else 1.0
     return jnp.linalg.det(monodromy + sign * jnp.eye(monodromy.shape[0]))
+
+
+def is_torus(monodromy):
+    """Return whether a matrix has a complex pair of multipliers on the unit circle."""
+    return has_torus(floquet_multipliers(monodromy))

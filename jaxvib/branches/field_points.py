@@ -2,7 +2,7 @@ r"""Bifurcations of equilibria and cycles of autonomous systems, by Newton's met
 
 With J the Jacobian of the vector field and $2 J \odot I$ its bialternate sum, whose
 eigenvalues are sums of two eigenvalues of J; B the monodromy matrix transverse to the
-cycle:
+cycle, which is solved for by multiple shooting (`branches.cycle_equations`):
 
 - an equilibrium's `"fold"`: $\det J = 0$;  `"hopf"`: $\det(2 J \odot I) = 0$;
 - a cycle's `"fold"`: $\det(B - I) = 0$;  `"period_doubling"`: $\det(B + I) = 0$;
@@ -21,34 +21,50 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .. import linalg
-from ..dynamics.flow import checked_state, flow
+from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..orbits.equilibrium import Equilibrium
-from ..orbits.implicit import implicit_root
-from ..orbits.limit_cycle import LimitCycle, transverse
-from ..orbits.multipliers import floquet_multipliers
-from .bifurcation_results import FieldBifurcation, field_bifurcation
-from .defining_equations import RTOL, has_torus, second_compound
+from ..orbits.limit_cycle import LimitCycle
+from .bifurcation_results import CycleJoints, FieldBifurcation, field_bifurcation
+from .corrector import LaneData
+from .cycle_equations import (
+    PACE,
+    SEGMENTS,
+    SPLIT,
+    across,
+    cycle_map,
+    durations,
+    joints_of,
+    motion,
+    segments_at,
+)
+from .defining_equations import RTOL, is_torus, multiplier_test
 from .equilibria import equilibrium_units
 from .parameter_range import known_parameter
 from .point import at
-from .root import root_near
+from .root import bifurcation_near
 
 KINDS = {
     "equilibrium": ("fold", "hopf"),
     "cycle": ("fold", "period_doubling", "neimark_sacker"),
 }
+# The largest number of segments, whose Jacobian is dense.
+_MOST_SEGMENTS = 96
 _NEAR = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
 
 
 class _Guess(NamedTuple):
-    """The start of Newton's method; the period of an equilibrium is NaN."""
+    """The start of Newton's method; the period of an equilibrium is NaN.
+
+    `joints`: of a cycle, if known.
+    """
 
     of: str
     state: Array
     period: Array
     value: Array
+    joints: CycleJoints | None = None
 
 
 def field_bifurcation_point(
@@ -62,11 +78,11 @@ def field_bifurcation_point(
             "an cycle", "a cycle"))  # fmt: skip
     if start.state.shape[0] < {"hopf": 2, "neimark_sacker": 3}.get(kind, 1):
         raise ValueError(f"kind = {kind!r}; the system has too few states")
-    numbers = jax.lax.stop_gradient(start[1:])
+    start = _Guess(start.of, *jax.lax.stop_gradient(tuple(start[1:])))
     if start.of == "cycle":
-        found = _of_cycle(system, *numbers, kind, path)
+        found = _of_cycle(system, start, kind, path)
     else:
-        found = _of_equilibrium(system, *numbers, kind, path)
+        found = _of_equilibrium(system, start.state, start.value, kind, path)
     raise_if_empty(f"bifurcation_point: {kind}", throw, found.result)
     return found
 
@@ -83,11 +99,12 @@ def _started(system, guess, value) -> _Guess:
         return _Guess("equilibrium", guess.state, nothing, value)
     if isinstance(guess, LimitCycle):
         return _Guess("cycle", guess.state, guess.period, value)
-    return _Guess(guess.of, guess.state, guess.period, guess.parameter)
+    numbers = guess.state, guess.period, guess.parameter, guess.joints
+    return _Guess(guess.of, *numbers)
 
 
 @eqx.filter_jit
-def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifurcation:
+def _of_equilibrium(system, state, value, kind: str, path: str) -> FieldBifurcation:
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
     here = at(combine_arrays(frozen, static), path, value)
@@ -110,23 +127,26 @@ def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifur
     first, _ = matrix_at(frozen, start, units)
     fastest = jnp.linalg.norm(first)
 
-    def map_(x, arguments):
+    def equations(x, arguments):
         leaves, units, fastest = arguments
         matrix, left = matrix_at(leaves, x * units, units)
         matrix = matrix / fastest
         tested = bialternate_sum(matrix) if kind == "hopf" else matrix
-        return jnp.append(left / fastest, jnp.linalg.det(tested))
+        return jnp.append(left / fastest, jnp.linalg.det(tested)), matrix
 
-    found = root_near(map_, start / units, (frozen, units, fastest))
-    solved = implicit_root(map_, found.x, (leaves, units, fastest)) * units
-    values = linalg.eigenvalues(matrix_at(leaves, solved, units)[0])
-    code, frequency = found.code, jnp.asarray(jnp.nan)
+    def turns(matrix):
+        return _pair_on_axis(linalg.eigenvalues(matrix))[0] < _NEAR
+
+    arguments = units, fastest
+    genuine = turns if kind == "hopf" else None
+    found, solved = bifurcation_near(
+        equations, start, units, (frozen, *arguments), (leaves, *arguments), genuine
+    )
+    frequency = jnp.asarray(jnp.nan)
     if kind == "hopf":
-        off = jnp.where(values.imag > 0, jnp.abs(values.real), jnp.inf)
-        pair = jnp.argmin(jax.lax.stop_gradient(off))
-        turns = (code != Reason.SUCCESS) | (off[pair] < _NEAR * fastest)
-        code = jnp.where(turns, code, Reason.NO_BIFURCATION)
-        frequency = values.imag[pair]
+        frequency = _pair_on_axis(linalg.eigenvalues(matrix_at(leaves, solved, units)[0]))[
+            1
+        ]
     return field_bifurcation(
         kind,
         "equilibrium",
@@ -138,69 +158,101 @@ def _of_equilibrium(system, state, _, value, kind: str, path: str) -> FieldBifur
         residual=jnp.max(jnp.abs(found.left[:size])),
         test=jnp.abs(found.left[size]),
         iterations=found.iterations,
-        result=code,
+        result=found.code,
     )
 
 
+def _pair_on_axis(values):
+    """Return the complex pair nearest to the imaginary axis: distance and frequency."""
+    off = jnp.where(values.imag > 0, jnp.abs(values.real), jnp.inf)
+    pair = jnp.argmin(jax.lax.stop_gradient(off))
+    return off[pair], values.imag[pair]
+
+
+def _of_cycle(system, start: _Guess, kind: str, path: str) -> FieldBifurcation:
+    """Return the bifurcation of a cycle, with more segments if they are not resolved.
+
+    Under transformations, their number is that of the guess, or the smallest one.
+    """
+    numbers = start.value, kind, path
+    if start.joints is not None:
+        return _of_segments(system, start.joints, *numbers)
+    leaves, static = partition_arrays(at(system, path, start.value))
+    here = combine_arrays(jax.tree.map(jax.lax.stop_gradient, leaves), static)
+    speed = _speed(here, start.state, start.period)
+    segments = SEGMENTS
+    while True:
+        joints = joints_of(here, start.state, start.period, segments, speed)
+        found = _of_segments(system, joints, *numbers)
+        code = found.result
+        last = segments * SPLIT > _MOST_SEGMENTS or isinstance(code, jax.core.Tracer)
+        if last or int(code) != Reason.TOO_FEW_SEGMENTS:
+            return found
+        segments *= SPLIT
+
+
 @eqx.filter_jit
-def _of_cycle(system, state, period, value, kind: str, path: str) -> FieldBifurcation:
+def _speed(system, state, period):
+    """Return the speed of `PacedSystem` for a cycle."""
+    largest = jnp.max(jnp.abs(motion(system, state, period)[0]), axis=0)
+    return _sizes(largest) * PACE * 2 * jnp.pi / period
+
+
+def _sizes(reached):
+    """Return scales of components from their largest values."""
+    largest = jnp.max(reached)
+    return jnp.maximum(reached, 1e-3 * jnp.where(largest > 0, largest, 1.0))
+
+
+@eqx.filter_jit
+def _of_segments(system, joints: CycleJoints, value, kind: str, path: str):
+    """Return the bifurcation near a cycle with given joints, by multiple shooting."""
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(combine_arrays(frozen, static), path, value)
-    size = state.shape[0]
-    largest = jnp.max(jnp.abs(state))
-    reached = jnp.maximum(jnp.abs(state), 1e-3 * jnp.where(largest > 0, largest, 1.0))
-    units = jnp.concatenate([reached, jnp.stack([period, _size_of(value)])])
-    along = here.equation().vector_field(0.0, state) / reached
-    along = along / jnp.linalg.norm(along)
+    states, length, speed = joints
+    number, size = states.shape
+    sizes = _sizes(jnp.max(jnp.abs(states), axis=0))
+    ends = jnp.stack([length, _size_of(value)])
+    units = jnp.concatenate([jnp.tile(sizes, number), ends])
+    start = jnp.concatenate([states.reshape(-1), jnp.stack([length, value])])
 
-    def both(x, arguments):
-        leaves, units, along, state = arguments
-        unscaled, inner = x * units, units[:size]
-        there = at(combine_arrays(leaves, static), path, unscaled[-1])
+    def data(units, speed):
+        return LaneData((), units, RTOL, RTOL, jnp.asarray(RTOL), speed=speed)
 
-        def end(state):
-            final = flow(there, state, 0.0, unscaled[size], rtol=RTOL)
-            return final, final
+    def equations(x, arguments):
+        leaves, units, speed, anchor = arguments
+        there, lane = combine_arrays(leaves, static), data(units, speed)
+        rest, _, found = cycle_map(there, path, lane, anchor, x)
+        test = multiplier_test(kind, found[0])
+        if kind == "fold" and size == 2:
+            # Along a canard the only multiplier changes by many powers of ten.
+            segments = segments_at(there, path, lane, x)
+            _, others = across(segments.blocks, segments.rates)
+            test = jnp.sum(jnp.log(jnp.abs(others)))
+        return jnp.append(rest, test), found
 
-        monodromy, image = jax.jacfwd(end, has_aux=True)(unscaled[:size])
-        rate = there.equation().vector_field(0.0, unscaled[:size])
-        _, others = transverse(monodromy, rate, inner)
-        phase = along @ ((unscaled[:size] - state) / inner)
-        left = (image - unscaled[:size]) / inner
-        return jnp.concatenate([left, jnp.stack([phase, _test(kind, others)])]), others
-
-    def map_(x, arguments):
-        return both(x, arguments)[0]
-
-    start = jnp.concatenate([state, jnp.stack([period, value])])
-    fixed = units, along, state
-    found = root_near(map_, start / units, (frozen, *fixed))
-    code = found.code
-    if kind == "neimark_sacker":
-        multipliers = floquet_multipliers(both(found.x, (frozen, *fixed))[1])
-        turns = (code != Reason.SUCCESS) | has_torus(multipliers)
-        code = jnp.where(turns, code, Reason.NO_BIFURCATION)
-    solved = implicit_root(map_, found.x, (leaves, *fixed)) * units
+    fixed = units, speed, start / units
+    genuine = (lambda found: is_torus(found[0])) if kind == "neimark_sacker" else None
+    both = (frozen, *fixed), (leaves, *fixed)
+    found, solved = bifurcation_near(equations, start, units, *both, genuine)
+    unresolved = equations(found.x, (frozen, *fixed))[1][1]
+    code = jnp.where(unresolved >= 1, Reason.TOO_FEW_SEGMENTS, found.code)
+    there = at(combine_arrays(leaves, static), path, solved[-1])
+    period = jnp.sum(durations(there, data(units, speed), solved / units))
     return field_bifurcation(
         kind,
         "cycle",
         path,
+        CycleJoints(solved[:-2].reshape(number, size), solved[-2], speed),
         parameter=solved[-1],
         state=solved[:size],
-        period=solved[size],
-        frequency=2 * jnp.pi / solved[size],
-        residual=jnp.max(jnp.abs(found.left[: size + 1])),
-        test=jnp.abs(found.left[size + 1]),
+        period=period,
+        frequency=2 * jnp.pi / period,
+        residual=jnp.max(jnp.abs(found.left[:-1])),
+        test=jnp.abs(found.left[-1]),
         iterations=found.iterations,
         result=code,
     )
-
-
-def _test(kind: str, others):
-    matrix = second_compound(others) if kind == "neimark_sacker" else others
-    sign = 1.0 if kind == "period_doubling" else -1.0
-    return jnp.linalg.det(matrix + sign * jnp.eye(matrix.shape[0]))
 
 
 def _size_of(value):

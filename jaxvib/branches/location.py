@@ -15,8 +15,9 @@ from scipy.optimize import elementwise
 
 from .. import linalg
 from ..ensemble import Reason
+from .defining_equations import NEAR
 from .problem import BranchProblem, lane_of
-from .test_functions import Find, Seen, SignChange, sign_changes
+from .test_functions import Find, Seen, SignChange, eigenvalues_of, sign_changes
 from .tracer import BranchPoint
 
 
@@ -44,7 +45,7 @@ def locate(
         changes += found
     if not changes:
         return every
-    x, success, evaluations = _zeros(problem, branches, solutions, changes)
+    x, success, evaluations, _ = _zeros(problem, branches, solutions, changes)
     lanes = np.array([change.branch for change in changes])
     values, there = problem.evaluated(lanes, x, fine=True)
     eigenvalues = problem.eigenvalues(there)
@@ -63,6 +64,7 @@ def locate(
         find = Find(
             after=change.after,
             kind=test.kind,
+            x=x[i],
             value=values[i],
             solution=lane_of(there, i),
             eigenvalues=eigenvalues[i],
@@ -84,32 +86,52 @@ def _turns(problem: BranchProblem, points, fold: SignChange, x) -> bool:
     return bool(moved[:first].any() and moved[first + fold.run - 1 :].any())
 
 
-def _zeros(problem: BranchProblem, branches, solutions, changes: list[SignChange]):
-    """Return the points of sign changes, whether they are located, and evaluations.
+class _Zeros(NamedTuple):
+    """Points of sign changes, whether they are located, evaluations, eigenvalues."""
 
-    Where a fold is not located because its tangent is rounding noise, the point at
-    which an eigenvalue passes is taken.
+    x: np.ndarray
+    success: np.ndarray
+    evaluations: np.ndarray
+    eigenvalues: np.ndarray
+
+    def is_noise(self, i: int, change: SignChange, problem: BranchProblem) -> bool:
+        """Return whether a fold's tangent is noise: no eigenvalue passes there."""
+        eigenvalues = self.eigenvalues[i : i + 1]
+        assert change.test.distance is not None
+        distance = change.test.distance(Seen(None, eigenvalues, tuple))[0]
+        return not distance < NEAR * problem.size(eigenvalues[0])
+
+
+def _zeros(
+    problem: BranchProblem, branches, solutions, changes: list[SignChange]
+) -> _Zeros:
+    """Return the points of sign changes.
+
+    Where the tangent at a fold is rounding noise, it is located by the eigenvalue that
+    passes nearby.
     """
-    search = _Search(problem, branches, solutions, changes)
-    x, success, evaluations = search.zeros()
-    by_eigenvalue = next(
-        (test for test in problem.tests if test.kind == "branch_point"), None
-    )
+    zeros = _Search(problem, branches, solutions, changes).zeros()
+    rows = {test.kind: test for test in problem.tests}
     for i, change in enumerate(changes):
-        if change.test.kind != "fold" or (success[i] and change.run == 1):
+        if change.test.kind != "fold":
             continue
-        if change.others and by_eigenvalue is not None:
-            passed = by_eigenvalue._replace(kind="fold", accuracy=1e-13, lost=np.nan)
-            row = passed._replace(refine=None)
+        sure = zeros.success[i] and change.run == 1
+        if sure and not (change.others and zeros.is_noise(i, change, problem)):
+            continue
+        if change.others:
+            passed = rows["branch_point"]._replace(kind="fold", lost=np.nan, refine=None)
+            row = passed._replace(accuracy=change.test.accuracy)
             again = [change._replace(after=after, test=row) for after in change.others]
             others = _Search(problem, branches, solutions, again).zeros()
-            located = np.flatnonzero(others[1])
+            located = np.flatnonzero(others.success)
             if located.size:
-                x[i], success[i], evaluations[i] = (part[located[0]] for part in others)
+                for leaf, other in zip(zeros, others, strict=True):
+                    leaf[i] = other[located[0]]
                 continue
         # Between points of equal parameter, the parameter of the fold is known.
-        success[i] |= abs(search.chords[i, -1]) <= problem.resolution
-    return x, success, evaluations
+        first, last = branches[change.branch][change.after : change.after + 2]
+        zeros.success[i] |= abs(last.x[-1] - first.x[-1]) <= problem.resolution
+    return zeros
 
 
 class _Search:
@@ -130,8 +152,8 @@ class _Search:
         # The solutions at both ends of the chords: (chords, 2, ...).
         self.ends = jax.tree.map(lambda *leaves: np.stack(leaves), *lanes)
 
-    def zeros(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the points at the zeros, whether they are located, and evaluations."""
+    def zeros(self) -> _Zeros:
+        """Return the zeros of the test functions on all chords."""
         every = np.arange(len(self.tests))
         fractions, success = np.zeros(len(every)), self.corners.copy()
         evaluations = np.zeros(len(every), int)
@@ -153,14 +175,16 @@ class _Search:
                 )
                 fractions[which] = np.nan_to_num(found.x, nan=0.5)
                 success[which], evaluations[which] = found.success, found.nfev
-        x = np.array(self.corrected(fractions, every).x)
+        found = self.corrected(fractions, every)
+        x, eigenvalues = np.array(found.x), eigenvalues_of(found)
         for i, test in enumerate(self.tests):
             if test.refine is None or self.corners[i]:
                 continue
             better, success[i] = test.refine(self, i, fractions[i], bool(success[i]))
             x[i] = x[i] if better is None else better
         # A jump between two points: take the first one.
-        return np.where(success[:, None], x, self.starts), success, evaluations
+        x = np.where(success[:, None], x, self.starts)
+        return _Zeros(x, success, evaluations, eigenvalues)
 
     def corrected(self, fraction, which):
         """Return points of the branch at fractions of the chords `which`."""

@@ -46,7 +46,6 @@ class BranchProblem(abc.ABC):
 
     tests: tuple[Test, ...]
     stops: Mapping[str, Reason]
-    has_corners: bool = False
     parameters: int = 1  # their number
 
     def __init__(self, static, path: str, data: LaneData, corrector, evaluator):

@@ -1,5 +1,10 @@
-"""Newton's method with bounded steps for the defining equations of bifurcations."""
+"""Newton's method with bounded steps for the defining equations of bifurcations.
 
+The equations are a function of (scaled unknowns, arguments) that returns the residual
+and a matrix, whose eigenvalues say what the point is.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -8,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from .. import linalg
 from ..ensemble import Reason
+from ..orbits.implicit import implicit_root
 from ..orbits.newton import newton
 
 # Iterations and largest relative step: enough for a guess with an error of twice the
@@ -63,3 +69,30 @@ def root_near(map_, start, arguments) -> Root:
     last = newton(step, first, goes_on)
     code = jnp.where(last.code == _RUNNING, Reason.ITERATION_LIMIT, last.code)
     return last._replace(code=code)
+
+
+def bifurcation_near(
+    equations: Callable,
+    start,
+    units,
+    frozen,
+    arguments,
+    genuine: Callable | None = None,
+):
+    """Return the `Root` near unscaled unknowns, and the unscaled solution.
+
+    The solution is differentiable with respect to the `arguments`, which Newton's method
+    takes `frozen`. `genuine(matrix)`: whether the point is what the equations are
+    solved for; otherwise its code is `NO_BIFURCATION`.
+    """
+
+    def residual(x, arguments):
+        return equations(x, arguments)[0]
+
+    found = root_near(residual, start / units, frozen)
+    if genuine is not None:
+        matrix = equations(found.x, frozen)[1]
+        good = (found.code != Reason.SUCCESS) | genuine(matrix)
+        code = jnp.where(good, found.code, Reason.NO_BIFURCATION)
+        found = found._replace(code=code)
+    return found, implicit_root(residual, found.x, arguments) * units

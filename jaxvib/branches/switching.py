@@ -15,7 +15,8 @@ from ..foundation.arrays import partition_arrays
 from ..orbits.limit_cycle import reflection
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .branch import Branch
-from .cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem, motion
+from .cycle_equations import motion
+from .cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem
 from .equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
 from .orbit_problem import orbit_problem
 from .parameter_range import parameter_range

@@ -1,7 +1,7 @@
 r"""Tables of test functions, whose sign changes along a branch are its bifurcations.
 
 With the eigenvalues $\lambda$ of an equilibrium's Jacobian, or the multipliers $\mu$ of
-an orbit or cycle (without the trivial one):
+an orbit or cycle (without the trivial one), whose factors are divided by $1 + |\mu|$:
 
 | kind | orbits and cycles | equilibria |
 | --- | --- | --- |
@@ -50,13 +50,17 @@ class Seen:
     @classmethod
     def of_corrected(cls, found: Corrected, parameters: int, evaluate) -> "Seen":
         """Return the same for corrected points."""
-        eigenvalues = linalg.eigenvalues(np.nan_to_num(found.monodromy))
-        return cls(found.tangent[:, -parameters:], eigenvalues, evaluate)
+        return cls(found.tangent[:, -parameters:], eigenvalues_of(found), evaluate)
 
     @functools.cached_property
     def solutions(self) -> Any:
         """The solutions at the points."""
         return self._evaluate()
+
+
+def eigenvalues_of(found: Corrected) -> np.ndarray:
+    """Return the eigenvalues or multipliers at corrected points."""
+    return linalg.eigenvalues(np.nan_to_num(found.monodromy))
 
 
 class Test(NamedTuple):
@@ -110,6 +114,7 @@ class Find(NamedTuple):
 
     after: int
     kind: str
+    x: np.ndarray
     value: Any
     solution: Any
     eigenvalues: np.ndarray
@@ -130,6 +135,15 @@ def pairs(values, combine: Callable):
 
 
 product = functools.partial(np.prod, axis=-1)
+
+
+def _past(multipliers, target: float):
+    """Return how far multipliers are past a target, at most 1 in modulus.
+
+    Along a canard multipliers change by many powers of ten: their differences from the
+    target would be lost among the largest ones.
+    """
+    return (multipliers - target) / (1 + np.abs(multipliers))
 
 
 def nearest_to(target: float) -> Callable[[Seen], np.ndarray]:
@@ -173,15 +187,15 @@ OF_MULTIPLIERS = (
     fold(1.0),
     Test(
         "period_doubling",
-        lambda seen, _: product(1 + seen.eigenvalues).real,
+        lambda seen, _: product(_past(seen.eigenvalues, -1)).real,
         nearest_to(-1.0),
     ),
     Test(
         "neimark_sacker",
-        lambda seen, _: product(pairs(seen.eigenvalues, np.multiply) - 1).real,
+        lambda seen, _: product(_past(pairs(seen.eigenvalues, np.multiply), 1)).real,
         _off_circle,
     ),
-    branch_point(lambda seen, _: product(1 - seen.eigenvalues).real, 1.0),
+    branch_point(lambda seen, _: product(_past(seen.eigenvalues, 1)).real, 1.0),
 )
 
 

@@ -124,6 +124,12 @@ def test_canards_where_neighbours_part_by_powers_of_a_hundred_turn_at_both_ends(
         low, high = (low, middle) if jumps_ahead(middle, 0.01) else (middle, high)
     check_from_hopf_to_hopf(branch, low)
     np.testing.assert_allclose(folds(branch), [low, MIRROR - low], rtol=0, atol=1e-11)
+    # Each by itself, at the cycle with a double multiplier 1.
+    kept = [found for found in branch.bifurcations if found.kind == "fold"]
+    points = [jv.bifurcation_point(system, found, "fold", "I") for found in kept]
+    drives = sorted(float(point.parameter) for point in points)
+    np.testing.assert_allclose(drives, [low, MIRROR - low], rtol=0, atol=1e-11)
+    assert all(point.residual < 1e-9 and point.test < 1e-6 for point in points)
 
 
 def test_segments_that_do_not_suffice_are_told():
