@@ -170,12 +170,13 @@ class DeviceChoice:
     def _ptx(self, device: Device) -> str:
         """Return the PTX for a device, from the cache or lowered."""
         code = code_digest()
-        text = f"{self._program.key} {device.processor} {code!r}"
+        version = device.driver.version
+        text = f"{self._program.key} {device.processor} {version} {code!r}"
         entry = f"kernels/{hashlib.sha256(text.encode()).hexdigest()}.ptx"
         kept = None if code is None else read_entry(entry)
         if kept is not None:
             return zlib.decompress(kept).decode()
-        ptx = gpu.device_program(self._jaxpr(), device.processor).ptx
+        ptx = gpu.device_program(self._jaxpr(), device.processor, version).ptx
         if code is not None:
             write_entry(entry, zlib.compress(ptx.encode(), 1))
         return ptx

@@ -20,8 +20,11 @@ from .float_remainder import remainder_text
 from .lowering import Lowering, Signature, helpers, lower_lane
 
 ENTRY = "lanes"
-# Threads per block: with two blocks resident, 255 registers each.
-_BLOCK = 128
+# Threads per block: a thread may have 255 registers with two blocks of 128, or with four
+# of 64, each of which can spill 640 bytes per thread to shared memory.
+_BLOCK, _SPILLING_BLOCK = 128, 64
+# CUDA's version that compiles PTX 9.0, with spilling to shared memory.
+_SPILLS_TO_SHARED = 13000
 _TRIPLE = "nvptx64-nvidia-cuda"
 
 
@@ -35,18 +38,35 @@ class DeviceProgram(NamedTuple):
     ptx: str
     signature: Signature
 
+    @property
+    def block(self) -> int:
+        """The number of threads per block."""
+        found = re.search(r"\.maxntid (\d+)", self.ptx)
+        assert found is not None
+        return int(found[1])
 
-def device_program(closed: ClosedJaxpr, processor: str = "sm_90") -> DeviceProgram:
+def device_program(
+    closed: ClosedJaxpr, processor: str = "sm_90", driver: int = 12000
+) -> DeviceProgram:
     """Lower the jaxpr of one lane to PTX.
+
+    `driver`: the driver's version of CUDA, 13000 for 13.0. From there on registers are
+    spilled to shared memory, which leaves a fifth of the spills in local memory.
 
     **Raises:** `LoweringError` for unsupported operations.
     """
     lowering = Lowering(1, threads=True)
     signature = lower_lane(lowering, closed)
-    return DeviceProgram(_ptx(_module(lowering, signature), processor), signature)
+    spilling = driver >= _SPILLS_TO_SHARED
+    module = _module(lowering, signature, _SPILLING_BLOCK if spilling else _BLOCK)
+    ptx = _ptx(module, processor)
+    if spilling:
+        ptx = re.sub(r"\.version [\d.]+", ".version 9.0", ptx)
+        ptx = ptx.replace("\n{\n", '\n{\n.pragma "enable_smem_spilling";\n', 1)
+    return DeviceProgram(ptx, signature)
 
 
-def _module(lowering: Lowering, signature: Signature) -> str:
+def _module(lowering: Lowering, signature: Signature, block: int) -> str:
     """Return the IR of a kernel; threads beyond the lanes repeat the last one."""
     a = lowering.assembler
     body, remainder = _with_remainder("\n".join([*a.entries, *a.lines]))
@@ -62,14 +82,14 @@ def _module(lowering: Lowering, signature: Signature) -> str:
 {helper}
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-define ptx_kernel void @{ENTRY}({taken}) "nvvm.maxntid"="{_BLOCK}" {{
+define ptx_kernel void @{ENTRY}({taken}) "nvvm.maxntid"="{block}" {{
 entry:
 %n = load i64, ptr %number
 %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 %tid64 = zext i32 %tid to i64
 %block64 = zext i32 %block to i64
-%first = mul i64 %block64, {_BLOCK}
+%first = mul i64 %block64, {block}
 %thread = add i64 %first, %tid64
 %last = sub i64 %n, 1
 %within = icmp slt i64 %thread, %last
@@ -100,6 +120,8 @@ def _for_all_targets():
     llvm = bindings()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    # Every product has its rounding mode, so that NVIDIA's assembler fuses none with a sum.
+    llvm.set_option("jaxvib", "-nvptx-fma-level=0")
     return llvm
 
 
@@ -108,9 +130,7 @@ def _ptx(text: str, processor: str) -> str:
     module = llvm.parse_assembly(text)
     module.verify()
     target = llvm.Target.from_triple(_TRIPLE)
-    # At level 0 every product has its rounding mode, so that NVIDIA's assembler fuses
-    # none with a sum; higher levels also need more registers.
-    machine = target.create_target_machine(cpu=processor, features="+ptx80", opt=0)
+    machine = target.create_target_machine(cpu=processor, features="+ptx80", opt=1)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
@@ -131,7 +151,7 @@ def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:
         jax.ShapeDtypeStruct((*shape, lanes), kind)
         for shape, kind in program.signature.outputs
     ]
-    one = np.int32(1)
+    one, block = np.int32(1), np.int32(program.block)
     taken = [
         jax.lax.pad(array.reshape(-1), jnp.zeros((), array.dtype), [(0, k, 0)])
         for k, array in enumerate((jnp.full((1,), lanes, jnp.int64), *arrays))
@@ -140,7 +160,7 @@ def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:
     results = call(
         *taken,
         name=ENTRY, kernel_type="ptx", kernel_data=program.ptx,
-        grid_x=np.int32(-(-lanes // _BLOCK)), grid_y=one, grid_z=one,
-        block_x=np.int32(_BLOCK), block_y=one, block_z=one, shared_mem_bytes=np.int32(0),
+        grid_x=np.int32(-(-lanes // block)), grid_y=one, grid_z=one,
+        block_x=block, block_y=one, block_z=one, shared_mem_bytes=np.int32(0),
     )  # fmt: skip
     return list(results)

@@ -43,13 +43,13 @@ def different(found, expected) -> np.ndarray:
     return lanes
 
 
-def check_bits(closed, arrays, launches=LAUNCHES) -> EmulatedModule:
+def check_bits(closed, arrays, launches=LAUNCHES, driver=13000) -> EmulatedModule:
     """Check that a GPU would give the CPU's bits, in launches of so many lanes.
 
     `arrays`: inputs with the lanes first, as many as the largest launch or fewer: they
     are repeated.
     """
-    program = gpu.device_program(closed)
+    program = gpu.device_program(closed, driver=driver)
     module = EmulatedModule(program.ptx)
     most = max(launches)
     inputs = [

@@ -124,11 +124,12 @@ class _Thread:
             self._access(instruction, parts, operands)
         elif parts[0] == "mov":
             self._move(instruction, parts[1], operands)
-        elif opcode in ("cvta.global.u64", "cvta.local.u64"):
+        elif re.fullmatch(r"cvta\.(to\.)?(global|local)\.u64", opcode):
             value = self.read(operands[1], "i64")
-            if opcode == "cvta.local.u64":
-                value = self.assign(f"sub i64 {value}, {LOCAL}")
-                value = self.assign(f"add i64 {value}, %place")
+            if parts[-2] == "local":
+                from_, to = ("%place", LOCAL) if "to" in parts else (LOCAL, "%place")
+                value = self.assign(f"sub i64 {value}, {from_}")
+                value = self.assign(f"add i64 {value}, {to}")
             self.write(operands[0], value, "i64")
         elif parts[0] == "cvt" and len(parts) == 3:
             self._resize(instruction, *parts[1:], operands)
@@ -189,7 +190,9 @@ class _Thread:
         what, where = operands if loads else operands[::-1]
         space = parts[1] if parts[1] in ("param", "global", "local") else ""
         vector = next((int(p[1]) for p in parts if p in ("v2", "v4")), 1)
-        known = [parts[0], *filter(None, [space]), *([f"v{vector}"] if vector > 1 else [])]
+        constant = ["nc"] if loads and "nc" in parts else []
+        wide = [f"v{vector}"] if vector > 1 else []
+        known = [parts[0], *filter(None, [space]), *constant, *wide]
         names = what.strip("{}").replace(" ", "").split(",")
         kind = re.fullmatch(r"([bsuf])(8|16|32|64)", parts[-1])
         place = re.fullmatch(r"\[(.+?)(?:\+(-?\d+))?\]", where)
@@ -402,7 +405,7 @@ class EmulatedModule:
         thread = _Thread(body, set(tables))
         self.instructions, self._local = frozenset(thread.used), thread.depot
         self.memory: dict[int, int] = {}
-        self.limit, self.steps, self.lines = 10**8, 0, ptx.count("\n")
+        self.limit, self.steps = 10**8, 0
         constants = "\n".join(
             f"@{name} = constant [{values.count(',') + 1} x i8] "
             f"[{', '.join(f'i8 {int(v)}' for v in values.split(','))}], align 8"
