@@ -1,5 +1,8 @@
 """Checked against: the bits of the CPU's kernels, with emulated programs of a GPU."""
 
+import contextlib
+import importlib
+
 import jax
 import numpy as np
 import pytest
@@ -7,9 +10,12 @@ from jax import lax
 
 import jaxvib as jv
 from jaxvib.kernels.lowering import trace
+from jaxvib.linalg.eigen import eigenvalues
+from jaxvib.linalg.small import of_many
 from tests.kernels import test_elementary, test_primitives
-from tests.kernels.ptx_bits import check_bits
+from tests.kernels.ptx_bits import LAUNCHES, check_bits
 from tests.random_programs import lanes_of, operations
+from tests.systems_table import MOTIONS
 
 FEW = (1, 2, 129)  # launches of small programs
 
@@ -58,3 +64,132 @@ def test_remainders_are_exact_for_all_quotients(kind):
 def test_random_operations_have_the_bits_of_the_cpu(seed):
     function, taken = operations(seed)
     check(function, lanes_of(taken, 129, seed))
+
+
+@contextlib.contextmanager
+def recorded():
+    """Record the programs that are called within, with their first lanes."""
+    found = {}
+
+    def record(form, arrays):
+        found.setdefault(id(form), (form, arrays))
+
+    def mapped(form, leaves, *others):
+        record(form, [np.asarray(leaf) for leaf in leaves])
+        return run_map(form, leaves, *others)
+
+    def called(callee):
+        def run(*arrays):
+            record(callee, [np.moveaxis(np.asarray(array), -1, 0) for array in arrays])
+            return run_call(callee)(*arrays)
+
+        return run
+
+    kernels, calls = (
+        importlib.import_module(f"jaxvib.kernels.{n}") for n in ("kernel", "call")
+    )
+    run_map, run_call = kernels._Form.map, calls._jitted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels._Form, "map", mapped)
+        patch.setattr(calls, "_jitted", called)
+        yield found.values()
+
+
+def check_all(programs, launches=LAUNCHES):
+    """Check recorded programs on their lanes, and on others near them."""
+    random = np.random.default_rng(5)
+    assert programs
+    for form, arrays in programs:
+        closed = trace(form._flat, form._shapes)[0]
+        whole = [np.resize(array, (max(launches), *array.shape[1:])) for array in arrays]
+        near = [
+            array * (1 + 1e-4 * random.normal(size=array.shape))
+            if array.dtype.kind == "f" else array for array in whole
+        ]  # fmt: skip
+        for one, array in zip(near, arrays, strict=True):
+            one[: len(array)] = array[: len(one)]
+        check_bits(closed, near, launches)
+
+
+def motion(name, lanes=5):
+    """Return a system's lane, from a parameter and a state to the end, and such lanes."""
+    case = MOTIONS[name]
+    system = case.system()
+
+    def end(value, state):
+        lane = jv.replace(system, {case.path: value})
+        return jv.flow(lane, state, case.begin, case.end)
+
+    low, high = case.allowed
+    return end, (np.linspace(low, high, lanes), case.states(1, lanes))
+
+
+QUICK = {"two bodies, soft", "hard stop"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in MOTIONS]
+)
+def test_motions_have_the_bits_of_the_cpu(name):
+    end, lanes = motion(name)
+    with recorded() as programs:
+        jax.vmap(end)(*lanes)
+    check_all(programs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MOTIONS)
+def test_sensitivities_have_the_bits_of_the_cpu(name):
+    end, lanes = motion(name)
+    with recorded() as programs:
+        jax.vmap(jax.jacfwd(end, (0, 1)))(*lanes)
+    check_all(programs, FEW)
+
+
+def duffing_orbit():
+    case = MOTIONS["Duffing"]
+    return jv.periodic_orbit(case.system(), case.states(0, 1)[0], throw=False)
+
+
+def branch():
+    system = MOTIONS["Duffing"].system()
+    orbit = jv.periodic_orbit(system, np.array([0.5, 0.0]))
+    return jv.continue_orbit(system, orbit, "cubic", (0.8, 1.2), method="arclength")
+
+
+def multipliers():
+    random = np.random.default_rng(2)
+    return of_many(eigenvalues, (2,), random.normal(size=(1000, 4, 4)))
+
+
+# What calls kernels of all stages; those of orbits are the longest there are.
+ANALYSES = {
+    "multipliers": multipliers,
+    "orbit of a field": duffing_orbit,
+    "orbit of two bodies": lambda: jv.periodic_orbit(
+        MOTIONS["two bodies, soft"].system(), np.zeros(4), throw=False
+    ),
+    "orbit between stops": lambda: jv.periodic_orbit(
+        MOTIONS["hard stop"].system(), np.zeros(2), throw=False
+    ),
+    "regimes": lambda: jv.orbits.regimes(
+        jv.two_body_impact(), {"load.frequency": [5.6, 5.8]}
+    ),
+    "branch": branch,
+    "stepping": lambda: jax.vmap(
+        lambda state: jv.flow(jv.two_body_impact(), state, 0.0, 1.0, engine="stepping")
+    )(MOTIONS["two bodies, soft"].states(0, 5)),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=() if n == "multipliers" else pytest.mark.slow)
+        for n in ANALYSES
+    ],
+)
+def test_analyses_have_the_bits_of_the_cpu(name):
+    with recorded() as programs:
+        ANALYSES[name]()
+    check_all(programs, FEW)
