@@ -57,8 +57,9 @@ def _operations() -> dict[str, Operation]:
         _add_conversions(add, bits)
     for bits in (16, 32, 64):
         _add_integers(add, bits)
-    for bits in (32, 64):
         _add_shifts(add, bits)
+    for bits in (32, 64):
+        _add_counts(add, bits)
         _add_fields(add, bits)
     for side, function in (("l", "fshl"), ("r", "fshr")):
         body = f"%r = call i32 @llvm.{function}.i32(i32 %b, i32 %a, i32 %c)"
@@ -165,13 +166,20 @@ def _add_integers(add, bits: int) -> None:
 def _add_shifts(add, bits: int) -> None:
     """Add shifts; one by more bits than there are shifts everything out."""
     t = f"i{bits}"
-    amount = "%n = zext i32 %b to i64" if bits == 64 else "%n = add i32 %b, 0"
-    amount += f"\n%far = icmp uge {t} %n, {bits}\n%least = select i1 %far, {t} 0, {t} %n\n"
+    resized = {16: "trunc i32 %b to i16", 32: "add i32 %b, 0", 64: "zext i32 %b to i64"}
+    amount = f"""%far = icmp uge i32 %b, {bits}
+%n = {resized[bits]}
+%least = select i1 %far, {t} 0, {t} %n
+"""
     for name, how in ((f"shl.b{bits}", "shl"), (f"shr.u{bits}", "lshr")):
         body = f"{amount}%s = {how} {t} %a, %least\n%r = select i1 %far, {t} 0, {t} %s"
         add(name, t, f"{t} i32", body)
     most = f"%most = select i1 %far, {t} {bits - 1}, {t} %n\n"
     add(f"shr.s{bits}", t, f"{t} i32", f"{amount}{most}%r = ashr {t} %a, %most")
+
+
+def _add_counts(add, bits: int) -> None:
+    t = f"i{bits}"
     for name, function, more in (("clz", "ctlz", ", i1 false"), ("popc", "ctpop", "")):
         body = f"%n = call {t} @llvm.{function}.{t}({t} %a{more})\n"
         resized = "trunc i64 %n to i32" if bits == 64 else "add i32 %n, 0"
