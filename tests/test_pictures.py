@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.branch import branch_of
+from jaxvib.branches.branch import Branch
 from jaxvib.drawing import colours
+from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits
 
 mpl.use("Agg")
@@ -82,8 +83,17 @@ def branch():
         largest_multiplier=np.ones(5),
         max_contact_force=np.zeros(5),
     )
-    where = "load.frequency", "rad/s"
-    return branch_of(where, np.linspace(1, 2, 5), known, np.zeros(5), 1, (40, 40))
+    return Branch(
+        path="load.frequency",
+        unit="rad/s",
+        parameter=jnp.linspace(1, 2, 5),
+        orbits=to_jax(known),
+        predictor_error=jnp.zeros(5),
+        periods=jnp.asarray(1),
+        ends=jnp.array([40, 40]),
+        bifurcations=(),
+        events=(),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.branches.corrector import BranchProblem, corrector
+from jaxvib.branches.corrector import LaneData
+from jaxvib.branches.orbit_equations import orbit_corrector
 from jaxvib.dynamics.events import watch_kernel
 from jaxvib.dynamics.events.engine import Request, integrate_events
 from jaxvib.dynamics.flow import solve_system
@@ -123,9 +124,9 @@ def transient():
 def branch():
     """Return the function that corrects a point of a branch."""
     leaves, rest = partition_arrays(bodies)
-    problem = BranchProblem(leaves, np.ones(5), np.int32(1), 1e-8, 1e-10, 1e-9)
+    problem = LaneData(leaves, np.ones(5), 1e-8, 1e-9, 1e-10, np.int32(1))
     lane = problem, np.ones(5), np.ones(5)
-    return stage(corrector(rest, "load.amplitude", 5), lane)
+    return stage(orbit_corrector(rest, "load.amplitude", 5), lane)
 
 
 PROGRAMS = {

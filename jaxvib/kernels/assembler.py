@@ -350,7 +350,7 @@ class Assembler:
 
 
 @functools.cache
-def kind_of(dtype: np.dtype) -> str:
+def kind_of(dtype: Any) -> str:
     """Return the name of a dtype; cached, as NumPy takes microseconds to find it.
 
     JAX has dtypes unknown to NumPy, those of random keys.

@@ -21,26 +21,27 @@ from .lowering import LoweringError, Program
 # "cpu" uses no GPU.
 VARIABLE = "JAXVIB_GPU"
 _MODES = ("", "kernels", "xla", "cpu")
+# Processor and driver of programs that are lowered for the GPU of another machine.
+_OLDEST = ("sm_75", 12000)
 # Estimated seconds on the CPU that are worth a check, which takes a few.
 WORTH = 1.0
-# Names of this process's programs by their keys, and "" or why they are not launched.
-_DECIDED: dict[str, tuple[str, str]] = {}
+# This process's programs by their keys: name, GPUs that launch it, and why none does.
+_DECIDED: dict[str, tuple[str, tuple[str, ...], str]] = {}
 _LOG = logging.getLogger("jaxvib")
 
 
 def computed_on() -> str:
     """Return where the kernels of this process ran, in words."""
-    decided = sorted(set(_DECIDED.values()))
-    launched = [name for name, reason in decided if not reason]
-    others = [f"{name} ({reason})" for name, reason in decided if reason]
     if mode() in ("cpu", "xla"):
         return f"{VARIABLE} = {mode()}"
+    decided = sorted(set(_DECIDED.values()))
+    launched = [(name, gpus) for name, gpus, reason in decided if not reason]
+    others = [f"{name} ({reason})" for name, _, reason in decided if reason]
     if not launched:
         return "; ".join(["CPU", *others])
-    names = ", ".join(dict.fromkeys(device.identity for device in driver().devices))
-    return "; ".join(
-        [f"{', '.join(launched)} on {names}", "all others on the CPU", *others]
-    )
+    names = ", ".join(name for name, _ in launched)
+    gpus = ", ".join(dict.fromkeys(gpu for _, gpus in launched for gpu in gpus))
+    return "; ".join([f"{names} on {gpus}", "all others on the CPU", *others])
 
 
 def mode() -> str:
@@ -121,15 +122,22 @@ class DeviceChoice:
         return bool(self._launched) and lanes >= self._least
 
     def in_xla(self) -> gpu.DeviceProgram | None:
-        """Return the program to launch inside XLA's programs for CUDA, if it may be."""
+        """Return the program to launch inside XLA's programs for CUDA, if it may be.
+
+        Where launches are chosen by hand and this machine has no GPU, the program is for
+        the oldest ones: it is exported for another machine.
+        """
         if mode() in ("cpu", "xla") or (mode() != "kernels" and self._in_xla):
             return None
         try:
-            return gpu.DeviceProgram(
-                self._ptx(driver().devices[0]), self._program.signature
-            )
-        except (DriverError, LoweringError):
+            target = _target(driver().devices[0])
+        except DriverError:
+            target = _OLDEST
+        try:
+            ptx = self._ptx(target)
+        except LoweringError:
             return None
+        return gpu.DeviceProgram(ptx, self._program.signature)
 
     def _is_worth(self, arrays, on_cpu) -> bool:
         """Return whether the calls so far take long enough for a check."""
@@ -146,18 +154,21 @@ class DeviceChoice:
         if used:
             self._reason = ""
         self._least = max((each.least for _, each in used), default=0)
-        self._note()
         self._launched = [
-            LoadedProgram(self._ptx(device), self._program.signature, device, each.rate)
+            LoadedProgram(
+                self._ptx(_target(device)), self._program.signature, device, each.rate
+            )
             for device, each in used
         ]
+        self._note()
 
     def _note(self) -> None:
-        _DECIDED[self._program.key] = self._name, self._reason
+        gpus = tuple(each.device.identity for each in self._launched or ())
+        _DECIDED[self._program.key] = self._name, gpus, self._reason
 
     def _verdict(self, ordinal: int, device: Device, arrays, on_cpu) -> Verdict:
         try:
-            ptx = self._ptx(device)
+            ptx = self._ptx(_target(device))
         except LoweringError as error:
             return Verdict(False, str(error))
         if mode() == "kernels":
@@ -167,19 +178,23 @@ class DeviceChoice:
         in_xla = ordinal == 0 and jax.default_backend() == "gpu"
         return verdict(subject, _few(arrays), on_cpu, in_xla=in_xla)
 
-    def _ptx(self, device: Device) -> str:
-        """Return the PTX for a device, from the cache or lowered."""
+    def _ptx(self, target: tuple[str, int]) -> str:
+        """Return the PTX for a processor and a driver, from the cache or lowered."""
         code = code_digest()
-        version = device.driver.version
-        text = f"{self._program.key} {device.processor} {version} {code!r}"
+        text = f"{self._program.key} {target} {code!r}"
         entry = f"kernels/{hashlib.sha256(text.encode()).hexdigest()}.ptx"
         kept = None if code is None else read_entry(entry)
         if kept is not None:
             return zlib.decompress(kept).decode()
-        ptx = gpu.device_program(self._jaxpr(), device.processor, version).ptx
+        ptx = gpu.device_program(self._jaxpr(), *target).ptx
         if code is not None:
             write_entry(entry, zlib.compress(ptx.encode(), 1))
         return ptx
+
+
+def _target(device: Device) -> tuple[str, int]:
+    """Return the processor and the version of the driver."""
+    return device.processor, device.driver.version
 
 
 def _few(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -45,6 +45,7 @@ class DeviceProgram(NamedTuple):
         assert found is not None
         return int(found[1])
 
+
 def device_program(
     closed: ClosedJaxpr, processor: str = "sm_90", driver: int = 12000
 ) -> DeviceProgram:

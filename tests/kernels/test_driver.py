@@ -96,7 +96,7 @@ def test_a_right_device_is_checked_once_and_launched(device, kernel, caplog):
     identity = "Emulated GPU (9.0), driver 13.0"
     assert first == f"jaxvib: checking iterated on {identity}, once, for at most 120 s"
     assert second.startswith("jaxvib: iterated is launched there: 256 lanes have the CPU's")
-    assert launches() == [(0, 16, 128)]
+    assert launches() == [(0, 32, 64)]
     assert reason(kernel) == ""
     assert [each.launched for each in device_check.verdicts()] == [True]
     # Another kernel of the same program, as of a later process, finds the verdict.
@@ -167,19 +167,19 @@ def by_hand(device, monkeypatch):
 
 
 def test_shares_go_round_all_devices(by_hand, kernel):
-    # A quarter of the memory of each holds 5 blocks of 49 B a lane: 640 of its 667 lanes.
-    by_hand(f"devices=3 memory={4 * 5 * 128 * 60}")
+    # A quarter of the memory of each holds 10 blocks of 49 B a lane: 640 of its 667 lanes.
+    by_hand(f"devices=3 memory={4 * 10 * 64 * 60}")
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
     taken = [device for device, _, _ in launches()]
     assert sorted(taken) == [0, 0, 1, 1, 2, 2]
-    assert {blocks for _, blocks, _ in launches()} == {5, 1}
+    assert {blocks for _, blocks, _ in launches()} == {10, 1}
 
 
 def test_shares_are_halved_where_memory_is_short(by_hand, kernel):
     by_hand(f"memory={2**20} reserved={2**20 - 2**16}")
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
     sizes = [blocks for _, blocks, _ in launches()]
-    assert sizes == [8, 4, 4, 4, 4]  # the second 8 found no memory
+    assert sizes == [16, 8, 8, 8, 8]  # the second 16 found no memory
 
 
 def test_no_memory_at_all_is_told_and_the_cpu_takes_over(by_hand, kernel, caplog):
@@ -305,7 +305,7 @@ def test_samples_are_launched_together_and_kept_by_chunks(by_hand, monkeypatch):
             return jv.map_samples(kernel, samples, -FREQUENCIES, progress=done.append)
 
     found = mapped()
-    assert sorted(launches()) == [(0, 8, 128), (1, 8, 128)]
+    assert sorted(launches()) == [(0, 16, 64), (1, 16, 64)]
     assert sum(done) == LANES
     kept.pop(sorted(kept)[0])
     assert_same(mapped(), found)  # what is missing is launched if it is many lanes
@@ -357,9 +357,9 @@ def test_entry_points_and_constants_are_those_of_nvidia_s_header():
 @pytest.mark.slow
 def test_a_report_says_where_its_kernels_ran(device, monkeypatch, tmp_path):
     device()
-    decided = {"1": ("watch", ""), "2": ("end", "a crash")}
-    monkeypatch.setattr(device_choice, "_DECIDED", decided)
     name = "Emulated GPU (9.0), driver 13.0"
+    decided = {"1": ("watch", (name, name), ""), "2": ("end", (), "a crash")}
+    monkeypatch.setattr(device_choice, "_DECIDED", decided)
     words = f"watch on {name}; all others on the CPU; end (a crash)"
     assert device_choice.computed_on() == words
     monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)

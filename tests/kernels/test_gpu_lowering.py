@@ -1,6 +1,5 @@
 """Checked against: the list of all operations in programs lowered for CPUs and GPUs."""
 
-import importlib
 import re
 
 import jax
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.corrector import BranchProblem, corrector
+from jaxvib.branches.corrector import LaneData
+from jaxvib.branches.orbit_equations import orbit_corrector
 from jaxvib.dynamics.flow import observe, watch
 from jaxvib.foundation.arrays import partition_arrays
-from jaxvib.kernels import gpu
-from jaxvib.kernels.lowering import trace
 from jaxvib.orbits.motion_kernels import beginning_kernel, poincare_kernel
 from tests.systems_table import MOTIONS, hard_stop, springs
 
@@ -33,14 +31,7 @@ ELEMENTWISE = {
 
 @pytest.fixture(autouse=True)
 def _launched(monkeypatch):
-    """Lower kernels for GPUs to launches, which without a GPU are left to XLA."""
-
-    def launched(form, *arrays):
-        program = gpu.device_program(trace(form._flat, form._shapes)[0])
-        return list(gpu.launched(program, arrays))
-
-    form = importlib.import_module("jaxvib.kernels.kernel")._Form
-    monkeypatch.setattr(form, "by_xla", launched)
+    monkeypatch.setenv("JAXVIB_GPU", "kernels")
 
 
 def lanes(tree):
@@ -60,7 +51,7 @@ def moved(frequency):
     return jv.flow(lane, lane.rest(), 0.0, 1.0)
 
 
-problem = BranchProblem(leaves, np.ones(5), np.int32(1), 1e-8, 1e-10, 1e-9)
+problem = LaneData(leaves, np.ones(5), 1e-8, 1e-9, 1e-10, np.int32(1))
 FREQUENCIES = np.linspace(5.0, 8.0, 4096)
 # Programs of many lanes, and how many launches they are.
 PROGRAMS = {
@@ -81,7 +72,8 @@ PROGRAMS = {
     "start of regimes": (beginning_kernel(static), lanes(leaves), 1),
     "transients": (poincare_kernel(static, 12, 8, "event"), lanes((leaves, rest)), 1),
     "branch corrector": (
-        corrector(static, "load.amplitude", 5), lanes((problem, np.ones(5), np.ones(5))), 1,
+        orbit_corrector(static, "load.amplitude", 5),
+        lanes((problem, np.ones(5), np.ones(5))), 1,
     ),
 }  # fmt: skip
 QUICK = ("orbits between stops", "flow")
