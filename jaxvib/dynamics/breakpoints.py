@@ -5,24 +5,31 @@ it. There the sensitivities of a motion jump, as the break moves with its parame
 first order by $(f^- - f^+)\,db$, with the rates $f$ on either side.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from ..foundation.types import Number
 
 _ROUNDING = 8 * jnp.finfo(float).eps  # of a time, on either side of a break
 _TINY = 1e-290  # s: for a break at time 0, where the relative part is 0; not denormal
 
 
-def just_before(time):
+def just_before(time: Number) -> Array:
     """Return the last time before a break."""
     return time * (1 - jnp.sign(time) * _ROUNDING) - _TINY  # infinite times stay so
 
 
-def just_after(time):
+def just_after(time: Number) -> Array:
     """Return the first time after a break."""
     return time * (1 + jnp.sign(time) * _ROUNDING) + _TINY
 
 
-def crossed(field, next_breakpoint, time, state):
+def crossed(
+    field: Callable, next_breakpoint: Callable, time: Number, state: PyTree
+) -> PyTree:
     """Return the state after the break that follows a `time`.
 
     The motion is continued from `just_before` the break to it, and from there to

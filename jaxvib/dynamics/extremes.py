@@ -1,9 +1,10 @@
 """Extremes of a signal between samples."""
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
 
-def top(value, speed, acceleration):
+def top(value: Array, speed: Array, acceleration: Array) -> Array:
     """Return the nearby extreme of a signal, to second order in time.
 
     A contact is so short that an error of a nanosecond in the time of an extreme would

@@ -4,28 +4,39 @@ Importing it takes a third as long as all other imports; it is imported on deman
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import diffrax
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.types import Number
 from ..kernels.tangents import is_lowering
 from .scales import base, initial_scales
-from .solve import Steps
+from .solve import Problem, Steps, Tolerance
 from .step_limits import longest_of
 from .stepper import Controller, Stepper
 
 
-def repeats(solver) -> bool:
+def repeats(solver: Any) -> bool:
     """Return whether a solver is an explicit pair with the FSAL property."""
     explicit = isinstance(solver, diffrax.AbstractERK)
     return explicit and getattr(solver.tableau, "fsal", False)
 
 
-def steps(problem, state, prepared, t0, t1, tolerance, watch=None) -> Steps:
+def steps(
+    problem: Problem,
+    state: PyTree,
+    prepared: PyTree,
+    t0: Number,
+    t1: Number,
+    tolerance: Tolerance,
+    watch: tuple[Any, Callable] | None = None,
+) -> Steps:
     """Integrate a problem; return the final state and the observables."""
     kept = problem.has_sensitivities or watch is not None
     saveat = diffrax.SaveAt(t1=True, solver_state=kept)

@@ -1,17 +1,20 @@
 """An adaptive Runge-Kutta solver for many smooth motions, one array per component."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
 
 from ..ensemble import Reason
+from ..foundation.types import Number
 from .barrier import Barrier
 from .breakpoints import just_after, just_before
 from .scales import base, initial_scales
-from .solve import Steps
+from .solve import Problem, Steps, Tolerance
 from .step_limits import longest_of
 from .tableau import dormand_prince_tableau
 
@@ -37,7 +40,16 @@ class _Lane(NamedTuple):
     watched: Any
 
 
-def step_lanes(problem, state, prepared, t0, t1, tolerance, watch=None, kind=None) -> Steps:
+def step_lanes(
+    problem: Problem,
+    state: PyTree,
+    prepared: PyTree,
+    t0: Number,
+    t1: Number,
+    tolerance: Tolerance,
+    watch: tuple[Any, Callable] | None = None,
+    kind: type | None = None,
+) -> Steps:
     """Return the state at t1, a reason code, the number of steps, and observables.
 
     Dormand and Prince's 8(7) pair in scalar components: mapped over samples each is one

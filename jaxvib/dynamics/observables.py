@@ -1,6 +1,6 @@
 """Observables of a motion, updated step by step without storing the motion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..foundation.types import Number
+from ..systems.equation import Equation
 from .step_polynomial import cubic_defect, sign_crossings, step_polynomial
 
 # Gauss nodes and weights on a step, for the losses of damped contacts.
@@ -50,7 +52,7 @@ class Observables(NamedTuple):
     lowest_time: Float[Array, " n"]
 
 
-def init_observables(time, state, equation) -> Observables:
+def init_observables(time: Number, state: Array, equation: Equation) -> Observables:
     """Return the observables before the first step."""
     depth = equation.penetrations(state)
     position = equation.displaced(state)
@@ -79,7 +81,13 @@ def init_observables(time, state, equation) -> Observables:
 
 
 def update_observables(
-    watched: Observables, grazing, t0, t1, start, end, equation
+    watched: Observables,
+    grazing: Number,
+    t0: Array,
+    t1: Array,
+    start: Sequence[Array],
+    end: Sequence[Array],
+    equation: Equation,
 ) -> Observables:
     """Update the observables by a step from (state, rate) `start` to `end`."""
     length = t1 - t0
@@ -110,7 +118,7 @@ def update_observables(
 
 
 def observe_damping(
-    watched: Observables, equation, time_at, motion_at: Callable
+    watched: Observables, equation: Equation, time_at: Callable, motion_at: Callable
 ) -> Observables:
     """Update the observables of damped contacts by a step.
 
@@ -163,14 +171,16 @@ def observe_damping(
     )
 
 
-def largest_forces(equation, watched: Observables) -> Float[Array, " contacts"]:
+def largest_forces(equation: Equation, watched: Observables) -> Float[Array, " contacts"]:
     """Return the largest force of each contact, N."""
     still = jnp.zeros_like(watched.deepest)
     forces = equation.contact_forces(watched.deepest, still)
     return forces.at[_damped(equation)].set(watched.strongest)
 
 
-def times_of_largest_forces(equation, watched: Observables) -> Float[Array, " contacts"]:
+def times_of_largest_forces(
+    equation: Equation, watched: Observables
+) -> Float[Array, " contacts"]:
     """Return when each contact's force was the largest, s."""
     return watched.deepest_time.at[_damped(equation)].set(watched.strongest_time)
 
@@ -180,7 +190,13 @@ def _damped(equation) -> np.ndarray:
 
 
 def observe_path(
-    watched: Observables, grazing, length, time_at, depth, displacement, closed=None
+    watched: Observables,
+    grazing: Number,
+    length: Array,
+    time_at: Callable,
+    depth: tuple,
+    displacement: tuple,
+    closed: Array | None = None,
 ) -> Observables:
     """Update the observables by a step of `length` seconds.
 
@@ -239,7 +255,13 @@ def observe_path(
     )
 
 
-def steps_over_contact(length, slack, start, end, equation):
+def steps_over_contact(
+    length: Array,
+    slack: Array,
+    start: Sequence[Array],
+    end: Sequence[Array],
+    equation: Equation,
+) -> Array:
     """Return whether a step may have missed a contact.
 
     A gap open at both ends may close and open again in between: the peak of its

@@ -1,5 +1,7 @@
 """Charts, text and animation of a `Trajectory`."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -13,7 +15,7 @@ _MOST_SHOWN = 5  # components of the state
 _WHAT = ("displacement", "velocity", "force", "phase")
 
 
-def trajectory_chart(motion, what: str) -> Chart:
+def trajectory_chart(motion: Any, what: str) -> Chart:
     """Return the chart of a `Trajectory`, see `Trajectory.plot`."""
     if what not in _WHAT:
         raise ValueError(unknown_key("picture of a motion", what, _WHAT))
@@ -42,7 +44,7 @@ def trajectory_chart(motion, what: str) -> Chart:
     return Chart(Axis("time (s)"), axis, tuple(lines))
 
 
-def trajectory_text(motion) -> str:
+def trajectory_text(motion: Any) -> str:
     """Return the repr of a `Trajectory`: the range of each component, with its unit."""
     if isinstance(motion.states, jax.core.Tracer):
         return f"Trajectory of shape {motion.states.shape}"
@@ -62,7 +64,7 @@ def trajectory_text(motion) -> str:
     return "\n".join([head, *(f"  {name:{width}}  {words}" for name, words in rows)])
 
 
-def trajectory_animation(motion, duration: float):
+def trajectory_animation(motion: Any, duration: float) -> Any:
     """Return the animation of a `Trajectory`, see `Trajectory.animate`."""
     _check_one(motion)
     labels = motion.labels

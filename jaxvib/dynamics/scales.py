@@ -21,13 +21,16 @@ period). The sensitivities of a motion have the same ratios between their compon
 """
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
+from ..foundation.types import Number
 from ..kernels.map_rows import map_rows
+from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
 
@@ -68,7 +71,7 @@ class Scales(NamedTuple):
         wide = [jnp.broadcast_to(s, parts[0].shape) for s in sizes]
         return units * jnp.concatenate(wide, axis=-1)
 
-    def least_sizes(self, start, rates):
+    def least_sizes(self, start: PyTree, rates: PyTree) -> PyTree:
         """Return the least sizes of a start state, with or without sensitivities.
 
         Sensitivities to a parameter start at zero: their size is that of their rates,
@@ -90,7 +93,7 @@ class Scales(NamedTuple):
             sizes.append(size)
         return jax.tree.unflatten(jax.tree.structure(start), sizes)
 
-    def allowed(self, rtol, least, first, last):
+    def allowed(self, rtol: Number, least: PyTree, first: PyTree, last: PyTree) -> PyTree:
         """Return the allowed errors of a step between states (with sensitivities)."""
 
         def of(least, first, last, zero=None):
@@ -105,7 +108,9 @@ class Scales(NamedTuple):
         parts = [of(*leaf, self.zero if k == 0 else None) for k, leaf in enumerate(leaves)]
         return jax.tree.unflatten(jax.tree.structure(first), parts)
 
-    def allowed_parts(self, rtol, least, first, last) -> list:
+    def allowed_parts(
+        self, rtol: Number, least: Sequence, first: Sequence, last: Sequence
+    ) -> list:
         """Return `allowed` for scalars: a state's components, then its sensitivities'.
 
         Mapped over lanes each is one array, like all data in `lanes`.
@@ -143,13 +148,15 @@ class Scales(NamedTuple):
         x, v = jnp.maximum(x, v / self.fast), jnp.maximum(v, x * self.slow)
         return [u * (x if i < half else v) for i, u in enumerate(units)]
 
-    def slack(self, rtol, first, last):
+    def slack(self, rtol: Number, first: Array, last: Array) -> Array:
         """Return the sizes below which displacements of two states are neglected."""
         size = jnp.maximum(jnp.abs(first - self.zero), jnp.abs(last - self.zero))
         return rtol * SHARE * jnp.maximum(self.sizes(size), self.least)
 
 
-def scales_of(equation, field, t0, t1, state) -> Scales:
+def scales_of(
+    equation: Equation, field: Callable, t0: Time, t1: Time, state: Array
+) -> Scales:
     """Return the scales of an equation; `field`: the function of its rates."""
     if isinstance(equation, EquationOfMotion):
         return mechanical_scales(equation, t1 - t0)
@@ -160,7 +167,7 @@ def _still(rows):
     return jnp.all(rows == 0, axis=-1, keepdims=True)
 
 
-def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
+def mechanical_scales(equation: EquationOfMotion, span: Number) -> Scales:
     """Return the scales of a mechanical system for a motion of a time span, s."""
     size = equation.stiffness.shape[0]
     slow, fast = _slowest_and_fastest(equation, span)
@@ -177,7 +184,7 @@ def mechanical_scales(equation: EquationOfMotion, span) -> Scales:
     return Scales(units, slow, fast, 1 / fast, zero, least)
 
 
-def driven_sizes(equation: EquationOfMotion, span) -> Float[Array, " state"]:
+def driven_sizes(equation: EquationOfMotion, span: Number) -> Float[Array, " state"]:
     """Return responses of single degrees of freedom to the loads, and their rates."""
     size = equation.stiffness.shape[0]
     slow, _ = _slowest_and_fastest(equation, span)
@@ -222,7 +229,7 @@ def _amplitude(law):
     return jnp.max(jnp.abs(map_rows(law.force, times)))
 
 
-def field_scales(field, t0, state, period) -> Scales:
+def field_scales(field: Callable, t0: Number, state: Array, period: Number) -> Scales:
     """Return the scales of any field of a time and a state, from its start."""
     times = t0 + period * jnp.linspace(0.0, 1.0, _LOOKED_AT, endpoint=False)
     rates = map_rows(lambda time: field(time, state), times)
@@ -242,12 +249,14 @@ def field_scales(field, t0, state, period) -> Scales:
     return whole._replace(least=whole.sizes(start))
 
 
-def base(state) -> Float[Array, " n"]:
+def base(state: PyTree) -> Float[Array, " n"]:
     """Return the state without its sensitivities."""
     return jax.tree.leaves(state)[0]
 
 
-def initial_scales(field, scales: Scales, t0, t1, state, rtol):
+def initial_scales(
+    field: Callable, scales: Scales, t0: Number, t1: Number, state: PyTree, rtol: Number
+) -> tuple[PyTree, Array]:
     """Return the least sizes of a motion from a state, and the length of its first step.
 
     An eighth-order step of a motion of size S and rates S' and S'' has an error of

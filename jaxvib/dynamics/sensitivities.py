@@ -1,9 +1,13 @@
 """Sensitivities of a flow in a basis of perturbations, and their contraction."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
+from jaxtyping import Array, PyTree
 
 from ..foundation.arrays import array_namespace, stop_gradient, to_jax, to_numpy
 
@@ -12,7 +16,9 @@ from ..foundation.arrays import array_namespace, stop_gradient, to_jax, to_numpy
 MOST_SENSITIVITIES = 30
 
 
-def basis_of(state, parameters, d_state, d_parameters):
+def basis_of(
+    state: PyTree, parameters: PyTree, d_state: PyTree, d_parameters: PyTree
+) -> tuple[Any, Any]:
     """Return a basis of the perturbed inputs, and the weights of the tangents in it.
 
     Takes trees of arrays and of their tangents, symbolic zeros where unperturbed. A
@@ -43,7 +49,9 @@ def basis_of(state, parameters, d_state, d_parameters):
     return jax.tree.unflatten(tree, rows), jnp.concatenate(weights)
 
 
-def contract_tangents(sensitivities_along, basis, weights):
+def contract_tangents(
+    sensitivities_along: Callable, basis: PyTree, weights: Array
+) -> PyTree:
     r"""Return the sum of weight times sensitivity for a basis of many rows.
 
     `sensitivities_along(rows)` returns the sensitivities $Y_k$ of a stack of rows. In
@@ -111,6 +119,6 @@ def contract_tangents(sensitivities_along, basis, weights):
     return moved
 
 
-def is_zero(leaf) -> bool:
+def is_zero(leaf: object) -> bool:
     """Return whether a tangent is symbolically zero."""
     return isinstance(leaf, SymbolicZero)

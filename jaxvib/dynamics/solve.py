@@ -8,8 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.types import Number
 from ..kernels import Kernel
 from ..kernels.derivative_rule import with_rule
 from ..kernels.kernel_cache import cached_kernel
@@ -35,7 +37,7 @@ _SLOPES = np.array([
 ])  # fmt: skip
 
 
-def rms(errors):
+def rms(errors: PyTree) -> Array:
     """Return the root mean square of all components."""
     flat = jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(errors)])
     return jnp.sqrt(jnp.mean(flat**2))
@@ -103,7 +105,12 @@ class Steps(NamedTuple):
 
 
 def solve(
-    problem: Problem, state: PyTree, parameters: PyTree, t0, t1, tolerance: Tolerance
+    problem: Problem,
+    state: PyTree,
+    parameters: PyTree,
+    t0: Number,
+    t1: Number,
+    tolerance: Tolerance,
 ) -> Solution:
     r"""Integrate a problem from `t0` to `t1`.
 

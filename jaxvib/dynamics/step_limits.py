@@ -1,11 +1,17 @@
 """Limits of the step size, found by probing the field over a period."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
+from ..foundation.types import AnyArray, Number
 from ..kernels.tangents import is_lowering
-from .scales import base
+from ..systems.equation import Equation, Time
+from .scales import Scales, base
+from .solve import Problem, Tolerance
 
 # Evaluations in one period, at most 1.5 mean spacings apart: a feature of a 340th of
 # the period is seen. Lanes stepped together use fewer.
@@ -24,7 +30,9 @@ _JUMP = 1e-6  # of the rates' size: a smaller jump acts like a coarse tolerance
 _ROUNDING = 1e-12  # of the rates that correspond to the motion's size
 
 
-def longest_step(equation, field, t0, t1, state, probes: int):
+def longest_step(
+    equation: Equation, field: Callable, t0: Time, t1: Time, state: Array, probes: int
+) -> Number | None:
     """Return the longest step, s, that resolves `field` over a period.
 
     It is twice the time in which a component of the rates, at one `state`, passes
@@ -70,14 +78,21 @@ def _ranges(function, times):
     return low, high, change
 
 
-def longest_of(problem, tolerance, t0, t1, state, prepared):
+def longest_of(
+    problem: Problem,
+    tolerance: Tolerance,
+    t0: Number,
+    t1: Number,
+    state: PyTree,
+    prepared: PyTree,
+) -> AnyArray | float | None:
     """Return the longest step of a solve, s, or None."""
     if tolerance.longest is not None:
         return tolerance.longest
     return problem.longest(t0, t1, base(state), prepared)
 
 
-def has_jump(field, scales, first, last):
+def has_jump(field: Callable, scales: Scales, first: Array, last: Array) -> Array:
     """Return whether a field jumps between two states of one motion.
 
     Between the ends of a step a smooth field changes as its slopes there predict, up to

@@ -1,5 +1,6 @@
 """Interpolating polynomials on a step, and their roots and extrema."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ..foundation.types import Number
 from ..kernels.tangents import is_lowering
 
 # After the secant, and a bisection or two where the slope changes much over the step,
@@ -22,33 +24,33 @@ class Polynomial(NamedTuple):
 
     coefficients: tuple[Float[Array, "*s"], ...]
 
-    def value(self, tau):
+    def value(self, tau: Number) -> Array:
         """Return p at a fraction of the step."""
         return _horner(self.coefficients, tau)
 
-    def slope(self, tau):
+    def slope(self, tau: Number) -> Array:
         """Return dp/dtau at a fraction of the step."""
         return _horner([k * c for k, c in enumerate(self.coefficients)][1:], tau)
 
-    def shifted(self, by):
+    def shifted(self, by: Number) -> "Polynomial":
         """Return p + `by`."""
         first, *others = self.coefficients
         return Polynomial((first + by, *others))
 
-    def shut(self, hold):
+    def shut(self, hold: Array) -> "Polynomial":
         """Return the same with its start value clipped to at most 0 where `hold`."""
         first, *others = self.coefficients
         return Polynomial((jnp.where(hold, jnp.minimum(first, 0), first), *others))
 
-    def rate(self):
+    def rate(self) -> "Polynomial":
         """Return the polynomial dp/dtau."""
         return Polynomial(tuple(k * c for k, c in enumerate(self.coefficients))[1:])
 
-    def extremum(self):
+    def extremum(self) -> Array:
         """Return the tau where a slope that changes sign over the step is 0."""
         return self.rate().crossing()
 
-    def crossing(self):
+    def crossing(self) -> Array:
         """Return the tau where a value that changes sign over the step is 0."""
         left, right = self.coefficients[0], sum(self.coefficients)
         tau = jnp.clip(left / _safe(left - right), 0.0, 1.0)
@@ -75,26 +77,26 @@ class RootPath(NamedTuple):
     root: Polynomial
     squared: Bool[Array, "*s"]
 
-    def value(self, tau):
+    def value(self, tau: Number) -> Array:
         """Return the signal at a fraction of the step."""
         root = self.root.value(tau)
         return jnp.where(self.squared, jnp.maximum(root, 0) ** 2, root)
 
-    def slope(self, tau):
+    def slope(self, tau: Number) -> Array:
         """Return a number with the sign of the slope at a fraction of the step."""
         return self.root.slope(tau)
 
-    def rate(self):
+    def rate(self) -> Polynomial:
         """Return a polynomial with the sign of the slope."""
         return self.root.rate()
 
     @property
-    def coefficients(self):
+    def coefficients(self) -> tuple[Array, ...]:
         """Coefficients of a polynomial with the sign of the signal."""
         return self.root.coefficients
 
 
-def sign_crossings(paths) -> list:
+def sign_crossings(paths: Sequence[Polynomial | RootPath]) -> list:
     """Return `crossing` of several paths, solved together."""
     sizes = [path.coefficients[0].shape[0] for path in paths]
     order = max(len(path.coefficients) for path in paths)
@@ -110,7 +112,9 @@ def _safe(denominator):
     return jnp.where(denominator == 0, 1.0, denominator)
 
 
-def step_polynomial(length, start, end) -> Polynomial:
+def step_polynomial(
+    length: Number, start: Sequence[Array] | Array, end: Sequence[Array] | Array
+) -> Polynomial:
     """Return Hermite's quintic of a step from (value, rate, acceleration) at both ends.
 
     It differs from the signal by $O(h^6)$ on a step of length h.
@@ -126,7 +130,12 @@ def step_polynomial(length, start, end) -> Polynomial:
     )
 
 
-def cubic_defect(length, start, end, tau):
+def cubic_defect(
+    length: Number,
+    start: Sequence[Array] | Array,
+    end: Sequence[Array] | Array,
+    tau: Number,
+) -> Array:
     """Return the difference between the quintic and the cubic of a step at tau.
 
     A bound, of order h^4, on the error of the quintic.

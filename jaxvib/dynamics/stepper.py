@@ -6,7 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import diffrax
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
+from ..foundation.types import AnyArray
 from .breakpoints import just_after, just_before
 from .scales import base
 
@@ -57,25 +59,41 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     term_structure: ClassVar = diffrax.AbstractTerm
 
     @property
-    def interpolation_cls(self):  # ty: ignore[incompatible-property-override]
+    def interpolation_cls(self) -> Callable:  # ty: ignore[incompatible-property-override]
         """The interpolation class of the method."""
         return self.method.interpolation_cls
 
-    def order(self, terms):
+    def order(self, terms: PyTree) -> int:
         """Return the order of the step."""
         return self.method.order(terms)
 
-    def func(self, terms, t0, y0, args):
+    def func(self, terms: PyTree, t0: AnyArray | float, y0: PyTree, args: PyTree) -> PyTree:
         """Return the rate of change of the state."""
         return terms.vf(t0, y0, args)
 
-    def init(self, terms, t0, t1, y0, args):
+    def init(
+        self,
+        terms: PyTree,
+        t0: AnyArray | float,
+        t1: AnyArray | float,
+        y0: PyTree,
+        args: PyTree,
+    ) -> Progress:
         """Return the solver state: initial rate, least step, no jump, observables."""
         known = None if self.watch is None else self.watch[0]
         least, jumped = jnp.asarray(self.least), jnp.asarray(False)
         return Progress(terms.vf(t0, y0, args), least, jumped, known)
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+    def step(
+        self,
+        terms: PyTree,
+        t0: AnyArray | float,
+        t1: AnyArray | float,
+        y0: PyTree,
+        args: PyTree,
+        solver_state: Progress,
+        made_jump: AnyArray | bool,
+    ) -> tuple[PyTree, PyTree, dict, Progress, diffrax.RESULTS]:
         """Return the state at t1, its relative error, the stages and solver state."""
         rate, least, jumped, watched = solver_state
         if self.crossed is not None:
@@ -126,11 +144,21 @@ class Controller(diffrax.AbstractAdaptiveStepSizeController):
     atol: Any = 1.0
     norm: Callable[[Any], Any] = diffrax.PIDController.norm
 
-    def wrap(self, direction):
+    def wrap(self, direction: AnyArray | int) -> "Controller":
         """Return itself: times ascend."""
         return self
 
-    def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
+    def init(
+        self,
+        terms: PyTree,
+        t0: AnyArray | float,
+        t1: AnyArray | float,
+        y0: PyTree,
+        dt0: AnyArray | float | None,
+        args: PyTree,
+        func: Callable,
+        error_order: AnyArray | float | None,
+    ) -> tuple[AnyArray | float, PyTree]:
         """Return the end of the first step, and the inner controller's state."""
         end, state = self.inner.init(terms, t0, t1, y0, self.first, args, func, error_order)
         if self.next_breakpoint is not None:
@@ -138,8 +166,23 @@ class Controller(diffrax.AbstractAdaptiveStepSizeController):
         return end, state
 
     def adapt_step_size(
-        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
-    ):
+        self,
+        t0: AnyArray | float,
+        t1: AnyArray | float,
+        y0: PyTree,
+        y1_candidate: PyTree,
+        args: PyTree,
+        y_error: PyTree,
+        error_order: AnyArray | float,
+        controller_state: PyTree,
+    ) -> tuple[
+        AnyArray | bool,
+        AnyArray | float,
+        AnyArray | float,
+        AnyArray | bool,
+        PyTree,
+        diffrax.RESULTS,
+    ]:
         """Return the inner controller's result, limited to the next break."""
         step = t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
         found = self.inner.adapt_step_size(*step)

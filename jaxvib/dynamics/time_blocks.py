@@ -8,7 +8,7 @@ BLOCK = 64  # sampling intervals of one kernel call
 
 
 def map_time_blocks(
-    go_on: Callable, state, times
+    go_on: Callable, state: np.ndarray, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return states and forces at times (..., count), and the first failure's code.
 

@@ -6,7 +6,7 @@ pass over them. That is three to six times as fast as chains one after another.
 """
 
 import concurrent.futures
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.machine import usable_cores
 from ...foundation.quantity import Range, check_range
+from ...foundation.types import Integer, Number
 from ...systems.chain import BeamChain
 from .stepping import check_order, stage_weights
 
@@ -76,7 +77,7 @@ def step_chains(
     return found
 
 
-def each_on_a_core(run, items) -> list:
+def each_on_a_core(run: Callable, items: Iterable) -> list:
     """Map a function over items in threads, one per core, and return its results."""
     with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
         return list(pool.map(run, items))
@@ -106,7 +107,15 @@ def stencil_of(chain: BeamChain) -> Stencil:
     return Stencil(jnp.stack(rows)[:, :, None], wraps, wraps and chain.uniform)
 
 
-def step_lanes(stencil: Stencil, state, step, steps, order: int, *, stale=False):
+def step_lanes(
+    stencil: Stencil,
+    state: Array,
+    step: Number,
+    steps: Integer,
+    order: int,
+    *,
+    stale: bool = False,
+) -> Array:
     """Return states (4, bodies, lanes) after steps; adjacent half kicks are merged.
 
     With `stale` the first and last bodies do not move, and the states next to them

@@ -1,6 +1,13 @@
 """The engine of large systems in modal form (2 x 2 blocks)."""
 
+from typing import Any
+
+from jaxtyping import Array
+
+from ...foundation.types import Number
+from ...systems.equation import Equation
 from .. import exponential
+from ..observables import Observables
 from ..solve import Solution
 from .engine import Engine, Observation
 
@@ -8,17 +15,28 @@ from .engine import Engine, Observation
 class BlocksEngine(Engine):
     """Exact flights of a `ModalForm` system, and time steps in contact."""
 
-    def refusal(self, equation) -> str:
+    def refusal(self, equation: Equation) -> str:
         """Return "": construction of a decoupled system checks it."""
         return ""
 
-    def end(self, system, state, t0, t1, rtol) -> Solution:
+    def end(
+        self, system: Any, state: Array, t0: Number, t1: Number, rtol: Number
+    ) -> Solution:
         """Return the end of a motion."""
         found = exponential.piecewise_exact_flow(system, state, t0, t1, rtol)
         return Solution(found.state, found.result, found.steps)
 
     def observe(
-        self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
+        self,
+        system: Any,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+        watched: Observables | None = None,
+        longest: Number | None = None,
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         found = exponential.piecewise_exact_flow(
@@ -33,7 +51,16 @@ class BlocksEngine(Engine):
         )
         return Observation(found.state, found.sensitivities, found.watched, found.result)
 
-    def watch(self, system, state, t0, t1, *, rtol, grazing):
+    def watch(
+        self,
+        system: Any,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         found = exponential.piecewise_exact_flow(
             system, state, t0, t1, rtol, grazing=grazing

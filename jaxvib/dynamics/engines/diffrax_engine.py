@@ -1,7 +1,11 @@
 """The engine that integrates with diffrax."""
 
+from collections.abc import Callable
 from typing import Any
 
+from jaxtyping import PyTree
+
+from ...foundation.types import Number
 from ..solve import Problem, Steps, Tolerance
 from .stepped import SteppedEngine
 
@@ -25,12 +29,19 @@ class DiffraxEngine(SteppedEngine):
                 "diffrax: Bosh3, Dopri5, Tsit5, Dopri8"
             )
 
-    def problem(self, static) -> Problem:
+    def problem(self, static: PyTree) -> Problem:
         """Return the initial value problem of systems with the same `static` part."""
         return super().problem(static)._replace(method=self.solver)
 
     def steps(
-        self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
+        self,
+        problem: Problem,
+        state: PyTree,
+        prepared: PyTree,
+        t0: Number,
+        t1: Number,
+        tolerance: Tolerance,
+        watch: tuple[Any, Callable] | None = None,
     ) -> Steps:
         """Return the result of the steps of a problem."""
         run = problem, state, prepared, t0, t1, tolerance, watch

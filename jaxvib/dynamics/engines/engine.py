@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
+from ...foundation.types import Number
 from ...systems.equation import Equation
 from ...systems.system import System
 from ..observables import Observables
@@ -40,12 +41,23 @@ class Engine(eqx.Module):
         """Return why an equation is not supported, "" if it is."""
 
     @abc.abstractmethod
-    def end(self, system: System, state, t0, t1, rtol) -> Solution:
+    def end(
+        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
+    ) -> Solution:
         """Return the state at `t1` of the motion in `state` at `t0`."""
 
     @abc.abstractmethod
     def observe(
-        self, system: System, state, t0, t1, *, rtol, grazing, watched=None, longest=None
+        self,
+        system: System,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+        watched: Observables | None = None,
+        longest: Number | None = None,
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and its observables.
 
@@ -56,12 +68,27 @@ class Engine(eqx.Module):
 
     @abc.abstractmethod
     def watch(
-        self, system: System, state, t0, t1, *, rtol, grazing
+        self,
+        system: System,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
     ) -> tuple[Array, Observables, Array]:
         """Return `observe` without sensitivities: state, observables, reason code."""
 
     def watch_along(
-        self, system: System, state, change, t0, t1, *, rtol, grazing
+        self,
+        system: System,
+        state: Array,
+        change: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
     ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the change due to a small change of it.
 
@@ -73,19 +100,25 @@ class Engine(eqx.Module):
         end, watched, code = seen
         return end, there - end, watched, code
 
-    def sampled(self, system: System, state, times, rtol) -> tuple[Array, Array, Array]:
+    def sampled(
+        self, system: System, state: Array, times: Array, rtol: Number
+    ) -> tuple[Array, Array, Array]:
         """Return states and contact forces at ascending times, and a reason code."""
         states, result = self.through(system, state, times, rtol)
         return states, jax.vmap(system.equation().forces_at)(states), result
 
-    def through(self, system: System, state, times, rtol) -> tuple[Array, Array]:
+    def through(
+        self, system: System, state: Array, times: Array, rtol: Number
+    ) -> tuple[Array, Array]:
         """Return states at ascending times, differentiable, and a reason code."""
         return states_at(
             times, state, lambda state, t0, t1: self.end(system, state, t0, t1, rtol)
         )
 
 
-def states_at(times, state, go: Callable[..., Solution]) -> tuple[Array, Array]:
+def states_at(
+    times: Array, state: Array, go: Callable[..., Solution]
+) -> tuple[Array, Array]:
     """Return states at ascending times by `go(state, t0, t1)`, and a reason code."""
 
     def step(last, span):
@@ -100,6 +133,6 @@ def states_at(times, state, go: Callable[..., Solution]) -> tuple[Array, Array]:
     return jnp.concatenate([state[None], later]), result
 
 
-def floats_of(*numbers) -> list[Array]:
+def floats_of(*numbers: Number) -> list[Array]:
     """Return numbers as arrays, so that other values do not cause recompilation."""
     return [jnp.asarray(number, float) for number in numbers]

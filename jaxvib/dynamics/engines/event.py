@@ -3,9 +3,13 @@
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from ...foundation.arrays import is_concrete, partition_arrays, to_numpy
 from ...foundation.quantity import Range, check_range
+from ...foundation.types import Number
+from ...systems.equation import Equation
+from ...systems.system import System
 from ..events import (
     ORDER,
     end_kernel,
@@ -16,7 +20,8 @@ from ..events import (
     watch_along_kernel,
     watch_kernel,
 )
-from ..observables import init_observables
+from ..observables import Observables, init_observables
+from ..solve import Solution
 from ..time_blocks import map_time_blocks
 from .engine import Engine, Observation, floats_of
 
@@ -38,17 +43,28 @@ class EventEngine(Engine):
     def __check_init__(self):
         check_range("order", self.order, "", Range(at_least=6, at_most=30))
 
-    def refusal(self, equation) -> str:
+    def refusal(self, equation: Equation) -> str:
         """Return why an equation has no event-driven form, "" if it has."""
         return unsupported_reason(equation)
 
-    def end(self, system, state, t0, t1, rtol):
+    def end(
+        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
+    ) -> Solution:
         """Return the end of a motion, differentiable to any order."""
         parameters, static = partition_arrays(system)
         return event_problem(static, state, parameters, t0, t1, rtol, self.order)
 
     def observe(
-        self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
+        self,
+        system: System,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+        watched: Observables | None = None,
+        longest: Number | None = None,
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         parameters, static = partition_arrays(system)
@@ -58,13 +74,32 @@ class EventEngine(Engine):
         found = observe_kernel(static, self.order)(state, parameters, *settings, watched)
         return Observation(*found)
 
-    def watch(self, system, state, t0, t1, *, rtol, grazing):
+    def watch(
+        self,
+        system: System,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         parameters, static = partition_arrays(system)
         settings = floats_of(t0, t1, rtol, grazing)
         return watch_kernel(static, self.order)(state, parameters, *settings)
 
-    def watch_along(self, system, state, change, t0, t1, *, rtol, grazing):
+    def watch_along(
+        self,
+        system: System,
+        state: Array,
+        change: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+    ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the sensitivity along a change.
 
         It is exact for the steps taken, and costs less than a second motion.
@@ -74,7 +109,9 @@ class EventEngine(Engine):
         go = watch_along_kernel(static, self.order)
         return go(state, parameters, *settings, change)
 
-    def sampled(self, system, state, times, rtol):
+    def sampled(
+        self, system: System, state: Array, times: Array, rtol: Number
+    ) -> tuple[Array, Array, Array]:
         """Return states and contact forces at times, including holding forces."""
         parameters, static = partition_arrays(system)
         if is_concrete(parameters, state, times, rtol):

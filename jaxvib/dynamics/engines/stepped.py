@@ -2,21 +2,32 @@
 
 import abc
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
 from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays, to_numpy
 from ...foundation.environment import require_float64
+from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.kernel_cache import cached_kernel
 from ...kernels.map_rows import map_rows
+from ...systems.equation import Equation
+from ...systems.system import System
 from ..breakpoints import crossed
 from ..events import requires_events_reason
-from ..observables import init_observables, steps_over_contact, update_observables
+from ..observables import (
+    Observables,
+    init_observables,
+    steps_over_contact,
+    update_observables,
+)
 from ..scales import scales_of
-from ..solve import Problem, Steps, Tolerance, augmented, solve
+from ..solve import Problem, Solution, Steps, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
 from ..time_blocks import map_time_blocks
 from .engine import Engine, Observation, floats_of, states_at
@@ -33,7 +44,14 @@ class SteppedEngine(Engine):
 
     @abc.abstractmethod
     def steps(
-        self, problem: Problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
+        self,
+        problem: Problem,
+        state: PyTree,
+        prepared: PyTree,
+        t0: Number,
+        t1: Number,
+        tolerance: Tolerance,
+        watch: tuple[Any, Callable] | None = None,
     ) -> Steps:
         """Integrate a problem from `t0` to `t1`.
 
@@ -41,11 +59,11 @@ class SteppedEngine(Engine):
         a step between two pairs (state, rate)).
         """
 
-    def refusal(self, equation) -> str:
+    def refusal(self, equation: Equation) -> str:
         """Return which part requires event-driven integration, "" if none does."""
         return requires_events_reason(equation)
 
-    def problem(self, static) -> Problem:
+    def problem(self, static: PyTree) -> Problem:
         """Return the initial value problem of systems with the same `static` part."""
 
         def prepare(parameters):
@@ -84,13 +102,24 @@ class SteppedEngine(Engine):
             key=(self, static),
         )
 
-    def end(self, system, state, t0, t1, rtol):
+    def end(
+        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
+    ) -> Solution:
         """Return the end of a motion, differentiable to any order."""
         problem, parameters, _ = self._parts(system)
         return solve(problem, state, parameters, t0, t1, Tolerance(rtol))
 
     def observe(
-        self, system, state, t0, t1, *, rtol, grazing, watched=None, longest=None
+        self,
+        system: System,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+        watched: Observables | None = None,
+        longest: Number | None = None,
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         _, parameters, static = self._parts(system)
@@ -98,13 +127,24 @@ class SteppedEngine(Engine):
         go = _observe_kernel(self, static)
         return Observation(*go(state, parameters, *settings, watched, longest))
 
-    def watch(self, system, state, t0, t1, *, rtol, grazing):
+    def watch(
+        self,
+        system: System,
+        state: Array,
+        t0: Number,
+        t1: Number,
+        *,
+        rtol: Number,
+        grazing: Number,
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         _, parameters, static = self._parts(system)
         settings = floats_of(t0, t1, rtol, grazing)
         return _watch_kernel(self, static)(state, parameters, *settings)
 
-    def sampled(self, system, state, times, rtol):
+    def sampled(
+        self, system: System, state: Array, times: Array, rtol: Number
+    ) -> tuple[Array, Array, Array]:
         """Return states and contact forces at ascending times, and a reason code."""
         _, parameters, static = self._parts(system)
         if not is_concrete(parameters, state, times, rtol):
@@ -117,7 +157,9 @@ class SteppedEngine(Engine):
         found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
         return jax.device_put(found)
 
-    def through(self, system, state, times, rtol):
+    def through(
+        self, system: System, state: Array, times: Array, rtol: Number
+    ) -> tuple[Array, Array]:
         """Return states at ascending times, differentiable, and a reason code."""
         problem, parameters, _ = self._parts(system)
         return _through(problem, state, parameters, times, rtol)

@@ -1,10 +1,16 @@
 """The engine that steps many lanes of any vector field at once."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from ...foundation.arrays import combine_arrays
 from ...foundation.quantity import Range, check_range
+from ...foundation.types import Number
+from ...systems.system import System
 from ..lanes import step_lanes
 from ..single_precision import in_float32
 from ..solve import Problem, Steps, Tolerance
@@ -30,7 +36,7 @@ class SteppingEngine(SteppedEngine):
     def __check_init__(self):
         check_precision(self.precision)
 
-    def check(self, system, rtol) -> None:
+    def check(self, system: System, rtol: Number) -> None:
         """Raise `ValueError` for a system or tolerance not supported in float32."""
         if self.precision != "float32":
             return
@@ -45,13 +51,20 @@ class SteppingEngine(SteppedEngine):
         check_range("rtol", rtol, "in float32", _OF_FLOAT32)
 
     def steps(
-        self, problem, state, prepared, t0, t1, tolerance: Tolerance, watch=None
+        self,
+        problem: Problem,
+        state: PyTree,
+        prepared: PyTree,
+        t0: Number,
+        t1: Number,
+        tolerance: Tolerance,
+        watch: tuple[Any, Callable] | None = None,
     ) -> Steps:
         """Return the result of the steps of a problem."""
         kind = jnp.float32 if self.precision == "float32" else None
         return step_lanes(problem, state, prepared, t0, t1, tolerance, watch, kind)
 
-    def problem(self, static) -> Problem:
+    def problem(self, static: PyTree) -> Problem:
         """Return the initial value problem of systems with the same `static` part."""
         problem = super().problem(static)
         if self.precision == "float64":

@@ -9,7 +9,9 @@ again. The next event is the first root of g z.
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...foundation.types import Number
 from .scalar_system import ContactTerm, along, gap
 from .series import Series, combination, product_term, value
 
@@ -17,27 +19,35 @@ from .series import Series, combination, product_term, value
 _ROUNDING = 1e-12
 
 
-def separated(contact: ContactTerm, touches, position: list):
+def separated(contact: ContactTerm, touches: Array, position: list) -> Array:
     """Return whether an open contact has a positive penetration (is parted)."""
     return ~touches & pressed_in(contact, position, gap(contact, position))
 
 
-def pressed_in(contact: ContactTerm, position: list, depth):
+def pressed_in(contact: ContactTerm, position: list, depth: Array) -> Array:
     """Return whether a penetration exceeds the rounding error of the position."""
     pairs = zip(contact.direction, position, strict=True)
     size = sum(jnp.abs(d * x) for d, x in pairs) + jnp.abs(contact.gap)
     return depth > _ROUNDING * size
 
 
-def grip_of(contact: ContactTerm, depth, speed, constant=1.0):
+def grip_of(
+    contact: ContactTerm, depth: Number, speed: Number, constant: float = 1.0
+) -> Number:
     """Return g, or with `constant` = 0 its coefficient of an order above 0."""
     elastic = constant if contact.hertz else contact.stiffness * depth
     return elastic + contact.damping * speed
 
 
 def damped_signal(
-    contact: ContactTerm, touches, position, depth, velocity, onset, root=None
-):
+    contact: ContactTerm,
+    touches: Array,
+    position: list,
+    depth: Series,
+    velocity: Sequence[Series],
+    onset: Number,
+    root: Series | None = None,
+) -> list:
     """Return the series whose first root is a damped contact's next event.
 
     `depth`, `velocity`: series; `onset`: the least depth of an onset; `root`: the
@@ -57,7 +67,15 @@ def damped_signal(
     ]
 
 
-def closes(contact: ContactTerm, touches, position, meets, depth: Series, velocity, s):
+def closes(
+    contact: ContactTerm,
+    touches: Array,
+    position: list,
+    meets: Array,
+    depth: Series,
+    velocity: Sequence[Series],
+    s: Array,
+) -> Array:
     """Return whether a contact begins or ends at its event at s.
 
     A parted contact opens if z, and not g, has reached 0, to within the truncation
@@ -83,7 +101,7 @@ def _rest(series: Series, s):
     return jnp.abs(value(series, s)) / value([jnp.abs(c) for c in series], s)
 
 
-def parts(contact: ContactTerm, velocity, root, size):
+def parts(contact: ContactTerm, velocity: list, root: Array, size: Array) -> Array:
     """Return whether a damped Hertz contact ends while it is indented."""
     back = grip_of(contact, 0.0, along(contact, velocity))
     return jnp.abs(back) * size < root

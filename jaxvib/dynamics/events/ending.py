@@ -1,6 +1,7 @@
 """Derivatives at the end of a motion that coincides with an event up to rounding."""
 
 import functools
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -8,7 +9,7 @@ from .friction import borne_forces
 from .hard_stop import accelerations
 
 
-def moved_to_end(context, lane):
+def moved_to_end(context: Any, lane: Any) -> Any:
     """Return a lane at the end time, with the first and second derivatives there.
 
     The time of an event that coincides with the end up to rounding depends on parameters;

@@ -10,6 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
+from ...foundation.types import Number
+from ...systems.equation import Time
+from ...systems.impact import EquationOfMotion
 from ..barrier import Barrier
 from ..observables import Observables, init_observables
 from .damped import grip_of, parts, separated
@@ -148,7 +151,14 @@ class Request(NamedTuple):
 END = Request()  # the end only
 
 
-def integrate_events(equation, state, t0, t1, rtol, asked: Request = END) -> EventSolution:
+def integrate_events(
+    equation: EquationOfMotion,
+    state: Array,
+    t0: Time,
+    t1: Time,
+    rtol: Number,
+    asked: Request = END,
+) -> EventSolution:
     r"""Return the state at t1 of a linear system with contacts and loads.
 
     Flights are Taylor steps of the linear motion, of high order. Each ends at the first

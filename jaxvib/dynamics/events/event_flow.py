@@ -1,15 +1,18 @@
 """Event-driven integration as differentiable functions and kernels."""
 
 import functools
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
 from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
-from ...kernels import tangents
+from ...foundation.types import Number
+from ...kernels import Kernel, tangents
 from ...kernels.derivative_rule import with_rule
 from ...kernels.kernel_cache import cached_kernel
 from ..observables import init_observables
@@ -20,7 +23,14 @@ from .scalar_system import ORDER
 
 
 def event_problem(
-    static, state, parameters, t0, t1, rtol, order=ORDER, integrand=None
+    static: PyTree,
+    state: Array,
+    parameters: PyTree,
+    t0: Number,
+    t1: Number,
+    rtol: Number,
+    order: int = ORDER,
+    integrand: Callable | None = None,
 ) -> Solution:
     """Integrate a system event by event; differentiable.
 
@@ -83,7 +93,7 @@ def event_problem(
 
 
 @functools.lru_cache(maxsize=64)
-def end_kernel(static, order=ORDER):
+def end_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of ends of motions: state, result, steps, holding forces."""
 
     def end(state, parameters, t0, t1, rtol):
@@ -95,7 +105,7 @@ def end_kernel(static, order=ORDER):
 
 
 @functools.lru_cache(maxsize=64)
-def samples_kernel(static, order=ORDER):
+def samples_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel from lanes (parameters, state, times, rtol) to samples.
 
     Samples are states and contact forces at all times, with holding forces of hard
@@ -131,7 +141,7 @@ def samples_kernel(static, order=ORDER):
 
 
 @functools.lru_cache(maxsize=64)
-def sum_kernel(static, order, integrand):
+def sum_kernel(static: PyTree, order: int, integrand: Callable) -> Kernel:
     """Return the kernel of ends: state with the integral appended, result, steps."""
 
     def end(state, parameters, t0, t1, rtol):
@@ -148,7 +158,7 @@ def _with_sum(found):
 
 
 @functools.lru_cache(maxsize=64)
-def watch_kernel(static, order=ORDER):
+def watch_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of ends of motions with observables."""
 
     def watch(state, parameters, t0, t1, rtol, grazing):
@@ -161,7 +171,7 @@ def watch_kernel(static, order=ORDER):
 
 
 @functools.lru_cache(maxsize=64)
-def observe_kernel(static, order=ORDER):
+def observe_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of `watch_kernel` with sensitivities by the state, (n, n)."""
 
     def observe(state, parameters, t0, t1, rtol, grazing, watched):
@@ -176,7 +186,7 @@ def observe_kernel(static, order=ORDER):
 
 
 @functools.lru_cache(maxsize=64)
-def watch_along_kernel(static, order=ORDER):
+def watch_along_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of `watch_kernel` with the tangent of a change of the state."""
 
     def watch_along(state, parameters, t0, t1, rtol, grazing, change):

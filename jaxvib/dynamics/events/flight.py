@@ -1,8 +1,13 @@
 """Motion between contacts: one Taylor step that cannot pass the next event."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...foundation.types import Number
 from .damped import closes, damped_signal
 from .friction import events_of, friction_signals
 from .hard_stop import active_contacts, constrained, signal_of
@@ -26,7 +31,9 @@ ONSET = 1e-14
 _PUSHED = 1e-3  # of the motion by the loads without stops: the least size of a motion
 
 
-def flight_series(motion: ScalarSystem, lane, pushing) -> tuple[list[list], ...]:
+def flight_series(
+    motion: ScalarSystem, lane: Any, pushing: Sequence
+) -> tuple[list[list], ...]:
     """Return the power series of each displacement in the time from now.
 
     `pushing`: for each contact 1 while a linear one is closed, else 0. Also returns the
@@ -84,7 +91,14 @@ def _wave_term(cosine, sine, load, order):
     return -term if order % 4 in (1, 2) else term
 
 
-def flight_step(motion: ScalarSystem, lane, end, accuracy, rates, longest):
+def flight_step(
+    motion: ScalarSystem,
+    lane: Any,
+    end: Number,
+    accuracy: Number,
+    rates: tuple[Number, Number],
+    longest: Number,
+) -> tuple[list, list, Array, list, list, Array]:
     """Step to the next event, or as far as the series converge, at most `longest`.
 
     `rates`: the greatest one of the motion, 1/s, and that without its loads.
@@ -155,13 +169,13 @@ def flight_step(motion: ScalarSystem, lane, end, accuracy, rates, longest):
     return rows, depths, s, *events_of(motion, meets), ends
 
 
-def onset_signal(depth: list, size) -> list:
+def onset_signal(depth: list, size: Number) -> list:
     """Return the series whose root is the onset of a Hertz contact."""
     first, *others = depth
     return [first - ONSET * size, *others]
 
 
-def pushes(motion: ScalarSystem, touching) -> list[jax.Array]:
+def pushes(motion: ScalarSystem, touching: Sequence) -> list[jax.Array]:
     """Return for each contact 1 while a linear one is closed, else 0."""
     return [
         jnp.where(touches & contact.linear, 1.0, 0.0)

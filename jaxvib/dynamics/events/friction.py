@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ...foundation.arrays import stop_gradient_tree
+from ...foundation.types import Number
 from ...systems.friction import sliding_share
+from ...systems.impact import EquationOfMotion
 from .hard_stop import (
     active_contacts,
     constrained,
@@ -36,7 +39,14 @@ _ROUNDING = 1e-13
 
 
 def friction_signals(
-    motion: ScalarSystem, lane, velocity, forces, normals, limits, size, rate
+    motion: ScalarSystem,
+    lane: Any,
+    velocity: list,
+    forces: list,
+    normals: list,
+    limits: list,
+    size: Number,
+    rate: Number,
 ) -> list[list]:
     """Return the series whose first roots are the frictions' next events.
 
@@ -123,7 +133,7 @@ def _speed_series(friction: DryFriction, velocity) -> list:
     return [first - friction.speed, *others]
 
 
-def start_sliding(motion: ScalarSystem, lane, size, slight):
+def start_sliding(motion: ScalarSystem, lane: Any, size: Number, slight: Number) -> Any:
     """Return a start lane with frictions sliding or sticking, and stops holding.
 
     `size` (m/s) of the motion and the length `slight` (m) decide which contacts rest.
@@ -133,7 +143,9 @@ def start_sliding(motion: ScalarSystem, lane, size, slight):
     return _stuck(motion, _settled(motion, lane, closed, closed, rests))
 
 
-def borne_forces(motion: ScalarSystem, equation, lane, time, state) -> list:
+def borne_forces(
+    motion: ScalarSystem, equation: EquationOfMotion, lane: Any, time: Number, state: Array
+) -> list:
     """Return the force R of each friction, N, in a state on a step that begins at a lane.
 
     Among parallel frictions that stick, one is assigned the whole force.
@@ -171,7 +183,9 @@ class Happens(NamedTuple):
     breaks: Any
 
 
-def after_frictions(motion: ScalarSystem, lane, happens: Happens, size, slight):
+def after_frictions(
+    motion: ScalarSystem, lane: Any, happens: Happens, size: Number, slight: Number
+) -> Any:
     """Update the frictions of a lane after a step, if anything `happens`.
 
     The lane's signs are those of the step; `size` (m/s) of the motion and the length

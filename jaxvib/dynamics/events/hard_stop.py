@@ -12,14 +12,18 @@ contact closes. A light body between two stops can be struck by both infinitely 
 no time: see `_endless`. Dry friction forces are finite, and do not affect impulses.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ...foundation.arrays import stop_gradient_tree
+from ...foundation.types import Number
 from .normal_forces import contact_forces
 from .scalar_system import (
+    ContactTerm,
     ScalarSystem,
     acceleration_term,
     along,
@@ -49,7 +53,9 @@ class Active(NamedTuple):
     inverses: list
 
 
-def active_contacts(motion: ScalarSystem, touching, sliding=()) -> Active:
+def active_contacts(
+    motion: ScalarSystem, touching: Sequence, sliding: Sequence = ()
+) -> Active:
     """Return the equations for the forces of hard contacts and of frictions that hold.
 
     `sliding`: the sign of each friction's speed, 0 of those that stick.
@@ -133,7 +139,14 @@ class Impacts(NamedTuple):
     unrest: list
 
 
-def impact(motion: ScalarSystem, lane, meets, size, slight, rate) -> Impacts:
+def impact(
+    motion: ScalarSystem,
+    lane: Any,
+    meets: Sequence,
+    size: Number,
+    slight: Number,
+    rate: Number,
+) -> Impacts:
     """Process the events of the hard contacts at a lane's time.
 
     A holding contact lets go; an open one has an impact, and holds if its remaining
@@ -229,7 +242,7 @@ def _without_frictions(
     return stops, constrained(motion, active_contacts(motion, none, signs), sliding)[0]
 
 
-def speed_signs(motion: ScalarSystem, velocity: list, size) -> list:
+def speed_signs(motion: ScalarSystem, velocity: list, size: Number) -> list:
     """Return the signs of frictions' speeds, 0 within rounding; `size`: m/s."""
     speeds = [along(friction, velocity) - friction.speed for friction in motion.frictions]
     speeds = jax.lax.stop_gradient(speeds)
@@ -380,7 +393,9 @@ def _endless(motion: ScalarSystem, speeds, pressing, depths, strikes, slight, ra
     return pairs
 
 
-def start_holding(motion: ScalarSystem, lane, size, slight):
+def start_holding(
+    motion: ScalarSystem, lane: Any, size: Number, slight: Number
+) -> tuple[list, list, list]:
     """Return positions, velocities and closed contacts at a start.
 
     Contacts that are closed within `slight` (m), do not close further, and whose
@@ -405,7 +420,7 @@ def start_holding(motion: ScalarSystem, lane, size, slight):
     return position, velocity, touching
 
 
-def accelerations(motion: ScalarSystem, lane, touching) -> tuple[list, list]:
+def accelerations(motion: ScalarSystem, lane: Any, touching: Sequence) -> tuple[list, list]:
     """Return the accelerations of a state, and the forces of hard contacts that hold."""
     forces = contact_forces(motion, lane)
     free = free_accelerations(motion, lane, forces)
@@ -413,7 +428,7 @@ def accelerations(motion: ScalarSystem, lane, touching) -> tuple[list, list]:
     return constrained(motion, active_contacts(motion, touching, lane.sliding), free)
 
 
-def free_accelerations(motion: ScalarSystem, lane, forces: list) -> list:
+def free_accelerations(motion: ScalarSystem, lane: Any, forces: list) -> list:
     """Return the accelerations of a state without its hard contacts and frictions.
 
     `forces`: of its contacts, N.
@@ -435,7 +450,15 @@ def _at_rest(contact, rebound, pressing, size, slight):
     return (pressing > 0) & (height | (rebound <= _ROUNDING * size))
 
 
-def signal_of(contact, position, depth, force, holds, size, rate) -> list:
+def signal_of(
+    contact: ContactTerm,
+    position: list,
+    depth: list,
+    force: list,
+    holds: Array,
+    size: Number,
+    rate: Number,
+) -> list:
     """Return the series whose first root is a hard contact's next event.
 
     While it holds, that is the negative force; otherwise the gap with its current roots

@@ -5,9 +5,13 @@ polynomials, so that onset and release are regular points. If several contacts a
 closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...foundation.types import Number
 from .damped import closes, damped_signal, grip_of
 from .flight import ONSET, onset_signal, pushes
 from .friction import events_of, friction_signals
@@ -285,7 +289,7 @@ def _extend_products(rows: list, series: list, k: int) -> None:
         rows[i].append(product_term(rows[i - 1], one, k) if i else one[k])
 
 
-def least_root(motion: ScalarSystem, size):
+def least_root(motion: ScalarSystem, size: Number) -> Number:
     """Return the u at which contacts begin and end; `size` of the motion, m.
 
     It is 0 for a single contact. With several, a 0 would stop the common time variable
@@ -308,7 +312,16 @@ def _passing(time: list, longest):
     return jnp.where(jnp.isfinite(longest), jnp.exp2(reach - 3), longest)
 
 
-def contact_step(motion: ScalarSystem, lane, end, accuracy, rate, longest, speed, sizes):
+def contact_step(
+    motion: ScalarSystem,
+    lane: Any,
+    end: Number,
+    accuracy: Number,
+    rate: Number,
+    longest: Number,
+    speed: Number,
+    sizes: list,
+) -> tuple[HertzContactSeries, list, Array, list, list, Array]:
     """Step in contact to the next event, or as far as the series converge.
 
     The step ends where velocities are wrong by `accuracy` times `speed` or each u by

@@ -1,8 +1,12 @@
 """Normal forces on frictions: contact forces and their sizes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
+from ...foundation.types import Number
 from .parallel_frictions import joint, joint_flags
 from .scalar_system import ContactTerm, ScalarSystem, along, gap
 
@@ -10,7 +14,7 @@ from .scalar_system import ContactTerm, ScalarSystem, along, gap
 _LEAST = 1e-3
 
 
-def contact_forces(motion: ScalarSystem, lane) -> list:
+def contact_forces(motion: ScalarSystem, lane: Any) -> list:
     """Return the force of each contact in a state, N, 0 for hard stops."""
     forces, number = [], 0
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
@@ -49,7 +53,9 @@ def loose_signs(motion: ScalarSystem, touching: list, sliding: list) -> list:
     ]
 
 
-def force_sizes(motion: ScalarSystem, lane, rate, sizes=None) -> list:
+def force_sizes(
+    motion: ScalarSystem, lane: Any, rate: Number, sizes: Sequence | None = None
+) -> list:
     """Return an estimate of the size of each contact force, N.
 
     `rate` of the motion, 1/s; `sizes`: of each u, where a Hertz contact may be closed.
@@ -62,7 +68,9 @@ def force_sizes(motion: ScalarSystem, lane, rate, sizes=None) -> list:
     ]
 
 
-def limit_sizes(motion: ScalarSystem, lane, rate, sizes=None) -> list:
+def limit_sizes(
+    motion: ScalarSystem, lane: Any, rate: Number, sizes: Sequence | None = None
+) -> list:
     """Return an estimate of each friction's sticking limit, N; see `force_sizes`.
 
     Includes parallel frictions; without derivatives.
@@ -86,7 +94,7 @@ def _force_size(contact: ContactTerm, lane, rate, root):
     return stiffness * (jnp.abs(gap(contact, lane.position)) + speed / rate)
 
 
-def limit_scales(motion: ScalarSystem, limits: list, acceleration) -> list:
+def limit_scales(motion: ScalarSystem, limits: list, acceleration: Number) -> list:
     """Return the units of sticking forces, N, from the sizes of their `limits`.
 
     With a contact's normal force the unit is at least a fraction of the force that

@@ -1,16 +1,27 @@
 """Updates of observables over event-driven steps; not differentiable."""
 
+from typing import Any
+
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ...foundation.arrays import stop_gradient_tree
-from ..observables import observe_damping, observe_path
+from ..observables import Observables, observe_damping, observe_path
 from ..step_polynomial import Polynomial, RootPath
 from .damped import separated
 from .hard_stop import Impacts
 from .scalar_system import ScalarSystem, along
 
 
-def observed_in_flight(context, lane, new, rows, depths, length, impacts):
+def observed_in_flight(
+    context: Any,
+    lane: Any,
+    new: Any,
+    rows: list,
+    depths: list,
+    length: Array,
+    impacts: Impacts | None,
+) -> Observables:
     """Update the observables after a step in flight."""
     motion, lane, new = _seen(context, lane, new)
     grazing = context.grazing
@@ -42,7 +53,9 @@ def observed_in_flight(context, lane, new, rows, depths, length, impacts):
     return _with_impacts(motion, lane, watched, impacts, grazing, length)
 
 
-def observed_in_contact(context, lane, new, kinds, length, impacts):
+def observed_in_contact(
+    context: Any, lane: Any, new: Any, kinds: tuple, length: Array, impacts: Impacts | None
+) -> Observables:
     """Update the observables after a step in contact."""
     motion, lane, new = _seen(context, lane, new)
     grazing, passed = context.grazing, new.time - lane.time

@@ -1,12 +1,21 @@
 """First derivatives at the onset of Hertz contacts."""
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from .scalar_system import ScalarSystem, along, gap
 from .series import value
 
 
-def at_onset(motion: ScalarSystem, meets, position, velocity, time, rows, length):
+def at_onset(
+    motion: ScalarSystem,
+    meets: list,
+    position: list,
+    velocity: list,
+    time: Array,
+    rows: list,
+    length: Array,
+) -> tuple[list, list, Array]:
     """Return the end of a flight, with tangents at the onset that ends it.
 
     `rows`: the flight's series, evaluated up to `length`.

@@ -1,12 +1,15 @@
 """Rates and sizes of a motion, which scale its steps and their errors."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...foundation.types import Number
 from .normal_forces import force_sizes
-from .scalar_system import ScalarSystem, along, load_accelerations
+from .scalar_system import ContactTerm, ScalarSystem, along, load_accelerations
 from .series import largest, log2
 from .sliding import DryFriction
 
@@ -18,7 +21,7 @@ _NOWHERE = 1e-300  # m: avoids division by zero; the speed's rate stays finite
 _OF_SENSITIVITIES = 1e-2
 
 
-def motion_rates(motion: ScalarSystem, lane, span):
+def motion_rates(motion: ScalarSystem, lane: Any, span: Number) -> tuple[Array, Array]:
     """Return an estimate of a flight's greatest rate, 1/s, with and without loads.
 
     Both are at least the inverse of the time span, for a motion without rates; but not
@@ -59,7 +62,7 @@ def _falling(friction: DryFriction, normal):
     return normal * excess * along(friction, friction.response)
 
 
-def pressed_rate(motion: ScalarSystem, lane, rate):
+def pressed_rate(motion: ScalarSystem, lane: Any, rate: Array) -> Array | float:
     """Return the contribution of contact-loaded frictions to a motion's rate, 1/s."""
     falling = [f.presses and f.stribeck is not None for f in motion.frictions]
     if not any(falling):
@@ -73,7 +76,7 @@ def pressed_rate(motion: ScalarSystem, lane, rate):
     )
 
 
-def contact_rate(motion: ScalarSystem, lane, rate, sizes):
+def contact_rate(motion: ScalarSystem, lane: Any, rate: Array, sizes: list) -> Array:
     """Return an estimate of the greatest rate in contact, 1/s."""
     for j, size in zip(motion.hertz, sizes, strict=True):
         contact = motion.contacts[j]
@@ -85,7 +88,7 @@ def contact_rate(motion: ScalarSystem, lane, rate, sizes):
     return rate
 
 
-def motion_speed(motion: ScalarSystem, lane, rate, own):
+def motion_speed(motion: ScalarSystem, lane: Any, rate: Array, own: Array) -> Array:
     """Return the size of the motion, m/s: of its displacements, speeds and loads.
 
     `own`: the rate that converts displacements, 1/s.
@@ -97,7 +100,7 @@ def motion_speed(motion: ScalarSystem, lane, rate, own):
     return jnp.maximum(largest([*loads, *shifts, *speeds, *belts]), jnp.finfo(float).tiny)
 
 
-def impact_size(contact, speed):
+def impact_size(contact: ContactTerm, speed: Array) -> Array:
     """Return the greatest sqrt(z) of an impact at a relative speed (Hertz's theory)."""
     mass = 1 / along(contact, contact.response)
     energy = 5 * mass * speed**2 / (4 * contact.stiffness)
@@ -105,7 +108,7 @@ def impact_size(contact, speed):
     return jnp.exp2(log2(energy) / 5)
 
 
-def longest_turn(rtol, order: int):
+def longest_turn(rtol: Number, order: int) -> Number:
     r"""Return the largest rate times step for sensitivities, given the order of series.
 
     Where the motion hardly moves, its own series would not limit the step. A

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
+from ...foundation.types import Number
+from ...systems.equation import Equation
 from ...systems.event_form import ContactForm, form_of, has_event_form
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import ConstantLoad, Load, as_load
@@ -92,7 +95,7 @@ class ScalarSystem(NamedTuple):
     senses: list
     order: int = ORDER
 
-    def still(self, tree):
+    def still(self, tree: PyTree) -> Any:
         """Return values without derivatives if the pace of contacts is steady."""
         return jax.lax.stop_gradient(tree) if self.steady else tree
 
@@ -117,11 +120,13 @@ class ScalarSystem(NamedTuple):
         return [*(self.contacts[j] for j in self.hard), *self.frictions]
 
 
-def unsupported_reason(equation) -> str:
+def unsupported_reason(equation: Equation) -> str:
     """Return why an equation has no event-driven form; "" if it has."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"
-    laws = [("contact", contact.law) for contact in equation.contacts]
+    laws: list[tuple[str, Any]] = [
+        ("contact", contact.law) for contact in equation.contacts
+    ]
     laws += [("spring", spring.law) for spring in equation.springs]
     for kind, law in laws:
         if not has_event_form(law):
@@ -134,16 +139,16 @@ def unsupported_reason(equation) -> str:
     return ""
 
 
-def requires_events_reason(equation) -> str:
+def requires_events_reason(equation: Equation) -> str:
     """Return why an equation requires event-driven integration; "" if it does not."""
     if any(equation.hard_contacts()):
         return "contact law RestitutionContact acts by impulses, at events"
-    if equation.frictions:
+    if equation.frictions:  # ty: ignore[redundant-condition]  (of a subclass)
         return f"{type(equation.frictions[0]).__name__} sticks and slips at events"
     return ""
 
 
-def is_smooth(equation) -> bool:
+def is_smooth(equation: Equation) -> bool:
     """Return whether accelerations are continuous at events and depend on z only."""
     return not (requires_events_reason(equation) or any(equation.damped_contacts()))
 
@@ -231,7 +236,9 @@ def _drive(wave, response, order: int) -> HarmonicForcing:
     )
 
 
-def restart_loads(motion: ScalarSystem, time, end) -> tuple[ScalarSystem, Any]:
+def restart_loads(
+    motion: ScalarSystem, time: Number, end: Number
+) -> tuple[ScalarSystem, Any]:
     """Return a motion with the loads' series from a time on, and their end.
 
     That is the `end` of the motion or an earlier break of a load.
@@ -244,7 +251,7 @@ def restart_loads(motion: ScalarSystem, time, end) -> tuple[ScalarSystem, Any]:
     return motion._replace(pushed=motion.once(pushed)), end
 
 
-def push_forces(motion: ScalarSystem, time) -> list:
+def push_forces(motion: ScalarSystem, time: Number) -> list:
     """Return the force of each push at a time, N; at a break the value after it."""
     return [
         push.law.series(time, _piece(push.law, time)[0], 1)[0] for push in motion.pushes
@@ -277,17 +284,19 @@ def gap_series(contact: ContactTerm, position: Sequence[Series]) -> list:
     return [first - contact.gap, *others]
 
 
-def gap(contact: ContactTerm, position: list):
+def gap(contact: ContactTerm, position: list) -> Array:
     """Return a contact's penetration z, m."""
     return along(contact, position) - contact.gap
 
 
-def along(contact: ContactTerm | DryFriction, vector: list):
+def along(contact: ContactTerm | DryFriction, vector: list) -> Array:
     """Return the component of a vector along a contact's or a friction's direction."""
     return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
 
 
-def acceleration_term(motion: ScalarSystem, position, velocity, forces, loads) -> list:
+def acceleration_term(
+    motion: ScalarSystem, position: list, velocity: list, forces: list, loads: list
+) -> list:
     """Return the acceleration coefficients of an order from all others of that order.
 
     `forces`: of each contact, `loads`: cosine of each wave, then each push's term.
@@ -312,7 +321,7 @@ def acceleration_term(motion: ScalarSystem, position, velocity, forces, loads) -
 
 
 @jax.custom_jvp
-def cosine_and_sine(angle):
+def cosine_and_sine(angle: Array) -> tuple[Array, Array]:
     """Return both to the last digits; XLA's own take ten times as long on a CPU."""
     turns = jnp.round(angle / (np.pi / 2))
     rest = (angle - turns * _HALF_PI[0]) - turns * _HALF_PI[1]

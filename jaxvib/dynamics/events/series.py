@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...foundation.types import Number
 from ..barrier import Barrier
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
@@ -21,7 +23,7 @@ _FAR = 1e-3  # of the reach: a longer Newton step leads to another root
 _NUDGE = 1e-7
 
 
-def value(series: Series, s):
+def value(series: Series, s: Number) -> Array:
     """Return the value at s."""
     *lower, total = series
     for coefficient in reversed(lower):
@@ -29,12 +31,12 @@ def value(series: Series, s):
     return total
 
 
-def slope(series: Series, s):
+def slope(series: Series, s: Number) -> Array:
     """Return the derivative at s."""
     return value_and_slope(series, s)[1]
 
 
-def value_and_slope(series: Series, s):
+def value_and_slope(series: Series, s: Number) -> tuple[Array, Array]:
     """Return the value and the derivative at s."""
     *lower, total = series
     rate = jnp.zeros_like(total)
@@ -44,12 +46,12 @@ def value_and_slope(series: Series, s):
     return total, rate
 
 
-def product_term(left: Series, right: Series, order: int):
+def product_term(left: Series, right: Series, order: int) -> Array:
     """Return the coefficient of an order in the product of two series."""
     return sum(left[i] * right[order - i] for i in range(order + 1))
 
 
-def square_term(series: Series, order: int):
+def square_term(series: Series, order: int) -> Number:
     """Return the coefficient of an order in the square of a series."""
     half = order // 2
     middle = series[half] * series[half] if order % 2 == 0 else 0.0
@@ -65,7 +67,12 @@ def combination(weights: Sequence, rows: Sequence[Series]) -> list:
     ]
 
 
-def radius(series: Sequence[Series], sizes: Sequence, accuracy, dt_dtau=None):
+def radius(
+    series: Sequence[Series],
+    sizes: Sequence,
+    accuracy: Number,
+    dt_dtau: Array | None = None,
+) -> Array:
     """Return the distance over which the last two terms stay below `accuracy` sizes.
 
     It is limited by the convergence of the series, estimated by the growth of terms
@@ -102,7 +109,7 @@ def radius(series: Sequence[Series], sizes: Sequence, accuracy, dt_dtau=None):
     return jnp.exp2(jnp.minimum(reach, converges))
 
 
-def log2(x):
+def log2(x: Array) -> Array:
     """Return the binary logarithm of positive numbers, to 0.09.
 
     That suffices for steps. A double's bits contain its exponent, and its fraction is
@@ -112,7 +119,9 @@ def log2(x):
     return bits.astype(float) * 2.0**-52 - 1023.0
 
 
-def first_root(signals: Sequence[Series], reach, once: Barrier, closer=True):
+def first_root(
+    signals: Sequence[Series], reach: Array, once: Barrier, closer: bool = True
+) -> tuple[Array, list]:
     r"""Return a safe distance, and which signal has its first root there.
 
     Signals start at 0 or below. Where $f(s) \le f_0 + f_1 s + B s^2$ on the whole
@@ -171,7 +180,9 @@ def _safe_step(f, rate, bend, reach):
     return jnp.where(resting, _NUDGE * reach, step)
 
 
-def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
+def first_to_meet(
+    signals: Sequence[Series], s: Array, near: Sequence, reach: Array
+) -> list:
     """Return which signal's root is the first one behind s, of those `near` it or others.
 
     A root within the safe distance may still lie behind another signal's, if that one
@@ -202,7 +213,9 @@ def first_to_meet(signals: Sequence[Series], s, near: Sequence, reach) -> list:
     return earliest
 
 
-def refined(signals: Sequence[Series], s, meets: Sequence, reach, once: Barrier):
+def refined(
+    signals: Sequence[Series], s: Array, meets: Sequence, reach: Number, once: Barrier
+) -> Array:
     """Return the root near s of the signal that meets it, with its derivatives.
 
     It is s itself if Newton iteration diverges, as the root must be near, and never
@@ -246,7 +259,7 @@ def first_of(flags: Sequence) -> list:
     return result
 
 
-def any_of(flags: Sequence):
+def any_of(flags: Sequence) -> Array:
     """Return whether any of several flags is set."""
     total = jnp.zeros((), bool)
     for flag in flags:
@@ -254,7 +267,7 @@ def any_of(flags: Sequence):
     return total
 
 
-def largest(values):
+def largest(values: Sequence) -> Array:
     """Return the elementwise largest of several arrays."""
     total, *rest = values
     for one in rest:
@@ -262,7 +275,7 @@ def largest(values):
     return total
 
 
-def smallest(values):
+def smallest(values: Sequence) -> Array:
     """Return the elementwise smallest of several arrays."""
     total, *rest = values
     for one in rest:

@@ -1,11 +1,14 @@
 """Dry frictions as scalars, and the series of their sliding forces."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 
+from ...foundation.types import Number
 from ...systems.friction import sticking_limit
+from ...systems.impact import EquationOfMotion
 from .series import product_term
 
 
@@ -25,12 +28,14 @@ class DryFriction(eqx.Module):
     stribeck: Any
     presses: tuple[int, ...] = eqx.field(static=True)
 
-    def normal(self, forces: list):
+    def normal(self, forces: list) -> Number:
         """Return the normal force from the contacts' forces; 1 if it is constant."""
         return sum([forces[j] for j in self.presses]) if self.presses else 1.0
 
 
-def frictions_of(equation, presses) -> list[DryFriction]:
+def frictions_of(
+    equation: EquationOfMotion, presses: Sequence[tuple[int, ...]]
+) -> list[DryFriction]:
     """Return the dry frictions of an equation of motion as scalars."""
     rows = zip(equation.frictions, equation.friction_responses, presses, strict=True)
     found = []
@@ -102,7 +107,9 @@ class FrictionSeries:
         return inverse[-1]
 
 
-def slid(motion, sliding, accelerations: list, velocity: list, forces: list) -> list:
+def slid(
+    motion: Any, sliding: list, accelerations: list, velocity: list, forces: list
+) -> list:
     """Return accelerations of a state including the forces of sliding frictions."""
     series = FrictionSeries(motion.frictions, sliding)
     return series.slid(accelerations, velocity, forces)

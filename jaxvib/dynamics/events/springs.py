@@ -4,8 +4,11 @@ import itertools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...foundation.types import Number
 from ...systems.event_form import SpringForm
+from ...systems.impact import EquationOfMotion
 from .series import product_term
 
 
@@ -17,7 +20,7 @@ class Spring(NamedTuple):
     coefficients: list
 
 
-def springs_of(equation, forms: list[SpringForm]) -> list[Spring]:
+def springs_of(equation: EquationOfMotion, forms: list[SpringForm]) -> list[Spring]:
     """Return an equation's springs as scalars, without their stops."""
     triples = zip(equation.springs, equation.spring_responses, forms, strict=True)
     return [
@@ -51,7 +54,9 @@ class SpringSeries:
         return accelerations
 
 
-def spring_rate(springs: list[Spring], position: list, velocity: list, rate):
+def spring_rate(
+    springs: list[Spring], position: list, velocity: list, rate: Number
+) -> Array:
     """Return the springs' contribution to a motion's rate, 1/s, at its deflections."""
     added = jnp.zeros(())
     for spring in springs:

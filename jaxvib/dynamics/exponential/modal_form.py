@@ -1,6 +1,6 @@
 r"""Modal form of a linear system in 2 x 2 blocks, and tables of its exact steps."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import harmonic_of
 from ...systems.roles import is_damped, is_impulsive
-from ...systems.system import Mechanical, state_shape
+from ...systems.system import Mechanical, System, state_shape
 from ..tableau import dormand_prince_tableau
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
@@ -104,7 +105,7 @@ class ModalForm(Mechanical):
         """Return the state at rest in static equilibrium."""
         return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
 
-    def turn(self, time) -> Turn:
+    def turn(self, time: Number) -> Turn:
         """Return the exact motion of all blocks over a time, s."""
         return _turn(self.decay, self.angular, time)
 
@@ -123,21 +124,21 @@ class ModalForm(Mechanical):
         """Return the reduction of the rates of y per unit force of each contact."""
         return _pushes(self.motion, self.to_blocks)
 
-    def carried(self, time) -> Float[Array, " state"]:
+    def carried(self, time: Number) -> Float[Array, " state"]:
         """Return the linear steady state, without offset."""
         angle = self.frequency * time + self.phase
         return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
 
-    def full(self, y, time) -> Float[Array, " state"]:
+    def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state of blocks y at a time."""
         return self.to_state @ y + self.carried(time) + self.rest()
 
-    def blocks(self, state, time) -> Float[Array, " state"]:
+    def blocks(self, state: Array, time: Number) -> Float[Array, " state"]:
         """Return the blocks of a state at a time."""
         return self.to_blocks @ (state - self.rest() - self.carried(time))
 
 
-def modal_form(system) -> ModalForm | None:
+def modal_form(system: System) -> ModalForm | None:
     """Return a large system with its linear part in blocks, or None.
 
     None for few degrees of freedom, many contacts, hard or damped ones, loads that are
@@ -154,7 +155,7 @@ def modal_form(system) -> ModalForm | None:
     loads = [harmonic_of(load.law) for load in system.loads]
     laws = [wave for wave in loads if wave is not None]
     harmonic = len(laws) == len(system.loads) > 0
-    others = system.frictions or system.springs
+    others: Any = system.frictions or system.springs
     if hard or others or not harmonic or len(system.contacts) > MOST_CONTACTS:
         return None
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]
@@ -293,7 +294,9 @@ def _steps_of(motion, period, to_state, to_blocks, decay, angular) -> Step:
     return jax.lax.map(lambda h: step_of(decay, angular, rows, pushes, h), lengths)
 
 
-def step_of(decay, angular, rows, pushes, length) -> Step:
+def step_of(
+    decay: Array, angular: Array, rows: Array, pushes: Array, length: Array
+) -> Step:
     """Return a step's matrices from the rows of gaps and the columns of forces."""
     steps = dormand_prince_tableau()
     times = jnp.asarray(steps.nodes) * length

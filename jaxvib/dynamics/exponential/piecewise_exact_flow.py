@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
-from ..observables import init_observables, update_observables
+from ...foundation.types import Number
+from ..observables import Observables, init_observables, update_observables
 from ..step_polynomial import cubic_defect, step_polynomial
 from ..tableau import dormand_prince_tableau
 from .modal_form import LEVELS, MOST_DECAY, ModalForm, Step, step_of
@@ -85,14 +86,14 @@ class _Context(NamedTuple):
 
 def piecewise_exact_flow(
     system: ModalForm,
-    state,
-    t0,
-    t1,
-    rtol,
+    state: Array,
+    t0: Number,
+    t1: Number,
+    rtol: Number,
     *,
-    grazing=None,
-    watched=None,
-    sensitivities=False,
+    grazing: Number | None = None,
+    watched: Observables | None = None,
+    sensitivities: bool = False,
 ) -> ExactSolution:
     """Return the motion from t0 to t1, with `sensitivities` by the state if requested.
 
