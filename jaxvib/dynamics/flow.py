@@ -1,6 +1,7 @@
 """The flow of a system, its trajectories and its observables."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,10 +10,12 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ..drawing import Labels, Plottable, draw
+from ..drawing.axes import Axes
 from ..ensemble import raise_if_empty
 from ..foundation.arrays import to_numpy
 from ..foundation.quantity import Range, check_range, floats, result_field
 from ..foundation.result_repr import ResultRepr
+from ..foundation.types import Number
 from ..systems.system import System, state_shape
 from .engines.choice import engine_of, in_precision
 from .engines.engine import Engine, Observation
@@ -46,7 +49,7 @@ class Trajectory(Plottable, ResultRepr):
     def __repr__(self) -> str:
         return trajectory_text(self) if self.drawable else super().__repr__()
 
-    def plot(self, what: str = "displacement", *, ax=None):
+    def plot(self, what: str = "displacement", *, ax: Axes = None) -> Axes:
         """Draw the motion on matplotlib axes, by default new ones, and return them.
 
         **Arguments:** `what`: over time (s) the `"displacement"`, the `"velocity"` or the
@@ -56,7 +59,7 @@ class Trajectory(Plottable, ResultRepr):
         """
         return draw(trajectory_chart(self, what), ax)
 
-    def animate(self, duration: float = 8.0):
+    def animate(self, duration: float = 8.0) -> Any:
         """Return a `matplotlib.animation.FuncAnimation` of the bodies, `duration` (s) long.
 
         Each body moves on its own row by its displacement; in a notebook
@@ -117,7 +120,15 @@ def flow(
     return jnp.where(t1 < t0, jnp.nan, solution.state) if traced else solution.state
 
 
-def solve_system(system, state, t0, t1, *, rtol, engine="auto") -> Solution:
+def solve_system(
+    system: System,
+    state: Any,
+    t0: Number,
+    t1: Number,
+    *,
+    rtol: Number,
+    engine: str | Engine = "auto",
+) -> Solution:
     """Return the `Solution` of `flow`: state, reason code and number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
@@ -160,7 +171,15 @@ def simulate(
     return found
 
 
-def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
+def observe(
+    system: System,
+    state: Array,
+    t0: Number,
+    t1: Number,
+    *,
+    engine: str | Engine = "auto",
+    **settings: Any,
+) -> Observation:
     """Return the flow of a system and its observables, see `Engine.observe`.
 
     The result is not differentiable; use `flow` up to an observed time instead.
@@ -170,7 +189,13 @@ def observe(system, state, t0, t1, *, engine="auto", **settings) -> Observation:
 
 
 def watch(
-    system, state, t0, t1, *, engine="auto", **settings
+    system: System,
+    state: Array,
+    t0: Number,
+    t1: Number,
+    *,
+    engine: str | Engine = "auto",
+    **settings: Any,
 ) -> tuple[Array, Observables, Array]:
     """Return `observe` without a monodromy: state, observables, reason code."""
     run = engine_of(system, engine).watch
@@ -178,7 +203,14 @@ def watch(
 
 
 def watch_along(
-    system, state, change, t0, t1, *, engine="auto", **settings
+    system: System,
+    state: Array,
+    change: Array,
+    t0: Number,
+    t1: Number,
+    *,
+    engine: str | Engine = "auto",
+    **settings: Any,
 ) -> tuple[Array, Array, Observables, Array]:
     """Return `watch` and, after the state, the tangent of a small change of the state.
 
@@ -188,13 +220,20 @@ def watch_along(
     return run(system, state, change, t0, t1, **settings)
 
 
-def end_of(system, state, t0, t1, rtol, engine="auto") -> Solution:
+def end_of(
+    system: System,
+    state: Any,
+    t0: Number,
+    t1: Number,
+    rtol: Number,
+    engine: str | Engine = "auto",
+) -> Solution:
     """Return `solve_system` without differentiation."""
     chosen = engine_of(system, engine)
     return chosen.end(system, checked_state(system, state), t0, t1, rtol)
 
 
-def checked_state(system, state) -> Float[Array, " state"]:
+def checked_state(system: System, state: Any) -> Float[Array, " state"]:
     """Return the state in float64.
 
     **Raises:** `ValueError` if it is not real or its shape is not the system's.

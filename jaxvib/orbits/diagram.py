@@ -18,6 +18,7 @@ from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.parameters import replace, unit_at
 from ..systems.periods import refuse_autonomous
+from ..systems.system import System
 from .aperiodic import TrackedMotions
 from .attractors import exponent_error_of, exponent_of
 from .orbit import PeriodicOrbit, with_fields
@@ -96,7 +97,7 @@ class BifurcationDiagram(Plottable, eqx.Module):
 
 
 def bifurcation_diagram(
-    system: eqx.Module,
+    system: System,
     path: str,
     values: Sequence[float] | np.ndarray,
     *,

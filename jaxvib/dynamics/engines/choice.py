@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
@@ -38,7 +38,9 @@ class Plan(NamedTuple):
     by_kernels: bool
 
 
-def plan_for(system: System, engine: str | Engine, *values, modal: bool = False) -> Plan:
+def plan_for(
+    system: System, engine: str | Engine, *values: Any, modal: bool = False
+) -> Plan:
     """Return how one call computes a motion of a system, with the other `values`.
 
     `modal`: whether "auto" may select the modal form. **Raises:** as `engine_for`.
@@ -51,7 +53,7 @@ def plan_for(system: System, engine: str | Engine, *values, modal: bool = False)
     return Plan(engine_for(system, engine, lanes=1)[0], None, concrete)
 
 
-def engine_of(system, engine: str | Engine) -> Engine:
+def engine_of(system: System, engine: str | Engine) -> Engine:
     """Return the engine for one motion of a system, possibly in modal form."""
     if isinstance(system, ModalForm):
         return BlocksEngine()
@@ -64,17 +66,22 @@ Unsupported = Callable[[], str]
 
 @overload
 def engine_for(
-    system, engine: str, lanes: int, unsupported: Unsupported | None = None
+    system: System, engine: str, lanes: int, unsupported: Unsupported | None = None
 ) -> tuple[str, str]: ...
 
 
 @overload
 def engine_for(
-    system, engine: Engine, lanes: int, unsupported: Unsupported | None = None
+    system: System, engine: Engine, lanes: int, unsupported: Unsupported | None = None
 ) -> tuple[Engine, str]: ...
 
 
-def engine_for(system, engine, lanes: int, unsupported: Unsupported | None = None):
+def engine_for(
+    system: System,
+    engine: str | Engine,
+    lanes: int,
+    unsupported: Unsupported | None = None,
+) -> tuple[str | Engine, str]:
     """Return the engine for many motions of a system, and the reason.
 
     "auto" selects "event" if the system is linear except for contacts supported by it,
