@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from .. import linalg
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays
-from ..kernels import elementwise
+from ..kernels import Kernel, elementwise
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.system import System
 from .linear_steady_state import attracts, linear_but_for_contacts, linear_steady_state
 from .settling import Records, track_aperiodic
 from .shooting import scales
@@ -179,8 +181,8 @@ class TrackedMotions(NamedTuple):
 
 
 def track_motions(
-    leaves,
-    static,
+    leaves: PyTree,
+    static: System,
     states: np.ndarray,
     *,
     engine: str,
@@ -261,7 +263,7 @@ def _try_orbits(find_orbits: Callable, rows: list, lanes, units) -> None:
 
 
 @functools.lru_cache(maxsize=32)
-def track_stage(static, engine):
+def track_stage(static: System, engine: str) -> Kernel:
     """Return the function that observes one lane for one more window."""
 
     def stage(lane):

@@ -10,6 +10,9 @@ from jaxtyping import Complex, Float, Int
 
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
+from ..systems.system import System
+from .aperiodic import TrackedMotions
+from .limit_cycle import LimitCycle
 from .multipliers import ROUNDING
 from .orbit import PeriodicOrbit, unknown_orbits, with_fields
 
@@ -124,7 +127,9 @@ class Motion(NamedTuple):
         return np.median(every, axis=0) < self.near
 
 
-def motion_at(orbit, points: np.ndarray, units: np.ndarray, near: float) -> Motion:
+def motion_at(
+    orbit: PeriodicOrbit, points: np.ndarray, units: np.ndarray, near: float
+) -> Motion:
     """Return a motion that consists of its `points`, (points, n)."""
 
     def away(states):
@@ -141,7 +146,7 @@ def near_any(motions: Iterable[Motion], states: np.ndarray, within: float) -> np
     return near
 
 
-def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Motion:
+def periodic_motion(orbit: PeriodicOrbit, points: np.ndarray, units: np.ndarray) -> Motion:
     """Return an orbit with its states once a period, (periods, n), as a `Motion`."""
     # The start of a periodic motion is arbitrary: choose the point that sorts first.
     order = np.lexsort(np.round(points / units, 6).T[::-1])
@@ -151,7 +156,7 @@ def periodic_motion(orbit, points: np.ndarray, units: np.ndarray) -> Motion:
     return motion_at(known, points, units, CLOSE)
 
 
-def exponent_of(orbit) -> np.ndarray:
+def exponent_of(orbit: PeriodicOrbit | LimitCycle) -> np.ndarray:
     """Return the exponent of an orbit or cycle, 1/s, from its largest multiplier.
 
     NaN if the multiplier is no larger than its error or than rounding relative to 1:
@@ -163,7 +168,7 @@ def exponent_of(orbit) -> np.ndarray:
     return np.where((largest > 0) & (largest <= error), np.nan, exponent)
 
 
-def exponent_error_of(orbit) -> np.ndarray:
+def exponent_error_of(orbit: PeriodicOrbit) -> np.ndarray:
     """Return the error of an orbit's exponent, 1/s, NaN if unknown."""
     largest, error, period = _largest_multiplier(orbit)
     known = largest > error
@@ -176,7 +181,9 @@ def _largest_multiplier(orbit) -> list[np.ndarray]:
     return [np.asarray(value) for value in (orbit.largest_multiplier, error, orbit.period)]
 
 
-def aperiodic_motion(system, watched, period: float, units: np.ndarray) -> Motion:
+def aperiodic_motion(
+    system: System, watched: TrackedMotions, period: float, units: np.ndarray
+) -> Motion:
     """Return an aperiodic motion, one row of `TrackedMotions`, as a `Motion`."""
     points = watched.trail
     apart = distances(points, points, units)
@@ -227,7 +234,7 @@ def in_order(found: list[Motion]) -> list[int]:
     return sorted(range(len(found)), key=rank)
 
 
-def gathered(system, found: list[Motion]) -> Attractors:
+def gathered(system: System, found: list[Motion]) -> Attractors:
     """Return attractors as arrays, in the order of a list."""
     longest = max((len(each.points) for each in found), default=0)
     points = np.full((len(found), longest, len(system.rest())), np.nan)

@@ -1,6 +1,7 @@
 """Search for attractors: motions are integrated until each is on a known one."""
 
 import functools
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -61,7 +62,9 @@ class Search:
         self.attractors: list[Motion] = []
         self.repelling: list[Motion] = []
 
-    def settle(self, states: np.ndarray, report):
+    def settle(
+        self, states: np.ndarray, report: Callable[[int], None]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return labels, reason codes and numbers of periods for initial states."""
         number = len(states)
         states = states.copy()

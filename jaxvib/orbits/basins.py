@@ -1,6 +1,7 @@
 """Basins of attraction: the attractor of each of many initial states."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..drawing import Labels, Plottable, draw
+from ..drawing.axes import Axes
 from ..dynamics.engines import engine_for
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
@@ -64,7 +66,7 @@ class Basins(Plottable, eqx.Module):
         """Whether exactly two components of the initial states differ."""
         return len(moved_components(self)) == 2
 
-    def plot(self, components: tuple[int, int] | None = None, *, ax=None):
+    def plot(self, components: tuple[int, int] | None = None, *, ax: Axes = None) -> Axes:
         """Draw the basins on matplotlib axes, and return them.
 
         **Arguments:** `components`: positions in the state of the horizontal and the
@@ -104,7 +106,7 @@ def state_grid(
     return states
 
 
-def attractors(system: System, starts: np.ndarray | Sequence, **options) -> Attractors:
+def attractors(system: System, starts: np.ndarray | Sequence, **options: Any) -> Attractors:
     """Return the attractors to which motions from `starts` (starts, n) converge.
 
     Options and exceptions are those of `basins`.
@@ -213,7 +215,9 @@ def _search(system, starts: np.ndarray, period, settings) -> Search:
     return Search(system, settings, transient, engine)
 
 
-def basins_engine(system, starts: int, period=None) -> tuple[str, str]:
+def basins_engine(
+    system: System, starts: int, period: float | None = None
+) -> tuple[str, str]:
     """Return the engine that "auto" selects for basins from so many states, and why.
 
     `period`: for an autonomous system, as for `basins`. **Raises:** `ValueError`

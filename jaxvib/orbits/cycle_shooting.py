@@ -23,6 +23,8 @@ from ..dynamics.engines.engine import Observation
 from ..dynamics.flow import observe
 from ..dynamics.observables import init_observables
 from ..ensemble import Reason
+from ..foundation.types import Number
+from ..systems.system import System
 from .newton import newton
 from .shooting import SAME_STATE, Progress, Trial, advanced, begun, growth_of
 
@@ -77,13 +79,20 @@ class CycleShooting(NamedTuple):
         """A reason code, -1 while iterating."""
         return self.progress.result
 
-    def with_result(self, code) -> "CycleShooting":
+    def with_result(self, code: Array) -> "CycleShooting":
         """Return the same iteration with another reason code."""
         progress = self.progress._replace(result=code.astype(jnp.int32))
         return self._replace(progress=progress)
 
 
-def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShooting:
+def shoot_cycle(
+    system: System,
+    guess: Array,
+    period: Array,
+    rtol: Number,
+    tight: Number,
+    engine: str = "auto",
+) -> CycleShooting:
     """Return the cycle near a guess of state and period, or that of its transient.
 
     If Newton iteration finds no cycle from the guess itself, the motion from there is
@@ -130,7 +139,7 @@ def shoot_cycle(system, guess, period, rtol, tight, engine="auto") -> CycleShoot
     return jax.lax.while_loop(goes_on, attempt, first)[-1]
 
 
-def return_time(states, apart):
+def return_time(states: Array, apart: Array) -> Array:
     """Return the time of the first return of a motion to its first sample, or NaN."""
     extent = _extent(states)
     extent = jnp.where(extent > 0, extent, 1.0)
@@ -151,7 +160,9 @@ def _extent(states):
     return jnp.max(states, axis=0) - jnp.min(states, axis=0)
 
 
-def cycle_matrix(monodromy, rate, end_rate, units, period):
+def cycle_matrix(
+    monodromy: Array, rate: Array, end_rate: Array, units: Array, period: Array
+) -> Array:
     """Return the matrix for (ds / units, dT / period), with the phase condition.
 
     Its last row excludes steps along the cycle.

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from ..drawing import Plottable, draw
+from ..drawing.axes import Axes
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, checkpointed, map_samples
@@ -54,7 +55,7 @@ class BifurcationDiagram(Plottable, eqx.Module):
 
     drawable = True
 
-    def plot(self, component: int = 0, *, ax=None):
+    def plot(self, component: int = 0, *, ax: Axes = None) -> Axes:
         """Draw the Poincaré samples on matplotlib axes, by default new ones.
 
         The colour of each motion is that of its period or class. Returns the axes.

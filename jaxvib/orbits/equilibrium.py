@@ -7,16 +7,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, PyTree, Real
 
 from .. import linalg
 from ..drawing import Labels, Plottable, draw, spectrum_chart
+from ..drawing.axes import Axes
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
+from ..foundation.types import AnyArray
 from ..systems.autonomous import check_autonomous
 from ..systems.system import System
 from .implicit import differentiable_once, implicit_root
@@ -73,7 +75,7 @@ class Equilibrium(Plottable, Result):
         """Whether this is a single equilibrium, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the eigenvalues on matplotlib axes, by default new ones; return them."""
         return draw(spectrum_chart(self.eigenvalues, "1/s"), ax)
 
@@ -131,13 +133,13 @@ def equilibrium(
     return found
 
 
-def rates(static, state, leaves):
+def rates(static: System, state: Array, leaves: PyTree) -> Array:
     """Return f(x, p) from a system's leaves and its static part."""
     return combine_arrays(leaves, static).equation().vector_field(0.0, state)
 
 
 @eqx.filter_jit
-def equilibrium_near(system: System, guess) -> Equilibrium:
+def equilibrium_near(system: System, guess: AnyArray) -> Equilibrium:
     """Return the equilibrium that Newton iteration finds from a guess."""
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
@@ -151,7 +153,14 @@ def equilibrium_near(system: System, guess) -> Equilibrium:
     return equilibrium_at(static, leaves, state, last.units, last.code, last.iterations)
 
 
-def equilibrium_at(static, leaves, state, units, code, iterations) -> Equilibrium:
+def equilibrium_at(
+    static: System,
+    leaves: PyTree,
+    state: Array,
+    units: Array,
+    code: Array,
+    iterations: Array,
+) -> Equilibrium:
     """Return a converged state as an equilibrium with error bars and derivatives."""
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
 

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .. import linalg
 from ..ensemble import Reason
 from ..foundation.arrays import HOST, array_namespace, expand_to_lanes
+from ..foundation.types import AnyArray, Number
 from ..linalg import Parts, kernel_of
 from .multipliers import multiplier_error, state_rounding
 from .shooting import PeriodIntegral, ShootingResult
@@ -56,7 +57,9 @@ class Assessment(NamedTuple):
     determinant: Float[Array, ""]
 
 
-def assess_orbit(shooting: ShootingResult, units, tight, evidenced) -> Assessment:
+def assess_orbit(
+    shooting: ShootingResult, units: AnyArray, tight: Number, evidenced: ArrayLike
+) -> Assessment:
     """Assess a shooting result, without derivatives; errors are NaN unless `evidenced`.
 
     `units`: the scale of each component of its state; `tight`: the tolerance of its last

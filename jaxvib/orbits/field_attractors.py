@@ -5,11 +5,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .linalg and .spatial take 0.2 s
+from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
 from ..ensemble import Reason
 from ..foundation.arrays import to_numpy
+from ..foundation.types import AnyArray, Number
+from ..systems.unforced import UnforcedSystem
 from .attractors import CLOSE, Motion, exponent_of
 from .equilibrium import Equilibrium
 from .limit_cycle import LimitCycle
@@ -26,7 +29,9 @@ _SHOWN = 64  # of those, as the points of an attractor
 _FLAT = 1e-6  # relative extent below which a component of a cycle is constant
 
 
-def equilibrium_motion(system, found: Equilibrium, sizes: np.ndarray) -> Motion | None:
+def equilibrium_motion(
+    system: UnforcedSystem, found: Equilibrium, sizes: np.ndarray
+) -> Motion | None:
     r"""Return a stable equilibrium $x_0$ and a tested region of attraction around it.
 
     With $J^T P + P J = -W$, J the Jacobian and W that of squares in `sizes`, the extent
@@ -71,7 +76,9 @@ def equilibrium_motion(system, found: Equilibrium, sizes: np.ndarray) -> Motion 
     return Motion(orbit, state[None], units, lyapunov_function, level)
 
 
-def cycle_motion(system, cycle: LimitCycle, sizes: np.ndarray, rtol: float) -> Motion:
+def cycle_motion(
+    system: UnforcedSystem, cycle: LimitCycle, sizes: np.ndarray, rtol: float
+) -> Motion:
     """Return a stable cycle of an `UnforcedSystem` and a neighbourhood of it."""
     cycle = to_numpy(cycle)
     period = float(cycle.period)
@@ -138,7 +145,9 @@ def _freedoms(system) -> int:
 
 
 @eqx.filter_jit
-def sampled(system, state, times, rtol):
+def sampled(
+    system: UnforcedSystem, state: AnyArray, times: AnyArray, rtol: Number
+) -> Array:
     """Return the states of a motion at times, (times, n), NaN after a failure."""
     return engine_of(system, "diffrax").sampled(
         system, jnp.asarray(state), jnp.asarray(times), jnp.asarray(rtol, float)
@@ -146,7 +155,7 @@ def sampled(system, state, times, rtol):
 
 
 @eqx.filter_jit
-def rates_in(system, states):
+def rates_in(system: UnforcedSystem, states: Array) -> Array:
     """Return the rates of states (s, n)."""
     field = system.equation().vector_field
     return jax.vmap(lambda state: field(0.0, state))(states)

@@ -91,9 +91,8 @@ class FieldSearch(Search):
             return None
         back = float(return_time(jnp.asarray(late), jnp.asarray(times[1])))
         numbers = (back if back > 0 else self.period), self.rtol, EVIDENCE["checked"]
-        cycle = cycle_near(
-            self.system, jnp.asarray(late[-1]), *(jnp.asarray(n, float) for n in numbers)
-        )
+        period, rtol, factor = (jnp.asarray(number, float) for number in numbers)
+        cycle = cycle_near(self.system, jnp.asarray(late[-1]), period, rtol, factor)
         if int(cycle.result) != Reason.SUCCESS or int(cycle.stable) != STABLE:
             return None
         return cycle_motion(self.system, cycle, self.sizes, self.rtol)

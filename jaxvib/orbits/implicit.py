@@ -1,19 +1,23 @@
 """Derivatives of results of iterations, without differentiating the iteration."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
+from jaxtyping import PyTree
 
 from .. import linalg
 from ..foundation.arrays import is_concrete
+from ..foundation.types import AnyArray
 from .lazy_linear import lazy_linearize
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def implicit_root(residual, root, parameters):
+def implicit_root(residual: Callable, root: AnyArray, parameters: PyTree) -> AnyArray:
     r"""Return a converged `root` as a differentiable function of `parameters`.
 
     Where $r(x, p) = 0$, the implicit function theorem gives
@@ -50,7 +54,7 @@ implicit_root.defjvp(_root_rule, symbolic_zeros=True)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def with_derivative_of(function, value, arguments):
+def with_derivative_of(function: Callable, value: AnyArray, arguments: tuple) -> AnyArray:
     """Return `value`, which equals `function(*arguments)`, with that derivative.
 
     For values computed as part of another result: the function is traced only if a
@@ -100,7 +104,7 @@ class _Moving:
         return jax.tree.unflatten(self.tree, every)
 
 
-def differentiable_once(tree, what: str):
+def differentiable_once(tree: PyTree, what: str) -> Any:
     """Return a tree that can be differentiated once; a second derivative raises.
 
     It raises before anything is computed: the primitives without second derivatives

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array
 
 
 class _Linear(NamedTuple):
@@ -21,7 +22,9 @@ class _Linear(NamedTuple):
     results: tuple
 
 
-def lazy_linearize(function: Callable, values: Sequence, changes: Sequence, results):
+def lazy_linearize(
+    function: Callable, values: Sequence, changes: Sequence, results: Sequence
+) -> Sequence[Array]:
     """Return `function(values, changes)`, arrays of shapes `results`, linear in `changes`.
 
     For JAX it is one primitive, whose function is traced when a program that contains

@@ -1,15 +1,17 @@
 """Limit cycles of autonomous systems, with stability and error estimates."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Int
+from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from .. import linalg
 from ..drawing import Labels, Plottable, draw
+from ..drawing.axes import Axes
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
@@ -17,6 +19,7 @@ from ..ensemble.result import Result
 from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_tree
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.types import Number
 from ..systems.system import System
 from .cycle_shooting import CycleShooting, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
@@ -93,7 +96,9 @@ class LimitCycle(Plottable, Result):
         """Whether this is one cycle, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
-    def plot(self, system: System | None = None, what: str = "displacement", *, ax=None):
+    def plot(
+        self, system: System | None = None, what: str = "displacement", *, ax: Axes = None
+    ) -> Axes:
         """Draw the cycle on matplotlib axes, by default new ones, and return them.
 
         With its `system` the motion over one period, `what` as for `Trajectory.plot`;
@@ -123,7 +128,15 @@ class LimitCycle(Plottable, Result):
         ]
 
 
-def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
+def limit_cycle(
+    system: System,
+    guess: ArrayLike | Sequence | None,
+    period: ArrayLike | None,
+    *,
+    engine: str,
+    rtol: Number,
+    evidence: str,
+) -> LimitCycle:
     """Return the cycle near a guess, see `periodic_orbit`."""
     require_float64()
     check_engine(engine)
@@ -144,7 +157,14 @@ def limit_cycle(system, guess, period, *, engine, rtol, evidence) -> LimitCycle:
 
 
 @eqx.filter_jit
-def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle:
+def cycle_near(
+    system: System,
+    guess: Array,
+    period: Array,
+    rtol: Array,
+    factor: Array,
+    engine: str = "auto",
+) -> LimitCycle:
     """Return the cycle found by Newton's method, from the guess or a transient."""
     frozen = stop_gradient_tree(system)
     guess, period = jax.lax.stop_gradient((guess, period))
@@ -152,7 +172,9 @@ def cycle_near(system, guess, period, rtol, factor, engine="auto") -> LimitCycle
     return cycle_from_shooting(system, shooting, rtol * factor, factor < 1)
 
 
-def cycle_from_shooting(system, shooting: CycleShooting, tight, evidenced) -> LimitCycle:
+def cycle_from_shooting(
+    system: System, shooting: CycleShooting, tight: Array, evidenced: Array
+) -> LimitCycle:
     """Return the cycle of a shooting result, with error estimates if `evidenced`."""
     leaves, static = partition_arrays(system)
     known = (shooting.result == Reason.SUCCESS) | (shooting.result == Reason.SHORTER_PERIOD)
@@ -206,7 +228,7 @@ def cycle_from_shooting(system, shooting: CycleShooting, tight, evidenced) -> Li
     return LimitCycle(**invalidate(fields, code, kept=()), labels=system.labels)
 
 
-def transverse(monodromy, rate, units):
+def transverse(monodromy: Array, rate: Array, units: Array) -> tuple[Array, Array]:
     r"""Return the trivial multiplier and the matrix that has the others.
 
     A Householder reflection H maps the flow's direction to the first axis. The first

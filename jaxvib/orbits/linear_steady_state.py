@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .. import linalg
+from ..foundation.types import Number
 from ..linalg import Parts
 from ..systems.equation import Equation
 from ..systems.impact import EquationOfMotion
@@ -56,7 +57,7 @@ def linear_steady_state(system: System) -> LinearSteadyState:
     return linear_steady_state_of(system.equation(), system.period())
 
 
-def linear_steady_state_of(equation: Equation, period) -> LinearSteadyState:
+def linear_steady_state_of(equation: Equation, period: Array) -> LinearSteadyState:
     r"""Return an equation's linear steady state, from its modes and frequency response.
 
     The steady state is $q = \mathrm{Re} \sum_l Q_l e^{i \omega_l t}$ with
@@ -158,7 +159,7 @@ def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[A
     return held | (free & ~attracts(end) & ~jnp.isnan(end.decay))
 
 
-def what_is_left(lane) -> tuple[Bool[Any, ""], Bool[Any, ""]]:
+def what_is_left(lane: tuple) -> tuple[Bool[Any, ""], Bool[Any, ""]]:
     """Return `stays_apart` and `never_settles` of a lane (end, state)."""
     end, state = lane
     return stays_apart(end, state), never_settles(end, state)
@@ -171,7 +172,7 @@ def _bounded(end, state):
     return jnp.all(most < end.margin)
 
 
-def transient_periods(end: LinearSteadyState, period, least):
+def transient_periods(end: LinearSteadyState, period: Number, least: Number) -> Array:
     """Return for how many periods of the load a transient may run.
 
     12 of the slowest decay times of the linear system, but at least `least` periods and

@@ -8,8 +8,10 @@ from jaxtyping import Array, Float
 
 from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..foundation.arrays import combine_arrays
+from ..foundation.types import AnyArray
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.system import System
 from .linear_steady_state import (
     LinearSteadyState,
     linear_but_for_contacts,
@@ -35,7 +37,9 @@ class ShootingDetails(NamedTuple):
     determinant: Float[Array, ""]
 
 
-def details_of(system, shooting: ShootingResult, guess, periods) -> ShootingDetails:
+def details_of(
+    system: System, shooting: ShootingResult, guess: Array, periods: AnyArray
+) -> ShootingDetails:
     """Return the data of a shooting result that the system provides."""
     equation, watched = system.equation(), shooting.revolution.watched
     period = system.period()
@@ -53,7 +57,7 @@ def details_of(system, shooting: ShootingResult, guess, periods) -> ShootingDeta
 
 
 @functools.lru_cache(maxsize=64)
-def shooting_kernel(static, engine) -> Kernel:
+def shooting_kernel(static: System, engine: str) -> Kernel:
     """Return the kernel from (leaves, guess, periods, rtol, factor) to shooting results."""
 
     def stage(lane):
@@ -66,7 +70,7 @@ def shooting_kernel(static, engine) -> Kernel:
 
 
 @functools.lru_cache(maxsize=64)
-def poincare_kernel(static, count: int, longest: int, engine) -> Kernel:
+def poincare_kernel(static: System, count: int, longest: int, engine: str) -> Kernel:
     """Return the kernel of lanes (leaves, state) to the results of `poincare_samples`."""
 
     def stage(lane):
@@ -78,7 +82,9 @@ def poincare_kernel(static, count: int, longest: int, engine) -> Kernel:
     return cached_kernel(stage, static, count, longest, engine)
 
 
-def poincare_samples(system, state, count: int, longest: int, engine):
+def poincare_samples(
+    system: System, state: AnyArray, count: int, longest: int, engine: str
+) -> tuple[Array, Array, Array]:
     """Return the state `count` periods later, its recurrences, and a reason code."""
     states, result = poincare_map(system, state, count, TRANSIENT_RTOL, engine)
     return states[-1], recurrences(system, states, longest), result
@@ -95,14 +101,14 @@ class Beginning(NamedTuple):
     end: LinearSteadyState | None
 
 
-def beginning(system) -> Beginning:
+def beginning(system: System) -> Beginning:
     """Return the start of a system's motions."""
     end = linear_steady_state(system) if linear_but_for_contacts(system) else None
     return Beginning(system.rest(), system.period(), end)
 
 
 @functools.lru_cache(maxsize=64)
-def beginning_kernel(static) -> Kernel:
+def beginning_kernel(static: System) -> Kernel:
     """Return the kernel of leaves to the `beginning` of their system."""
 
     def stage(leaves):

@@ -1,14 +1,18 @@
 """Charts of one periodic motion: its multipliers, or the motion over one period."""
 
+from typing import Any
+
 import numpy as np
 
 from ..drawing import Axis, Chart, Line, Notes
 from ..dynamics.flow import Trajectory, simulate
+from ..systems.system import System
 
+PeriodicMotion = Any  # an orbit or a limit cycle: their modules import this one
 _POINTS = 1025  # of one period: an impact that lasts a hundredth of it has ten
 
 
-def multipliers_chart(orbit) -> Chart:
+def multipliers_chart(orbit: PeriodicMotion) -> Chart:
     """Return the chart of an orbit's or cycle's multipliers with the unit circle."""
     _check_one(orbit)
     values = np.asarray(orbit.floquet_multipliers)
@@ -21,7 +25,7 @@ def multipliers_chart(orbit) -> Chart:
     return Chart(*axes, layers, equal=True)
 
 
-def orbit_motion(orbit, system) -> Trajectory:
+def orbit_motion(orbit: PeriodicMotion, system: System) -> Trajectory:
     """Return the motion of an orbit or a cycle of a system over one period."""
     _check_one(orbit)
     times = np.linspace(0.0, float(orbit.period), _POINTS)

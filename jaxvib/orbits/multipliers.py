@@ -8,6 +8,7 @@ from jaxtyping import Complex, Float, Int
 
 from .. import linalg
 from ..foundation.arrays import array_namespace, expand_to_lanes
+from ..foundation.types import Number
 from ..linalg import Parts
 
 STABLE, UNSTABLE, UNDECIDED = 1, 0, -1  # as stored by studies
@@ -27,7 +28,7 @@ def floquet_multipliers(monodromy: Float[Any, "*lanes n n"]) -> Complex[Any, "*l
     return linalg.eigenvalues(monodromy)
 
 
-def modulus(multipliers):
+def modulus(multipliers: Complex[Any, "*lanes n"]) -> Float[Any, "*lanes"]:
     """Return the modulus of the largest multiplier."""
     # |mu| has no derivative where mu = 0, as after a hard contact.
     xp = array_namespace(multipliers)
@@ -40,7 +41,7 @@ def modulus(multipliers):
 def multiplier_error(
     monodromy: Float[Any, "*lanes n n"],
     change: Float[Any, "*lanes n n"],
-    noise=0.0,
+    noise: Number = 0.0,
     system: linalg.Eigensystem | None = None,
 ) -> Float[Any, "*lanes"]:
     r"""Return a bound on the change of any multiplier due to $\delta M$ and rounding.
@@ -92,7 +93,9 @@ def multiplier_error(
     return xp.where(finite, xp.max(total, axis=-1) + sample, xp.nan)
 
 
-def state_rounding(monodromy, units) -> Float[Any, "*lanes n"]:
+def state_rounding(
+    monodromy: Float[Any, "*lanes n n"], units: Float[Any, "*lanes n"]
+) -> Float[Any, "*lanes n"]:
     r"""Return the effect of rounding on each component of a periodic motion's state.
 
     $|(I - M)^{-1}|\,\rho$ with the rounding error of one revolution,

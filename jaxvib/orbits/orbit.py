@@ -1,15 +1,16 @@
 """The `PeriodicOrbit` and its construction from a shooting result."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Int
+from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from ..drawing import Labels, Plottable, draw
+from ..drawing.axes import Axes
 from ..dynamics.engines import engine_of
 from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
@@ -26,6 +27,7 @@ from ..foundation.arrays import (
     to_numpy,
 )
 from ..foundation.quantity import result_field
+from ..foundation.types import AnyArray, Integer, Number
 from ..systems.system import System
 from .error_estimates import assess_orbit
 from .implicit import implicit_root, with_derivative_of
@@ -94,7 +96,9 @@ class PeriodicOrbit(Plottable, Result):
         """Whether this is a single orbit, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
-    def plot(self, system: System | None = None, what: str = "phase", *, ax=None):
+    def plot(
+        self, system: System | None = None, what: str = "phase", *, ax: Axes = None
+    ) -> Axes:
         """Draw the orbit on matplotlib axes, by default new ones, and return them.
 
         With its `system` the motion over one period, `what` as for `Trajectory.plot`;
@@ -105,7 +109,7 @@ class PeriodicOrbit(Plottable, Result):
             return draw(multipliers_chart(self), ax)
         return orbit_motion(self, system).plot(what, ax=ax)
 
-    def animate(self, system: System, duration: float = 8.0):
+    def animate(self, system: System, duration: float = 8.0) -> Any:
         """Return a `matplotlib` animation of one period, see `Trajectory.animate`."""
         return orbit_motion(self, system).animate(duration)
 
@@ -149,7 +153,7 @@ def peak_force_text(orbits: PeriodicOrbit) -> str:
     return f"{np.nanmax(force):.6g} N"
 
 
-def unknown_orbits(system, number: int) -> PeriodicOrbit:
+def unknown_orbits(system: System, number: int) -> PeriodicOrbit:
     """Return unknown orbits as NumPy arrays: NaN for floats, -1 for integers.
 
     They have a leading axis of length `number`.
@@ -192,7 +196,7 @@ class _Values(NamedTuple):
     watched: Observables
 
 
-def with_fields(orbit: PeriodicOrbit, **values) -> PeriodicOrbit:
+def with_fields(orbit: PeriodicOrbit, **values: Number) -> PeriodicOrbit:
     """Return an orbit, or many, with other values of some fields."""
     return eqx.tree_at(
         lambda o: [getattr(o, name) for name in values], orbit, list(values.values())
@@ -200,7 +204,12 @@ def with_fields(orbit: PeriodicOrbit, **values) -> PeriodicOrbit:
 
 
 def orbit_from_shooting(
-    system, shooting: ShootingResult, details: ShootingDetails, periods, tight, evidenced
+    system: System,
+    shooting: ShootingResult,
+    details: ShootingDetails,
+    periods: AnyArray | np.integer,
+    tight: Number,
+    evidenced: ArrayLike,
 ) -> PeriodicOrbit:
     """Return the orbit of a shooting result, with error estimates if `evidenced`.
 
@@ -294,7 +303,7 @@ def _nan_slope(parameters):
     return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(parameters)) * jnp.nan
 
 
-def invalidate(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
+def invalidate(fields: dict, code: Integer, kept: tuple[str, ...] = ("period",)) -> dict:
     """Return an orbit's fields with NaN for floats where a code is not 0."""
     xp = array_namespace(code, fields)
     failed = code != Reason.SUCCESS
@@ -310,7 +319,7 @@ def invalidate(fields: dict, code, kept: tuple[str, ...] = ("period",)) -> dict:
     return {name: of(name, value) for name, value in fields.items()}
 
 
-def with_failure(orbit: PeriodicOrbit, code) -> PeriodicOrbit:
+def with_failure(orbit: PeriodicOrbit, code: Integer) -> PeriodicOrbit:
     """Return an orbit of JAX arrays, with NaN where a reason code is not 0."""
     known = is_concrete(orbit, code)
     orbit, code = to_numpy((orbit, code)) if known else (orbit, code)

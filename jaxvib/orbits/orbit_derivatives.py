@@ -1,5 +1,6 @@
 """Quantities of a periodic motion as differentiable functions of the parameters."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -7,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..dynamics.engines import Engine
 from ..dynamics.extremes import top
 from ..dynamics.flow import flow
+from ..dynamics.observables import Observables
 from ..systems.system import System
 from .implicit import with_derivative_of
 
@@ -21,14 +24,20 @@ class Revolution(NamedTuple):
     period: Any
     rtol: Any
 
-    def after(self, time, engine="auto") -> Float[Array, " n"]:
+    def after(self, time: Array, engine: str | Engine = "auto") -> Float[Array, " n"]:
         """Return the state at a time, s."""
         return flow(self.system, self.state, 0.0, time, rtol=self.rtol, engine=engine)
 
 
 def differentiable_values(
-    revolution, where, monodromy, watched, forces, times, engine="auto"
-):
+    revolution: Callable[..., Revolution],
+    where: tuple,
+    monodromy: Array,
+    watched: Observables,
+    forces: Array,
+    times: Array,
+    engine: str | Engine = "auto",
+) -> tuple[Array, Array, Observables]:
     """Return monodromy, forces and observables with derivatives with respect to `where`.
 
     `revolution(*where)`: the motion as a function of its unknowns and of the parameters;

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from ..dynamics.engines import engine_for
 from ..ensemble import TwoStageFunction, compile_ahead, map_samples
@@ -41,7 +42,9 @@ class OrbitFinder:
         compile_ahead(self._shots, lane, chunk=chunk)
         self._find = TwoStageFunction(self._shots, functools.partial(_evidence, static))
 
-    def find(self, leaves, guesses, periods: int) -> tuple[PeriodicOrbit, np.ndarray]:
+    def find(
+        self, leaves: PyTree, guesses: np.ndarray, periods: int
+    ) -> tuple[PeriodicOrbit, np.ndarray]:
         """Return orbits near guesses, one per sample, and their distances from them.
 
         The distance is relative to the motion's own scales.

@@ -15,8 +15,10 @@ from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
+from ..foundation.types import AnyArray, Number
 from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.periods import check_period
+from ..systems.system import System
 from .error_estimates import error_factor as error_factor
 from .implicit import differentiable_once
 from .limit_cycle import LimitCycle, limit_cycle
@@ -131,7 +133,7 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
     return _first_stable(system, state, np.asarray(nearest), result, *settings)
 
 
-def check_periods(periods) -> None:
+def check_periods(periods: ArrayLike) -> None:
     """Raise `ValueError` unless `periods` is a whole number of 1 or more."""
     check_range("periods", periods, "", Range(at_least=1))
     if not isinstance(periods, jax.core.Tracer) and np.any(np.mod(periods, 1)):
@@ -171,7 +173,12 @@ def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
 
 
 def orbit_from_guess(
-    system, guess, periods, rtol, factor, plan: Plan | None = None
+    system: System,
+    guess: AnyArray,
+    periods: AnyArray | np.integer,
+    rtol: Number,
+    factor: Number,
+    plan: Plan | None = None,
 ) -> PeriodicOrbit:
     """Return the orbit of `periods` periods that Newton iteration finds from a guess.
 

@@ -1,5 +1,7 @@
 """Charts of attractors: basins of attraction and bifurcation diagrams."""
 
+from typing import Any
+
 import numpy as np
 
 from ..drawing import Axis, Cells, Chart, Classes, Notes, Points, colours
@@ -7,15 +9,16 @@ from ..drawing.labels import with_unit
 from ..ensemble import Reason
 from ..foundation.quantity import Range, check_range
 
+Basins = BifurcationDiagram = Any  # their modules import this one
 _SYMBOLS = ("diamond", "star", "triangle-up", "hexagon", "square", "circle")
 
 
-def moved_components(basins) -> list[int]:
+def moved_components(basins: Basins) -> list[int]:
     """Return the components in which initial states differ."""
     return np.flatnonzero(np.ptp(basins.starts, axis=0)).tolist()
 
 
-def basins_chart(basins, components: tuple[int, int] | None) -> Chart:
+def basins_chart(basins: Basins, components: tuple[int, int] | None) -> Chart:
     """Return the chart of `Basins`, see `Basins.plot`."""
     starts = basins.starts
     if components is None:
@@ -56,7 +59,7 @@ def _field(x, y, members, paint) -> Cells | Points:
     return Points(x, y, members, paint)
 
 
-def diagram_chart(diagram, component: int) -> Chart:
+def diagram_chart(diagram: BifurcationDiagram, component: int) -> Chart:
     """Return the chart of a `BifurcationDiagram`, see its `plot`."""
     last = diagram.states.shape[2] - 1
     check_range("component", component, "", Range(at_least=0, at_most=last))

@@ -2,10 +2,12 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
@@ -14,6 +16,7 @@ from ..foundation.quantity import Range, check_range
 from ..linalg import kernel_of
 from ..systems.parameters import parameter_at, replace
 from ..systems.periods import refuse_autonomous
+from ..systems.system import System
 from .aperiodic import track_stage
 from .linear_steady_state import transient_periods, what_is_left
 from .motion_kernels import Beginning, beginning_kernel, poincare_kernel
@@ -28,7 +31,7 @@ _LIKELY = 3  # segments after which an unsettled motion most likely never conver
 
 
 def regimes(
-    system: eqx.Module,
+    system: System,
     samples: Mapping[str, Sequence[float] | np.ndarray],
     *,
     settings: SettlingSettings = USUAL,
@@ -77,7 +80,7 @@ def regimes(
 
 
 def transient_engine(
-    system, engine: str, samples: int, longest: int = LONGEST_PERIOD
+    system: System, engine: str, samples: int, longest: int = LONGEST_PERIOD
 ) -> tuple[str, str]:
     """Return the engine of transients, and the reason.
 
@@ -99,7 +102,9 @@ def transient_engine(
     return chosen
 
 
-def batched(system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarray]):
+def batched(
+    system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarray]
+) -> tuple[PyTree, Any]:
     """Return a system's parameters with a leading axis of samples, and the rest."""
     values = {path: np.asarray(value, float) for path, value in samples.items()}
     lengths = {path: value.shape for path, value in values.items()}

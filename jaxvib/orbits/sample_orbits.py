@@ -1,12 +1,15 @@
 """Periodic orbits of many samples, and classification of the remaining motions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from ..ensemble import Reason
+from ..systems.system import System
 from .aperiodic import TrackedMotions, limit_of, track_motions
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit, unknown_orbits
@@ -32,7 +35,7 @@ class SampleOrbits:
 
     def __init__(
         self,
-        system: eqx.Module,
+        system: System,
         parts: tuple,
         states: np.ndarray,
         settings: SettlingSettings,
@@ -46,7 +49,11 @@ class SampleOrbits:
         self.orbits = unknown_orbits(system, len(states))
 
     def find(
-        self, states: np.ndarray, nearest: np.ndarray, result: np.ndarray, period
+        self,
+        states: np.ndarray,
+        nearest: np.ndarray,
+        result: np.ndarray,
+        period: np.ndarray,
     ) -> tuple[np.ndarray, TrackedMotions | None]:
         """Find the stable orbit of each motion, and classify those without one.
 
@@ -80,7 +87,13 @@ class SampleOrbits:
         self.report(lanes.size)
         return pending, watched
 
-    def shoot(self, lanes, guesses, periods, fits=None) -> np.ndarray:
+    def shoot(
+        self,
+        lanes: np.ndarray,
+        guesses: np.ndarray,
+        periods: int,
+        fits: Callable[[int, np.ndarray], bool] | None = None,
+    ) -> np.ndarray:
         """Store stable orbits near guesses; return which lanes have one.
 
         `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
@@ -96,7 +109,14 @@ class SampleOrbits:
         self.report(int(accepted.sum()))
         return accepted
 
-    def ends_of(self, lanes, trails, units, repeats, longest) -> np.ndarray:
+    def ends_of(
+        self,
+        lanes: np.ndarray,
+        trails: Sequence[np.ndarray],
+        units: np.ndarray,
+        repeats: np.ndarray,
+        longest: int,
+    ) -> np.ndarray:
         """Search for orbits that motions approach, from their extrapolated limits."""
         done = np.zeros(lanes.size, bool)
         rows = list(zip(trails, units, strict=True))
@@ -169,7 +189,7 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     )
 
 
-def gather_lanes(tree, lanes):
+def gather_lanes(tree: PyTree, lanes: np.ndarray) -> Any:
     """Return the lanes of a tree of arrays."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
 

@@ -11,6 +11,7 @@ from ..dynamics.flow import end_of, watch_along
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
+from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..systems.periods import period_of
@@ -52,7 +53,7 @@ class _Transient(NamedTuple):
 
 
 def poincare_map(
-    system: System, state, count: int, rtol, engine="auto"
+    system: System, state: AnyArray, count: int, rtol: Number, engine: str = "auto"
 ) -> tuple[Array, Array]:
     """Return the Poincaré samples of `count` periods, (count, n), and a reason code.
 
@@ -71,7 +72,7 @@ def poincare_map(
     return states, no_period(system, period, last.result)
 
 
-def recurrences(system: System, states, longest: int) -> Float[Array, " longest"]:
+def recurrences(system: System, states: Array, longest: int) -> Float[Array, " longest"]:
     """Return the distance of the last state from that 1, ..., `longest` periods before.
 
     In units of the motion's own size; small if it has converged to a period.
@@ -94,7 +95,9 @@ class PoincareSamples(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def samples_kernel(static, count: int, longest: int, engine, transient: int = 0) -> Kernel:
+def samples_kernel(
+    static: System, count: int, longest: int, engine: str, transient: int = 0
+) -> Kernel:
     """Return the kernel of lanes (leaves, state, rtol) to the samples of `count` periods.
 
     These follow `transient` periods, or more, see `run_transients`.
@@ -114,7 +117,9 @@ def samples_kernel(static, count: int, longest: int, engine, transient: int = 0)
     return cached_kernel(stage, static, count, longest, engine, transient)
 
 
-def run_transients(system: System, state, least: int, rtol, engine="auto"):
+def run_transients(
+    system: System, state: AnyArray, least: int, rtol: Number, engine: str = "auto"
+) -> tuple[Array, Array]:
     """Return the state and a reason code after a transient of `least` periods or more.
 
     For a linear system with contacts at least 12 of its slowest decay times, or until
@@ -177,7 +182,12 @@ class _Pair(NamedTuple):
 
 
 def track_aperiodic(
-    system: System, state, direction, periods: int, rtol, engine="auto"
+    system: System,
+    state: Array,
+    direction: Array,
+    periods: int,
+    rtol: Number,
+    engine: str = "auto",
 ) -> Window:
     r"""Observe a motion and a neighbour of it over `periods` periods.
 

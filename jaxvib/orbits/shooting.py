@@ -5,7 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .. import linalg
 from ..dynamics.flow import observe
@@ -13,8 +13,10 @@ from ..dynamics.observables import Observables, init_observables
 from ..dynamics.scales import driven_sizes, field_scales
 from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
 from ..ensemble import Reason
+from ..foundation.types import AnyArray, Integer, Number
 from ..systems.impact import EquationOfMotion
 from ..systems.periods import period_of
+from ..systems.system import System
 from .newton import newton
 
 # Iterations: six halvings of a step, and ten with quadratic convergence.
@@ -69,7 +71,7 @@ class ShootingResult(NamedTuple):
     result: Int[Array, ""]
 
 
-def scales(system, state) -> Float[Array, " n"]:
+def scales(system: System, state: Array) -> Float[Array, " n"]:
     """Return the scale of each component of a state.
 
     It is defined by the system, but is at least a fraction of the response of bodies
@@ -89,19 +91,21 @@ def scales(system, state) -> Float[Array, " n"]:
     return jnp.maximum(own, _RESOLVED * jnp.max(driven / units) * units)
 
 
-def ratios(system, state) -> Float[Array, " n"]:
+def ratios(system: System, state: Array) -> Float[Array, " n"]:
     """Return ratios of `scales`, also for a state at rest."""
     if is_field(system):
         return scales(system, state)
-    return system.scales(jnp.ones_like(state))
+    known = system.scales(jnp.ones_like(state))
+    assert known is not None
+    return known
 
 
-def is_field(system) -> bool:
+def is_field(system: System) -> bool:
     """Return whether a state is not made up of displacements and velocities."""
     return not system.mechanical
 
 
-def no_period(system, period, code) -> Int[Array, ""]:
+def no_period(system: System, period: Array, code: Array) -> Int[Array, ""]:
     """Return a reason code, with a separate one for a system without a `period`."""
     sound = jnp.asarray(True)
     for leaf in jax.tree.leaves(system):
@@ -112,7 +116,15 @@ def no_period(system, period, code) -> Int[Array, ""]:
 
 
 def integrate_period(
-    system, state, periods, *, rtol, grazing, active=True, engine="auto", longest=None
+    system: System,
+    state: Array,
+    periods: Integer,
+    *,
+    rtol: Number,
+    grazing: Number,
+    active: ArrayLike = True,
+    engine: str = "auto",
+    longest: Number | None = None,
 ) -> PeriodIntegral:
     """Integrate a motion, its sensitivities and observables over whole periods.
 
@@ -232,12 +244,12 @@ class Trial(NamedTuple):
     monodromy: Float[Array, "n n"]
 
 
-def growth_of(monodromy, units) -> Float[Array, ""]:
+def growth_of(monodromy: Array, units: Array) -> Float[Array, ""]:
     """Return the growth of perturbations in units of the motion, at least 1."""
     return jnp.maximum(1.0, jnp.max(jnp.abs(monodromy) * units[None] / units[:, None]))
 
 
-def advanced(last: Progress, trial: Trial, rtol, tight) -> Progress:
+def advanced(last: Progress, trial: Trial, rtol: Number, tight: Number) -> Progress:
     """Return the iteration after a trial at the tolerance `rtol`, or later `tight`."""
     checking, stride, miss = last.checking, trial.stride, trial.miss
     better, failed = trial.length < last.least, trial.result != Reason.SUCCESS
@@ -274,7 +286,7 @@ def advanced(last: Progress, trial: Trial, rtol, tight) -> Progress:
     )
 
 
-def begun(start, size: int) -> Progress:
+def begun(start: Array, size: int) -> Progress:
     """Return the iteration's state before its first step, for `size` states."""
     return Progress(
         start,
@@ -290,7 +302,13 @@ def begun(start, size: int) -> Progress:
 
 
 def shoot(
-    system: eqx.Module, guess, periods, rtol, tight, grazing, engine="auto"
+    system: System,
+    guess: AnyArray,
+    periods: Integer,
+    rtol: Number,
+    tight: Number,
+    grazing: Number,
+    engine: str = "auto",
 ) -> ShootingResult:
     r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton iteration.
 

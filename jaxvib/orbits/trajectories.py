@@ -4,7 +4,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import equinox as eqx
 import numpy as np
 
 from ..dynamics.engines import engine_for
@@ -14,6 +13,7 @@ from ..dynamics.time_blocks import BLOCK, map_time_blocks
 from ..ensemble import map_samples
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.quantity import Range, check_range
+from ..systems.system import System
 from .periodic_orbit import PeriodicOrbit
 from .regimes import batched
 from .sample_orbits import FOLLOWED
@@ -31,7 +31,7 @@ class Trajectories(NamedTuple):
 
 
 def orbit_trajectories(
-    system: eqx.Module,
+    system: System,
     samples: Mapping[str, Sequence[float] | np.ndarray],
     orbits: PeriodicOrbit,
     points: int = 128,
