@@ -30,7 +30,7 @@ class Callee(Protocol):
         """Return the results, computed by JAX operations."""
         ...
 
-    def on_cuda(self, *arrays) -> list:
+    def on_cuda(self, *arrays: Array) -> list:
         """Return the results, computed by a launch on a GPU where it may be used."""
         ...
 

@@ -201,7 +201,7 @@ def _tried_in_xla(subject: Subject, arrays, on_cpu) -> str:
     return difference(outcome.results, on_cpu(arrays))
 
 
-def difference(found, wanted) -> str:
+def difference(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str:
     """Return which lanes differ in a bit, "" for none; all NaN are one."""
     lanes = wanted[0].shape[-1]
     wrong = np.zeros(lanes, bool)

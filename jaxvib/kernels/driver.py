@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -100,13 +101,13 @@ class Driver:
             error = (text.value or b"error %d" % code).decode()
             raise DriverError(f"{name}: {error}", error)
 
-    def get(self, kind, name: str, *arguments):
+    def get(self, kind: Callable, name: str, *arguments: Any) -> Any:
         """Return what a function of the driver writes to its first argument."""
         value = kind()
         self(name, ctypes.byref(value), *arguments)
         return value.value
 
-    def integer(self, name: str, *arguments) -> int:
+    def integer(self, name: str, *arguments: Any) -> int:
         """Return the integer that a function writes."""
         return self.get(ctypes.c_int, name, *arguments)
 

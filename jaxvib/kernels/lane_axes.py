@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 
 def lanes_last(array: np.ndarray) -> np.ndarray:
@@ -27,13 +28,13 @@ def padded(array: np.ndarray, lanes: int) -> np.ndarray:
 # The same for JAX arrays, each a single operation: `jnp` functions compile programs.
 
 
-def transposed(array, steps: int):
+def transposed(array: Array, steps: int) -> Array:
     """Rotate the axes of an array by `steps`."""
     axes = range(array.ndim)
     return jax.lax.transpose(array, [(axis + steps) % array.ndim for axis in axes])
 
 
-def filled(array, lanes: int):
+def filled(array: Array, lanes: int) -> Array:
     """Fill up an array to a number of lanes by repeating the last one."""
     more, last = lanes - array.shape[-1], array.ndim - 1
     if not more:
