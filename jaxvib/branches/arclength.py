@@ -5,6 +5,8 @@ step size control and termination (`branches.tracer`); predictions of all runnin
 tracers are corrected as one batch (`branches.corrector`).
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from ..ensemble import Reason
@@ -12,7 +14,9 @@ from .problem import BranchProblem
 from .tracer import RUNNING, BranchPoint, Limits, Tracer, axis_of
 
 
-def both_ways(problem: BranchProblem, starts: np.ndarray, limits: Limits):
+def both_ways(
+    problem: BranchProblem, starts: np.ndarray, limits: Limits
+) -> list[list[Tracer]]:
     """Return two tracers per branch, up and down the last parameter from its start.
 
     `starts`: scaled unknowns, (branches, unknowns).
@@ -30,7 +34,12 @@ def both_ways(problem: BranchProblem, starts: np.ndarray, limits: Limits):
     return pairs
 
 
-def run_tracers(problem: BranchProblem, pairs, most_points: int, report):
+def run_tracers(
+    problem: BranchProblem,
+    pairs: Sequence[Sequence[Tracer]],
+    most_points: int,
+    report: Callable[[int], None],
+) -> list[tuple[list[BranchPoint], tuple[Reason, Reason]]]:
     """Run every pair of tracers until both have ended.
 
     **Returns:** for each branch its points in order and the reason codes of both ends.

@@ -45,13 +45,13 @@ _ZERO = 1e-10
 
 @overload
 def bifurcation_point(
-    system: AutonomousSystem, guess, kind: str, path: str, *_: Any, **__: Any
+    system: AutonomousSystem, guess: Any, kind: str, path: str, *_: Any, **__: Any
 ) -> FieldBifurcation: ...
 
 
 @overload
 def bifurcation_point(
-    system: System, guess, kind: str, path: str, *_: Any, **__: Any
+    system: System, guess: Any, kind: str, path: str, *_: Any, **__: Any
 ) -> BifurcationPoint: ...
 
 

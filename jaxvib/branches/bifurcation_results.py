@@ -1,5 +1,6 @@
 """Results of located bifurcations."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,6 +11,8 @@ from jaxtyping import Array, Float, Int
 from ..ensemble import reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
+from ..foundation.types import Number
+from .test_functions import Find
 
 
 class Bifurcation(Result):
@@ -87,7 +90,7 @@ class FieldBifurcation(Bifurcation):
 
 
 def field_bifurcation(
-    kind: str, of: str, path: str, joints: CycleJoints | None = None, **numbers
+    kind: str, of: str, path: str, joints: CycleJoints | None = None, **numbers: Number
 ) -> FieldBifurcation:
     """Return a `FieldBifurcation` with the given fields converted to arrays."""
     whole = ("iterations", "result")
@@ -99,7 +102,12 @@ def field_bifurcation(
 
 
 def found_bifurcation(
-    find, of: str, path: str, period, frequency, joints: CycleJoints | None = None
+    find: Find,
+    of: str,
+    path: str,
+    period: Number,
+    frequency: Number,
+    joints: CycleJoints | None = None,
 ) -> FieldBifurcation:
     """Return the `FieldBifurcation` of a located sign change, a `test_functions.Find`."""
     return field_bifurcation(
@@ -118,7 +126,7 @@ def found_bifurcation(
     )
 
 
-def listed(bifurcations) -> list[str]:
+def listed(bifurcations: Sequence[Bifurcation]) -> list[str]:
     """Return a line of text per bifurcation."""
     return [
         f"  {point.kind.replace('_', ' ')} at {point.parameter:.10g}"

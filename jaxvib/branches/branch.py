@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Plottable, draw
+from ..drawing.axes import Axes
 from ..ensemble import reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import result_field
@@ -81,7 +82,7 @@ class AbstractBranch(Plottable, NotebookRepr):
         """Whether the branch has a point."""
         return bool(len(self.parameter))
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the branch over its parameter, and return the axes.
 
         Amplitudes of orbits, states of equilibria: solid if stable, dashed if unstable,
@@ -168,7 +169,7 @@ class Branch(AbstractBranch):
         )
 
 
-def passing(levels, level: float, *columns) -> Iterator[list]:
+def passing(levels: np.ndarray, level: float, *columns: np.ndarray) -> Iterator[list]:
     """Yield linearly interpolated columns wherever `levels` (points,) cross a level."""
     for i in np.flatnonzero((levels[1:] - level) * (levels[:-1] - level) <= 0):
         share = (level - levels[i]) / (levels[i + 1] - levels[i])

@@ -11,13 +11,23 @@ from jaxtyping import Array, Float
 
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import flow
+from ..foundation.types import Integer, Number
 from ..systems.system import System
 
 _WINDOW = 0.02  # half width of the window around the touch, relative to the span
 _FAR = 10.0  # shift, relative to the motion's size, by which a contact is never reached
 
 
-def contact_removed(system, contact, time, state, begin, end, size, rtol):
+def contact_removed(
+    system: System,
+    contact: Integer,
+    time: Array,
+    state: Array,
+    begin: Array,
+    end: Array,
+    size: Number,
+    rtol: float,
+) -> tuple[Array, Array]:
     """Return the state at the `time` of a touch, and at the end.
 
     `contact`: the index of the touched contact, which is moved away around that time;

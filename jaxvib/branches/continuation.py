@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +16,7 @@ from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters
+from ..systems.system import System
 from .branch import Branch, stacked
 from .cycles import CycleBranch, continue_cycle
 from .location import locate
@@ -32,19 +32,17 @@ METHODS = ("natural", "arclength")
 
 
 @overload
-def continue_orbit(
-    system: eqx.Module, orbit: PeriodicOrbit, *_: Any, **__: Any
-) -> Branch: ...
+def continue_orbit(system: System, orbit: PeriodicOrbit, *_: Any, **__: Any) -> Branch: ...
 
 
 @overload
 def continue_orbit(
-    system: eqx.Module, orbit: LimitCycle, *_: Any, **__: Any
+    system: System, orbit: LimitCycle, *_: Any, **__: Any
 ) -> CycleBranch: ...
 
 
 def continue_orbit(
-    system: eqx.Module,
+    system: System,
     orbit: PeriodicOrbit | LimitCycle,
     path: str,
     bounds: tuple[float, float],
@@ -176,7 +174,7 @@ def _scaled(problem: OrbitProblem, points: list[Point]) -> list[BranchPoint]:
 
 
 def continue_orbits(
-    system: eqx.Module,
+    system: System,
     samples: Mapping[str, Sequence[float] | np.ndarray],
     orbits: PeriodicOrbit,
     path: str,

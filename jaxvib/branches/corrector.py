@@ -11,6 +11,7 @@ of Bifurcation Theory* (1977) 359.
 """
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,7 +22,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import linalg
 from ..foundation.arrays import combine_arrays, is_concrete, to_jax
+from ..foundation.types import Number
 from ..orbits.newton import newton
+from ..systems.system import System
 
 # A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
 # quadratically convergent steps; the others are for worse predictions.
@@ -70,18 +73,18 @@ class Corrected(NamedTuple):
     unresolved: Float[Array, ""]
 
 
-def system_of(data, static):
+def system_of(data: LaneData, static: System) -> System:
     """Return the system of a lane from the `leaves` of its data."""
     leaves = data.leaves
     return combine_arrays(to_jax(leaves) if is_concrete(leaves) else leaves, static)
 
 
-def state_size(system) -> int:
+def state_size(system: System) -> int:
     """Return the number of components of a state."""
     return jax.eval_shape(system.rest).shape[0]
 
 
-def lane_corrector(equations: Callable):
+def lane_corrector(equations: Callable) -> types.FunctionType:
     """Return the function that corrects a lane (data, predicted x, normal).
 
     `equations(data, predicted, x)` returns the residual, its Jacobian, and the other
@@ -96,7 +99,7 @@ def lane_corrector(equations: Callable):
     return correct
 
 
-def joined(blocks, size: int):
+def joined(blocks: Array, size: int) -> Array:
     """Return the Jacobian of the continuity residual with respect to all states."""
     number = len(blocks)
     own, following = np.eye(number, dtype=bool), np.roll(np.eye(number), 1, axis=1)
@@ -121,7 +124,9 @@ class _Iteration(NamedTuple):
     done: Bool[Array, ""]
 
 
-def in_plane(map_, rtol, close, predicted, normal) -> Corrected:
+def in_plane(
+    map_: Callable, rtol: Number, close: Number, predicted: Array, normal: Array
+) -> Corrected:
     """Return the root of `map_` in the plane through a prediction, by Newton's method.
 
     `map_(x)`: see `lane_corrector`. The iteration has converged if a step is shorter than

@@ -1,6 +1,7 @@
 """Newton correction and evaluation of points on bifurcation curves."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,8 @@ from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
-from .corrector import LaneData, lane_corrector
+from ..systems.system import System
+from .corrector import Corrected, LaneData, lane_corrector
 from .defining_equations import equations, state_at_start, with_values
 from .point import orbit_at, shooting_at
 
@@ -24,7 +26,9 @@ class CurvePoint(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_corrector(static, kind: str, paths: tuple[str, str]):
+def curve_corrector(
+    static: System, kind: str, paths: tuple[str, str]
+) -> Callable[[Any], Corrected]:
     """Return the function that corrects a lane (data, predicted x, normal)."""
     left = equations(static, kind, paths)
 
@@ -40,7 +44,7 @@ def curve_corrector(static, kind: str, paths: tuple[str, str]):
 
 
 @functools.lru_cache(maxsize=32)
-def curve_evaluator(static, kind: str, paths: tuple[str, str]) -> TwoStageFunction:
+def curve_evaluator(static: System, kind: str, paths: tuple[str, str]) -> TwoStageFunction:
     """Return the function from a lane (data, x) to both values and the point.
 
     Integration runs in a kernel, the rest in NumPy.

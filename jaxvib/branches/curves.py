@@ -8,11 +8,13 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Plottable, draw
+from ..drawing.axes import Axes
 from ..ensemble import Reason, reason
 from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import parameters, unit_at, unknown_key
+from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, passing
@@ -57,7 +59,7 @@ class BifurcationCurve(Plottable, eqx.Module):
 
     drawable = True
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the curve in its two parameters on matplotlib axes and return them."""
         return draw(curve_chart(self), ax)
 
@@ -87,7 +89,7 @@ class BifurcationCurve(Plottable, eqx.Module):
 
 
 def continue_bifurcation(
-    system: eqx.Module,
+    system: System,
     point: BifurcationPoint,
     bounds: Mapping[str, tuple[float, float]],
     *,
@@ -188,7 +190,7 @@ def _by_grazing(ends, orbits) -> list[Reason]:
 
 
 def bifurcation_curves(
-    system: eqx.Module,
+    system: System,
     branch: Branch,
     bounds: Mapping[str, tuple[float, float]],
     *,

@@ -25,18 +25,22 @@ Bojanczyk, Golub and Van Dooren, *Proc. SPIE* 1770 (1992) 31.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
+from ..foundation.types import Number
 from ..orbits.limit_cycle import reflection
+from ..systems.system import System
 from .bifurcation_results import CycleJoints
-from .corrector import LaneData, joined, lane_corrector, state_size, system_of
+from .corrector import Corrected, LaneData, joined, lane_corrector, state_size, system_of
 from .paced import PacedSystem
 from .point import at
 
@@ -71,7 +75,7 @@ class Segments(NamedTuple):
     columns: Any
 
 
-def segments_at(system, path: str, data: LaneData, x) -> Segments:
+def segments_at(system: System, path: str, data: LaneData, x: Array) -> Segments:
     """Return the segments of the cycle at scaled unknowns."""
     size = state_size(system)
     number = (x.size - 2) // size
@@ -96,7 +100,7 @@ def segments_at(system, path: str, data: LaneData, x) -> Segments:
     return Segments(starts, ends, rates, blocks, columns)
 
 
-def durations(system, data: LaneData, x):
+def durations(system: System, data: LaneData, x: Array) -> Array:
     """Return the time that each segment of the cycle at scaled unknowns takes."""
     size = state_size(system)
     states = x[:-2].reshape(-1, size) * data.units[None, :size]
@@ -111,7 +115,9 @@ def durations(system, data: LaneData, x):
 
 
 @eqx.filter_jit
-def joints_of(system, state, period, segments: int, speed) -> CycleJoints:
+def joints_of(
+    system: System, state: Array, period: Number, segments: int, speed: Array
+) -> CycleJoints:
     """Return the joints of a cycle through a state, evenly spaced in rescaled time."""
     states, rates = motion(system, state, period)
     paces = jnp.hypot(1.0, linalg.norm(rates / speed[None]))
@@ -123,14 +129,14 @@ def joints_of(system, state, period, segments: int, speed) -> CycleJoints:
 
 
 @eqx.filter_jit
-def motion(system, state, period):
+def motion(system: System, state: Array, period: Number) -> tuple[Array, Array]:
     """Return states and rates at evenly spaced times of a cycle's period."""
     times = jnp.linspace(0.0, period, _SAMPLES)
     states = simulate(system, state, times, throw=False).states
     return states, jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)
 
 
-def across(blocks, rates):
+def across(blocks: Array, rates: Array) -> tuple[Array, Array]:
     """Return the trivial multiplier and the segments' matrices across the flow.
 
     A Householder reflection at each joint maps the flow's direction to the first axis,
@@ -141,7 +147,7 @@ def across(blocks, rates):
     return jnp.prod(turned[:, 0, 0]), turned[:, 1:, 1:]
 
 
-def graded_product(matrices):
+def graded_product(matrices: Array) -> tuple[Array, Array]:
     """Return a matrix with the eigenvalues of a product of matrices, the last leftmost.
 
     **Returns:** the matrix, and the diagonals of the triangular factors, (factors, n).
@@ -171,7 +177,7 @@ def graded_product(matrices):
     return mixed @ products[-1], diagonals[-1]
 
 
-def unresolved(blocks, diagonals, error):
+def unresolved(blocks: Array, diagonals: Array, error: Number) -> Array:
     """Return the largest error of ends and multipliers, relative to its limit.
 
     The segments are resolved if it is below 1. `error`: the flow's relative error.
@@ -184,7 +190,9 @@ def unresolved(blocks, diagonals, error):
     return jnp.maximum(of_multipliers, jnp.max(moved) / _OF_ENDS)
 
 
-def cycle_map(system, path: str, data: LaneData, anchor, x):
+def cycle_map(
+    system: System, path: str, data: LaneData, anchor: Array, x: Array
+) -> tuple[Array, Array, tuple[Array, Array]]:
     """Return the residual of a cycle's equations, see `corrector.lane_corrector`.
 
     The matrix has all multipliers except the trivial one. `anchor`: the predicted
@@ -212,7 +220,7 @@ def cycle_map(system, path: str, data: LaneData, anchor, x):
 
 
 @functools.lru_cache(maxsize=32)
-def cycle_corrector(static, path: str):
+def cycle_corrector(static: System, path: str) -> Callable[[Any], Corrected]:
     """Return the function that corrects a lane (data, predicted x, normal)."""
 
     def cycle(data: LaneData, predicted, x):
@@ -222,7 +230,7 @@ def cycle_corrector(static, path: str):
 
 
 @functools.lru_cache(maxsize=32)
-def cycle_segments(static, path: str):
+def cycle_segments(static: System, path: str) -> Callable[[Any], Segments]:
     """Return the function from a lane (data, x) to its `Segments`."""
 
     def segments(lane):
@@ -233,7 +241,9 @@ def cycle_segments(static, path: str):
 
 
 @functools.lru_cache(maxsize=32)
-def cycle_splitter(static, path: str, number: int):
+def cycle_splitter(
+    static: System, path: str, number: int
+) -> Callable[[Any], tuple[Array, Array]]:
     """Return the function that splits the segments of a lane (data, x, tangent).
 
     It returns x and tangent for `number` times as many segments.

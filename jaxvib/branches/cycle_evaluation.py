@@ -1,10 +1,12 @@
 """Evaluation of points on branches of cycles, with errors from two tolerances."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.flow import observe
@@ -12,6 +14,7 @@ from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
+from ..systems.system import System
 from .corrector import LaneData, joined, state_size, system_of
 from .cycle_equations import across, durations, graded_product
 from .point import at
@@ -21,7 +24,7 @@ _NEGLIGIBLE = 1e-10
 
 
 @functools.lru_cache(maxsize=32)
-def cycle_evaluator(static, path: str):
+def cycle_evaluator(static: System, path: str) -> Callable[[Any], tuple[Array, LimitCycle]]:
     """Return the function from a lane (data, x) to parameter and cycle."""
 
     def evaluate(lane):

@@ -1,6 +1,6 @@
 """Continuation of limit cycles of autonomous systems along a parameter."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -11,8 +11,10 @@ from jaxtyping import Array, Complex, Float
 from .. import linalg
 from ..ensemble import Reason, map_samples, reason
 from ..foundation.arrays import partition_arrays, to_jax
+from ..foundation.types import AnyArray
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
+from ..systems.system import System
 from .arclength import both_ways, run_tracers
 from .bifurcation_results import (
     CycleJoints,
@@ -91,7 +93,13 @@ class CycleBranch(AbstractBranch):
 
 
 def continue_cycle(
-    system, cycle, path: str, bounds, method: str, settings: ContinuationSettings, report
+    system: System,
+    cycle: object,
+    path: str,
+    bounds: tuple[float, float],
+    method: str,
+    settings: ContinuationSettings,
+    report: Callable[[int], None],
 ) -> CycleBranch:
     """Continue a cycle in both directions, see `continue_orbit`."""
     if not isinstance(cycle, LimitCycle):
@@ -158,7 +166,7 @@ class CycleProblem(BranchProblem):
         self.sizes = np.asarray(sizes)
         self._system, self._settings = system, settings
 
-    def spread(self, state, period: float, value: float) -> np.ndarray:
+    def spread(self, state: AnyArray, period: float, value: float) -> np.ndarray:
         """Return the scaled unknowns of a cycle."""
         there = at(self._system, self.path, value)
         mine = self.segments, jnp.asarray(self.data.speed[0])
@@ -166,7 +174,9 @@ class CycleProblem(BranchProblem):
         unscaled = np.append(np.ravel(joints.states), [joints.length, value])
         return unscaled / self.units
 
-    def split(self, pair, limits: Limits) -> tuple["CycleProblem", list[Tracer]]:
+    def split(
+        self, pair: Sequence[Tracer], limits: Limits
+    ) -> tuple["CycleProblem", list[Tracer]]:
         """Return a problem with more segments, and a pair of tracers converted to it.
 
         Tracers that ended with `TOO_FEW_SEGMENTS` are running again.
@@ -249,7 +259,9 @@ class CycleProblem(BranchProblem):
         first, second = np.split(states, 2, axis=1)
         return (first - second).reshape(len(x), -1)
 
-    def traced(self, pair, limits: Limits, report) -> CycleBranch:
+    def traced(
+        self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
+    ) -> CycleBranch:
         """Return the branch traced by a pair of tracers.
 
         If its segments are not resolved, tracing continues with more segments.
@@ -263,7 +275,7 @@ class CycleProblem(BranchProblem):
         (found,) = trace(self, [pair], limits, report)
         return CycleBranch(cycles=to_jax(found.solutions), **self.fields(found))
 
-    def at_end(self, branch: int, tracer: Tracer, code) -> FieldBifurcation | None:
+    def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
         """Return the bifurcation at which a tracer ended, or None."""
         if code not in (Reason.EQUILIBRIUM, Reason.PERIOD_HALVED):
             return None

@@ -15,6 +15,7 @@ et al., *Piecewise-smooth Dynamical Systems* (2008), chapter 6, for grazing.
 """
 
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -25,9 +26,11 @@ from jaxtyping import Array, Float
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.flow import flow, simulate
 from ..foundation.arrays import combine_arrays
+from ..foundation.types import AnyArray, Number
 from ..orbits.multipliers import floquet_multipliers
 from ..orbits.shooting import scales
 from ..systems.parameters import replace
+from ..systems.system import System
 from .contact_removed import contact_removed
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
@@ -67,12 +70,14 @@ class Section(NamedTuple):
     contact: Any
 
 
-def with_values(system, paths, values):
+def with_values(system: System, paths: Sequence[str], values: AnyArray) -> System:
     """Return the system with other values of some parameters."""
     return replace(system, dict(zip(paths, values, strict=True)))
 
 
-def equations(static, kind: str, paths: tuple[str, ...]):
+def equations(
+    static: System, kind: str, paths: tuple[str, ...]
+) -> Callable[..., tuple[Array, Array]]:
     """Return the residual function of (unknowns, (leaves, setting)).
 
     The scaled unknowns are the state, the time (grazing only) and the parameters. It
@@ -112,7 +117,9 @@ def equations(static, kind: str, paths: tuple[str, ...]):
     return left
 
 
-def state_at_start(kind: str, system, setting: Setting, unscaled, parameters: int):
+def state_at_start(
+    kind: str, system: System, setting: Setting, unscaled: Array, parameters: int
+) -> Array:
     """Return the state at t = 0 of unscaled unknowns."""
     state, time, _ = _parts(kind, unscaled, parameters)
     span = setting.periods * system.period()
@@ -138,7 +145,7 @@ def second_compound(matrix: Float[Array, "n n"]) -> Float[Array, "m m"]:
     )
 
 
-def has_torus(multipliers):
+def has_torus(multipliers: AnyArray) -> Array:
     """Return whether a complex pair of multipliers (..., n) is on the unit circle.
 
     Two real multipliers with product 1 (a neutral saddle) solve the same equation.
@@ -147,7 +154,7 @@ def has_torus(multipliers):
     return jnp.any((multipliers.imag != 0) & (apart < NEAR), axis=-1)
 
 
-def section(system, state, periods) -> Section:
+def section(system: System, state: Array, periods: Number) -> Section:
     """Return the section of a motion that starts in `state` at t = 0."""
     nothing = jnp.asarray(0.0)
     if not system.has_contacts:
@@ -180,7 +187,7 @@ def _states_along(system, state, times):
     return jnp.concatenate([state[None], later])
 
 
-def beginning(kind: str, cut: Section, values, ranges):
+def beginning(kind: str, cut: Section, values: Array, ranges: Array) -> tuple[Array, Array]:
     """Return the unscaled initial unknowns and their scales."""
     grazing = kind == "grazing"
     # Scales of displacement over velocity give a period.
@@ -201,7 +208,7 @@ def _without_contact(system, setting: Setting, time, state, begin, end):
     return contact_removed(system, contact, time, state, begin, end, size, RTOL)
 
 
-def multiplier_test(kind: str, monodromy):
+def multiplier_test(kind: str, monodromy: Array) -> Array:
     """Return the test function of a kind, a determinant, of a monodromy matrix."""
     if kind == "neimark_sacker":
         monodromy = second_compound(monodromy)
@@ -209,6 +216,6 @@ def multiplier_test(kind: str, monodromy):
     return jnp.linalg.det(monodromy + sign * jnp.eye(monodromy.shape[0]))
 
 
-def is_torus(monodromy):
+def is_torus(monodromy: Array) -> Array:
     """Return whether a matrix has a complex pair of multipliers on the unit circle."""
     return has_torus(floquet_multipliers(monodromy))

@@ -1,7 +1,7 @@
 """Continuation of equilibria along a parameter, with folds and Hopf points."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -24,7 +24,7 @@ from .point import at
 from .problem import BranchProblem, one_branch
 from .settings import USUAL, ContinuationSettings, report_to
 from .test_functions import Find, Seen, Test, branch_point, fold, pairs, product
-from .tracer import Limits
+from .tracer import Limits, Tracer
 from .tracing import trace
 
 # Newton's method converges to rounding errors of the field.
@@ -142,14 +142,16 @@ class EquilibriumProblem(BranchProblem):
         period = 2 * np.pi / frequency
         return found_bifurcation(find, "equilibrium", self.path, period, frequency)
 
-    def traced(self, pair, limits: Limits, report) -> EquilibriumBranch:
+    def traced(
+        self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
+    ) -> EquilibriumBranch:
         """Return the branch traced by a pair of tracers."""
         (found,) = trace(self, [pair], limits, report)
         return EquilibriumBranch(equilibria=to_jax(found.solutions), **self.fields(found))
 
 
 @eqx.filter_jit
-def equilibrium_units(system, state):
+def equilibrium_units(system: System, state: Array) -> Array:
     """Return the scales of an equilibrium's components."""
     field = system.equation().vector_field
     matrix = jax.jacfwd(lambda state: field(0.0, state))(state)

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from .. import linalg
 from ..ensemble import Reason, reason
 from ..foundation.arrays import partition_arrays
+from ..systems.system import System
 from .branch import Branch
 from .orbit_problem import orbit_problem, traced_branches
 from .parameter_range import parameter_range
@@ -21,7 +21,7 @@ _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
 
 
 def extend_branch(
-    system: eqx.Module,
+    system: System,
     branch: Branch,
     bounds: tuple[float, float],
     *,

@@ -12,7 +12,7 @@ cycle, which is solved for by multiple shooting (`branches.cycle_equations`):
 """
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,6 +26,7 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..orbits.equilibrium import Equilibrium
 from ..orbits.limit_cycle import LimitCycle
+from ..systems.system import System
 from .bifurcation_results import CycleJoints, FieldBifurcation, field_bifurcation
 from .corrector import LaneData
 from .cycle_equations import (
@@ -68,7 +69,11 @@ class _Guess(NamedTuple):
 
 
 def field_bifurcation_point(
-    system, guess, kind: str, path: str, throw: bool
+    system: System,
+    guess: Any,
+    kind: str,
+    path: str,
+    throw: bool,
 ) -> FieldBifurcation:
     """Return the bifurcation of a kind near a guess, see `bifurcation_point`."""
     start = _started(system, guess, known_parameter(system, path).value)

@@ -15,7 +15,7 @@ All quantities depend smoothly on the speed v, not on the depth.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,6 +24,8 @@ import numpy as np
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
+from ..systems.equation import Equation
+from ..systems.system import System
 from .corrector import LaneData, state_size, system_of
 from .point import at
 
@@ -42,17 +44,19 @@ class Grazing(NamedTuple):
     beyond: Callable[[float], np.ndarray]
 
 
-def has_grazing(system) -> bool:
+def has_grazing(system: System) -> bool:
     """Return whether a system has hard stops."""
     return bool(hard_contacts(eqx.filter_eval_shape(system.equation)).any())
 
 
-def hard_contacts(equation) -> np.ndarray:
+def hard_contacts(equation: Equation) -> np.ndarray:
     """Return a mask of the hard stops among an equation's contacts."""
     return np.array(equation.hard_contacts(), bool)
 
 
-def grazing_near(static, path: str, data: LaneData, x: np.ndarray) -> Grazing | None:
+def grazing_near(
+    static: System, path: str, data: LaneData, x: np.ndarray
+) -> Grazing | None:
     """Return the corner near an almost grazing motion, or None.
 
     `data`: of a single branch, without an axis of branches.
@@ -167,7 +171,7 @@ def _touch(data, static, path, state, value) -> _Touch:
         system = at(system_of(data, static), path, value)
         return system.equation().penetrations(state)
 
-    equation = at(system_of(data, static), path, value).equation()
+    equation: Any = at(system_of(data, static), path, value).equation()
     impulses = []
     for contact, response in zip(
         equation.contacts, equation.contact_responses, strict=True

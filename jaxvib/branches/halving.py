@@ -14,9 +14,10 @@ from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.system import System
 from .bifurcation import bifurcation_point
 from .bifurcation_results import BifurcationPoint
-from .corrector import state_size, system_of
+from .corrector import LaneData, state_size, system_of
 from .point import at
 
 
@@ -37,7 +38,7 @@ def _kernel(static, path: str) -> Kernel:
     return cached_kernel(halves_apart, static, path)
 
 
-def halves_apart(static, path: str, data, x: np.ndarray) -> np.ndarray:
+def halves_apart(static: System, path: str, data: LaneData, x: np.ndarray) -> np.ndarray:
     """Return d, scaled, of motions at scaled points (points, unknowns)."""
     return map_samples(_kernel(static, path), (_lanes(data, len(x)), x), chunk=8)
 
@@ -46,7 +47,9 @@ def _lanes(tree, number: int):
     return jax.tree.map(lambda leaf: np.stack([leaf] * number), tree)
 
 
-def parent_doubling(static, path: str, data, chord) -> BifurcationPoint | None:
+def parent_doubling(
+    static: System, path: str, data: LaneData, chord: tuple[np.ndarray, np.ndarray]
+) -> BifurcationPoint | None:
     """Return the period doubling of motions of half the period, near a branch's chord.
 
     Both branches cross there, and a plane across the chord contains points of both: the

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..systems.system import System
 from .corrector import LaneData, state_size, system_of
 from .grazing import hard_contacts
 from .point import at
@@ -30,7 +31,7 @@ class Jump(NamedTuple):
 
 
 def jump_near(
-    static,
+    static: System,
     path: str,
     data: LaneData,
     x: np.ndarray,

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from ..orbits.periodic_orbit import (
     orbit_from_guess,
 )
 from ..orbits.shooting import scales
+from ..systems.system import System
 from .branch import Branch, passing
 from .continuation import continue_orbit
 from .corrector import state_size
@@ -31,7 +31,7 @@ _SAME = 0.02  # relative distance to a branch below which an orbit is on it
 
 
 def find_branches(
-    system: eqx.Module,
+    system: System,
     path: str,
     bounds: tuple[float, float],
     states: Real[np.ndarray, "starts n"],

@@ -1,5 +1,7 @@
 """Natural continuation: steps in the parameter, corrected or uncorrected."""
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,7 +25,9 @@ class Follower:
         self.system, self.path, self.periods = system, path, periods
         self.rtol, self.factor, self.steps = rtol, factor, steps
 
-    def corrected(self, start: Point, bound: float, most: int, report):
+    def corrected(
+        self, start: Point, bound: float, most: int, report: Callable[[int], None]
+    ) -> tuple[list[Point], Reason]:
         """Return the corrected points towards a bound, and the reason of the end."""
         points, point = [], start
         step = self.steps["first_step"]
@@ -54,7 +58,9 @@ class Follower:
                     return points, _why_stuck(point.orbit, found)
         return points, Reason.POINT_LIMIT
 
-    def uncorrected(self, start: Point, bound: float, most: int, report):
+    def uncorrected(
+        self, start: Point, bound: float, most: int, report: Callable[[int], None]
+    ) -> tuple[list[Point], Reason]:
         """Return the uncorrected points of the paper, and the reason of the end."""
         points, value, state = [], start.value, start.orbit.state
         step = self.steps["first_step"]

@@ -16,12 +16,13 @@ from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.system import System
 from .corrector import LaneData, joined, lane_corrector, state_size, system_of
 from .point import at, orbit_at, shooting_at
 
 
 @functools.lru_cache(maxsize=32)
-def orbit_corrector(static, path: str, unknowns: int) -> Kernel:
+def orbit_corrector(static: System, path: str, unknowns: int) -> Kernel:
     """Return the kernel that corrects a lane (data, predicted x, normal).
 
     The number of segments follows from that of the unknowns, which is part of the cache
@@ -66,7 +67,7 @@ def orbit_corrector(static, path: str, unknowns: int) -> Kernel:
 
 
 @functools.lru_cache(maxsize=32)
-def orbit_spreader(static, path: str, segments: int) -> Kernel:
+def orbit_spreader(static: System, path: str, segments: int) -> Kernel:
     """Return the kernel from a lane (data, state, value) to its unknowns x."""
 
     def spread(lane):
@@ -82,7 +83,7 @@ def orbit_spreader(static, path: str, segments: int) -> Kernel:
 
 
 @functools.lru_cache(maxsize=32)
-def orbit_evaluator(static, path: str) -> TwoStageFunction:
+def orbit_evaluator(static: System, path: str) -> TwoStageFunction:
     """Return the function from a lane (data, x) to parameter and orbit.
 
     Integration runs in a kernel, the rest in NumPy.

@@ -1,7 +1,7 @@
 """Branches of periodic orbits of forced systems."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,10 +9,12 @@ import numpy as np
 
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..foundation.arrays import combine_arrays, to_jax
+from ..foundation.types import Integer
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
+from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent
@@ -26,7 +28,7 @@ from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
 from .test_functions import OF_MULTIPLIERS, Find, Seen, Test
-from .tracer import HALVES_APART, Limits, Reversal, Tracer, TracerContext
+from .tracer import HALVES_APART, BranchPoint, Limits, Reversal, Tracer, TracerContext
 from .tracing import Traced, trace
 
 # Newton's method has converged if a step is below this many tolerances.
@@ -45,7 +47,9 @@ class OrbitProblem(BranchProblem):
         self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_corners), *events)
         self.stops = dict.fromkeys(watch.stop_at, Reason.EVENT)
 
-    def seen(self, branch: int, points, solutions: PeriodicOrbit) -> Seen:
+    def seen(
+        self, branch: int, points: Sequence[BranchPoint], solutions: PeriodicOrbit
+    ) -> Seen:
         """Return what the test functions use: the orbits' own multipliers."""
         tangents = np.array([point.tangent[-1:] for point in points])
         return Seen(tangents, self.eigenvalues(solutions), lambda: solutions)
@@ -79,6 +83,7 @@ class OrbitProblem(BranchProblem):
         """Return the period doubling at which a tracer ended, None if not found."""
         if code != Reason.PERIOD_HALVED:
             return None
+        assert tracer.chord is not None
         return parent_doubling(self.static, self.path, self.lane(branch), tracer.chord)
 
     def context(self, branch: int, limits: Limits) -> TracerContext:
@@ -90,7 +95,9 @@ class OrbitProblem(BranchProblem):
         corner = functools.partial(grazing_near, *mine)
         return context._replace(corner=corner, jump=functools.partial(jump_near, *mine))
 
-    def traced(self, pair, limits: Limits, report) -> Branch:
+    def traced(
+        self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
+    ) -> Branch:
         """Return the branch traced by a pair of tracers."""
         return traced_branches(self, [pair], limits, report)[0]
 
@@ -114,7 +121,12 @@ def _event_test(name: str, function: Callable) -> Test:
 
 
 def orbit_problem(
-    lanes, static, path: str, span: float, periods, settings: ContinuationSettings
+    lanes: tuple,
+    static: System,
+    path: str,
+    span: float,
+    periods: Integer,
+    settings: ContinuationSettings,
 ) -> OrbitProblem:
     """Return the problem of branches from lanes (leaves, states, amplitudes)."""
     each = map_samples(_units_kernel(static), lanes)
@@ -149,7 +161,12 @@ def _units_kernel(static) -> Kernel:
 
 
 def trace_orbits(
-    problem: OrbitProblem, states, values, limits: Limits, settings, report
+    problem: OrbitProblem,
+    states: np.ndarray,
+    values: np.ndarray,
+    limits: Limits,
+    settings: ContinuationSettings,
+    report: Callable[[int], None],
 ) -> list[Branch]:
     """Return the branch of each orbit, traced by arclength in both directions."""
     spread = orbit_spreader(problem.static, problem.path, settings.segments or 1)
@@ -157,7 +174,12 @@ def trace_orbits(
     return traced_branches(problem, both_ways(problem, starts, limits), limits, report)
 
 
-def traced_branches(problem: OrbitProblem, pairs, limits: Limits, report) -> list[Branch]:
+def traced_branches(
+    problem: OrbitProblem,
+    pairs: Sequence[Sequence[Tracer]],
+    limits: Limits,
+    report: Callable[[int], None],
+) -> list[Branch]:
     """Return the branches traced by pairs of tracers."""
     one: Any = problem.lane(0), pairs[0][0].start.x
     compile_ahead(problem.evaluator, one, chunk=EVALUATED)

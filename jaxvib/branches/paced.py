@@ -12,7 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..systems.equation import Equation
+from ..systems.equation import Equation, Time
 from ..systems.system import System
 
 
@@ -23,7 +23,7 @@ class PacedEquation(Equation):
     speed: Float[Array, " n"]
     clock: bool = eqx.field(static=True)
 
-    def vector_field(self, time, state: Float[Array, " state"]) -> Array:
+    def vector_field(self, time: Time, state: Float[Array, " state"]) -> Array:
         """Return the derivative by sigma of the state, and with a clock of the time."""
         rate = self.equation.vector_field(time, state[:-1] if self.clock else state)
         pace = jnp.sqrt(1 + jnp.sum((rate / self.speed) ** 2))

@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.quantity import check_range
+from ..foundation.types import Number
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import Parameter, parameter_at, replace
 from ..systems.periods import check_period
+from ..systems.system import System
 from .settings import ContinuationSettings
 from .tracer import Limits
 
@@ -31,7 +33,11 @@ class ParameterRange(NamedTuple):
 
 
 def parameter_range(
-    system, path: str, bounds, values, settings: ContinuationSettings
+    system: System,
+    path: str,
+    bounds: tuple[float, float],
+    values: Number,
+    settings: ContinuationSettings,
 ) -> ParameterRange:
     """Return the extent of branches that start at `values` of a parameter.
 
@@ -53,12 +59,14 @@ def parameter_range(
     return ParameterRange(low, high, steps, limits)
 
 
-def known_parameter(system, path: str) -> Parameter:
+def known_parameter(system: System, path: str) -> Parameter:
     """Return the declaration of a parameter; raise `ValueError` for an unknown one."""
     return parameter_at(system, path)
 
 
-def check_periods_along(system, path: str, bounds) -> None:
+def check_periods_along(
+    system: System, path: str, bounds: tuple[float, float] | np.ndarray
+) -> None:
     """Raise `ValueError` if a system has no period at other values of a parameter."""
     check_period(system)
     low, high = (float(bound) for bound in bounds)
@@ -72,7 +80,9 @@ def check_periods_along(system, path: str, bounds) -> None:
         ) from None
 
 
-def enclosing(declared: Parameter, path: str, bounds, values) -> tuple[float, float]:
+def enclosing(
+    declared: Parameter, path: str, bounds: tuple[float, float], values: Number
+) -> tuple[float, float]:
     """Return the bounds; raise `ValueError` unless they enclose all values."""
     low, high = (float(bound) for bound in bounds)
     for bound in (low, high):

@@ -1,6 +1,7 @@
 """Charts of branches and of bifurcation curves."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ _SYMBOLS = {
 }
 
 
-def branch_chart(branch) -> Chart:
+def branch_chart(branch: Any) -> Chart:
     """Return a chart of amplitudes of orbits, or states of equilibria."""
     labels, moving = branch.found.labels, hasattr(branch.found, "amplitude")
     columns = np.asarray(branch.found.amplitude if moving else branch.states).T
@@ -36,7 +37,7 @@ def branch_chart(branch) -> Chart:
     return Chart(x, axis, tuple(layers))
 
 
-def curve_chart(curve) -> Chart:
+def curve_chart(curve: Any) -> Chart:
     """Return a chart of a bifurcation curve in the plane of its parameters."""
     x, y = np.asarray(curve.parameters).T
     kind = curve.kind.replace("_", " ")

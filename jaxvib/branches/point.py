@@ -9,10 +9,12 @@ from jaxtyping import Array, Float
 
 from .. import linalg
 from ..dynamics.flow import flow
+from ..foundation.types import AnyArray, Number
 from ..orbits.motion_kernels import ShootingDetails, details_of
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_from_shooting
 from ..orbits.shooting import ShootingResult, integrate_period, scales
 from ..systems.parameters import replace
+from ..systems.system import System
 
 
 class Linearised(NamedTuple):
@@ -32,7 +34,14 @@ class Point(NamedTuple):
 
 
 @eqx.filter_jit
-def linearised(system, path: str, value, state, periods, rtol) -> Linearised:
+def linearised(
+    system: System,
+    path: str,
+    value: Number,
+    state: Array,
+    periods: Array,
+    rtol: Array | float,
+) -> Linearised:
     """Return residual, M - I and parameter column of the period map in one solve."""
 
     def residual(state, value):
@@ -45,13 +54,15 @@ def linearised(system, path: str, value, state, periods, rtol) -> Linearised:
     return Linearised(rest, matrix, column)
 
 
-def at(system, path, value):
+def at(system: System, path: str, value: Number) -> System:
     """Return the system with another value of a parameter."""
     return replace(system, {path: jnp.asarray(value, float)})
 
 
 @eqx.filter_jit
-def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
+def evaluate_state(
+    system: System, state: Array, periods: AnyArray, rtol: Number, tight: Number
+) -> PeriodicOrbit:
     """Return the motion from a state over its periods as an uncorrected orbit.
 
     Errors are estimated by the difference of two tolerances.
@@ -60,14 +71,21 @@ def evaluate_state(system, state, periods, rtol, tight) -> PeriodicOrbit:
     return orbit_at(system, state, found, periods, rtol, tight)
 
 
-def orbit_at(system, state, found, periods, rtol, tight) -> PeriodicOrbit:
+def orbit_at(
+    system: System,
+    state: AnyArray,
+    found: tuple[ShootingResult, ShootingDetails],
+    periods: AnyArray,
+    rtol: Number,
+    tight: Number,
+) -> PeriodicOrbit:
     """Return the orbit from the result of `shooting_at`."""
     orbit = orbit_from_shooting(system, *found, periods, tight, tight < rtol)
     return eqx.tree_at(lambda orbit: orbit.state, orbit, state)
 
 
 def shooting_at(
-    system, state, periods, rtol, tight
+    system: System, state: Array, periods: AnyArray, rtol: Number, tight: Number
 ) -> tuple[ShootingResult, ShootingDetails]:
     """Return the motion from a state over its periods as a shooting result."""
     shallow = GRAZING * scales(system, state)[0]

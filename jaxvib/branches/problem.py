@@ -10,18 +10,19 @@ switched (`branches.switching`) by the same code. A kind of solution is a subcla
 import abc
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, to_jax
 from ..systems.parameters import unit_at
 from .corrector import Corrected, LaneData
 from .test_functions import Find, Seen, Test
-from .tracer import Limits, Tracer, TracerContext
+from .tracer import BranchPoint, Limits, Tracer, TracerContext
 
 # Batch sizes for which correctors are compiled, for a single branch and for many, and
 # that of evaluators.
@@ -55,7 +56,7 @@ class BranchProblem(abc.ABC):
         self.stops = {}
         self.resolution = 0.0
 
-    def eigenvalues(self, solutions) -> np.ndarray:
+    def eigenvalues(self, solutions: Any) -> np.ndarray:
         """Return the eigenvalues or multipliers of which the test functions are made."""
         return np.asarray(solutions.floquet_multipliers)
 
@@ -75,7 +76,7 @@ class BranchProblem(abc.ABC):
         """Return the size of eigenvalues, to which distances are relative."""
         return 1.0
 
-    def reliable(self, solutions) -> bool:
+    def reliable(self, solutions: Any) -> bool:
         """Return whether the multipliers of solutions are not only noise."""
         return True
 
@@ -85,7 +86,7 @@ class BranchProblem(abc.ABC):
         one.data = self.lanes(slice(branch, branch + 1))
         return one
 
-    def seen(self, branch: int, points, solutions) -> Seen:
+    def seen(self, branch: int, points: Sequence[BranchPoint], solutions: Any) -> Seen:
         """Return what the test functions use of a branch's points."""
         x, tangents = (np.array([point[i] for point in points]) for i in (0, 1))
         branches = np.full(len(points), branch)
@@ -103,7 +104,7 @@ class BranchProblem(abc.ABC):
         """The scales of the unknowns, of a single branch."""
         return self.data.units[0]
 
-    def fields(self, traced) -> dict[str, Any]:
+    def fields(self, traced: Any) -> dict[str, Any]:
         """Return the fields of an `AbstractBranch` from a `tracing.Traced`."""
         return {
             "path": self.path,
@@ -118,24 +119,36 @@ class BranchProblem(abc.ABC):
         """Return the data of one branch."""
         return lane_of(self.data, branch)
 
-    def lanes(self, branches, fine: bool = False) -> LaneData:
+    def lanes(
+        self, branches: np.ndarray | Sequence[int] | slice, fine: bool = False
+    ) -> LaneData:
         """Return the data of lanes of the given branches, `fine`: of bifurcations."""
         data = lane_of(self.data, branches)
         if not fine or isinstance(data.tight, tuple):
             return data
         return data._replace(tight=data.tight * _TIGHTER, close=data.tight * _TIGHTER)
 
-    def correct(self, branches, predicted, normals, fine: bool = False) -> Corrected:
+    def correct(
+        self,
+        branches: np.ndarray,
+        predicted: np.ndarray,
+        normals: np.ndarray,
+        fine: bool = False,
+    ) -> Corrected:
         """Correct predictions of the given branches, one branch per prediction."""
         chunk = _OF_ONE if self.number == 1 else _OF_MANY
         lanes = self.lanes(branches, fine), predicted, normals
         return map_samples(self.corrector, lanes, chunk=chunk)
 
-    def correct_of(self, branch: int, predicted, normals) -> Corrected:
+    def correct_of(
+        self, branch: int, predicted: np.ndarray, normals: np.ndarray
+    ) -> Corrected:
         """Correct predictions of one branch."""
         return self.correct(np.full(len(predicted), branch), predicted, normals)
 
-    def evaluated(self, branches, x, fine: bool = False):
+    def evaluated(
+        self, branches: np.ndarray | Sequence[int], x: np.ndarray, fine: bool = False
+    ) -> tuple[np.ndarray, Any]:
         """Return the parameter values and solutions at scaled points of branches."""
         lanes = self.lanes(branches, fine), x
         return map_samples(self.evaluator, lanes, chunk=EVALUATED)
@@ -151,6 +164,6 @@ def one_branch(data: LaneData) -> LaneData:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[None], data)
 
 
-def lane_of(tree, lane):
+def lane_of(tree: PyTree, lane: int | slice | Sequence | np.ndarray) -> Any:
     """Return one lane of a tree of arrays, or the lanes of an index."""
     return jax.tree.map(lambda leaf: leaf[lane], tree)

@@ -5,11 +5,11 @@ and a matrix, whose eigenvalues say what the point is.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from .. import linalg
 from ..ensemble import Reason
@@ -35,7 +35,7 @@ class Root(NamedTuple):
     code: Int[Array, ""]
 
 
-def root_near(map_, start, arguments) -> Root:
+def root_near(map_: Callable[[Array, Any], Array], start: Array, arguments: PyTree) -> Root:
     """Return the final state of Newton's method, with its reason code."""
 
     def both(x):
@@ -73,12 +73,12 @@ def root_near(map_, start, arguments) -> Root:
 
 def bifurcation_near(
     equations: Callable,
-    start,
-    units,
-    frozen,
-    arguments,
+    start: Array,
+    units: Array,
+    frozen: PyTree,
+    arguments: PyTree,
     genuine: Callable | None = None,
-):
+) -> tuple[Root, Array]:
     """Return the `Root` near unscaled unknowns, and the unscaled solution.
 
     The solution is differentiable with respect to the `arguments`, which Newton's method

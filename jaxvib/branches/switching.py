@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from .. import linalg
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import partition_arrays
 from ..orbits.limit_cycle import reflection
+from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .branch import Branch
 from .cycle_equations import motion
@@ -30,18 +30,18 @@ _REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 
 @overload
 def switch_branch(
-    system: eqx.Module, point: BifurcationPoint, *_: Any, **__: Any
+    system: System, point: BifurcationPoint, *_: Any, **__: Any
 ) -> Branch: ...
 
 
 @overload
 def switch_branch(
-    system: eqx.Module, point: FieldBifurcation, *_: Any, **__: Any
+    system: System, point: FieldBifurcation, *_: Any, **__: Any
 ) -> CycleBranch | EquilibriumBranch: ...
 
 
 def switch_branch(
-    system: eqx.Module,
+    system: System,
     point: BifurcationPoint | FieldBifurcation,
     bounds: tuple[float, float],
     way: int = 1,
@@ -146,7 +146,8 @@ def _from_rest(system, point, span, settings):
     r"""Return the same for cycles at a Hopf point, along the eigenvector of i omega."""
     state, value = np.asarray(point.state), float(point.parameter)
     system = at(system, point.path, value)
-    sizes, period = np.asarray(equilibrium_units(system, state)), float(point.period)
+    sizes = np.asarray(equilibrium_units(system, jnp.asarray(state)))
+    period = float(point.period)
     problem = CycleProblem(system, point.path, sizes, period, span, settings)
     matrix = _scaled_jacobian(system, state, sizes)
     vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))

@@ -48,7 +48,9 @@ class Seen:
         self._evaluate = evaluate
 
     @classmethod
-    def of_corrected(cls, found: Corrected, parameters: int, evaluate) -> "Seen":
+    def of_corrected(
+        cls, found: Corrected, parameters: int, evaluate: Callable[[], Any]
+    ) -> "Seen":
         """Return the same for corrected points."""
         return cls(found.tangent[:, -parameters:], eigenvalues_of(found), evaluate)
 
@@ -128,7 +130,7 @@ class Find(NamedTuple):
         return self.code == Reason.SUCCESS
 
 
-def pairs(values, combine: Callable):
+def pairs(values: np.ndarray, combine: Callable) -> np.ndarray:
     """Return `combine` of all pairs of different values along the last axis."""
     first, second = np.triu_indices(values.shape[-1], 1)
     return combine(values[..., first], values[..., second])
@@ -156,7 +158,9 @@ def _off_circle(seen: Seen) -> np.ndarray:
     return np.where(values.imag != 0, np.abs(np.abs(values) - 1), np.inf).min(-1)
 
 
-def between(search, chord: int, fraction: float, success: bool):
+def between(
+    search: Any, chord: int, fraction: float, success: bool
+) -> tuple[np.ndarray | None, bool]:
     """Return a branch point interpolated from its neighbours, None at a jump.
 
     Near a branch point, a plane contains points of both branches.

@@ -7,7 +7,7 @@ corrected at once. With a hard stop a branch has corners, where its direction ch
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason
+from .corrector import Corrected
 from .grazing import Grazing
 from .impact_at_start import Jump
 
@@ -126,7 +127,7 @@ class Tracer:
         """The last point."""
         return self.points[-1] if self.points else self.start
 
-    def plan(self, most: int):
+    def plan(self, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return at most `most` predicted points and the normals of their planes.
 
         **Returns:** predictions and normals, each of shape (points, unknowns).
@@ -145,7 +146,7 @@ class Tracer:
         predicted[axis] = bound
         return predicted[None], axis_of(len(x), axis)[None]
 
-    def accept(self, found) -> int:
+    def accept(self, found: Corrected) -> int:
         """Accept corrected points, adapt the step; return the number accepted."""
         here, before = self.here, len(self.points)
         count = self._go(found) if self.beyond is None else self._land(found)
@@ -299,7 +300,7 @@ class Tracer:
         return axis - count, bounds[axis], shares[axis]
 
 
-def turning(vectors: Callable, way, least: float = 0.0) -> int | None:
+def turning(vectors: Callable, way: Sequence[np.ndarray], least: float = 0.0) -> int | None:
     """Return the index of the first chord of a path on which a vector reverses, or None.
 
     It is almost 0 on the chord, and longer than `least` at both ends. `vectors`: maps

@@ -1,6 +1,6 @@
 """Tracing of branches, with evaluation of their points and location of bifurcations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +11,7 @@ from .arclength import run_tracers
 from .location import Located, locate
 from .problem import BranchProblem, lane_of
 from .refinement import in_small_steps
-from .tracer import BranchPoint, Limits
+from .tracer import BranchPoint, Limits, Tracer
 
 # Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
@@ -39,7 +39,12 @@ class _Evaluated(NamedTuple):
     located: list[Located]
 
 
-def trace(problem: BranchProblem, pairs, limits: Limits, report) -> list[Traced]:
+def trace(
+    problem: BranchProblem,
+    pairs: Sequence[Sequence[Tracer]],
+    limits: Limits,
+    report: Callable[[int], None],
+) -> list[Traced]:
     """Return the branches traced by pairs of tracers, with all points evaluated."""
     traces = run_tracers(problem, pairs, limits.most_points, report)
     every = _evaluated(problem, [points for points, _ in traces], limits)

@@ -202,7 +202,7 @@ class BifurcationAnalysis:
         if self.kind not in _SIDES:
             raise ValueError(unknown_key("kind of bifurcation", self.kind, _SIDES))
 
-    def start(self, system: eqx.Module) -> Any:
+    def start(self, system: Any) -> Any:
         """Return an orbit near the bifurcation and its parameter value.
 
         **Raises:** `EvaluationLostError` if the branch has no such point.
