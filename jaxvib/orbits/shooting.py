@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .. import linalg
+from ..dynamics.engines import Engine
 from ..dynamics.flow import observe
 from ..dynamics.observables import Observables, init_observables
 from ..dynamics.scales import driven_sizes, field_scales
@@ -308,7 +309,7 @@ def shoot(
     rtol: Number,
     tight: Number,
     grazing: Number,
-    engine: str = "auto",
+    engine: str | Engine = "auto",
 ) -> ShootingResult:
     r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton iteration.
 
