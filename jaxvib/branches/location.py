@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy.optimize import elementwise
 
 from .. import linalg
 from ..ensemble import Reason
@@ -154,6 +153,8 @@ class _Search:
 
     def zeros(self) -> _Zeros:
         """Return the zeros of the test functions on all chords."""
+        from scipy.optimize import elementwise  # takes 0.3 s; many branches have no zeros
+
         every = np.arange(len(self.tests))
         fractions, success = np.zeros(len(every)), self.corners.copy()
         evaluations = np.zeros(len(every), int)

@@ -1,12 +1,12 @@
 """First-order optimisation with optax, for one start or thousands of starts at once."""
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import numpy as np
-import optax
-from scipy.special import expit, logit
+import scipy  # loads submodules lazily: .special takes 0.1 s
 
 from ..ensemble import Reason
 from .evaluation import Evaluation, EvaluationStore, NoStore
@@ -18,10 +18,23 @@ from .variables import normalised_of
 _INSIDE = 1e-6  # distance of starts from a bound, where u is infinite and never moves
 
 
+@runtime_checkable
+class GradientTransformation(Protocol):
+    """An optimiser of optax: its initial state, and the updates of the variables."""
+
+    @property
+    def init(self) -> Callable:
+        """Return the state of the optimiser for given variables."""
+
+    @property
+    def update(self) -> Callable:
+        """Return the updates by a gradient, and the new state."""
+
+
 def descend(
     problem: Problem,
     normalised: np.ndarray,
-    optimiser: optax.GradientTransformation,
+    optimiser: GradientTransformation,
     steps: int,
     *,
     remember: EvaluationStore | None = None,
@@ -37,7 +50,7 @@ def descend(
     form = problem.form
     remember = NoStore() if remember is None else remember
     inside = np.clip(normalised, _INSIDE, 1 - _INSIDE)
-    free = logit(inside)
+    free = scipy.special.logit(inside)
     memories, never = _started(problem, inside)
     with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
         held = jax.jit(optimiser.init)(free)
@@ -60,7 +73,7 @@ def descend(
         )
         codes = np.where(never[:, None] > 0, never[:, None], codes)
         lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _bad(codes)
-        rows.append((expit(free), read, slopes, objective, codes, margin,
+        rows.append((scipy.special.expit(free), read, slopes, objective, codes, margin,
                      contacts, lost))  # fmt: skip
         memories = jax.tree.map(
             lambda new, old, lost=lost: np.where(_wide(lost, new), old, new),
@@ -77,6 +90,7 @@ def descend(
 
 def _moving(optimiser) -> Callable:
     """Return an optimiser step compiled as a whole."""
+    import optax  # takes 0.1 s, and only first-order methods use it
 
     def move(pull, held, free):
         updates, held = optimiser.update(pull, held, free)
@@ -104,7 +118,7 @@ def _one_by_one(form) -> Callable:
     def evaluate(system, free, memories):
         rows = []
         for place in range(len(free)):
-            normalised = expit(free[place])
+            normalised = scipy.special.expit(free[place])
             memory = jax.tree.map(lambda leaf, i=place: leaf[i], memories)
             read, slopes, beside = form.evaluate_with_slopes(system, normalised, memory)
             objective, by_numbers = form.pull(read[0])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats
+import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
 from ..foundation.notebook_repr import NotebookRepr

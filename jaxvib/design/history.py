@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import scipy.optimize
+import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason

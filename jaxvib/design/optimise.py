@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import optax
-from scipy.stats import qmc
+import scipy  # loads submodules lazily: .stats takes 0.6 s
 
 from ..ensemble import Reason, reason
 from ..foundation.suggestions import unknown_key
 from .evaluation import Evaluation, EvaluationStore, Evaluator
-from .first_order import descend
+from .first_order import GradientTransformation, descend
 from .history import Design, Starts, design_of, worst_violation
 from .measure import EvaluationLostError
 from .problem import Problem
@@ -27,7 +26,7 @@ _RATE = 0.2  # of Adam, in u: a step from mid-range moves by about 1/20 of the r
 
 def optimise(
     problem: Problem,
-    method: str | optax.GradientTransformation = "slsqp",
+    method: str | GradientTransformation = "slsqp",
     *,
     settings: SearchSettings = USUAL,
     remember: EvaluationStore | None = None,
@@ -60,7 +59,7 @@ def optimise(
     _check_method(problem, method)
     normalised = starting_points(problem, settings)
     if method == ADAM or not isinstance(method, str):
-        optimiser = optax.adam(_RATE) if isinstance(method, str) else method
+        optimiser = _adam() if isinstance(method, str) else method
         return _first_order(
             problem, optimiser, normalised, settings.steps, remember, name, progress, throw
         )
@@ -76,6 +75,12 @@ def optimise(
     return design_of(
         problem, histories, [each.end for each in found], [each.code for each in found]
     )
+
+
+def _adam() -> GradientTransformation:
+    import optax  # takes 0.1 s, and only first-order methods use it
+
+    return optax.adam(_RATE)
 
 
 class Searched(NamedTuple):
@@ -144,7 +149,9 @@ def starting_points(problem: Problem, settings: SearchSettings) -> np.ndarray:
     if not others:
         return own
     power = max(0, (others - 1).bit_length())
-    drawn = qmc.Sobol(own.shape[1], rng=settings.seed).random_base2(power)[:others]
+    drawn = scipy.stats.qmc.Sobol(own.shape[1], rng=settings.seed).random_base2(power)[
+        :others
+    ]
     return np.concatenate([own, drawn])
 
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import scipy.optimize
+import scipy  # loads submodules lazily: .optimize takes 0.3 s
 
 from ..ensemble import Reason
 from .evaluation import Evaluation, Evaluator

@@ -15,9 +15,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats
+import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int
-from scipy.stats import qmc
 
 from ..ensemble import Reason, checkpointed, map_samples
 from ..foundation.quantity import Range, check_range, result_field
@@ -152,7 +151,9 @@ def sobol_indices(
     measure = as_measure(measure)
     variables, _ = variables_of(system, bounds)
     number = len(variables)
-    drawn = qmc.Sobol(2 * number, rng=np.random.default_rng(seed)).random(samples)
+    drawn = scipy.stats.qmc.Sobol(2 * number, rng=np.random.default_rng(seed)).random(
+        samples
+    )
     first, second = drawn[:, :number], drawn[:, number:]
     mixed = np.tile(first, (number, 1, 1))  # with one column each from `second`
     for place in range(number):

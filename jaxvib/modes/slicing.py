@@ -11,8 +11,8 @@ Lewis and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # loads submodules lazily: .sparse.linalg takes 0.2 s
 from scipy.sparse import csc_array, sparray
-from scipy.sparse.linalg import splu
 
 from ..ensemble.blas import one_blas_thread
 
@@ -120,7 +120,7 @@ def _factor(stiffness, mass, shift: float, step: float, distance: float) -> _Fac
         # Alternating within a gap; downwards below the floor.
         here = shift + step * (number if step < 0 else (-1) ** number * ((number + 1) // 2))
         try:
-            lu = splu(
+            lu = scipy.sparse.linalg.splu(
                 csc_array(stiffness - here * mass),
                 permc_spec="MMD_AT_PLUS_A",
                 diag_pivot_thresh=0.0,

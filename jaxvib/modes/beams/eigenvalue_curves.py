@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
+import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Complex, Float, Int
-from scipy.optimize import linear_sum_assignment
 
 _LOOSE = 0.5  # largest prediction error of a match, relative to the step's length
 _NEAR = 1e-3  # prediction error, relative to the modulus, that is always accepted
@@ -106,8 +106,8 @@ def _partners(old, new, before, after):
     off = np.where(usable, np.abs(new - old[:, None] - moved), 1e300)
     # if two curves cross midway, swapping them fits equally well
     turned = np.where(number == 2, np.abs(known[1] - known[0]), 0.0)
-    rows, columns = linear_sum_assignment(off + _TURN * turned)
-    nearest = linear_sum_assignment(off)[1]
+    rows, columns = scipy.optimize.linear_sum_assignment(off + _TURN * turned)
+    nearest = scipy.optimize.linear_sum_assignment(off)[1]
     found = np.full(len(old), -1)
     found[rows] = columns
     every = np.arange(len(old))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy  # loads submodules lazily: .optimize takes 0.3 s
 
 from ...foundation.cache import programs_kept, read_entry, write_entry
 from ..store.provenance import versions
@@ -108,7 +108,7 @@ def computing(runs: Sequence[Sequence[float]], samples: int) -> tuple[float, flo
         return float(low), float(high)
     weights = 1 / np.maximum(seconds, 1e-3)  # s, the precision of the clock
     terms = np.stack([np.ones_like(numbers), numbers], axis=1) * weights[:, None]
-    (fixed, each), _ = nnls(terms, seconds * weights)
+    (fixed, each), _ = scipy.optimize.nnls(terms, seconds * weights)
     expected = float(fixed + each * samples)
     return expected, expected
 
