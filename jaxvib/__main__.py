@@ -1,5 +1,6 @@
 """Entry point of the `jaxvib` command and of `python -m jaxvib`."""
 
+import atexit
 import gc
 
 from .foundation.signals import handle_signals
@@ -14,6 +15,8 @@ def main() -> None:
     """Run the command; signal handlers are set before the heavy imports."""
     handle_signals()
     gc.set_threshold(_OBJECTS)
+    # At exit Python scans all objects twice; files and stores are closed by then.
+    atexit.register(gc.freeze)
     from .cli import main as command
 
     command(prog_name="jaxvib")
