@@ -17,6 +17,7 @@ again. `experiments.benchmarks.regime_map` measures the accuracy of the map.
 """
 
 import argparse
+import compileall
 import json
 import os
 import resource
@@ -139,6 +140,8 @@ def main() -> None:
     """Run everything twice and write what it took."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", default=NAMES)
+    # As an installer does; Python may be told not to keep bytecode.
+    compileall.compile_dir(Path(__file__).parents[2] / "jaxvib", quiet=1)
     about = machine()
     file = Path(__file__).with_name(f"first_runs-{about['device']}-{about['cores']}.json")
     rows = json.loads(file.read_text())["runs"] if file.exists() else {}
