@@ -124,7 +124,7 @@ def integrate_period(
     rtol: Number,
     grazing: Number,
     active: ArrayLike = True,
-    engine: str = "auto",
+    engine: str | Engine = "auto",
     longest: Number | None = None,
 ) -> PeriodIntegral:
     """Integrate a motion, its sensitivities and observables over whole periods.
