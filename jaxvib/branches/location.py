@@ -74,7 +74,15 @@ def locate(
         result = problem.result(find) if genuine and turns else None
         if result is not None:
             every[b].append(Located(find, result))
+    for points, found in zip(branches, every, strict=True):
+        found.sort(key=lambda one, points=points: _place(points, one.find))
     return every
+
+
+def _place(points: list[BranchPoint], find: Find) -> tuple[int, float]:
+    """Return the place of a find along a branch: its chord, and how far along it."""
+    start, *end = (point.x for point in points[find.after : find.after + 2])
+    return find.after, float(linalg.dot(find.x - start, end[0] - start)) if end else 0.0
 
 
 def _turns(problem: BranchProblem, points, fold: SignChange, x) -> bool:

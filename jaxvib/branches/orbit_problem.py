@@ -117,7 +117,7 @@ def _event_test(name: str, function: Callable) -> Test:
         lanes = range(len(orbits.result))
         return np.array([float(function(lane_of(orbits, i))) for i in lanes])
 
-    return Test(name, values, tolerance=np.inf)
+    return Test(name, values, tolerance=np.inf, rounding=0.0)
 
 
 def orbit_problem(

@@ -1,7 +1,7 @@
 r"""Tables of test functions, whose sign changes along a branch are its bifurcations.
 
 With the eigenvalues $\lambda$ of an equilibrium's Jacobian, or the multipliers $\mu$ of
-an orbit or cycle (without the trivial one), whose factors are divided by $1 + |\mu|$:
+an orbit or cycle (without the trivial one):
 
 | kind | orbits and cycles | equilibria |
 | --- | --- | --- |
@@ -11,8 +11,10 @@ an orbit or cycle (without the trivial one), whose factors are divided by $1 + |
 | `neimark_sacker` | $\prod_{i<j} (\mu_i \mu_j - 1)$ | |
 | `hopf` | | $\prod_{i<j} (\lambda_i + \lambda_j)$ |
 
-Orbits have `branches.grazing_test` and user-defined events besides, and curves in two
-parameters `branches.codimension_two`. To add a kind, add a row to the table of a
+Factors of multipliers are divided by $1 + |\mu|$, and a product of them is replaced by
+the factor of least modulus with the product's sign. Orbits have `branches.grazing_test`
+and user-defined events besides, and curves in two parameters `branches.codimension_two`.
+To add a kind, add a row to the table of a
 `BranchProblem`.
 """
 
@@ -71,7 +73,8 @@ class Test(NamedTuple):
     **Fields:** `kind`: its name. `value(seen, first)`: the test function of points,
     which lie on chords that begin at the points `first`. `distance(seen)`: of points
     from the condition of the kind; a located point farther than `tolerance` is a jump
-    between two points of a branch, and dropped. `noise`: values below it have no sign.
+    between two points of a branch, and dropped. `noise`, and `rounding` relative to the
+    largest: values below have no sign.
     `accuracy`: of the location, relative to the chord (bracketing locates a zero to
     the rounding of the chord at best). `lost`: the value where a point is not found.
     `changes(seen)`: the chords to search, by default those on which the value changes
@@ -86,6 +89,7 @@ class Test(NamedTuple):
     distance: Callable[[Seen], np.ndarray] | None = None
     tolerance: float = NEAR
     noise: float = 0.0
+    rounding: float = _NOISE
     accuracy: float = 1e-13
     lost: float = np.nan
     changes: Callable[[Seen], np.ndarray] | None = None
@@ -95,9 +99,9 @@ class Test(NamedTuple):
 class SignChange(NamedTuple):
     """A sign change of a test function after a point of a branch.
 
-    `corner`: the point itself is a grazing. Of folds, `run`: the number of folds with
-    the same parameter; `others`: chords nearby on which an eigenvalue passes that of a
-    fold.
+    `corner`: the point itself is a grazing. Of folds, `run`: the number of chords from
+    the first to the last fold with the same parameter; `others`: chords nearby on which an
+    eigenvalue passes that of a fold.
     """
 
     branch: int
@@ -137,6 +141,16 @@ def pairs(values: np.ndarray, combine: Callable) -> np.ndarray:
 
 
 product = functools.partial(np.prod, axis=-1)
+
+
+def _least(factors: np.ndarray) -> np.ndarray:
+    """Return the modulus of the smallest factor, with the sign of the product.
+
+    Products of many factors range over hundreds of powers of ten.
+    """
+    sizes = np.abs(factors)
+    sign = np.sign(product(factors / np.where(sizes > 0, sizes, 1.0)).real)
+    return sign * sizes.min(axis=-1, initial=1.0)
 
 
 def _past(multipliers, target: float):
@@ -191,15 +205,15 @@ OF_MULTIPLIERS = (
     fold(1.0),
     Test(
         "period_doubling",
-        lambda seen, _: product(_past(seen.eigenvalues, -1)).real,
+        lambda seen, _: _least(_past(seen.eigenvalues, -1)),
         nearest_to(-1.0),
     ),
     Test(
         "neimark_sacker",
-        lambda seen, _: product(_past(pairs(seen.eigenvalues, np.multiply), 1)).real,
+        lambda seen, _: _least(_past(pairs(seen.eigenvalues, np.multiply), 1)),
         _off_circle,
     ),
-    branch_point(lambda seen, _: product(_past(seen.eigenvalues, 1)).real, 1.0),
+    branch_point(lambda seen, _: _least(_past(seen.eigenvalues, 1)), 1.0),
 )
 
 
@@ -236,7 +250,7 @@ def sign_changes(
             crossings &= ~near
             if len(run) % 2:
                 first = SignChange(branch, int(run[0]), rows["fold"])
-                found.append(first._replace(run=len(run), others=others))
+                found.append(first._replace(run=int(run[-1] - run[0]) + 1, others=others))
     found += [
         SignChange(branch, int(after), rows[kind])
         for kind, where in changes.items()
@@ -257,7 +271,7 @@ def _changed(test: Test, seen: Seen) -> np.ndarray:
     signs = np.sign(values)
     changes = np.zeros(len(values) - 1, bool)
     known = np.abs(values[np.isfinite(values)])
-    least = max(test.noise, _NOISE * known.max()) if known.size else np.inf
+    least = max(test.noise, test.rounding * known.max()) if known.size else np.inf
     sure = np.flatnonzero(np.abs(values) > least)
     for before, behind in itertools.pairwise(sure):
         if signs[before] != signs[behind]:

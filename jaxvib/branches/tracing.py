@@ -117,9 +117,9 @@ def _up_to_stops(
 
     columns = seen.values, seen.solutions, np.array([point.miss for point in seen.points])
     parts = [
-        *(tip(find) for find in before),
+        *(tip(find) for find in before if find.located),
         lane_of(columns, slice(first, last)),
-        *(tip(find) for find in beyond),
+        *(tip(find) for find in beyond if find.located),
     ]
     whole = jax.tree.map(lambda *all_: np.concatenate(all_), *parts)
     low = problem.stops[before[0].kind] if before else ends[0]

@@ -2,7 +2,8 @@
 
 A process of its own launches 256 lanes and compares their bits with the CPU's: a crash,
 a hang or a lost device ends there. The verdict is kept beside the machine code, for the
-GPU, its driver, the versions of jaxvib and llvmlite, and the program.
+GPU, its driver, the CPU's cores, the versions of jaxvib, llvmlite and jaxlib, and the
+program.
 """
 
 import hashlib
@@ -30,13 +31,23 @@ from .lowering import Signature
 LANES = 256  # of a trial: every thread of two blocks, and milliseconds of the CPU
 # Seconds of a trial: NVIDIA's compiler needs some ten for the longest programs.
 LIMIT = 120.0
-# Failures that depend on what else runs on the GPU, not on the program: not kept.
-_PASSING = (
-    "CUDA_ERROR_OUT_OF_MEMORY",
-    "CUDA_ERROR_NO_DEVICE",
-    "CUDA_ERROR_DEVICE_UNAVAILABLE",
-)
-_UNFINISHED = (
+# Lanes whose time on the CPU is taken: whole vectors, few beside those of a long call.
+_TIMED = 16
+XLA_FAILURE = "XLA_FAILURE"  # any but too little memory
+# Failures that a program has each time, by CUDA's names. All others, such as too little
+# memory, depend on what else runs on the machine: their verdicts are not kept.
+_LASTING = {XLA_FAILURE} | {
+    f"CUDA_ERROR_{name}"
+    for name in (
+        "ILLEGAL_ADDRESS", "ILLEGAL_INSTRUCTION", "INVALID_ADDRESS_SPACE",
+        "INVALID_IMAGE", "INVALID_PC", "INVALID_PTX", "INVALID_VALUE", "LAUNCH_FAILED",
+        "LAUNCH_OUT_OF_RESOURCES", "LAUNCH_TIMEOUT", "MISALIGNED_ADDRESS",
+        "NO_BINARY_FOR_GPU", "UNSUPPORTED_PTX_VERSION",
+    )
+}  # fmt: skip
+# Signals that others send, such as Ctrl-C and the end of a job.
+_FROM_OUTSIDE = ("SIGHUP", "SIGINT", "SIGKILL", "SIGTERM")
+UNFINISHED = (
     "its check was not finished, or another process makes it now; `jaxvib cache clear` "
     "lets it be repeated"
 )
@@ -73,7 +84,7 @@ class Verdict(NamedTuple):
     **Fields:** `launched`; `reason`: why, in words; `least`: lanes from which the GPU is
     faster; `rate`: its lanes/s; `program`, `device`: their names; `in_xla`: why it is
     not launched inside XLA's programs, "" if it is; `kept`: whether it holds for later
-    processes.
+    processes; of an unfinished check `boot`, the machine's start, and `begun`, its time.
     """
 
     launched: bool
@@ -84,6 +95,14 @@ class Verdict(NamedTuple):
     device: str = ""
     in_xla: str = _UNTRIED
     kept: bool = True
+    boot: str = ""
+    begun: float = 0.0
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether its process ended during the check, and the machine did not."""
+        late = time.time() - self.begun > 3 * LIMIT
+        return self.reason == UNFINISHED and self.boot == _boot() != "" and late
 
 
 class Subject(NamedTuple):
@@ -100,7 +119,9 @@ class Subject(NamedTuple):
         """The name of the verdict in the cache."""
         # Of the package above, which this floor does not import.
         jaxvib = sys.modules["jaxvib"].__version__
-        versions = f"jaxvib {jaxvib} llvmlite {importlib.metadata.version('llvmlite')}"
+        versions = f"jaxvib {jaxvib} cores {usable_cores()}"
+        for name in ("llvmlite", "jaxlib"):
+            versions += f" {name} {importlib.metadata.version(name)}"
         text = f"{self.device.identity}\n{versions}\n{self.ptx}"
         return f"kernels/{hashlib.sha256(text.encode()).hexdigest()}{_KIND}"
 
@@ -118,14 +139,16 @@ def verdict(
     """
     entry = subject.entry
     kept = _read(entry)
-    if kept is not None:
+    if kept is not None and not kept.is_abandoned:
         if in_xla and kept.launched and kept.in_xla == _UNTRIED:
             kept = kept._replace(in_xla=_tried_in_xla(subject, arrays, on_cpu))
             _write(entry, kept)
         return kept
     name, device = subject.name, subject.device.identity
     _LOG.warning("jaxvib: checking %s on %s, once, for at most %g s", name, device, LIMIT)
-    unfinished = Verdict(False, _UNFINISHED, program=name, device=device)
+    unfinished = Verdict(
+        False, UNFINISHED, program=name, device=device, boot=_boot(), begun=time.time()
+    )
     # Kept before the launch, lest a machine that goes down with it tries again.
     _write(entry, unfinished)
     try:
@@ -148,10 +171,13 @@ def verdict(
 def seconds_per_lane(arrays: Sequence[np.ndarray], on_cpu: Callable) -> float:
     """Return the time of a lane on all cores, s, the least of three calls."""
     best = np.inf
-    for _ in range(3):
+    arrays = [np.ascontiguousarray(array[..., :: LANES // _TIMED]) for array in arrays]
+    for number in range(3):
         begin = time.perf_counter()
         on_cpu(arrays)
         best = min(best, time.perf_counter() - begin)
+        if number and best > 0.01:  # the first call compiles
+            break
     # So few lanes run on one core.
     return best / arrays[0].shape[-1] / usable_cores()
 
@@ -166,7 +192,9 @@ def verdicts() -> list[Verdict]:
 
 def _read(entry: str) -> Verdict | None:
     content = read_entry(entry)
-    return None if content is None else Verdict(*json.loads(content))
+    return (
+        None if content is None else Verdict(*json.loads(content)[: len(Verdict._fields)])
+    )
 
 
 def _write(entry: str, found: Verdict) -> None:
@@ -197,7 +225,7 @@ def _tried_in_xla(subject: Subject, arrays, on_cpu) -> str:
     trial = Trial(subject.ptx, subject.signature, subject.ordinal, list(arrays), True)
     outcome = _asked(trial)
     if isinstance(outcome, Verdict):
-        return outcome.reason
+        return outcome.reason if outcome.kept else _UNTRIED
     return difference(outcome.results, on_cpu(arrays))
 
 
@@ -219,12 +247,20 @@ def difference(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str
 def _asked(trial: Trial) -> Outcome | Verdict:
     """Return the outcome of a trial in another process, or why there is none."""
     command = [sys.executable, "-P", "-m", "jaxvib.kernels.device_trial"]
-    # The other process shares the GPU's memory with this one.
-    environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    with tempfile.TemporaryDirectory() as name:
+    if not sys.executable or getattr(sys, "frozen", False):
+        return Verdict(False, "there is no Python to check it with", kept=False)
+    # The other process shares the GPU's memory with this one, and makes no checks.
+    environment = os.environ | {
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAXVIB_GPU": "cpu"
+    }  # fmt: skip
+    try:
+        folder = tempfile.TemporaryDirectory()
+    except OSError as error:
+        return Verdict(False, f"no folder for its check: {error}", kept=False)
+    with folder as name:
         folder = Path(name)
-        (folder / "given").write_bytes(pickle.dumps(trial))
         try:
+            (folder / "given").write_bytes(pickle.dumps(trial))
             done = subprocess.run(
                 [*command, name], env=environment, timeout=LIMIT,
                 stdin=subprocess.DEVNULL, capture_output=True, check=False,
@@ -233,16 +269,26 @@ def _asked(trial: Trial) -> Outcome | Verdict:
             return Verdict(False, f"no process could be started: {error}", kept=False)
         except subprocess.TimeoutExpired:
             return Verdict(False, f"its launch did not end in {LIMIT:g} s")
-        if done.returncode < 0:
-            return Verdict(False, f"its launch ended by {_signal(-done.returncode)}")
+        if not 0 <= done.returncode < 256:  # Windows: the code of an exception
+            ended = _signal(-done.returncode)
+            kept = ended not in _FROM_OUTSIDE
+            return Verdict(False, f"its launch ended by {ended}", kept=kept)
         error = folder / "error"
         if error.exists():
             short, _, message = error.read_text(encoding="utf-8").partition("\n")
-            return Verdict(False, message, kept=short not in _PASSING)
+            return Verdict(False, message, kept=short in _LASTING)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
             return Verdict(False, f"its launch failed: {said[-1][:200]}", kept=False)
         return pickle.loads((folder / "found").read_bytes())
+
+
+def _boot() -> str:
+    """Return what identifies the machine's last start, "" if nothing is known."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _signal(number: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ..foundation.cache import read_entry, write_entry
 from . import gpu
 from .code_digest import code_digest
-from .device_check import LANES, Subject, Verdict, seconds_per_lane, verdict
+from .device_check import LANES, UNFINISHED, Subject, Verdict, seconds_per_lane, verdict
 from .driver import Device, DriverError, LoadedProgram, driver, run_lanes
 from .lowering import LoweringError, Program
 
@@ -133,6 +133,8 @@ class DeviceChoice:
             target = _target(driver().devices[0])
         except DriverError:
             target = _OLDEST
+        if not target[0]:
+            return None
         try:
             ptx = self._ptx(target)
         except LoweringError:
@@ -148,6 +150,11 @@ class DeviceChoice:
 
     def _decide(self, devices: Sequence[Device], arrays, on_cpu) -> None:
         found = [self._verdict(k, each, arrays, on_cpu) for k, each in enumerate(devices)]
+        if any(each.reason == UNFINISHED for each in found):
+            # Another process makes the check: the next call looks again.
+            self._reason = UNFINISHED
+            self._note()
+            return
         self._in_xla = found[0].in_xla
         self._reason = next((each.reason for each in found if not each.launched), "")
         used = [pair for pair in zip(devices, found, strict=True) if pair[1].launched]
@@ -167,6 +174,8 @@ class DeviceChoice:
         _DECIDED[self._program.key] = self._name, gpus, self._reason
 
     def _verdict(self, ordinal: int, device: Device, arrays, on_cpu) -> Verdict:
+        if not device.processor:
+            return Verdict(False, "its compute capability is below 7.0")
         try:
             ptx = self._ptx(_target(device))
         except LoweringError as error:

@@ -3,7 +3,7 @@
     python -m jaxvib.kernels.device_trial FOLDER
 
 `FOLDER/given` is a pickled `Trial`; `FOLDER/found` becomes a pickled `Outcome`, or
-`FOLDER/error` the driver's name of an error and its message.
+`FOLDER/error` the driver's name of an error, or XLA's, and its message.
 """
 
 import pickle
@@ -13,7 +13,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from .device_check import Outcome, Trial
+from .device_check import XLA_FAILURE, Outcome, Trial
 from .driver import DriverError, LoadedProgram, driver, run_lanes
 from .gpu import DeviceProgram, launched
 
@@ -55,7 +55,8 @@ def main(folder: Path) -> None:
     try:
         outcome = (_in_xla if trial.in_xla else _by_driver)(trial)
     except (DriverError, RuntimeError) as error:
-        name = error.name if isinstance(error, DriverError) else ""
+        by_xla = "" if "RESOURCE_EXHAUSTED" in str(error) else XLA_FAILURE
+        name = error.name if isinstance(error, DriverError) else by_xla
         (folder / "error").write_text(f"{name}\n{error}", encoding="utf-8")
         return
     (folder / "found").write_bytes(pickle.dumps(outcome))

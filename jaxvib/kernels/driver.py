@@ -210,7 +210,7 @@ class LoadedProgram:
     **Arguments:** `ptx`: with one entry, whose arguments are addresses of the number of
     lanes, of inputs and of outputs; `rate`: measured lanes/s, by which devices share
     lanes, and launches are kept short on a GPU with a time limit. **Fields:** `seconds`:
-    of its last launch.
+    of its last launches, those of one call of `run_lanes`.
     """
 
     def __init__(self, ptx: str, signature: Signature, device: Device, rate=np.inf):
@@ -277,7 +277,11 @@ def run_lanes(
             raise
 
     with concurrent.futures.ThreadPoolExecutor(len(programs)) as pool:
-        list(pool.map(work, programs, parts))
+        try:
+            list(pool.map(work, programs, parts))
+        except BaseException:  # also Ctrl-C, which only this thread gets
+            stopped.set()
+            raise
     return results
 
 
@@ -285,6 +289,7 @@ def _run_part(program: LoadedProgram, part: slice, arrays, results, stopped) -> 
     """Run the lanes of a device, in shorter shares if memory is too small."""
     program.device.enter()
     program.function()
+    program.seconds = 0.0
     most = min(program.most_lanes(), part.stop - part.start)
     while part.start < part.stop and not stopped.is_set():
         shares = [
@@ -404,7 +409,7 @@ class _Slot:
         self._call("cuStreamSynchronize", self._stream)
         lanes, passed = self._part.stop - self._part.start, ctypes.c_float()
         self._call("cuEventElapsedTime", ctypes.byref(passed), *self._events)
-        self._program.seconds = passed.value / 1e3
+        self._program.seconds += passed.value / 1e3  # shares overlap: at most too long
         views = self._views(_Layout(self._program.signature, lanes), lanes)
         for result, view in zip(results, views[-len(results) :], strict=True):
             result[..., self._part] = view

@@ -6,6 +6,7 @@ program is checked on the user's device before it is used, see `device_check`.
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -58,7 +59,7 @@ def device_program(
     """
     lowering = Lowering(1, threads=True)
     signature = lower_lane(lowering, closed)
-    spilling = driver >= _SPILLS_TO_SHARED
+    spilling = driver >= _SPILLS_TO_SHARED and int(processor.removeprefix("sm_")) >= 75
     module = _module(lowering, signature, _SPILLING_BLOCK if spilling else _BLOCK)
     ptx = _ptx(module, processor)
     if spilling:
@@ -145,7 +146,7 @@ def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:
 
     It is one call in XLA's GPU program. XLA drops a pointer to a buffer that an earlier
     argument has, as equal arrays may, so every argument has a length of its own: what
-    the kernel reads, and k zeros. Only its lowering is tested, without a GPU.
+    the kernel reads, and zeros. Only its lowering is tested, without a GPU.
     """
     lanes = arrays[0].shape[-1]
     shapes = [
@@ -153,10 +154,14 @@ def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:
         for shape, kind in program.signature.outputs
     ]
     one, block = np.int32(1), np.int32(program.block)
-    taken = [
-        jax.lax.pad(array.reshape(-1), jnp.zeros((), array.dtype), [(0, k, 0)])
-        for k, array in enumerate((jnp.full((1,), lanes, jnp.int64), *arrays))
-    ]
+    # The number of lanes as the halves of an integer of 64 bits, which JAX may not have.
+    number = jnp.array([lanes % 2**32, lanes // 2**32], jnp.uint32)
+    taken, lengths = [], set()
+    for array in (number, *arrays):
+        more = next(k for k in itertools.count() if array.size + k not in lengths)
+        lengths.add(array.size + more)
+        zero = jnp.zeros((), array.dtype)
+        taken.append(jax.lax.pad(array.reshape(-1), zero, [(0, more, 0)]))
     call = jax.ffi.ffi_call("__gpu$xla.gpu.ptx", shapes)
     results = call(
         *taken,

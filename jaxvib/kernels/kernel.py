@@ -395,7 +395,7 @@ class _Form:
 
     def on_cuda(self, *arrays) -> list:
         """Return the program's results over lanes by a launch, or by JAX operations."""
-        program = self._devices.in_xla()
+        program = self._devices.in_xla() if arrays[0].shape[-1] else None
         return self.by_xla(*arrays) if program is None else launched(program, arrays)
 
     def _slope(self, primals, tangents):

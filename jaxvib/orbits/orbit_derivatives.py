@@ -46,7 +46,8 @@ def differentiable_values(
     each time's vector is used.
     """
     contacts, size = forces.shape[0], watched.highest.shape[0]
-    places = np.concatenate([np.arange(contacts), contacts + np.arange(2 * size) % size])
+    # Counted from the end: displacements follow the forces, which may not be wanted.
+    places = np.concatenate([np.arange(contacts), np.arange(2 * size) % size - size])
     values = jnp.concatenate([forces, watched.highest, watched.lowest])
     times = jnp.concatenate([times, watched.highest_time, watched.lowest_time])
 
@@ -61,7 +62,8 @@ def differentiable_values(
     def extremes_at(times, *where):
         motion = revolution(*where)
         rows = jax.vmap(lambda time: _forces_and_displacements(motion, time, engine))(times)
-        return jnp.take_along_axis(rows, jnp.asarray(places)[:, None], axis=1)[:, 0]
+        where_in = jnp.asarray(places % rows.shape[1])
+        return jnp.take_along_axis(rows, where_in[:, None], axis=1)[:, 0]
 
     monodromy = with_derivative_of(monodromy_of, monodromy, where)
     found = with_derivative_of(extremes_at, values, (times, *where))

@@ -63,6 +63,29 @@ def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
 
 
 @pytest.mark.slow
+def test_of_two_stops_on_one_step_the_nearer_ends_the_branch(orbit, whole):
+    amplitude = np.asarray(whole.orbits.amplitude[:, 0])
+    low, high = amplitude[(k := int(np.argmax(amplitude > 0.3))) - 1], amplitude[k]
+    near, far = low + 0.3 * (high - low), low + 0.7 * (high - low)
+    watch = jv.branches.ContinuationSettings(
+        events={
+            "nearer": lambda orbit: float(orbit.amplitude[0]) - near,
+            # Large values elsewhere do not hide an event.
+            "a farther": lambda orbit: (
+                (float(orbit.amplitude[0]) - far)
+                * (1e15 if orbit.amplitude[0] < low else 1)
+            ),
+        },
+        stop_at=["nearer", "a farther"],
+    )
+    short = jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=watch)
+    assert int(short.ends[1]) == Reason.EVENT
+    assert float(short.orbits.amplitude[-1, 0]) == pytest.approx(near, rel=1e-8)
+    names = [event.name for event in short.events]
+    assert names.index("nearer") < names.index("a farther")
+
+
+@pytest.mark.slow
 def test_a_branch_goes_on_beyond_its_old_bounds(whole):
     wider = jv.branches.extend_branch(DUFFING, whole, (0.9, 1.2))
     assert float(wider.parameter[0]) == 0.9

@@ -1,4 +1,4 @@
-"""Checked against: folds of curves in closed form, flat to rounding on the way."""
+"""Checked against: folds of curves, and damped modes, in closed form."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,14 @@ import pytest
 from jaxvib.branches.corrector import Corrected, LaneData
 from jaxvib.branches.location import locate
 from jaxvib.branches.problem import BranchProblem
-from jaxvib.branches.test_functions import branch_point, fold, product
+from jaxvib.branches.test_functions import (
+    OF_MULTIPLIERS,
+    Seen,
+    branch_point,
+    fold,
+    product,
+    sign_changes,
+)
 from jaxvib.branches.tracer import BranchPoint
 
 
@@ -64,3 +71,17 @@ def test_a_flat_part_has_a_fold_only_where_the_branch_turns_back(turns_back, end
     finds = [find for find, _ in located]
     assert [find.kind for find in finds] == ["fold"] * turns_back
     assert all(find.located and abs(find.value) < 1e-8 for find in finds)
+
+
+@pytest.mark.parametrize("modes", [2, 10, 25, 30])
+def test_the_loss_of_damping_of_one_of_many_modes_is_found(modes):
+    frequency = np.linspace(1, 1.3, 40)
+    damping = np.full((40, modes), 0.005)
+    damping[:, 0] = 0.02 * (1.15 - frequency)
+    angles = np.linspace(1, 3, modes) * 1.037 * 2 * np.pi / frequency[:, None]
+    upper = np.exp((-damping + 1j * np.sqrt(1 - damping**2)) * angles)
+    seen = Seen(np.ones((40, 1)), np.concatenate([upper, upper.conj()], 1), lambda: None)
+    points = [BranchPoint(np.array([0.0, x]), np.array([0.0, 1.0]), 0.0) for x in frequency]
+    (found,) = sign_changes(0, points, seen, OF_MULTIPLIERS)
+    assert found.test.kind == "neimark_sacker"
+    assert frequency[found.after] < 1.15 < frequency[found.after + 1]

@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import jax
@@ -269,16 +270,15 @@ def test_a_jit_for_cuda_launches_what_may_be_launched(by_hand, kernel):
     swept = export.export(
         jax.jit(jax.vmap(kernel)), platforms=["cuda"], disabled_checks=allowed
     )
-    text = swept(STARTS, FREQUENCIES).mlir_module()
-    assert text.count(target) == 1
-    (call,) = [line for line in text.splitlines() if target in line]
     # Equal arrays might share a buffer, which XLA would pass once: no two are alike.
-    shapes = re.findall(r"tensor<[^>]*>", call.partition(") -> ")[0].rpartition(" : (")[2])
-    assert shapes == [
-        "tensor<1xi64>",
-        f"tensor<{2 * LANES + 1}xf64>",
-        f"tensor<{LANES + 2}xf64>",
-    ]
+    for lanes in (LANES, 1):
+        text = swept(STARTS[:lanes], FREQUENCIES[:lanes]).mlir_module()
+        assert text.count(target) == 1
+        (call,) = [line for line in text.splitlines() if target in line]
+        taken = call.partition(") -> ")[0].rpartition(" : (")[2]
+        shapes = re.findall(r"tensor<[^>]*>", taken)
+        assert shapes[0] == "tensor<2xui32>"
+        assert len(set(shapes)) == len(shapes) == 3
 
 
 def test_a_jit_for_cuda_is_left_to_xla_without_a_check(device, kernel):
@@ -396,3 +396,19 @@ def test_regimes_launched_on_two_devices_are_those_of_the_cpu(by_hand, monkeypat
     assert "poincare_kernel.stage" in device_choice.computed_on()
     monkeypatch.setenv("JAXVIB_GPU", "cpu")
     assert_same(jax.tree.leaves(found), jax.tree.leaves(jv.orbits.regimes(system, samples)))
+
+
+def test_a_check_whose_process_was_ended_is_repeated_and_one_that_took_the_machine_is_not():
+    late = time.time() - 4 * device_check.LIMIT
+    unfinished = device_check.Verdict(False, device_check.UNFINISHED, begun=late)
+    boot = device_check._boot()
+    assert unfinished._replace(boot=boot).is_abandoned == (boot != "")
+    assert not unfinished._replace(boot="another").is_abandoned
+    assert not unfinished._replace(boot=boot, begun=time.time()).is_abandoned
+
+
+def test_registers_spill_to_shared_memory_where_the_processor_can():
+    closed = trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0]
+    for processor, spilled in (("sm_70", False), ("sm_75", True)):
+        ptx = gpu.device_program(closed, processor, 13000).ptx
+        assert ("enable_smem_spilling" in ptx) == spilled

@@ -27,7 +27,7 @@ FULL = ("sm_80", "sm_90", "sm_100")
 MORE = {"transient": 576, "branch": 640, "orbit": 2560}
 SMALL = {"watched": 1280, "four tangents": 640, "branch": 1280, "orbit": 3328}
 BEFORE = {
-    "watched": 2048, "one tangent": 1152, "four tangents": 1024, "transient": 640,
+    "watched": 2048, "one tangent": 1152, "four tangents": 1024, "transient": 704,
     "branch": 1792, "orbit": 4096,
 }  # fmt: skip
 # One architecture of each program; the slow tests take all.
