@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
+from jaxvib.dynamics.engines import plan_for
 from jaxvib.ensemble import map_samples
 from jaxvib.orbits.periodic_orbit import orbit_from_guess
 from tests import extended
@@ -138,9 +139,9 @@ def orbits(samples: dict, guesses, bodies: int, law: str, engine: str):
         sample, guess = lane
         periods = jnp.asarray(sample["periods"], jnp.int32)
         system = system_of(sample, bodies, law)
-        return orbit_from_guess(
-            system, guess, periods, jnp.asarray(1e-8), jnp.asarray(1e-2), engine
-        )
+        plan = plan_for(system, engine, guess)
+        settings = periods, jnp.asarray(1e-8), jnp.asarray(1e-2)
+        return orbit_from_guess(system, guess, *settings, plan)
 
     return map_samples(find, (samples, guesses), chunk=32)
 
