@@ -41,6 +41,7 @@ _MOST_FAILED = 4  # motions that turn out to be transient
 # it.
 _RECURRED, _NEARBY = 1e-5, 1e-3
 _PLAUSIBLE = 1e-2  # ... and recurrence at which a period is a candidate
+_MOST_TRACKED = 64  # motions per segment that are tracked for chaos
 
 
 class Search:
@@ -188,7 +189,7 @@ class Search:
         """
         trail, nearest = seen.trail, seen.nearest.copy()
         tries = failed = 0
-        while tries < self.searches:
+        while tries < _MOST_TRACKED:
             open_ = np.flatnonzero((seen.result == 0) & (found < 0))
             roaming = open_[nearest[open_].min(axis=1) > _PLAUSIBLE]
             many = len(roaming) > max(16, len(trail) // 2) and tries == 0

@@ -264,8 +264,8 @@ class _Frame(NamedTuple):
 def _errors(shooting: CycleShooting, rate, parts, evidenced) -> dict:
     """Return a cycle's errors from two tolerances and from rounding, by their fields.
 
-    They are NaN if not `evidenced`.
-    `rate`: that of the state; `parts`: the results of `transverse`.
+    They are NaN if not `evidenced`. `rate`: that of the state; `parts`: the results of
+    `transverse`.
     """
     trivial, others = parts
     monodromy, units, coarse = shooting.seen.monodromy, shooting.units, shooting.progress
