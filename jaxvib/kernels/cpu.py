@@ -186,7 +186,7 @@ def _object(program: Program, features: str, level: int) -> bytes:
     machine = llvm.Target.from_default_triple().create_target_machine(
         opt=level, jit=True, cpu=llvm.get_host_cpu_name(), features=features
     )
-    with _in_written_order():
+    with without_rescheduling():
         code = machine.emit_object(module)
     write_entry(_entry(text, features, level), code)
     jax.monitoring.record_event_duration_secs(COMPILED, time.monotonic() - began)
@@ -194,12 +194,13 @@ def _object(program: Program, features: str, level: int) -> bytes:
 
 
 @contextlib.contextmanager
-def _in_written_order():
+def without_rescheduling():
     """Keep LLVM from rescheduling instructions.
 
     In these long programs rescheduling keeps more numbers live than there are
     registers, which takes a third longer to compile and a tenth longer to run. The
-    option is global to the process, in which other threads may compile too.
+    option is global to the process, in which other threads may compile too. Whoever
+    compiles takes it, as a program must not depend on what was compiled before it.
     """
     with _ORDER.lock:
         _ORDER.programs += 1

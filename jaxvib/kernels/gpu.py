@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from .cpu import bindings
+from .cpu import bindings, without_rescheduling
 from .float_remainder import remainder_text
 from .lowering import Lowering, Signature, helpers, lower_lane
 
@@ -138,7 +138,8 @@ def _ptx(text: str, processor: str) -> str:
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.run(module, builder)
-    return machine.emit_assembly(module)
+    with without_rescheduling():
+        return machine.emit_assembly(module)
 
 
 def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:

@@ -17,6 +17,7 @@ from experiments.benchmarks.gpu_programs import (
     assembler,
 )
 from jaxvib.kernels import gpu
+from jaxvib.kernels.cpu import bindings
 from jaxvib.kernels.lowering import Lowering, lower_lane, trace
 
 SPILLED = 512  # bytes of local memory that a program may spill to
@@ -67,6 +68,15 @@ def test_instructions_are_those_of_a_lane_of_a_cpu(name, closed):
     cpu, device = (re.sub(r", align \d", "", "\n".join(each.assembler.lines))
                    for each in (cpu, device))  # fmt: skip
     assert cpu == device
+
+
+def test_ptx_does_not_depend_on_what_was_compiled_before():
+    function, arguments = PROGRAMS["multipliers"]
+    closed = trace(function, arguments)[0]
+    first = gpu.device_program(closed).ptx
+    for order in "01":
+        bindings().set_option("jaxvib", f"-enable-misched={order}")
+        assert gpu.device_program(closed).ptx == first
 
 
 def bound(name, architecture):
