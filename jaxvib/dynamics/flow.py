@@ -18,7 +18,7 @@ from ..foundation.result_repr import ResultRepr
 from ..foundation.types import Number
 from ..systems.system import System, state_shape
 from .engines.choice import engine_of, in_precision
-from .engines.engine import Engine, Observation
+from .engines.engine import Engine, Observation, Segment
 from .engines.stepping import SteppingEngine
 from .observables import Observables
 from .pictures import trajectory_animation, trajectory_chart, trajectory_text
@@ -178,14 +178,16 @@ def observe(
     t1: Number,
     *,
     engine: str | Engine = "auto",
+    watched: Observables | None = None,
     **settings: Any,
 ) -> Observation:
     """Return the flow of a system and its observables, see `Engine.observe`.
 
-    The result is not differentiable; use `flow` up to an observed time instead.
+    `settings`: see `Segment`. The result is not differentiable; use `flow` up to an
+    observed time instead.
     """
-    run = engine_of(system, engine).observe
-    return run(system, state, t0, t1, **settings)
+    segment = Segment(state, t0, t1, **settings)
+    return engine_of(system, engine).observe(system, segment, watched)
 
 
 def watch(
@@ -198,8 +200,7 @@ def watch(
     **settings: Any,
 ) -> tuple[Array, Observables, Array]:
     """Return `observe` without a monodromy: state, observables, reason code."""
-    run = engine_of(system, engine).watch
-    return run(system, state, t0, t1, **settings)
+    return engine_of(system, engine).watch(system, Segment(state, t0, t1, **settings))
 
 
 def watch_along(
@@ -216,8 +217,8 @@ def watch_along(
 
     See `Engine.watch_along`.
     """
-    run = engine_of(system, engine).watch_along
-    return run(system, state, change, t0, t1, **settings)
+    segment = Segment(state, t0, t1, **settings)
+    return engine_of(system, engine).watch_along(system, segment, change)
 
 
 def end_of(

@@ -13,6 +13,7 @@ from jaxvib.dynamics.engines import (
     DiffraxEngine,
     Engine,
     EventEngine,
+    Segment,
     SteppingEngine,
     engine_for,
     plan_for,
@@ -291,10 +292,10 @@ def test_a_solver_or_an_order_that_there_is_not_is_refused():
 def test_a_change_becomes_what_parts_two_neighbours(contact):
     system = jv.two_body_impact(contact=contact)
     start, change = system.rest(), 1e-7 * jnp.array([1.0, -2.0, 0.5, 1.0])
-    settings = {"rtol": 1e-11, "grazing": 1e-9}
-    events, about = EventEngine(), (0.0, 3.0 * system.period())
-    end, moved, watched, _ = events.watch_along(system, start, change, *about, **settings)
-    two = Engine.watch_along(events, system, start, change, *about, **settings)
+    segment = Segment(start, 0.0, 3.0 * system.period(), rtol=1e-11, grazing=1e-9)
+    events = EventEngine()
+    end, moved, watched, _ = events.watch_along(system, segment, change)
+    two = Engine.watch_along(events, system, segment, change)
     np.testing.assert_allclose(end, two[0], rtol=1e-9)
     np.testing.assert_allclose(moved, two[1], atol=1e-4 * np.abs(moved).max())
     assert int(watched.onsets[0]) == int(two[2].onsets[0]) > 0

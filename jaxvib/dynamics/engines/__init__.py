@@ -9,5 +9,6 @@ from .choice import plan_for as plan_for
 from .diffrax_engine import DiffraxEngine as DiffraxEngine
 from .engine import Engine as Engine
 from .engine import Observation as Observation
+from .engine import Segment as Segment
 from .event import EventEngine as EventEngine
 from .stepping import SteppingEngine as SteppingEngine

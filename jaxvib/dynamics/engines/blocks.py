@@ -9,7 +9,7 @@ from ...systems.equation import Equation
 from .. import exponential
 from ..observables import Observables
 from ..solve import Solution
-from .engine import Engine, Observation
+from .engine import Engine, Observation, Segment
 
 
 class BlocksEngine(Engine):
@@ -27,42 +27,21 @@ class BlocksEngine(Engine):
         return Solution(found.state, found.result, found.steps)
 
     def observe(
-        self,
-        system: Any,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-        watched: Observables | None = None,
-        longest: Number | None = None,
+        self, system: Any, segment: Segment, watched: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         found = exponential.piecewise_exact_flow(
             system,
-            state,
-            t0,
-            t1,
-            rtol,
-            grazing=grazing,
+            *segment[:4],
+            grazing=segment.grazing,
             watched=watched,
             sensitivities=True,
         )
         return Observation(found.state, found.sensitivities, found.watched, found.result)
 
-    def watch(
-        self,
-        system: Any,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-    ) -> tuple[Array, Observables, Array]:
+    def watch(self, system: Any, segment: Segment) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         found = exponential.piecewise_exact_flow(
-            system, state, t0, t1, rtol, grazing=grazing
+            system, *segment[:4], grazing=segment.grazing
         )
         return found.state, found.watched, found.result

@@ -26,6 +26,29 @@ class Observation(NamedTuple):
     result: Int[Array, ""]
 
 
+class Segment(NamedTuple):
+    """A motion to integrate with observables: from `state` at `t0` to `t1`.
+
+    `rtol`: the relative tolerance; `grazing`: the depth (m) up to which a touch is not
+    counted as a contact; `longest`: the longest step, s, determined automatically if
+    None.
+    """
+
+    state: Array
+    t0: Number
+    t1: Number
+    rtol: Number
+    grazing: Number
+    longest: Number | None = None
+
+    def settings(self) -> list[Array]:
+        """Return the times, the tolerance and the depth of grazing as arrays.
+
+        As arrays, other values do not cause recompilation.
+        """
+        return [jnp.asarray(number, float) for number in self[1:5]]
+
+
 class Engine(eqx.Module):
     """A method of computing the motions of a system.
 
@@ -48,56 +71,28 @@ class Engine(eqx.Module):
 
     @abc.abstractmethod
     def observe(
-        self,
-        system: System,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-        watched: Observables | None = None,
-        longest: Number | None = None,
+        self, system: System, segment: Segment, watched: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and its observables.
 
-        `grazing`: the depth (m) up to which a touch is not counted as a contact;
-        `watched`: observables from before t0; `longest`: the longest step, s,
-        determined automatically if None.
+        `watched`: observables from before the segment.
         """
 
     @abc.abstractmethod
-    def watch(
-        self,
-        system: System,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-    ) -> tuple[Array, Observables, Array]:
+    def watch(self, system: System, segment: Segment) -> tuple[Array, Observables, Array]:
         """Return `observe` without sensitivities: state, observables, reason code."""
 
     def watch_along(
-        self,
-        system: System,
-        state: Array,
-        change: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
+        self, system: System, segment: Segment, change: Array
     ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the change due to a small change of it.
 
         By a neighbouring motion: two states cost steps less than one with its
         sensitivity.
         """
+        state, t0, t1, rtol = segment[:4]
         there = self.end(system, state + change, t0, t1, rtol).state
-        seen = self.watch(system, state, t0, t1, rtol=rtol, grazing=grazing)
-        end, watched, code = seen
+        end, watched, code = self.watch(system, segment)
         return end, there - end, watched, code
 
     def sampled(
@@ -131,8 +126,3 @@ def states_at(
     begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
     (_, result), later = jax.lax.scan(step, begun, spans)
     return jnp.concatenate([state[None], later]), result
-
-
-def floats_of(*numbers: Number) -> list[Array]:
-    """Return numbers as arrays, so that other values do not cause recompilation."""
-    return [jnp.asarray(number, float) for number in numbers]

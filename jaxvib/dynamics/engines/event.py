@@ -23,7 +23,7 @@ from ..events import (
 from ..observables import Observables, init_observables
 from ..solve import Solution
 from ..time_blocks import map_time_blocks
-from .engine import Engine, Observation, floats_of
+from .engine import Engine, Observation, Segment
 
 
 class EventEngine(Engine):
@@ -55,59 +55,32 @@ class EventEngine(Engine):
         return event_problem(static, state, parameters, t0, t1, rtol, self.order)
 
     def observe(
-        self,
-        system: System,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-        watched: Observables | None = None,
-        longest: Number | None = None,
+        self, system: System, segment: Segment, watched: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         parameters, static = partition_arrays(system)
         if watched is None:
-            watched = init_observables(t0, state, system.equation())
-        settings = floats_of(t0, t1, rtol, grazing)
-        found = observe_kernel(static, self.order)(state, parameters, *settings, watched)
+            watched = init_observables(segment.t0, segment.state, system.equation())
+        go = observe_kernel(static, self.order)
+        found = go(segment.state, parameters, *segment.settings(), watched)
         return Observation(*found)
 
-    def watch(
-        self,
-        system: System,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-    ) -> tuple[Array, Observables, Array]:
+    def watch(self, system: System, segment: Segment) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         parameters, static = partition_arrays(system)
-        settings = floats_of(t0, t1, rtol, grazing)
-        return watch_kernel(static, self.order)(state, parameters, *settings)
+        go = watch_kernel(static, self.order)
+        return go(segment.state, parameters, *segment.settings())
 
     def watch_along(
-        self,
-        system: System,
-        state: Array,
-        change: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
+        self, system: System, segment: Segment, change: Array
     ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the sensitivity along a change.
 
         It is exact for the steps taken, and costs less than a second motion.
         """
         parameters, static = partition_arrays(system)
-        settings = floats_of(t0, t1, rtol, grazing)
         go = watch_along_kernel(static, self.order)
-        return go(state, parameters, *settings, change)
+        return go(segment.state, parameters, *segment.settings(), change)
 
     def sampled(
         self, system: System, state: Array, times: Array, rtol: Number

@@ -30,7 +30,7 @@ from ..scales import scales_of
 from ..solve import Problem, Solution, Steps, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
 from ..time_blocks import map_time_blocks
-from .engine import Engine, Observation, floats_of, states_at
+from .engine import Engine, Observation, Segment, states_at
 
 
 class SteppedEngine(Engine):
@@ -110,37 +110,19 @@ class SteppedEngine(Engine):
         return solve(problem, state, parameters, t0, t1, Tolerance(rtol))
 
     def observe(
-        self,
-        system: System,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-        watched: Observables | None = None,
-        longest: Number | None = None,
+        self, system: System, segment: Segment, watched: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         _, parameters, static = self._parts(system)
-        settings = floats_of(t0, t1, rtol, grazing)
         go = _observe_kernel(self, static)
-        return Observation(*go(state, parameters, *settings, watched, longest))
+        settings = *segment.settings(), watched, segment.longest
+        return Observation(*go(segment.state, parameters, *settings))
 
-    def watch(
-        self,
-        system: System,
-        state: Array,
-        t0: Number,
-        t1: Number,
-        *,
-        rtol: Number,
-        grazing: Number,
-    ) -> tuple[Array, Observables, Array]:
+    def watch(self, system: System, segment: Segment) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         _, parameters, static = self._parts(system)
-        settings = floats_of(t0, t1, rtol, grazing)
-        return _watch_kernel(self, static)(state, parameters, *settings)
+        go = _watch_kernel(self, static)
+        return go(segment.state, parameters, *segment.settings())
 
     def sampled(
         self, system: System, state: Array, times: Array, rtol: Number
