@@ -18,7 +18,7 @@ from .linear_steady_state import (
     linear_steady_state,
 )
 from .settling import GRAZING, TRANSIENT_RTOL, poincare_map, recurrences
-from .shooting import ShootingResult, scales, shoot
+from .shooting import ShootingResult, scaling, shoot
 
 
 class ShootingDetails(NamedTuple):
@@ -46,9 +46,10 @@ def details_of(
     span = periods.astype(float) * period
     expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
     held = expected > jnp.finfo(float).tiny  # no check if the determinant underflows
+    scales_at = scaling(system)
     return ShootingDetails(
-        scales(system, shooting.state),
-        scales(system, guess),
+        scales_at(shooting.state),
+        scales_at(guess),
         period,
         largest_forces(equation, watched),
         times_of_largest_forces(equation, watched),

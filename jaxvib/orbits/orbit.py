@@ -307,6 +307,8 @@ def invalidate(fields: dict, code: Integer, kept: tuple[str, ...] = ("period",))
     """Return an orbit's fields with NaN for floats where a code is not 0."""
     xp = array_namespace(code, fields)
     failed = code != Reason.SUCCESS
+    if xp is HOST and not np.any(failed):
+        return fields
     others = {"stable": -1, "contacts": -1, "result": code}
 
     def of(name, value):

@@ -1,5 +1,6 @@
 """Shooting: Newton iteration for a fixed point of the flow over whole periods."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -72,24 +73,36 @@ class ShootingResult(NamedTuple):
     result: Int[Array, ""]
 
 
-def scales(system: System, state: Array) -> Float[Array, " n"]:
-    """Return the scale of each component of a state.
+def scaling(system: System) -> Callable[[Array], Float[Array, " n"]]:
+    """Return the function from a state to the scale of each of its components.
 
     It is defined by the system, but is at least a fraction of the response of bodies
     without contacts to the loads: a body resting on a stop moves by rounding only.
     Components of a field without defined scales have the sizes that they give each
     other in a period of the load, see `dynamics.scales`.
     """
-    own, equation, period = system.scales(state), system.equation(), system.period()
-    if own is None:
-        known = field_scales(equation.vector_field, jnp.zeros(()), state, period)
-        size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
-        return jnp.where(size > 0, size, 1.0)
-    if not isinstance(equation, EquationOfMotion):
-        return own
-    units = ratios(system, state)
-    driven = driven_sizes(equation, period)
-    return jnp.maximum(own, _RESOLVED * jnp.max(driven / units) * units)
+    equation, period = system.equation(), system.period()
+    driven = None
+    if isinstance(equation, EquationOfMotion):
+        driven = driven_sizes(equation, period)
+
+    def of(state):
+        own = system.scales(state)
+        if own is None:
+            known = field_scales(equation.vector_field, jnp.zeros(()), state, period)
+            size = 2 * jnp.pi * jnp.maximum(known.least, known.sizes(state))
+            return jnp.where(size > 0, size, 1.0)
+        if driven is None:
+            return own
+        units = ratios(system, state)
+        return jnp.maximum(own, _RESOLVED * jnp.max(driven / units) * units)
+
+    return of
+
+
+def scales(system: System, state: Array) -> Float[Array, " n"]:
+    """Return the scale of each component of a state, see `scaling`."""
+    return scaling(system)(state)
 
 
 def ratios(system: System, state: Array) -> Float[Array, " n"]:
@@ -324,7 +337,8 @@ def shoot(
     displacement.
     """
     start = jnp.asarray(guess, float)
-    units = scales(system, start)
+    scales_at = scaling(system)
+    units = scales_at(start)
     reaches = _longest_steps(system, start)
     identity = jnp.eye(start.shape[0])
 
@@ -345,7 +359,7 @@ def shoot(
         )
         # A guess may be at rest, or nearly, when the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
-        own = jnp.maximum(scales(system, state), scales(system, image))
+        own = jnp.maximum(scales_at(state), scales_at(image))
         begins = progress.iterations == 0
         units = jnp.where(begins, jnp.maximum(last.units, own), last.units)
         residual = seen.state - state
