@@ -21,8 +21,9 @@ from .tiered_compilation import recompile_when
 
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
-# Lanes per task: few enough to distribute over threads, many enough to amortise a task.
-_SHARE = 256
+# Run time of a task, s: long enough to amortise it, short enough to load all threads
+# until the end. The first call, whose run time is unknown, has tasks of so many lanes.
+_TASK, _SHARE = 1e-3, 256
 # LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
 # Seconds of run time, and lanes per call, above which the final code is compiled.
@@ -67,7 +68,7 @@ class Native:
     def __init__(self, program: Program, features: str | None = None):
         """Compile a program for this processor, or for other `features`."""
         self.program, self._features = program, features or host_features()
-        self._spent, self._lock = 0.0, threading.Lock()
+        self._spent, self._lanes, self._lock = 0.0, 0, threading.Lock()
         kept = _kept(program, self._features, _BEST)
         self._first = _Code(kept or _object(program, self._features, _QUICK))
         self._best = self._first if kept else None
@@ -105,8 +106,10 @@ class Native:
             last, begun = min(first + share, lanes), time.perf_counter()
             code.run(lanes, first, last, inputs.ctypes.data, outputs.ctypes.data)
             self._spent += time.perf_counter() - begun
+            self._lanes += last - first
 
-        share = max(-(-_SHARE // width), 1) * width
+        worth = _TASK * self._lanes / self._spent if self._spent else _SHARE
+        share = max(-(-int(min(worth, lanes)) // width), 1) * width
         starts = range(0, lanes, share)
         if threads == 1 or len(starts) == 1:
             for first in starts:

@@ -112,6 +112,16 @@ def test_every_width_and_order_has_the_same_bits(width):
     np.testing.assert_array_equal(backwards[::-1], damped.map(t, w)[0])
 
 
+@pytest.mark.parametrize("task", [1e-9, 1.0])
+def test_tasks_of_any_run_time_have_the_same_bits(task, monkeypatch):
+    monkeypatch.setattr(cpu, "_TASK", task)  # s: one vector of lanes each, or all of them
+    native = Native(lower_lanes(PROGRAM, 4))
+    lanes = [np.resize(x, 1024) for x in (t, w)]
+    once = native(lanes, 1)[0]
+    np.testing.assert_array_equal(native(lanes, 2)[0], once)
+    np.testing.assert_array_equal(once[:37], damped.map(t, w)[0])
+
+
 def test_code_compiled_in_a_hurry_has_the_same_bits_as_the_best(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     native = Native(lower_lanes(PROGRAM, 4))
