@@ -22,10 +22,14 @@ from .shooting import scales
 WINDOW = 256  # load periods observed at a time
 # Tighter than an orbit's: the least error of an exponent, 5e-6 a period, is far above it.
 WATCHED_RTOL = 1e-9
-# A motion is judged after 2, 6, 14 and 30 windows, by its last 512, 1024, 2048 and 4096
-# periods: the last only if a linear system's decay times require it, within which a
-# chaotic motion must not have come to rest.
-LOOKS = ((2, 2), (6, 4), (14, 8), (30, 16))
+# (windows, judged): after so many windows a motion is judged by the last of them. The
+# first look only accepts motions that recur, and the last is taken only if a linear
+# system's decay times require it, within which a chaotic motion must not have come to
+# rest.
+LOOKS = (
+    *((1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4)),
+    *((8, 5), (10, 6), (12, 7), (14, 8), (30, 16)),
+)
 _USUAL = 14  # windows, after which undecided motions remain so
 _DECAY_TIMES = 80.0  # observed for a linear system: e^-80 is below any double's digits
 # Averages of the two halves of a quasi-periodic motion agree this closely, in standard
@@ -34,8 +38,10 @@ _CONVERGED = 1e-3
 # ... and its largest exponent, per period of the load, is 0 within three of its errors,
 # which must be below the first and are assumed to be at least the second.
 _LARGEST_ERROR, _LEAST_ERROR = 3e-4, 5e-6
-# The exponent of a chaotic motion exceeds 0 by four of its errors and by this, a
+# The exponent of a chaotic motion exceeds 0 by five of its errors (as it is judged up to
+# ten times, the first excess by four would be taken for chaos too often) and by this, a
 # period.
+_SURE = 5.0
 _CLEAR = 4e-3
 # States that recur this closely, period after period, are those of one orbit, ...
 _RECURS = 1e-6
@@ -96,7 +102,7 @@ def classify(
         return Classification(Reason.QUASI_PERIODIC, 0, whole, error, spread)
     blocks = growth[: 8 * (len(growth) // 8)].reshape(8, -1).mean(axis=1)
     mean, deviation = float(blocks.mean()), float(blocks.std(ddof=1) / np.sqrt(8.0))
-    clear = max(4 * deviation, _CLEAR)
+    clear = max(_SURE * deviation, _CLEAR)
     held = np.abs(points[half:]).max() < _GROWS * np.abs(points[:half]).max()
     if min(begin, end, mean) > _CLEAR and mean > clear and spread > 1e-5 and held:
         return Classification(Reason.CHAOTIC, 0, mean, deviation, spread)
@@ -106,10 +112,16 @@ def classify(
 
 def _average(values: np.ndarray):
     """Return the weighted average over the first axis."""
-    place = (np.arange(len(values)) + 0.5) / len(values)
-    weights = elementwise.exp(-1 / (place * (1 - place)))
-    weights = weights.reshape(-1, *[1] * (values.ndim - 1)) / weights.sum()
+    weights = _weights(len(values)).reshape(-1, *[1] * (values.ndim - 1))
     return np.sum(weights * values, axis=0)
+
+
+@functools.lru_cache(maxsize=64)
+def _weights(number: int) -> np.ndarray:
+    """Return the weights of an average of so many values, of sum 1."""
+    place = (np.arange(number) + 0.5) / number
+    weights = elementwise.exp(-1 / (place * (1 - place)))
+    return weights / weights.sum()
 
 
 def _repeats(points: np.ndarray, rate: float) -> int:
@@ -192,6 +204,9 @@ def track_motions(
 ) -> TrackedMotions:
     """Observe motions until they are classified, or for 14 windows of 256 periods.
 
+    A motion is judged after 1, 2, 3, 4, 5, 6, 8, 10, 12 and 14 windows, by the later half
+    of its states or more.
+
     Those of a linear system with contacts are observed for at least 80 of its slowest
     decay times, at most 30 windows, before they are called chaotic or quasi-periodic: a
     lightly damped motion may be chaotic for a long time before it converges.
@@ -207,7 +222,7 @@ def track_motions(
     smooth = size // 2 if static.mechanical else size  # velocities jump at hard stops
     stage = track_stage(static, engine)
     units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
-    least = np.minimum(least, LOOKS[-1][0] * WINDOW)
+    least = np.clip(least, 2 * WINDOW, LOOKS[-1][0] * WINDOW)
 
     def go_on(lanes, states, directions):
         some = jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], leaves)
@@ -298,10 +313,10 @@ def _judged(
 ) -> TrackedMotions:
     """Return one row of `TrackedMotions` from the last windows of a motion."""
     seen = jax.tree.map(lambda *parts: np.concatenate(parts), *windows)
-    trail, state = seen.states[-2 * WINDOW :], seen.states[-1]
+    state = seen.states[-1]
     if not np.isfinite(seen.growth).all():
         nothing = np.full(seen.highest.shape[1], np.nan)
-        lost = np.resize(trail * np.nan, (2 * WINDOW, seen.states.shape[1]))
+        lost = np.full((2 * WINDOW, state.size), np.nan)
         return TrackedMotions(0, 0, *[np.nan] * 4, nothing, lost, state)
     found = classify(seen.states, seen.growth, units, smooth)
     code = found.code
@@ -315,6 +330,14 @@ def _judged(
         float(seen.onsets.mean()),
         float(seen.force.max()),
         (seen.highest.max(axis=0) - seen.lowest.min(axis=0)) / 2,
-        trail,
+        _trail(seen.states, found.repeats),
         state,
     )
+
+
+def _trail(states: np.ndarray, repeats: int) -> np.ndarray:
+    """Return the last 512 states once a period; fewer than these are repeated."""
+    back = np.arange(2 * WINDOW)[::-1]
+    if len(states) < len(back):
+        back = back % (repeats or len(states))
+    return states[len(states) - 1 - back]

@@ -114,7 +114,7 @@ def bifurcation_diagram(
     linear system with contacts if these are longer, and is then sampled for `points`
     periods. If its last state recurs within `max_periods`, Newton iteration finds its
     orbit, whose multipliers give the largest Lyapunov exponent. A motion without a
-    stable orbit is observed for 512 to 3584 more periods, as in `regimes`, which give
+    stable orbit is observed for 256 to 3584 more periods, as in `regimes`, which give
     its class and its exponent.
 
     **Arguments:** `state`: initial state of each motion, by default at rest. `follow`:

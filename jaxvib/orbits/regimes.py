@@ -45,7 +45,7 @@ def regimes(
     periods of its load, or closes no gap any more: for at most `transient` periods
     (384), or 12 of the slowest decay times of the linear system if these are longer.
     Newton iteration then finds its orbit, with the evidence of `periodic_orbit`. A
-    motion without a stable orbit is observed for 512 to 3584 more periods, in which
+    motion without a stable orbit is observed for 256 to 3584 more periods, in which
     Newton iteration is tried from its extrapolated limit, and classified
     (`classify`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the
     reason `TRANSIENT`, `UNDECIDED_MOTION` or `UNDAMPED`. These are results and not

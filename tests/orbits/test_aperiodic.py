@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.aperiodic import classify, limit_of
+from jaxvib.orbits.aperiodic import LOOKS, WINDOW, classify, limit_of
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 UNITS = np.ones(2)
@@ -103,6 +103,20 @@ def test_noise_about_zero_is_undecided():
     states = draw.normal(size=(512, 2))
     found = classify(states, draw.normal(size=512), UNITS)
     assert found.code == Reason.UNDECIDED_MOTION
+
+
+@pytest.mark.slow  # judges 400 motions nine times, 4 s
+def test_noise_about_zero_is_rarely_chaotic_at_any_of_the_looks():
+    # The exponent is 0 exactly: a motion that is judged again and again must not be
+    # called chaotic once its average happens to be high. By four errors, 5 of them are.
+    draw = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(400):
+        growth, states = draw.normal(size=14 * WINDOW), draw.normal(size=(14 * WINDOW, 2))
+        parts = [slice((w - judged) * WINDOW, w * WINDOW) for w, judged in LOOKS[1:-1]]
+        found = [classify(states[part], growth[part], UNITS).code for part in parts]
+        wrong += Reason.CHAOTIC in found
+    assert wrong <= 2
 
 
 def test_a_spiral_that_goes_nearly_round_in_eleven_periods_is_not_of_period_eleven():
