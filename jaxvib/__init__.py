@@ -1,8 +1,10 @@
 """Massive parameter studies and gradient-based design of vibrating, impacting systems."""
 
 import importlib
+from types import ModuleType
 
 from .foundation.environment import use_enough_threads, use_float64
+from .foundation.gc_pause import gc_paused
 from .foundation.suggestions import unknown_key, with_nearest_arguments
 
 use_float64()
@@ -55,9 +57,9 @@ _FOLDER = {verb: folder for folder, verbs in _VERBS.items() for verb in verbs}
 
 def __getattr__(name: str):
     if name in _VERBS:
-        return importlib.import_module(f".{name}", __name__)
+        return _subpackage(name)
     if name in _FOLDER:
-        found = getattr(importlib.import_module(f".{_FOLDER[name]}", __name__), name)
+        found = getattr(_subpackage(_FOLDER[name]), name)
         return with_nearest_arguments(found)
     if name == "__all__":
         return sorted([*_VERBS, *_FOLDER, *_systems()])
@@ -75,9 +77,14 @@ def __dir__() -> list[str]:
 
 def _systems() -> dict[str, object]:
     """Return the public names of `jaxvib.systems` and their objects."""
-    exported = vars(importlib.import_module(".systems", __name__))
+    exported = vars(_subpackage("systems"))
     return {
         name: value
         for name, value in exported.items()
         if not name.startswith("_") and not isinstance(value, type(importlib))
     }
+
+
+def _subpackage(name: str) -> ModuleType:
+    with gc_paused():  # imports leave no garbage
+        return importlib.import_module(f".{name}", __name__)

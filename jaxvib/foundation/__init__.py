@@ -4,6 +4,6 @@
   and allowed ranges), `units`, `expression` (formulas as text), `geometric`.
 - Printing: `text`, `suggestions` (errors with the nearest valid name), `result_repr`,
   `notebook_repr`, `terminal`, `progress`.
-- Process: `environment` (JAX's set-up), `cache` (compiled code on disk), `machine`,
-  `signals`.
+- Process: `environment` (JAX's set-up), `cache` (compiled code on disk), `gc_pause`,
+  `machine`, `signals`.
 """

@@ -14,6 +14,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from ..foundation.arrays import has_tangents
+from ..foundation.gc_pause import gc_paused
 from ..foundation.machine import usable_cores
 from .assembler import LoweringError
 from .call import kernel_call
@@ -21,7 +22,6 @@ from .cost_estimate import estimate_instructions
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
 from .device_choice import DeviceChoice, by_xla
-from .gc_pause import gc_paused
 from .gpu import launched
 from .lane_axes import filled, lanes_first, lanes_last, padded, transposed
 from .lowering import Program, Traced, lower_lanes, trace

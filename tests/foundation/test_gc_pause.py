@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from jaxvib.kernels.gc_pause import gc_paused
+from jaxvib.foundation.gc_pause import gc_paused
 
 
 def test_garbage_is_put_off_and_collected_again():
