@@ -108,6 +108,9 @@ _set = click.option(
 _json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, for scripts."
 )
+_pictures = click.option(
+    "--pictures", is_flag=True, help="Draw the report's pictures as SVG, PDF and PNG too."
+)
 
 
 @main.command(
@@ -128,6 +131,7 @@ _json = click.option(
     metavar="I/N",
     help="Compute share I of N (one task of a job array); see `jaxvib merge`.",
 )
+@_pictures
 @_json
 def run(
     config: str,
@@ -137,6 +141,7 @@ def run(
     workers: str | None,
     cluster: str | None,
     share: str | None,
+    pictures: bool,
     as_json: bool,
 ) -> None:
     """Run a study and write its results and report to one folder.
@@ -150,15 +155,20 @@ def run(
     use_compilation_cache()
     if share is not None:
         study = _shared(study, share)
+    if pictures and not (share is None and study.output.report):
+        why = "output.report = false" if share is None else "a share has no report"
+        raise Refusal(f"--pictures draws the pictures of a report: {why}", in_config=False)
     given = config, assignments, out or study.directory, started
-    sys.exit(_carried_out(study, given, resume, as_json=as_json))
+    sys.exit(_carried_out(study, given, resume, pictures=pictures, as_json=as_json))
 
 
-def _carried_out(study, given: tuple, resume: bool, *, as_json: bool = False) -> int:
+def _carried_out(
+    study, given: tuple, resume: bool, *, pictures: bool = False, as_json: bool = False
+) -> int:
     """Run a study to completion and return the exit code."""
     from .session import Session
 
-    with Session(study, *given, as_json=as_json) as session:
+    with Session(study, *given, pictures=pictures, as_json=as_json) as session:
         again = f"; finished samples are kept; resume with: {session.command('--resume')}"
         try:
             system, store = _prepare(session, resume)
@@ -220,18 +230,19 @@ def status(directory: Path, as_json: bool) -> None:
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1)
-def report(directory: Path, others: tuple[Path, ...]) -> None:
+@_pictures
+def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     """Draw a study's report again, or compare up to eight studies.
 
     DIRECTORY is the folder of a study, where the report is written. OTHERS are studies
     to compare it with, or a two-parameter continuation to draw over its maps.
     """
     _refuse_without_study(directory, *others)
-    folders = map(str, (directory, *others))
-    again = shlex.join(["jaxvib", "report", *folders])
+    words = ["jaxvib", "report", *map(str, (directory, *others))]
+    again = shlex.join(words + ["--pictures"] * pictures)
     signals.set_exit_message(lambda: f"to draw it again: {again}")
     try:
-        click.echo(printable(str(_drawn(directory, *others))))
+        click.echo(printable(str(_drawn(directory, *others, pictures=pictures))))
     except (FileNotFoundError, ValueError) as error:
         raise Refusal(str(error), in_config=False) from None
     except OSError as error:
@@ -417,10 +428,10 @@ def cite() -> None:
     click.echo(citation())
 
 
-def _drawn(directory: Path, *others: Path) -> Path:
-    from .reports import write_report  # imports matplotlib
+def _drawn(directory: Path, *others: Path, pictures: bool = False) -> Path:
+    from .reports import write_report  # imports JAX
 
-    return write_report(directory, *others)
+    return write_report(directory, *others, pictures=pictures)
 
 
 def _refuse_without_study(*directories: Path) -> None:

@@ -22,9 +22,9 @@ class Session:
     """A study from its config to its report.
 
     **Arguments:** `config`, `assignments`, `out`: as given, to name the next command;
-    `started`: by `time.monotonic`; `as_json`: print the summary as JSON, and everything
-    else to stderr. **Fields:** `study`; `directory`: the results folder, `out` or the
-    share's folder next to it.
+    `started`: by `time.monotonic`; `pictures`: also draw the report's pictures as files;
+    `as_json`: print the summary as JSON, and everything else to stderr. **Fields:**
+    `study`; `directory`: the results folder, `out` or the share's folder next to it.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class Session:
         out: Path,
         started: float,
         *,
+        pictures: bool = False,
         as_json: bool = False,
     ):
         self.study = study
@@ -43,6 +44,7 @@ class Session:
         self._config = config
         self._assignments = assignments
         self._started = started
+        self._pictures = pictures
         self._as_json = as_json
         self._begun = False
         self._lock = Lock(self.directory)
@@ -123,7 +125,7 @@ class Session:
         if self.study.output.report:
             from .reports import write_report
 
-            found["report"] = str(write_report(self.directory))
+            found["report"] = str(write_report(self.directory, pictures=self._pictures))
         found["next"] = self._next()
         runtime_history.record_run(
             self.study, self.directory, time.monotonic() - self._started
@@ -137,8 +139,9 @@ class Session:
         return SAMPLES_FAILED if found["failed"] else DONE
 
     def command(self, *options: str) -> str:
-        """Return the command that repeats this run, with other options."""
-        return self._command(self._assignments, self._out, *options)
+        """Return the command that repeats this run, with more options."""
+        pictures = ["--pictures"] * self._pictures
+        return self._command(self._assignments, self._out, *pictures, *options)
 
     def _command(self, assignments, directory: Path, *options: str) -> str:
         sets = [word for each in assignments for word in ("--set", each)]

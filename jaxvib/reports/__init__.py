@@ -1,3 +1,3 @@
-"""Figures, animations and the HTML report of a finished study, drawn from its store."""
+"""The HTML report of a finished study and its picture files, made from its store."""
 
 from .report import write_report as write_report

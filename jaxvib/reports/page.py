@@ -38,8 +38,8 @@ def page(
 ) -> str:
     """Return the page as HTML.
 
-    `files`: the picture files by name; they are embedded, smallest first, up to a total
-    size that can be sent by mail; the others are only linked.
+    `files`: data and picture files by name, linked below their picture. They are
+    embedded, smallest first, up to a total size that can be sent by mail.
     The content security policy allows scripts by hash only and no fetches, so that text
     from a config or a folder name cannot become a script.
     """
@@ -52,8 +52,10 @@ def page(
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+    files = files or {}
     figures = [
-        _FIGURES[each.view](each, number, runs) for number, each in enumerate(pictures)
+        _FIGURES[each.view](each, number, runs, _links(each, files))
+        for number, each in enumerate(pictures)
     ]
     shown = list(zip(pictures, figures, strict=True))
     data = base64.b64encode(pack(page_content(pictures, runs))).decode()
@@ -73,7 +75,7 @@ def page(
         sample=_sample(runs),
         foot=foot(runs),
         data=data,
-        files=_carried(files or {}, _HEAVIEST - len(plotly) - len(data) - 200_000),
+        files=_carried(files, _HEAVIEST - len(plotly) - len(data) - 200_000),
         plotly=plotly,
         script=script,
     )
@@ -126,11 +128,7 @@ def _sample(runs: Sequence[Run]) -> str:
     )
 
 
-def _figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
-    return _FIGURES[picture.view](picture, number, runs)
-
-
-def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+def _charts_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
     hint = " Arrow keys move between orbits." if picture.explorable else ""
     low = "" if _has_map(picture) else " low"
     stacked = " stacked" if picture.stacked else ""
@@ -143,11 +141,11 @@ def _charts_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
         f"<figure class='picture' id='{picture.name}' data-picture='{number}'>"
         f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
         f"<div class='charts{stacked}'>{charts}</div>{_slices(picture) or _slider(picture)}"
-        f"{_legend(picture.shares, runs)}{_files(picture)}</figure>"
+        f"{_legend(picture.shares, runs)}{links}</figure>"
     )
 
 
-def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+def _motion_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
     return (
         f"<aside class='motion' aria-label='{_text(picture.title)}' "
         f"data-picture='{number}'>"
@@ -168,12 +166,12 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
         "<div class='chart' role='img' aria-label='Contact force over time'></div></div>"
         "<button class='nearer' type='button'></button>"
         "<dl class='measures'></dl>"
-        f"{_files(picture)}<p class='files'><a href='#sample'>Its config, Python code "
+        f"{links}<p class='files'><a href='#sample'>Its config, Python code "
         "and the command to recompute it</a></p></aside>"
     )
 
 
-def _scene_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
+def _scene_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
     assert picture.scene is not None, "a picture that is shown as a scene has one"
     picks = "".join(
         f"<label>{_text(label)} <select class='pick' aria-label='{_text(label)}'>"
@@ -191,7 +189,7 @@ def _scene_figure(picture: Picture, number: int, runs: Sequence[Run]) -> str:
         "<input type='range' min='0' max='1' step='any' value='0' aria-label='Time'>"
         "<output></output><select class='speed' aria-label='Speed'>"
         "<option value='1' selected>normal</option><option value='0.5'>1/2 speed</option>"
-        f"<option value='0.1'>1/10 speed</option></select></div>{_files(picture)}</figure>"
+        f"<option value='0.1'>1/10 speed</option></select></div>{links}</figure>"
     )
 
 
@@ -255,11 +253,14 @@ def _has_map(picture: Picture) -> bool:
     )
 
 
-def _files(picture: Picture) -> str:
+def _links(picture: Picture, files: Mapping[str, bytes]) -> str:
+    """Return the links to those files of a picture that were written."""
+    names = {kind: f"{picture.name}.{kind}" for kind in _LINKED}
     links = " · ".join(
-        f"<a href='pictures/{picture.name}.{kind}' download='{picture.name}.{kind}' "
+        f"<a href='pictures/{name}' download='{name}' "
         f"aria-label='{_text(picture.title)} as {kind.upper()}'>{kind.upper()}</a>"
-        for kind in _LINKED
+        for kind, name in names.items()
+        if name in files
     )
     return f"<p class='files'>{links}</p>"
 

@@ -1,4 +1,4 @@
-"""The report of a study, drawn from its store: an HTML page and picture files."""
+"""The report of a study, made from its store: a page, data files, picture files."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,15 +13,20 @@ from ..studies.pictures.picture import Chart, Picture
 from ..studies.pictures.swept_planes import long_paths
 from ..studies.store.finished_study import Run, read_run
 from ..studies.store.folder import Folder
-from .files import drawn_files
+from .files import picture_files
+from .numbers import numbers_of
 from .page import page
 
 
-def write_report(directory: Path | str, *others: Path | str) -> Path:
+def write_report(
+    directory: Path | str, *others: Path | str, pictures: bool = False
+) -> Path:
     """Write `report.html` and `pictures/` to a study's folder; return the page's path.
 
-    The page is self-contained. The pictures are also written as SVG, PDF and PNG at
-    journal column width, with their data as CSV.
+    The page is self-contained; its script draws the pictures. `pictures/` contains
+    their data as CSV. With `pictures=True`, matplotlib also draws them there as SVG, PDF
+    and PNG files at journal column width; otherwise matplotlib is not imported, and
+    such files of an earlier report stay as they are.
 
     With `others`, up to seven more studies of the same kind and paths are compared with
     the first; curves of a two-parameter continuation are drawn over a map of the same
@@ -50,12 +55,14 @@ def write_report(directory: Path | str, *others: Path | str) -> Path:
     found = pictures_of(runs)
     for lent in curves:
         found = with_boundaries(found, runs, lent)
-    pictures = [_in_chosen_units(each, runs[0]) for each in found]
-    folder, files = Folder(directory), {}
-    for name, content in drawn_files(pictures):
+    found = [_in_chosen_units(each, runs[0]) for each in found]
+    files = {f"{each.name}.csv": numbers_of(each).encode() for each in found}
+    if pictures:
+        files |= picture_files(found)
+    folder = Folder(directory)
+    for name, content in files.items():
         folder.write(f"pictures/{name}", content, sync=False)
-        files[name] = content
-    folder.write("report.html", page(pictures, runs, files).encode(), sync=False)
+    folder.write("report.html", page(found, runs, files).encode(), sync=False)
     return directory / "report.html"
 
 
