@@ -215,6 +215,17 @@ def test_a_run_that_broke_off_goes_on_to_the_same_bytes(monkeypatch):
     assert [session["samples"] for session in times["sessions"]] == [10, 2]
 
 
+def test_the_command_to_resume_draws_the_same_files(monkeypatch):
+    def break_off(self, *arguments):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(PushedKind, "compute", break_off)
+    words = ["run", "pushed.toml", "--set", "output.report=true", "--out", "broken"]
+    done = jaxvib(*words, "--pictures")
+    again = " ".join(["jaxvib", *words, "--pictures", "--resume"])
+    assert done.output.splitlines()[-1].endswith(f"resume with: {again}")
+
+
 def test_resume_without_a_study_begins_one():
     assert jaxvib("run", "pushed.toml", "--resume").exit_code == 0
     assert jaxvib("run", "pushed.toml", "--resume").exit_code == 0
@@ -250,6 +261,8 @@ def test_damage_ends_a_resumed_run_unless_it_can_be_mended():
         (["run", "pushed.toml", "--out", "pushed.toml"], "pushed.toml"),
         (["check", "pushed.toml", "--set", "gap=-1"], "allowed: [0, inf) m"),
         (["report", "nothing"], "nothing"),
+        (["run", "pushed.toml", "--pictures"], "of a report: output.report = false"),
+        (["run", "pushed.toml", "--pictures", "--share", "1/3"], "a share has no report"),
         (["new", "quik"], "did you mean 'quick'?"),
         (["new", "quick", "pushed.toml"], "pushed.toml exists already"),
         (["runn"], "Did you mean"),

@@ -1,5 +1,7 @@
 """Small studies and one browser for all tests of the reports."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,13 @@ def cube_study(tmp_path_factory):
 @pytest.fixture(scope="session")
 def map_report(map_study):
     return write_report(map_study)
+
+
+@pytest.fixture(scope="session")
+def drawn_report(map_study, tmp_path_factory):
+    """Return the report of the map with its picture files."""
+    copy = tmp_path_factory.mktemp("drawn") / map_study.name
+    return write_report(shutil.copytree(map_study, copy), pictures=True)
 
 
 @pytest.fixture(scope="session")

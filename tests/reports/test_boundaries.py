@@ -93,7 +93,6 @@ def test_the_curve_lies_over_every_map_and_no_motion_beyond_it_is_without_contac
     assert not np.any(free & beyond)
 
 
-@pytest.mark.slow  # draws all pictures of a map twice, 7 s
 def test_a_report_with_curves_is_that_of_the_map(map_study, curves, tmp_path):
     folder = shutil.copytree(map_study, tmp_path / "map")
     done = CliRunner().invoke(cli.main, ["report", str(folder), str(curves)])

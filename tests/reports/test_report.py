@@ -4,8 +4,10 @@ import base64
 import html
 import re
 import shutil
+import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +20,10 @@ from jaxvib.studies.store.finished_study import read_run
 
 from . import small_studies
 from .conftest import AMPLITUDES, FREQUENCIES
+
+ROOT = Path(__file__).parents[2]
+KINDS = {"svg", "pdf", "png", "csv"}
+LINKED = {"map_report": {"csv"}, "drawn_report": {"svg", "pdf", "csv"}}
 
 
 def names(*directories):
@@ -50,7 +56,6 @@ def test_two_runs_are_compared_in_one_report(map_study, other_map_study, tmp_pat
     assert "<th scope='row'>failed</th><td>1</td><td>1</td>" in text
 
 
-@pytest.mark.slow  # draws the pictures of eight runs, 16 s
 def test_eight_runs_are_compared_in_one_light_report(map_study, other_map_study, tmp_path):
     studies = [
         shutil.copytree((map_study, other_map_study)[i % 2], tmp_path / f"study {i}")
@@ -95,25 +100,53 @@ def test_runs_over_other_paths_are_refused(map_study, random_study):
         check_comparable([read_run(map_study), run])
 
 
-def test_every_picture_is_a_file_too(map_report):
-    folder = map_report.parent / "pictures"
-    kinds = ("png", "svg", "pdf", "csv")
-    assert {path.name for path in folder.iterdir()} == {
-        f"{name}.{kind}" for name in names(map_report.parent) for kind in kinds
-    }
-    for name in names(map_report.parent):
+def test_every_picture_is_a_file_too_if_asked_for(map_report, drawn_report):
+    for report, kinds in ((map_report, {"csv"}), (drawn_report, KINDS)):
+        assert {path.name for path in (report.parent / "pictures").iterdir()} == {
+            f"{name}.{kind}" for name in names(report.parent) for kind in kinds
+        }
+    folder = drawn_report.parent / "pictures"
+    for name in names(drawn_report.parent):
         width = float(
             re.search(r'width="([\d.]+)pt"', (folder / f"{name}.svg").read_text())[1]
         )
         assert round(width * 25.4 / 72) in (90, 140, 190)  # mm: columns of journals
 
 
-def test_the_page_carries_its_files(map_report):
-    carried = re.findall(r"data-file='([^']*)'>([^<]*)<", map_report.read_text("utf-8"))
-    assert len(carried) == 3 * len(names(map_report.parent))
+@pytest.mark.parametrize("kind", LINKED)
+def test_the_page_carries_its_files(kind, request):
+    report = request.getfixturevalue(kind)
+    carried = re.findall(r"data-file='([^']*)'>([^<]*)<", report.read_text("utf-8"))
+    assert len(carried) == len(LINKED[kind]) * len(names(report.parent))
     for name, text in carried:
-        beside = (map_report.parent / "pictures" / name).read_bytes()
+        beside = (report.parent / "pictures" / name).read_bytes()
         assert zlib.decompress(base64.b64decode(text)) == beside
+
+
+MATPLOTLIB = """
+import contextlib, pathlib, sys
+from jaxvib.cli import main
+study, folder = sys.argv[1:]
+for words in (
+    ["report", study],
+    ["run", "tower_response", "--set", "analysis.points=51", "--out", folder],
+    ["report", folder, "--pictures"],
+):
+    with contextlib.suppress(SystemExit):
+        main(words)
+    files = pathlib.Path(folder).glob("pictures/frequency_response.*")
+    kinds = sorted(path.suffix for path in files)
+    print("matplotlib" in sys.modules, *kinds, file=sys.stderr)
+"""
+
+
+def test_matplotlib_is_imported_only_for_picture_files(map_study, tmp_path):
+    study = shutil.copytree(map_study, tmp_path / map_study.name)
+    done = subprocess.run(
+        [sys.executable, "-c", MATPLOTLIB, study, tmp_path / "run"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stderr.splitlines() == ["False", "False .csv", "True .csv .pdf .png .svg"]
 
 
 def test_a_page_that_would_be_too_heavy_leaves_files_beside_it(map_study, monkeypatch):
@@ -158,27 +191,42 @@ def test_chosen_units_are_those_of_the_page(map_study, tmp_path):
 
 
 def test_the_report_is_the_same_bytes_each_time_and_needs_no_xarray(
-    map_report, tmp_path, monkeypatch
+    drawn_report, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "xarray", None)
-    first = map_report.parent
+    first = drawn_report.parent
     again = shutil.copytree(first, tmp_path / first.name)
     for path in [again / "report.html", *(again / "pictures").iterdir()]:
         path.unlink()
-    write_report(again)
-    for path in [map_report, *(first / "pictures").iterdir()]:
+    write_report(again, pictures=True)
+    for path in [drawn_report, *(first / "pictures").iterdir()]:
         assert path.read_bytes() == (again / path.relative_to(first)).read_bytes()
 
 
-def test_the_page_is_small_and_names_no_other_file(map_report):
-    text = map_report.read_text("utf-8")
+def test_picture_files_of_an_earlier_report_stay_but_are_not_linked(drawn_report, tmp_path):
+    again = shutil.copytree(drawn_report.parent, tmp_path / drawn_report.parent.name)
+    files = sorted((again / "pictures").iterdir())
+    before = [path.read_bytes() for path in files]
+    text = write_report(again).read_text("utf-8")
+    assert [path.read_bytes() for path in files] == before
+    assert "pictures/regimes.csv" in text
+    assert "pictures/regimes.svg" not in text
+
+
+@pytest.mark.parametrize("kind", LINKED)
+def test_the_page_is_small_and_names_no_other_file(kind, request):
+    report = request.getfixturevalue(kind)
+    text = report.read_text("utf-8")
     assert len(text.encode()) < 3e6
     assert "default-src 'none'" in text
     head = text[: text.index('id="data"')]
     sources = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", head)
     local = [source for source in sources if source.startswith("pictures/")]
     assert set(sources) - set(local) == {"#pictures", "#sample"}
-    assert all((map_report.parent / source).is_file() for source in local)
+    assert set(local) == {
+        f"pictures/{name}.{end}" for name in names(report.parent) for end in LINKED[kind]
+    }
+    assert all((report.parent / source).is_file() for source in local)
 
 
 def test_the_head_counts_what_the_store_holds(map_study, map_report):

@@ -19,7 +19,8 @@ PLACES = (
 
 def run_ready(name, directory, *sets):
     words = [word for each in sets for word in ("--set", each)]
-    return run(builtin_studies.folder() / f"{name}.toml", directory, *words)
+    config = builtin_studies.folder() / f"{name}.toml"
+    return run(config, directory, "--pictures", *words)
 
 
 def run(config, directory, *words):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxvib.ensemble import Reason
-from jaxvib.reports.files import drawn_files
+from jaxvib.reports.files import picture_files
 from jaxvib.studies.analyses.basins import pictures as basins
 from jaxvib.studies.analyses.bifurcation_diagram import pictures as diagram
 from jaxvib.studies.pictures.picture import Line, Notes
@@ -124,7 +124,7 @@ def test_a_diagram_counts_its_motions_by_regime(swept):
 
 
 def test_both_are_drawn_as_files(plane, swept):
-    files = dict(drawn_files([*basins.pictures([plane]), *diagram.pictures([swept])]))
+    files = dict(picture_files([*basins.pictures([plane]), *diagram.pictures([swept])]))
     assert [name for name in files if name.endswith(".png")] == [
         "basins.png", "bifurcation_diagram.png"
     ]  # fmt: skip
