@@ -138,18 +138,17 @@ def run(
     assignments: tuple[str, ...],
     out: Path | None,
     resume: bool,
-    workers: str | None,
-    cluster: str | None,
     share: str | None,
     pictures: bool,
     as_json: bool,
+    **executor: str | None,
 ) -> None:
     """Run a study and write its results and report to one folder.
 
     CONFIG is a TOML file or the name of a built-in study (`jaxvib new` lists them).
     """
     started = time.monotonic()
-    for key, value in {"workers": workers, "cluster": cluster}.items():
+    for key, value in executor.items():  # --workers and --cluster are keys of [run]
         assignments += () if value is None else (f"run.{key}={value}",)
     study = _loaded(config, assignments)
     use_compilation_cache()
