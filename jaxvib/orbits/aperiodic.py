@@ -38,10 +38,10 @@ _CONVERGED = 1e-3
 # ... and its largest exponent, per period of the load, is 0 within three of its errors,
 # which must be below the first and are assumed to be at least the second.
 _LARGEST_ERROR, _LEAST_ERROR = 3e-4, 5e-6
-# The exponent of a chaotic motion exceeds 0 by five of its errors (as it is judged up to
-# ten times, the first excess by four would be taken for chaos too often) and by this, a
-# period.
+# The exponent of a chaotic motion exceeds 0 by five of its errors: it is judged up to
+# ten times, and noise exceeds four of them too often.
 _SURE = 5.0
+# ... and by this, per period.
 _CLEAR = 4e-3
 # States that recur this closely, period after period, are those of one orbit, ...
 _RECURS = 1e-6
