@@ -1,13 +1,14 @@
 """Sequential evaluation of a problem, each point warm-started from the previous one."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason
+from ..ensemble.evaluation_store import EvaluationStore, NoStore
 from .measure import EvaluationLostError
 from .problem import Problem
 from .smoothness import Notice, noticed
@@ -49,27 +50,6 @@ class Aim(NamedTuple):
     def slopes(self, goals: Sequence[np.ndarray]) -> np.ndarray:
         """Return their derivatives, (numbers, variables), from the objectives' ones."""
         return self.rows @ np.concatenate(goals)
-
-
-@runtime_checkable
-class EvaluationStore(Protocol):
-    """A store of intermediate results, from which an interrupted search resumes."""
-
-    def get(self, key: str) -> list[np.ndarray] | None:
-        """Return the arrays stored under a key, or None."""
-
-    def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Store arrays under a key."""
-
-
-class NoStore:
-    """A store that keeps nothing."""
-
-    def get(self, key: str) -> None:
-        """Return None."""
-
-    def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Do nothing."""
 
 
 class Evaluator:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy  # loads submodules lazily: .special takes 0.1 s
 
 from ..ensemble import Reason
-from .evaluation import Evaluation, EvaluationStore, NoStore
+from ..ensemble.evaluation_store import EvaluationStore, NoStore
+from .evaluation import Evaluation
 from .measure import EvaluationLostError
 from .problem import Problem
 from .smoothness import noticed

@@ -9,8 +9,9 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 
 from ..ensemble import Reason, reason
+from ..ensemble.evaluation_store import EvaluationStore
 from ..foundation.suggestions import unknown_key
-from .evaluation import Evaluation, EvaluationStore, Evaluator
+from .evaluation import Evaluation, Evaluator
 from .first_order import GradientTransformation, descend
 from .history import Design, Starts, design_of, worst_violation
 from .measure import EvaluationLostError

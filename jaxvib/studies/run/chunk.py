@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...design.evaluation import EvaluationStore
+from ...ensemble.evaluation_store import EvaluationStore
 from ...systems import parameters
 from ..analyses.kinds import ANALYSES, SYSTEMS
 from ..config import samples

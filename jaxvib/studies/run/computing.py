@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...design.evaluation import EvaluationStore
 from ...ensemble import Reason
+from ...ensemble.evaluation_store import EvaluationStore
 from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
 from ..store.fields import Variable

@@ -14,7 +14,7 @@ from ....design import (
     optimal_absorber,
     optimise,
 )
-from ....design.evaluation import EvaluationStore
+from ....ensemble.evaluation_store import EvaluationStore
 from ....systems import parameters, replace
 from ...store.fields import Variable
 from ..design_problem import (

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from ....design import entry_at, fit
-from ....design.evaluation import EvaluationStore
+from ....ensemble.evaluation_store import EvaluationStore
 from ...store.fields import Variable
 from ..design_problem import scaled, settings_of
 from ..measure_options import build_measure, unit_of

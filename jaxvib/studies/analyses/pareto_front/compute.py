@@ -14,7 +14,7 @@ from ....design import (
     pareto_front,
     simplex_lattice,
 )
-from ....design.evaluation import EvaluationStore
+from ....ensemble.evaluation_store import EvaluationStore
 from ...store.fields import Variable
 from ..design_problem import (
     limits,
