@@ -69,7 +69,7 @@ def main():
 
 def chosen_scenes(run, sorting):
     """Return (sample, trace) of one stored motion in each of the wanted regimes."""
-    motions = stored_motions(run)
+    motions = stored_motions(run, 1)
     names = np.array(sorting.classes.names)[sorting.members[0]][motions["samples"]]
     scenes = []
     for wanted in WANTED:
