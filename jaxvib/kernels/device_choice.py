@@ -101,7 +101,7 @@ class DeviceChoice:
             self._note()
             _LOG.warning(
                 "jaxvib: %s failed on the GPU: %s; it runs on the CPU until this process "
-                "ends", self._name, error,
+                "ends", self._name, self._reason,
             )  # fmt: skip
             return None
 

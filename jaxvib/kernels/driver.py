@@ -17,6 +17,7 @@ import os
 import re
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,11 @@ _ENTRY_POINTS: dict[str, tuple] = {
     "cuDeviceGetAttribute": (_place, ctypes.c_int, ctypes.c_int),
     "cuDevicePrimaryCtxRetain": (_place, ctypes.c_int),
     "cuCtxSetCurrent": (_place,),
+    "cuCtxPushCurrent_v2": (_place,),
+    "cuCtxPopCurrent_v2": (_place,),
     "cuMemGetInfo_v2": (_place, _place),
     "cuModuleLoadDataEx": (_place, ctypes.c_char_p, ctypes.c_uint, _place, _place),
+    "cuModuleUnload": (_place,),
     "cuModuleGetFunction": (_place, _place, ctypes.c_char_p),
     "cuMemAlloc_v2": (_place, _size),
     "cuMemFree_v2": (_address,),
@@ -143,6 +147,16 @@ class Device:
         """Make this the device of the calling thread."""
         self.driver("cuCtxSetCurrent", self._context)
 
+    def unload(self, module: ctypes.c_void_p) -> None:
+        """Unload a module, in any thread, which keeps its own device."""
+        # In a process that forked, or after a failed launch, every call fails.
+        with contextlib.suppress(DriverError):
+            self.driver("cuCtxPushCurrent_v2", self._context)
+            try:
+                self.driver("cuModuleUnload", module)
+            finally:
+                self.driver.get(_place, "cuCtxPopCurrent_v2")
+
     def free_memory(self) -> int:
         """Return the number of free bytes of the device of this thread."""
         free, total = _size(), _size()
@@ -205,7 +219,7 @@ def _build() -> str:
 
 
 class LoadedProgram:
-    """A program in the memory of one GPU.
+    """A program in the memory of one GPU, unloaded when nothing refers to it any more.
 
     **Arguments:** `ptx`: with one entry, whose arguments are addresses of the number of
     lanes, of inputs and of outputs; `rate`: measured lanes/s, by which devices share
@@ -240,6 +254,9 @@ class LoadedProgram:
                 except DriverError as error:
                     said = " ".join(log.value.decode(errors="replace").split())
                     raise DriverError(f"{error}; {said[:300]}", error.name) from None
+                # A launch refers to its program, so that none runs then. At the end of
+                # the process the driver unloads it, perhaps before Python could.
+                weakref.finalize(self, self.device.unload, module).atexit = False
                 self._loaded = call.get(_place, "cuModuleGetFunction", module, self._entry)
         return self._loaded
 

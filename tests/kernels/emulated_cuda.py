@@ -8,8 +8,8 @@ its own, proportional to the instructions that its threads executed.
 `EMULATED_CUDA`, such as "devices=2 fault=bit", may have `devices`, `version`, `memory`
 (free bytes), `reserved` (those that cannot be had), `display` (1: the driver ends long
 launches) and `fault`: "bit" (a wrong bit in lane 77), "long" (the same in long launches
-only), "crash", "hang", "slow", "ptx" (refused by the compiler), "launch" (a failure of
-the fifth launch).
+only), "crash", "hang", "slow", "ptx" (refused by the compiler), "entry" (not found in
+a loaded module), "launch" (a failure of the fifth launch).
 """
 # ruff: noqa: N802, RET503 - the driver's names; to return nothing is success
 
@@ -23,6 +23,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.kernels.ptx_emulator import EmulatedModule, EmulationError
@@ -31,6 +32,7 @@ ERRORS = {
     1: "CUDA_ERROR_INVALID_VALUE", 2: "CUDA_ERROR_OUT_OF_MEMORY",
     100: "CUDA_ERROR_NO_DEVICE", 201: "CUDA_ERROR_INVALID_CONTEXT",
     218: "CUDA_ERROR_INVALID_PTX", 400: "CUDA_ERROR_INVALID_HANDLE",
+    500: "CUDA_ERROR_NOT_FOUND",
     700: "CUDA_ERROR_ILLEGAL_ADDRESS", 702: "CUDA_ERROR_LAUNCH_TIMEOUT",
     999: "CUDA_ERROR_UNKNOWN",
 }  # fmt: skip
@@ -57,12 +59,20 @@ current = threading.local()
 lock = threading.RLock()
 failed = [0]  # the error that every later call returns
 launches: list[tuple[int, int, int]] = []  # device, blocks, threads of each
+modules: dict[int, int] = {}  # devices on which they are loaded, by handle
+unloaded: list[int] = []  # handles
 
 
 class Stream(list):
-    """Queued calls. **Fields:** `time`: of the device, s."""
+    """Queued calls.
+
+    **Fields:** `time`: of the device, s; `functions`: those whose launches have not ended.
+    """
 
     time = 0.0
+
+    def __init__(self):
+        self.functions: list[int] = []
 
 
 def option(name: str, default: str) -> str:
@@ -152,6 +162,18 @@ def cuCtxSetCurrent(context):
     current.device = context - 0x100
 
 
+@entry(needs_context=False)
+def cuCtxPushCurrent_v2(context):
+    current.below = [*getattr(current, "below", []), getattr(current, "device", None)]
+    current.device = context - 0x100
+
+
+@entry()
+def cuCtxPopCurrent_v2(place):
+    put(place, ctypes.c_void_p, 0x100 + current.device)
+    current.device = current.below.pop()
+
+
 def free_bytes() -> int:
     """Return the free memory of the thread's device."""
     taken = sum(len(b) for at, b in memory.items() if owners[at] == current.device)
@@ -213,6 +235,13 @@ def within(among: dict, address: int, size: int) -> bool:
     return any(at <= address and address + size <= at + len(b) for at, b in among.items())
 
 
+class Function(NamedTuple):
+    """A kernel of a loaded module, which is known by its handle."""
+
+    module: int
+    name: str
+
+
 @entry()
 def cuModuleLoadDataEx(place, image, number, options, values):
     if option("fault", "") == "ptx":
@@ -220,7 +249,24 @@ def cuModuleLoadDataEx(place, image, number, options, values):
         log = ctypes.c_void_p.from_address(values).value
         ctypes.memmove(log, text, len(text))
         return BAD_PTX
-    put(place, ctypes.c_void_p, handle(module(image)))
+    number = handle(module(image))
+    modules[number] = current.device
+    put(place, ctypes.c_void_p, number)
+
+
+@entry()
+def cuModuleUnload(number):
+    functions = [at for at, each in objects.items() if isinstance(each, Function)]
+    functions = [at for at in functions if objects[at].module == number]
+    streams = [each for each in objects.values() if isinstance(each, Stream)]
+    if any(at in each.functions for each in streams for at in functions):
+        return INVALID
+    if modules.get(number) != current.device:
+        return BAD_HANDLE
+    for at in (number, *functions):
+        del objects[at]
+    del modules[number]
+    unloaded.append(number)
 
 
 @functools.cache
@@ -231,7 +277,9 @@ def module(image: bytes) -> EmulatedModule:
 
 @entry()
 def cuModuleGetFunction(place, module, name):
-    put(place, ctypes.c_void_p, handle((objects[module], name.decode())))
+    if option("fault", "") == "entry":
+        return NOT_FOUND
+    put(place, ctypes.c_void_p, handle(Function(module, name.decode())))
 
 
 @entry()
@@ -250,8 +298,10 @@ def cuStreamSynchronize(stream):
         error = queue.pop(0)() or 0
         if error:
             queue.clear()
+            queue.functions.clear()
             failed[0] = error if error >= ILLEGAL else 0
             return error
+    queue.functions.clear()
 
 
 @entry()
@@ -303,11 +353,13 @@ def cuMemcpyDtoHAsync_v2(host, address, size, stream):
 def cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
     if 0 in (gx, bx) or bx > 1024 or (gy, gz, by, bz) != (1, 1, 1, 1):
         return INVALID
-    emulated, name = objects[function]
+    module, name = objects[function]
+    emulated = objects[module]
     count = len(emulated._parameters)
     places = (ctypes.c_void_p * count).from_address(parameters)
     pointers = [ctypes.c_uint64.from_address(place).value for place in places]
     queue, device = objects[stream], current.device
+    queue.functions.append(function)
     queue.append(lambda: run(emulated, name, gx, bx, pointers, queue, device))
 
 

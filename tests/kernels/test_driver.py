@@ -4,8 +4,10 @@
 """
 
 import ctypes
+import gc
 import logging
 import re
+import subprocess
 import sys
 import sysconfig
 import time
@@ -70,7 +72,12 @@ def device(monkeypatch, tmp_path):
 
 def launches():
     """Return the launches of this process: device, blocks and threads of each."""
-    return sys.modules["jaxvib_cuda"].launches
+    return emulated().launches
+
+
+def emulated():
+    """Return the module that takes the place of the driver."""
+    return sys.modules["jaxvib_cuda"]
 
 
 @pytest.fixture
@@ -215,11 +222,77 @@ def test_launches_are_short_where_the_driver_ends_long_ones(device):
 def test_memory_and_contexts_are_given_back(by_hand, kernel):
     by_hand("devices=2")
     kernel.map(STARTS, FREQUENCIES)
-    emulated = sys.modules["jaxvib_cuda"]
-    assert not emulated.memory
-    assert not emulated.pinned
+    assert not emulated().memory
+    assert not emulated().pinned
     # The thread of the caller, perhaps one of JAX's, keeps its own context.
-    assert not hasattr(emulated.current, "device")
+    assert not hasattr(emulated().current, "device")
+
+
+def test_modules_of_a_kernel_that_is_dropped_are_unloaded_on_each_device(by_hand):
+    by_hand("devices=2")
+    kernels = [jv.kernel(iterated), jv.kernel(iterated)]
+    [each.map(STARTS, FREQUENCIES) for each in kernels]
+    assert sorted(emulated().modules.values()) == [0, 0, 1, 1]
+    kernels.pop(0)
+    gc.collect()
+    assert sorted(emulated().modules.values()) == [0, 1]
+    assert len(set(emulated().unloaded)) == 2
+    # The thread that collects the kernel, perhaps one of JAX's, keeps its own context.
+    assert emulated().current.device is None
+    assert_same(kernels[0].map(STARTS, FREQUENCIES), expected(kernels[0]))
+    kernels.clear()
+    gc.collect()
+    assert not emulated().modules
+
+
+def test_a_module_whose_loading_ends_in_an_error_is_unloaded(by_hand, kernel):
+    by_hand("fault=entry")
+    kernel.map(STARTS, FREQUENCIES)
+    assert reason(kernel) == "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND"
+    gc.collect()
+    assert len(emulated().unloaded) == 1
+    assert not emulated().modules
+
+
+def test_no_module_is_unloaded_during_a_launch(by_hand, monkeypatch):
+    by_hand("devices=2")
+    kernel, run, during = jv.kernel(iterated), emulated().run, []
+
+    def dropped(*arguments):
+        for form in kernel._forms.values():
+            form._devices._launched = []  # as the failure of another thread's launch does
+        kernel._forms.clear()  # as a change of a captured variable does
+        gc.collect()
+        during.append(len(emulated().modules))
+        return run(*arguments)
+
+    monkeypatch.setattr(emulated(), "run", dropped)
+    found = kernel.map(STARTS, FREQUENCIES)
+    assert during == [2, 2]
+    gc.collect()
+    assert not emulated().modules
+    assert_same(found, expected(kernel))
+
+
+AT_THE_END = """
+import atexit, sys
+import jax.numpy as jnp, numpy as np
+import jaxvib as jv
+
+# registered first, it is called last
+atexit.register(lambda: print(sys.modules["jaxvib_cuda"].unloaded))
+kernel = jv.kernel(lambda x: x * x)
+kernel.map(np.ones(2000))
+assert len(sys.modules["jaxvib_cuda"].modules) == 1
+"""
+
+
+def test_no_module_is_unloaded_at_the_end_of_the_process(by_hand):
+    by_hand()
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
 
 @pytest.mark.parametrize("mode", ["cpu", "xla"])
