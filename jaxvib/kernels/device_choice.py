@@ -1,6 +1,7 @@
 """Where the lanes of a program run: on the GPUs of this machine, or on its CPU."""
 
 import hashlib
+import importlib.metadata
 import logging
 import os
 import threading
@@ -56,6 +57,17 @@ def mode() -> str:
 def by_xla() -> bool:
     """Return whether the user leaves all lanes to XLA, which has a GPU."""
     return mode() == "xla" and jax.default_backend() != "cpu"
+
+
+def _jax_has_gpu() -> bool:
+    """Return whether JAX has a plugin for NVIDIA's GPUs and would take it first.
+
+    JAX itself is not asked: its client takes most of the GPU's memory for itself.
+    """
+    platforms = jax.config.jax_platforms  # ty: ignore[missing-attribute]
+    plugins = importlib.metadata.entry_points(group="jax_plugins")
+    first = not platforms or platforms.split(",")[0] in ("cuda", "gpu")
+    return first and any(plugin.name.startswith("xla_cuda") for plugin in plugins)
 
 
 class DeviceChoice:
@@ -184,7 +196,7 @@ class DeviceChoice:
             return Verdict(True, "", rate=np.inf, in_xla="")
         signature = self._program.signature
         subject = Subject(self._name, ptx, signature, device, ordinal)
-        in_xla = ordinal == 0 and jax.default_backend() == "gpu"
+        in_xla = ordinal == 0 and _jax_has_gpu()
         return verdict(subject, _few(arrays), on_cpu, in_xla=in_xla)
 
     def _ptx(self, target: tuple[str, int]) -> str:

@@ -6,6 +6,7 @@
 import ctypes
 import gc
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -25,73 +26,25 @@ from jaxvib import cli
 from jaxvib.kernels import device_check, device_choice, driver, gpu
 from jaxvib.kernels.lowering import trace
 from jaxvib.studies.run import information
+from tests.kernels.iterated_lanes import (
+    FREQUENCIES,
+    LANES,
+    STARTS,
+    assert_same,
+    emulated,
+    expected,
+    iterated,
+    launches,
+    reason,
+    rng,
+)
 
-EMULATED = str(Path(__file__).with_name("emulated_cuda.py"))
 BAD_PTX = "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX; ptxas application ptx input, line 7"
-LANES = 2000
-rng = np.random.default_rng(0)
-STARTS, FREQUENCIES = rng.normal(size=(LANES, 2)), rng.uniform(0.5, 2.0, LANES)
-
-
-def iterated(start, frequency):
-    """Return a number, a count, and a truth, after a number of turns that differs."""
-    turns = 5 + (10 * jnp.abs(jnp.sin(frequency))).astype(int)
-    end = jax.lax.fori_loop(
-        0, turns, lambda i, x: jnp.sin(x * frequency) + start[0], start[1]
-    )
-    return turns, end > 0, jnp.stack([end, frequency * frequency])
-
-
-def expected(kernel):
-    """Return the results on the CPU: a number of threads is of its cores."""
-    return kernel.map(STARTS, FREQUENCIES, threads=1)
-
-
-def assert_same(found, wanted):
-    for one, other in zip(found, wanted, strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.fixture
-def device(monkeypatch, tmp_path):
-    """Return a function that puts an emulated device into this machine."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv(driver.LIBRARY, EMULATED)
-    monkeypatch.delenv(device_choice.VARIABLE, raising=False)
-    monkeypatch.setattr(device_choice, "WORTH", 0.0)
-
-    def insert(properties=""):
-        monkeypatch.setenv("EMULATED_CUDA", properties)
-        driver._opened.cache_clear()
-        return driver.driver() if "devices=0" not in properties else None
-
-    yield insert
-    driver._opened.cache_clear()
-
-
-def launches():
-    """Return the launches of this process: device, blocks and threads of each."""
-    return emulated().launches
-
-
-def emulated():
-    """Return the module that takes the place of the driver."""
-    return sys.modules["jaxvib_cuda"]
-
-
-@pytest.fixture
-def kernel():
-    return jv.kernel(iterated)
 
 
 def info():
     """Return what `jaxvib info` says of GPUs."""
     return information._gpu_line(information._gpu())
-
-
-def reason(kernel):
-    return kernel.unsupported_reason(STARTS[0], FREQUENCIES[0], device="gpu")
 
 
 def test_a_right_device_is_checked_once_and_launched(device, kernel, caplog):
@@ -165,13 +118,6 @@ def test_another_driver_is_checked_anew(device, caplog):
     old = jv.kernel(iterated)
     old.map(STARTS, FREQUENCIES)
     assert "other bits" in reason(old)
-
-
-@pytest.fixture
-def by_hand(device, monkeypatch):
-    """Return `device`, with kernels that are launched without a check."""
-    monkeypatch.setenv(device_choice.VARIABLE, "kernels")
-    return device
 
 
 def test_shares_go_round_all_devices(by_hand, kernel):
@@ -388,6 +334,73 @@ def test_samples_are_launched_together_and_kept_by_chunks(by_hand, monkeypatch):
     assert_same(found, expected(jv.kernel(iterated)))
 
 
+CHOICE = """
+import numpy as np
+from jax._src import xla_bridge
+import jaxvib as jv
+from jaxvib.kernels import device_check, device_choice
+from jaxvib.studies.run import information
+
+device_choice.WORTH = 0.0
+kernel = jv.kernel(lambda x: x * x)
+print(kernel.unsupported_reason(1.0, device="gpu"))
+print(kernel.uses_gpus(np.ones(2000)), kernel.map(np.ones(2000)).sum())
+print(information._gpu_line(information._gpu()))
+print([each.in_xla.partition(",")[0] for each in device_check.verdicts()])
+print(list(xla_bridge._backends))
+"""
+
+
+@pytest.fixture
+def cuda_plugin(tmp_path, monkeypatch):
+    """Install a plugin of JAX for CUDA: what says so, without what it needs."""
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    about = tmp_path / "jax_cuda13_pjrt-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: x\nVersion: 0\n")
+    (about / "entry_points.txt").write_text("[jax_plugins]\nxla_cuda13 = cuda_of_nobody\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def chosen():
+    """Return what a process says that chooses a device."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHOICE], capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_choice_of_a_device_starts_no_client_of_jax(device):
+    device()
+    assert chosen() == [
+        "no call of `map` was long enough for a check",
+        "True 2000.0",
+        "Emulated GPU (9.0), driver 13.0; 1 kernels checked and launched",
+        "['it was not tried there']",
+        "[]",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("platforms", "said"),
+    [
+        ("", "Unknown backend cuda"),
+        ("cpu", "it was not tried there"),
+    ],
+)
+def test_nor_does_it_where_jax_has_a_plugin_for_gpus(
+    device, cuda_plugin, monkeypatch, platforms, said
+):
+    device()
+    monkeypatch.setenv("JAX_PLATFORMS", platforms)
+    *_, inside, clients = chosen()
+    assert said in inside
+    assert clients == "[]"
+
+
 HANDLES = {"CUcontext", "CUevent", "CUfunction", "CUmodule", "CUstream"}
 TYPES = {
     "unsigned int": ctypes.c_uint, "int": ctypes.c_int, "CUdevice": ctypes.c_int,
@@ -445,9 +458,8 @@ def test_a_report_says_where_its_kernels_ran(device, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_fails_inside_xla_is_launched_by_the_driver_alone(device, kernel, monkeypatch):
+def test_what_fails_inside_xla_is_launched_by_the_driver_alone(device, kernel, cuda_plugin):
     device()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")  # which is not there
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
     (kept,) = device_check.verdicts()
     assert kept.launched
