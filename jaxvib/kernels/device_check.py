@@ -261,26 +261,40 @@ def _asked(trial: Trial) -> Outcome | Verdict:
         folder = Path(name)
         try:
             (folder / "given").write_bytes(pickle.dumps(trial))
-            done = subprocess.run(
-                [*command, name], env=environment, timeout=LIMIT,
-                stdin=subprocess.DEVNULL, capture_output=True, check=False,
-            )  # fmt: skip
+            code, said = _ended([*command, name], environment)
         except OSError as error:
             return Verdict(False, f"no process could be started: {error}", kept=False)
         except subprocess.TimeoutExpired:
             return Verdict(False, f"its launch did not end in {LIMIT:g} s")
-        if not 0 <= done.returncode < 256:  # Windows: the code of an exception
-            ended = _signal(-done.returncode)
-            kept = ended not in _FROM_OUTSIDE
-            return Verdict(False, f"its launch ended by {ended}", kept=kept)
+        if not 0 <= code < 256:  # Windows: the code of an exception
+            ended = _signal(-code)
+            if ended in _FROM_OUTSIDE:
+                reason = f"it is not proved: {ended} from outside ended its check"
+                return Verdict(False, reason, kept=False)
+            return Verdict(False, f"its launch ended by {ended}")
         error = folder / "error"
         if error.exists():
             short, _, message = error.read_text(encoding="utf-8").partition("\n")
             return Verdict(False, message, kept=short in _LASTING)
-        if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
+        if code:
+            said = said.strip().splitlines() or ["nothing"]
             return Verdict(False, f"its launch failed: {said[-1][:200]}", kept=False)
         return pickle.loads((folder / "found").read_bytes())
+
+
+def _ended(command: Sequence[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Return the code and the errors of a process that has ended, or is ended."""
+    nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(
+        command, env=environment, stdin=nothing, stdout=nothing, stderr=pipe
+    ) as process:
+        try:
+            _, said = process.communicate(timeout=LIMIT)
+        except BaseException:  # of Ctrl-C too, after which `subprocess.run` does not wait
+            process.kill()
+            process.wait()
+            raise
+    return process.returncode, said.decode(errors="replace")
 
 
 def _boot() -> str:

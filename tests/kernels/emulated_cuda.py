@@ -9,7 +9,8 @@ its own, proportional to the instructions that its threads executed.
 (free bytes), `reserved` (those that cannot be had), `display` (1: the driver ends long
 launches) and `fault`: "bit" (a wrong bit in lane 77), "long" (the same in long launches
 only), "crash", "hang", "slow", "ptx" (refused by the compiler), "entry" (not found in
-a loaded module), "launch" (a failure of the fifth launch).
+a loaded module), "launch" (a failure of the fifth launch). `told`: a file that gets the
+number of the process whose launch hangs.
 """
 # ruff: noqa: N802, RET503 - the driver's names; to return nothing is success
 
@@ -59,6 +60,7 @@ current = threading.local()
 lock = threading.RLock()
 failed = [0]  # the error that every later call returns
 launches: list[tuple[int, int, int]] = []  # device, blocks, threads of each
+calls: list[tuple[int, str]] = []  # device and name of each that needs a context
 modules: dict[int, int] = {}  # devices on which they are loaded, by handle
 unloaded: list[int] = []  # handles
 
@@ -92,6 +94,8 @@ def entry(needs_context: bool = True):
                     return failed[0]
                 if needs_context and getattr(current, "device", None) is None:
                     return NO_CONTEXT
+                if needs_context:
+                    calls.append((current.device, function.__name__))
                 try:
                     return function(*arguments) or 0
                 except Exception:
@@ -369,6 +373,8 @@ def run(emulated, name, grid, block, pointers, queue, device) -> int:
     launches.append((device, grid, block))
     if fault == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if told := option("told", ""):
+        Path(told).write_text(str(os.getpid()))
     while fault == "hang":
         time.sleep(1.0)
     if fault == "launch" and len(launches) == 5:

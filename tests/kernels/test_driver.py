@@ -129,6 +129,55 @@ def test_shares_go_round_all_devices(by_hand, kernel):
     assert {blocks for _, blocks, _ in launches()} == {10, 1}
 
 
+def test_devices_take_lanes_by_their_rates_and_add_up_to_all(device):
+    found = device(f"devices=2 memory={4 * 2 * 64 * 30}")
+    program = gpu.device_program(trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0])
+    rates = [1e3, 3e3]
+    loaded = [
+        driver.LoadedProgram(*program, each, rate)
+        for each, rate in zip(found.devices, rates, strict=True)
+    ]
+    lanes = np.linspace(0.0, 9.0, 16 * program.block)
+    (result,) = driver.run_lanes(loaded, [lanes])
+    np.testing.assert_array_equal(result, jv.kernel(jnp.cos).map(lanes, threads=1))
+    blocks = [sum(b for each, b, _ in launches() if each == k) for k in range(2)]
+    assert blocks == [4, 12]
+    assert len(launches()) > 4  # shares of both
+
+
+def test_seconds_of_a_call_are_the_sum_over_its_shares(device):
+    # Any block has as many instructions as another: 16 launches only begin more often.
+    program = gpu.device_program(
+        trace(lambda x: x * x, (jax.ShapeDtypeStruct((), float),))[0]
+    )
+    lanes, seconds = np.linspace(0.0, 9.0, 16 * program.block), []
+    size = driver._Layout(program.signature, program.block).total
+    for memory in (2**33, 4 * size):
+        loaded = driver.LoadedProgram(*program, device(f"memory={memory}").devices[0])
+        for _ in range(2):  # the seconds are those of the last call
+            driver.run_lanes([loaded], [lanes])
+        seconds.append(loaded.seconds)
+    assert len(launches()) == 2 * 16
+    np.testing.assert_allclose(seconds[1] - seconds[0], 15 * emulated().LAUNCH, rtol=1e-4)
+
+
+def test_a_share_is_begun_before_the_last_is_read(by_hand, kernel):
+    by_hand(f"devices=2 memory={4 * 4 * 64 * 60}")
+    assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
+    short = {
+        "cuMemcpyHtoDAsync_v2": "copy", "cuLaunchKernel": "launch",
+        "cuMemcpyDtoHAsync_v2": "copy back", "cuEventElapsedTime": "read",
+    }  # fmt: skip
+    share = ["copy", "launch", "copy back"]
+    for device in range(2):
+        called = [
+            short[name] for k, name in emulated().calls if k == device and name in short
+        ]
+        shares = called.count("launch")
+        assert shares == 4
+        assert called == share + [*share, "read"] * (shares - 1) + ["read"]
+
+
 def test_shares_are_halved_where_memory_is_short(by_hand, kernel):
     by_hand(f"memory={2**20} reserved={2**20 - 2**16}")
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
