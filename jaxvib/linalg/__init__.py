@@ -18,6 +18,7 @@ from .matrices import solve_vector as solve_vector
 from .matrices import spectral_norm as spectral_norm
 from .matrices import symmetric_system as symmetric_system
 from .order import order_of as order_of
+from .positive import positive_inverse as positive_inverse
 from .products import Parts as Parts
 from .products import complex_product as complex_product
 from .products import dot as dot

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..foundation.quantity import quantity
+from ..linalg import positive_inverse
 from .base_motion import BaseMotion
 from .contact_friction import pressing_contacts
 from .equation import Equation, Time
@@ -274,7 +275,7 @@ def equation_of_motion(
 ) -> EquationOfMotion:
     """Return the equation of motion from (M, D, C) and the acting elements."""
     mass, damping, stiffness = matrices
-    inverse = jnp.linalg.inv(mass)
+    inverse = positive_inverse(mass)
     size = mass.shape[0]
     loads = [AppliedLoad(load.push(mass), load.law, load.name) for load in loads]
     return EquationOfMotion(
