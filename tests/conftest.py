@@ -1,8 +1,10 @@
 """How the whole suite runs: strict types and ranks, no deadline, the same examples."""
 
+import dataclasses
 import gc
 import inspect
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -12,28 +14,32 @@ _with_shapes = jaxtyping.jaxtyped
 
 
 def _checked(*, typechecker):
-    """Return a decorator that checks the annotations of a function or class.
+    """Return a decorator that checks the annotations of a function or dataclass.
 
     jaxtyping opens a scope of shapes for each call, which takes longer than most
-    functions: functions whose annotations have no shapes get the typechecker alone,
-    functions without annotations nothing.
+    functions: functions and dataclasses whose annotations have no shapes get the
+    typechecker alone, functions without annotations nothing.
     """
 
     def decorate(thing):
-        if not inspect.isfunction(thing):
+        if dataclasses.is_dataclass(thing):
+            thing.__init__ = decorate(thing.__init__)
+        if not inspect.isfunction(thing) or not thing.__annotations__:
+            return thing
+        if _has_shapes(thing):
             return _with_shapes(thing, typechecker=typechecker)
-        annotations = thing.__annotations__.values()
-        if any(map(_may_have_shapes, annotations)):
-            return _with_shapes(thing, typechecker=typechecker)
-        return typechecker(thing) if annotations else thing
+        return typechecker(thing)
 
     return decorate
 
 
-def _may_have_shapes(annotation) -> bool:
-    if isinstance(annotation, str):  # a name that is defined later
-        return "[" in annotation
-    return "jaxtyping" in repr(annotation)
+def _has_shapes(function) -> bool:
+    """Return whether an annotation, which may be a string, has a name of jaxtyping."""
+    parts = []
+    for annotation in function.__annotations__.values():
+        names = re.findall(r"\w+", annotation) if isinstance(annotation, str) else ()
+        parts += [annotation, *(function.__globals__.get(name) for name in names)]
+    return any("jaxtyping" in repr(part) for part in parts)
 
 
 # The import hook of --jaxtyping-packages looks it up by this name.
