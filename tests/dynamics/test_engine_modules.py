@@ -171,21 +171,31 @@ def held(t, x, p):
     return [x[1], p["F"] * jnp.cos(t) - PULL["stiffness"] * x[0]]
 
 
-def test_a_field_that_takes_another_constant_is_another_field(monkeypatch):
+@pytest.mark.parametrize(
+    "verb",
+    # a motion and an orbit for each constant compile for 5 s
+    ["flow", *(pytest.param(v, marks=pytest.mark.slow) for v in ("simulate", "orbit"))],
+)
+def test_a_field_that_takes_another_constant_is_another_field(verb, monkeypatch):
     """As in a notebook whose cells are run again; x = F cos t / (k - 1) repeats."""
     system = jv.forced_system(held, parameters={"F": 0.5}, period=2 * np.pi, dimension=2)
     for k in (2.0, 3.0):
         monkeypatch.setitem(PULL, "stiffness", k)
         far, w = 0.5 / (k - 1), np.sqrt(k)
         end = [far * (np.cos(2.0) - np.cos(2 * w)), far * (w * np.sin(2 * w) - np.sin(2.0))]
-        np.testing.assert_allclose(jv.flow(system, [0.0, 0.0], 0.0, 2.0), end, atol=1e-9)
-        motion = jv.simulate(system, [0.0, 0.0], [0.0, 1.0, 2.0])
-        np.testing.assert_allclose(motion.states[-1], end, atol=1e-9)
-        orbit = jv.periodic_orbit(system, [0.1, 0.0])
-        np.testing.assert_allclose(orbit.state, [far, 0.0], atol=1e-8)
+        if verb == "flow":
+            found = jv.flow(system, [0.0, 0.0], 0.0, 2.0)
+        elif verb == "simulate":
+            found = jv.simulate(system, [0.0, 0.0], [0.0, 1.0, 2.0]).states[-1]
+        else:
+            found, end = jv.periodic_orbit(system, [0.1, 0.0]).state, [far, 0.0]
+        np.testing.assert_allclose(found, end, atol=1e-8 if verb == "orbit" else 1e-9)
 
 
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize(
+    "engine",
+    ["diffrax", pytest.param("stepping", marks=pytest.mark.slow)],  # compiles for 4 s
+)
 def test_a_field_may_enclose_what_is_traced(engine):
     """X = cos(sqrt(k) t) from x = 1 at rest."""
 
@@ -261,12 +271,13 @@ def thrown(engine, state):
     return jax.jvp(end, (state,), (jnp.array([1.0, 0.0, 0.0, 1.0]),))
 
 
+@pytest.mark.slow  # compiles three flows with derivatives, 4 s and more
 @pytest.mark.parametrize(
     "engine",
     [
         EventEngine(order=9),
-        pytest.param(EventEngine(order=24), marks=pytest.mark.slow),  # 3 s to compile
-        pytest.param(DiffraxEngine(diffrax.Tsit5()), marks=pytest.mark.slow),
+        EventEngine(order=24),
+        DiffraxEngine(diffrax.Tsit5()),
         DiffraxEngine(diffrax.Dopri5()),
     ],
     ids=repr,

@@ -46,11 +46,9 @@ def by_scipy(weight=-2.0, hertz=HERTZ):
 
 @pytest.mark.parametrize(
     "engine",
-    [
-        "event",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("diffrax", "stepping")),
-    ],
+    ["event", "diffrax", "stepping"],
 )
+@pytest.mark.slow  # compiles a flow under three loads and its derivative, 4 s each
 def test_every_engine_takes_weights_and_series_with_contacts(engine):
     def end(weight):
         system = two_bodies(weight)

@@ -13,6 +13,8 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 
 ENDS = ("periodic", "free", "clamped", "hinged")
+# Each takes more than a second to compile.
+FEW = ["periodic", "hinged", *(pytest.param(e, marks=pytest.mark.slow) for e in ENDS[1:3])]
 RNG = np.random.default_rng(5)
 
 
@@ -37,7 +39,7 @@ def exponential(matrices, time):
     return scipy.linalg.expm(matrix * time)
 
 
-@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("ends", FEW)
 @pytest.mark.parametrize("gamma", [0.1, 2.0])
 def test_a_chain_moves_as_its_matrix_exponential(ends, gamma):
     chain = jv.BeamChain(bodies=6, gamma=gamma, ends=ends)

@@ -38,6 +38,7 @@ def test_derivatives_by_many_parameters_are_exact_forward_and_in_reverse():
             np.testing.assert_allclose(one, other, rtol=0, atol=2e-9)
 
 
+@pytest.mark.slow  # compiles reverse derivatives by 32 parameters, 8 s
 def test_reverse_derivatives_by_many_parameters_in_an_ensemble():
     factors = jnp.array([0.5, 1.0, 1.5])
 

@@ -147,10 +147,10 @@ def test_a_beam_with_a_sprung_mass_has_the_published_frequencies():
 
 
 def test_modes_are_mass_normalised_and_solve_the_eigenproblem():
-    system = chain_between_walls(damping=50.0)
+    system = chain_between_walls(damping=50.0, count=3)
     modes = jv.natural_modes(system)
     mass, _, stiffness = system.matrices()
-    np.testing.assert_allclose(modes.shapes.T @ mass @ modes.shapes, np.eye(8), atol=1e-14)
+    np.testing.assert_allclose(modes.shapes.T @ mass @ modes.shapes, np.eye(3), atol=1e-14)
     left = stiffness @ modes.shapes
     right = mass @ modes.shapes * modes.frequencies[None, :] ** 2
     np.testing.assert_allclose(left, right, atol=1e-12 * float(abs(stiffness).max()))
@@ -160,9 +160,9 @@ def test_modes_are_mass_normalised_and_solve_the_eigenproblem():
     )
     complex_modes = jv.modes.damped_modes(system)
     np.testing.assert_allclose(
-        complex_modes.damping_ratios[:8], modes.damping_ratios, rtol=1e-11
+        complex_modes.damping_ratios[:3], modes.damping_ratios, rtol=1e-11
     )
-    assert np.all(np.isnan(complex_modes.values[8:]))
+    assert np.all(np.isnan(complex_modes.values[3:]))
 
 
 @pytest.mark.parametrize("damping", [0.3, 2.0, 5.0])

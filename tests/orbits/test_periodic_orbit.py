@@ -76,6 +76,7 @@ def test_the_transient_leads_to_the_published_orbit():
     assert all(word in orbit._repr_html_() for word in text.split())
 
 
+@pytest.mark.slow  # compiles two orbits and a motion, 6 s
 def test_what_is_not_known_of_an_orbit_is_not_printed():
     def rates(t, x, p):
         stop = 400 * jnp.maximum(x[0] - 0.5, 0.0)

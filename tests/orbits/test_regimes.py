@@ -34,6 +34,7 @@ def test_each_sample_is_what_it_is_alone(found):
         assert found.stable[lane] == int(alone.stable) == 1
 
 
+@pytest.mark.slow  # compiles orbit and sweep anew, 2 s
 def test_a_single_orbit_and_a_sweep_share_their_program(found):
     shooting_kernel.cache_clear()
     jv.periodic_orbit(system, found.state[0])

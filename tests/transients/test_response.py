@@ -204,6 +204,7 @@ def test_a_record_is_answered_as_the_engine_answers_its_breaks():
     np.testing.assert_allclose(found.state, state, atol=1e-9)
 
 
+@pytest.mark.slow  # compiles a response to noise alone and under vmap, 5 s
 def test_under_jit_and_vmap_it_is_that_of_each():
     loads, system = NOISE.loads(25.2, 24.0, [4, 5, 6]), damper(0)
 
@@ -242,11 +243,12 @@ def test_of_a_step_all_derivatives_are_the_closed_ones():
     ("outer", "inner"),
     [
         (jax.jacrev, jax.jacfwd),
-        pytest.param(jax.jacfwd, jax.jacfwd, marks=pytest.mark.slow),
-        pytest.param(jax.jacfwd, jax.jacrev, marks=pytest.mark.slow),
-        pytest.param(jax.jacrev, jax.jacrev, marks=pytest.mark.slow),
+        (jax.jacfwd, jax.jacfwd),
+        (jax.jacfwd, jax.jacrev),
+        (jax.jacrev, jax.jacrev),
     ],
 )
+@pytest.mark.slow  # compiles second derivatives of a response, 12 s each
 def test_second_derivatives_are_the_closed_ones_forward_and_reverse(outer, inner):
     span, level = 1.1, 0.12
 

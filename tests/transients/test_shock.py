@@ -66,14 +66,14 @@ def test_a_ramp_goes_on_until_it_is_said_to_end():
     np.testing.assert_allclose(found.lowest[0], answer.min(), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow  # compiles two spectra each, 5 to 8 s
 @pytest.mark.parametrize(
     ("law", "later", "frequencies"),
     [
-        pytest.param(
+        (
             jv.PulseLoad("half_sine", HEIGHT, -DURATION / 2, DURATION),
             HALF_SINE,
             FREQUENCIES,
-            marks=pytest.mark.slow,  # compiles two more spectra, 5 s
         ),
         (jv.RecordLoad(TIMES - 9.0, VALUES), jv.RecordLoad(TIMES, VALUES), OF_RECORDS),
     ],

@@ -10,7 +10,7 @@ import jaxvib as jv
 from jaxvib.dynamics.propagation import propagate
 
 RNG = np.random.default_rng(2)
-# Each chain takes a second to compile.
+# Each form of the steps takes more than a second to compile, as do other orders and tiles.
 ENDS = [
     "periodic",
     "hinged",
@@ -18,7 +18,7 @@ ENDS = [
 ]
 STEPPED = [
     ("periodic", 2, 70),
-    ("clamped", 8, 9),
+    pytest.param("clamped", 8, 9, marks=pytest.mark.slow),
     pytest.param("free", 4, 33, marks=pytest.mark.slow),
     pytest.param("hinged", 4, 32, marks=pytest.mark.slow),
 ]
@@ -123,7 +123,7 @@ def test_the_energy_stays_within_its_bound_for_a_hundred_thousand_units():
     assert worst < 2e-5
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_tiles_take_the_same_steps(order):
     chain = jv.BeamChain(bodies=96, gamma=1.3, mass=2.0, length=0.8)
     state = RNG.normal(size=(4, 96))
@@ -134,7 +134,9 @@ def test_tiles_take_the_same_steps(order):
         jv.dynamics.step_long_chain(chain, state, 4.0, 70, tile=36)
 
 
-@pytest.mark.parametrize(("bodies", "tile"), [(352, 32), (96, 96)])
+@pytest.mark.parametrize(
+    ("bodies", "tile"), [pytest.param(352, 32, marks=pytest.mark.slow), (96, 96)]
+)
 def test_tiles_that_fill_no_group_take_the_same_steps(bodies, tile):
     chain = jv.BeamChain(bodies=bodies, gamma=0.4)
     state = RNG.normal(size=(4, bodies))

@@ -113,6 +113,7 @@ def pair(unknowns):
     return np.asarray(jv.beam_eigenvalues(tip(unknowns), count=2).values)
 
 
+@pytest.mark.slow  # finds 60 pairs of eigenvalues, 5 s
 def test_two_values_swap_on_the_way_round_an_exceptional_point():
     def discriminant(unknowns):
         # analytic in both, as the difference of the values is not

@@ -12,6 +12,9 @@ from scipy.optimize import brentq
 import jaxvib as jv
 
 KINDS = ("clamped", "hinged", "sliding", "free")
+FEW_ENDS = [
+    ("clamped", "free"), ("hinged", "hinged"), ("sliding", "sliding"), ("free", "free"),
+]  # fmt: skip
 PAPER_BEAM = jv.Beam(1.0, 0.675, 7e10 * 5.20833e-10, ("clamped", "free"))
 
 
@@ -51,7 +54,14 @@ def textbook_wave_numbers(ends, count):
     return np.array([brentq(equation, grid[i], grid[i + 1], xtol=1e-14) for i in brackets])
 
 
-@pytest.mark.parametrize("ends", [*itertools.combinations_with_replacement(KINDS, 2)])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        # 200 modes take more than a second; the fast pairs have every end
+        pytest.param(pair, marks=() if pair in FEW_ENDS else pytest.mark.slow)
+        for pair in itertools.combinations_with_replacement(KINDS, 2)
+    ],
+)
 def test_first_200_modes_of_a_bare_beam(ends):
     modes = jv.beam_eigenvalues(jv.BeamWithBodies(jv.Beam(1.0, 1.0, 1.0, ends)), count=200)
     rigid = int(np.sum(modes.values == 0))
