@@ -358,6 +358,7 @@ def kind_of(dtype: Any) -> str:
     return getattr(dtype, "name", None) or np.dtype(dtype).name
 
 
+@functools.cache
 def is_float(kind: str) -> bool:
     """Return whether a dtype is floating."""
     return kind.startswith("float")
@@ -373,6 +374,7 @@ def known(kind: str) -> bool:
     return kind in _TYPES
 
 
+@functools.cache
 def vector(type_: str, width: int) -> str:
     """Return the LLVM type of a vector of `width` numbers."""
     return type_ if width == 1 else f"<{width} x {type_}>"

@@ -40,10 +40,10 @@ def results_with_tangents(jaxpr: Any, moving: Sequence[bool]) -> list[bool]:
         return not isinstance(variable, core.Literal) and known.get(variable, False)
 
     for equation in jaxpr.eqns:
-        given, inner = list(map(read, equation.invars)), called(equation)
+        given = list(map(read, equation.invars))
         if not any(given) or has_zero_tangents(equation):
             found = [False] * len(equation.outvars)
-        elif inner is not None:
+        elif (inner := called(equation)) is not None:
             found = results_with_tangents(getattr(inner, "jaxpr", inner), given)
         elif equation.primitive.name == "while":
             first = equation.params["cond_nconsts"]

@@ -1,5 +1,6 @@
 """Lowering of a jaxpr of one lane to an LLVM function over many lanes."""
 
+import functools
 import hashlib
 import zlib
 from collections.abc import Callable, Sequence
@@ -147,8 +148,9 @@ class Lowering:
         return write(self, equation, inputs)
 
 
+@functools.cache
 def check_kind(kind: str) -> None:
-    """Raise `LoweringError` for unsupported dtypes."""
+    """Raise `LoweringError` for unsupported dtypes; cached, as every variable has one."""
     if not known(kind):
         raise LoweringError(f"dtype {kind} is not supported")
 
