@@ -71,6 +71,7 @@ def test_a_branch_goes_round_its_folds():
     assert {x[0] > 1, x[-1] > 1} == {True, False}
 
 
+@pytest.mark.slow  # compiles a branch of its own, 4 s
 def test_two_real_eigenvalues_that_cancel_are_no_hopf_point():
     def saddle(x, p):
         return jnp.stack([p["a"] * x[0], -x[1] + x[0] ** 2])

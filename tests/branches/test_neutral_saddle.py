@@ -40,6 +40,7 @@ def test_two_real_multipliers_whose_product_is_one_are_no_torus():
     assert int(code(at_rest)) == Reason.NO_BIFURCATION
 
 
+@pytest.mark.slow  # compiles a branch of its own, 4 s
 def test_a_complex_pair_on_the_unit_circle_is_a_torus():
     near = jv.replace(spiral, {"p": -0.2})
     found = jv.bifurcation_point(near, [1.0, 1.0], "neimark_sacker", "p")

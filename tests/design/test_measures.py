@@ -138,6 +138,7 @@ def check_slopes(system, bounds, measure, step):
 LONG = (
     "damping", "decay", "frequency", "modulus", "gap", "placement", "shares",
     "transmitted", "translational", "potential", "natural frequency", "peaks",
+    "packet",
 )  # fmt: skip
 
 

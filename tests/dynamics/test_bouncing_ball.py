@@ -97,6 +97,7 @@ def orbit_near(amplitude, guess):
     return jv.periodic_orbit(ball(0.5, amplitude), guess, engine="event")
 
 
+@pytest.mark.slow  # compiles an orbit with its multipliers, 3 s
 def test_period_one_on_a_vibrating_table_is_stable_where_holmes_says():
     e = 0.5
     born = G * (1 - e) / (1 + e) / 2 / FREQUENCY

@@ -117,10 +117,16 @@ def test_a_law_is_its_formula_and_its_series(name):
     law, force, breaks = LAWS[name]
     times = np.random.default_rng(1).uniform(0.0, SPAN, 40)
     expected = [force(t) for t in times]
-    np.testing.assert_allclose(jax.vmap(law.force)(times), expected, atol=1e-12)
-    ahead = np.asarray(jax.vmap(law.next_breakpoint)(times))
-    middles = (times + ahead) / 2
-    series = np.stack(jax.vmap(lambda t, at: law.series(t, at, 12))(times, middles), 1)
+
+    @jax.jit
+    @jax.vmap
+    def looked_at(time):
+        ahead = law.next_breakpoint(time)
+        terms = law.series(time, (time + ahead) / 2, 12)
+        return law.force(time), ahead, jnp.stack(terms)
+
+    found, ahead, series = map(np.asarray, looked_at(times))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
     known = np.sort(np.concatenate([np.ravel(row) for row in breaks]))
     for t, there, terms in zip(times, ahead, series, strict=True):
         later = known[known > t]

@@ -52,7 +52,9 @@ def test_a_chain_moves_as_its_matrix_exponential(ends, gamma):
         np.testing.assert_allclose(flat(chain, moved), expected, rtol=0, atol=2e-12)
 
 
-@pytest.mark.parametrize("bodies", [5, 8])
+@pytest.mark.parametrize(
+    "bodies", [5, pytest.param(8, marks=pytest.mark.slow)]
+)  # one second each to compile
 def test_waves_and_modes_agree_on_a_periodic_chain(bodies):
     chain = jv.BeamChain(bodies=bodies, gamma=1.3)
     alike = jv.BeamChain(bodies=bodies, gamma=1.3, mass_factors=np.ones(bodies))

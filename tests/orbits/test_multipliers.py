@@ -1,10 +1,16 @@
 """Checked against: matrices with known eigenvalues."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxvib.orbits.multipliers import floquet_multipliers, multiplier_error, verdict
+from jaxvib.orbits import multipliers
+from jaxvib.orbits.multipliers import verdict
+
+# Not an operation at a time, each of which is compiled.
+floquet_multipliers = jax.jit(multipliers.floquet_multipliers)
+multiplier_error = jax.jit(multipliers.multiplier_error)
 
 
 def test_the_largest_modulus_comes_first_and_of_a_pair_the_upper_half():
@@ -74,11 +80,13 @@ def test_of_many_matrices_at_once_each_is_as_alone():
     matrices[3] = np.nan
     matrices[7] = np.eye(4) + np.diag(np.ones(3), 1)  # whose eigenvectors are not four
     noise = np.linspace(0.0, 1e-9, 40)
-    found = floquet_multipliers(matrices), multiplier_error(matrices, changes, noise)
-    alone = [
-        (floquet_multipliers(matrix), multiplier_error(matrix, change, one))
-        for matrix, change, one in zip(matrices, changes, noise, strict=True)
-    ]
+
+    def both(matrix, change, one):
+        error = multipliers.multiplier_error(matrix, change, one)
+        return multipliers.floquet_multipliers(matrix), error
+
+    found = both(matrices, changes, noise)
+    alone = map(both, matrices, changes, noise)
     for many, each in zip(found, zip(*alone, strict=True), strict=True):
         np.testing.assert_array_equal(many, np.stack(each))
     assert np.isfinite(found[1]).sum() == 39

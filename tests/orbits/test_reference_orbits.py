@@ -86,7 +86,10 @@ def check_against(reference, orbit):
     assert abs(determinant - expected) < 1e-9 * max(expected, size)
 
 
-@pytest.mark.parametrize("frequency", [7.05, 7.2])
+@pytest.mark.parametrize(
+    "frequency",
+    [7.05, pytest.param(7.2, marks=pytest.mark.slow)],  # 2 s each for the reference
+)
 def test_a_motion_that_touches_at_the_start_is_decided(frequency):
     values = {"load.frequency": frequency, "contact.stiffness": 3.504e7}
     guess = settle(TwoBody(contact_stiffness=3.504e7, load_frequency=frequency), 60)[-1]

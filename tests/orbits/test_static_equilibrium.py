@@ -265,6 +265,7 @@ def slid(stiffness, directions, limits, start, force):
     return jv.static_equilibrium(system, jnp.append(start, jnp.zeros(3)))
 
 
+@pytest.mark.slow  # 300 references by optimisation, 4 s
 def test_hundreds_with_friction_rest_where_energy_and_friction_work_are_least():
     cases = [random_slides(seed) for seed in range(300)]
     found = slid(*map(jnp.asarray, map(np.stack, zip(*cases, strict=True))))

@@ -77,6 +77,7 @@ def test_each_sample_is_its_own_whatever_its_neighbours(found):
     np.testing.assert_allclose(alone.peak, found.peak[300], rtol=1e-10)
 
 
+@pytest.mark.slow  # compiles responses to given loads, 2 s
 def test_of_a_linear_system_twice_the_load_is_twice_the_response():
     laws = NOISE.loads(60.0, 12.0, [1, 2])
     both = [

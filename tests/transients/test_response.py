@@ -40,15 +40,16 @@ def damper(seed, gap=0.01):
 def test_a_load_in_pieces_is_the_load(law):
     pieces = law.pieces()
     assert pieces is not None
-    size = float(law.largest())
+    size, at = float(law.largest()), jax.jit(lambda time: pieces.at(time))
+    forces = jax.jit(lambda load, times: jax.vmap(load.force)(times))
     for begin in np.random.default_rng(0).uniform(0.0, 55.0, 40):
-        piece, end = pieces.at(jnp.asarray(begin))
+        piece, end = at(begin)
         assert end > begin
         last = min(float(end), begin + 1.0)
-        times = jnp.linspace(begin, last - 1e-9, 7)
-        found, expected = (jax.vmap(each.force)(times) for each in (piece, law))
+        times = np.linspace(begin, last - 1e-9, 7)
+        found, expected = (forces(each, times) for each in (piece, law))
         np.testing.assert_allclose(found, expected, atol=1e-9 * size)
-        assert not np.isfinite(end) or pieces.at(end)[1] > end
+        assert not np.isfinite(end) or at(end)[1] > end
 
 
 def test_a_polynomial_is_developed_about_any_time():
@@ -195,6 +196,7 @@ def test_with_contacts_it_is_that_of_steps_within_its_error():
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow  # compiles a response and a flow with breaks, 3 s
 def test_a_record_is_answered_as_the_engine_answers_its_breaks():
     times = np.linspace(0.0, 2.0, 21)
     values = np.random.default_rng(5).normal(size=21)
@@ -314,6 +316,7 @@ def test_derivatives_with_a_force_that_jumps_are_the_closed_ones(damping, strong
     np.testing.assert_allclose(slopes, exact, rtol=1e-5)
 
 
+@pytest.mark.slow  # compiles derivatives of a response, 3 s
 def test_a_body_that_a_hard_stop_throws_back_goes_no_farther_whatever_its_speed():
     gap, restitution, end = 0.1, 0.6, 0.3
 

@@ -104,6 +104,7 @@ def check_stopped_and_resumed(text, tmp_path, monkeypatch):
     assert not (tmp_path / "stopped" / "evaluations.jsonl").exists()
 
 
+@pytest.mark.slow  # a whole study, twice, 3 s
 def test_a_sensitivity_study_stopped_at_nine_tenths_keeps_them(tmp_path, monkeypatch):
     check_stopped_and_resumed(SENSITIVITY, tmp_path, monkeypatch)
 

@@ -109,6 +109,7 @@ def test_a_refined_map_is_that_of_all_samples(tmp_path):
     assert "differ in class (0.00% to" in done.output
 
 
+@pytest.mark.slow  # 40 examples of whole maps, 5 s
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(2, 70), st.integers(2, 70), st.integers(2, 20),

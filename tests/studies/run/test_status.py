@@ -103,6 +103,7 @@ def test_what_is_no_study_is_refused(config):
     assert command("status", "there").exit_code == 3
 
 
+@pytest.mark.slow  # 500 removals beside two readers, 2 s
 def test_many_looks_never_hold_a_run_up(config):
     command("run", "pushed.toml", "--out", "there")
     done = threading.Event()

@@ -221,6 +221,7 @@ def test_a_tower_let_go_moves_as_an_independent_integration(tmp_path):
     assert list(results["module"]) == ["ground-first", "first-roof", "roof-pendulum"]
 
 
+@pytest.mark.slow  # a whole study, 2 s
 def test_a_tower_that_is_pushed_moves_as_an_independent_integration(tmp_path):
     sets = ["analysis.points=11", "analysis.duration=1.5", "analysis.displacement={}",
             "analysis.velocity={pendulum=0.2}", "analysis.force.at=first",
