@@ -131,7 +131,7 @@ def test_each_command_that_is_read_by_programs_prints_one_json_object():
     assert json.loads(jaxvib("new", "--json").stdout) == builtin_studies.titles()
     copied = json.loads(jaxvib("new", "quick", "mine.toml", "--json").stdout)
     assert copied == {"written": "mine.toml"}
-    told = json.loads(shell("info", "--json").stdout)
+    told = json.loads(jaxvib("info", "--json").stdout)
     assert told["jaxvib"] == jv.__version__
     assert told["precision"] == "float64"
 

@@ -26,7 +26,7 @@ LANES = 13  # of every call, so that a system is compiled once for each law
 IMPACTS = "hard stop"  # has no vector field that another integrator could take
 
 QUICK = (
-    "two bodies, rigid", "two bodies, soft", "hard stop", "cart and rod", "Duffing",
+    "two bodies, rigid", "two bodies, soft", "hard stop", "cart and rod",
 )  # fmt: skip
 
 

@@ -109,6 +109,7 @@ def test_what_cannot_be_watched_is_refused(given, words):
         jv.branches.ContinuationSettings(**given)
 
 
+@pytest.mark.slow  # compiles a branch of its own, 2 s
 def test_the_parameter_s_own_steps_stop_at_no_event(orbit):
     watch = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
     with pytest.raises(ValueError, match="method = 'arclength' only"):

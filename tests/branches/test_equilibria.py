@@ -96,6 +96,7 @@ def test_bad_input_is_named():
         jv.continue_equilibrium(jv.two_body_impact(), point, "gap", (0.0, 1.0))
 
 
+@pytest.mark.slow  # compiles derivatives, 4 s
 def test_a_hopf_point_is_found_by_itself_with_derivatives_in_closed_form():
     def point(sigma):
         system = jv.replace(convection(24.0), {"sigma": sigma})

@@ -178,7 +178,8 @@ def after_rectangle(engine, *numbers):
 
 
 @pytest.mark.parametrize(
-    "engine", ["diffrax", "event", pytest.param("stepping", marks=slow)]
+    "engine",  # the slow ones take 2 s to compile
+    ["event", *(pytest.param(name, marks=slow) for name in ("diffrax", "stepping"))],
 )
 def test_derivatives_by_when_a_pulse_starts_and_ends_are_the_closed_forms(engine):
     numbers = tuple(map(jnp.asarray, (5.0, 0.4, 0.3)))

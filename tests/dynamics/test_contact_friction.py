@@ -73,6 +73,7 @@ def test_statics_say_where_a_block_rests_that_friction_then_holds():
     assert float(jv.flow(torn, rest.state, 0.0, 0.1)[2]) > 0.0
 
 
+@pytest.mark.slow  # compiles a motion and a flow of its own, 2 s
 def test_a_pad_that_is_let_go_is_the_published_one():
     # VPCS SDND100 as code_aster poses and prints it (V5.01.100, test sdnd100a): 1 kg, 1e4
     # N/m, mu = 0.1, a plane of 20 N/m that is pressed in by 0.5 m; let go 0.85 mm away.
@@ -245,7 +246,7 @@ START = [0.0, 0.01, 0.3, 0.0]
     ("kind", "given", "until"),
     [
         ("linear", MILD, 5.0),
-        ("hertz", FALLING, 3.0),
+        pytest.param("hertz", FALLING, 3.0, marks=pytest.mark.slow),
         *(
             pytest.param(kind, given, 3.0, marks=pytest.mark.slow)
             for kind in ("linear", "hunt-crossley", "bump stop")

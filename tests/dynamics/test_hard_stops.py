@@ -484,6 +484,7 @@ def straight(masses, restitution, state, span):
     return x, y, u, v
 
 
+@pytest.mark.slow  # compiles two stops, 2 s
 def test_a_light_body_between_two_stops_is_struck_for_ever_or_let_go():
     # It takes all speed where (1 + e)(1 + f) c^2 > (sqrt e + sqrt f)^2 (McNamara, Young),
     # c^2 = M / (M + m), and e, f those of the blows of the bodies and of the wall.

@@ -9,6 +9,7 @@ import jaxvib as jv
 
 TIMES = np.linspace(0.0, 1.2, 4)
 ORDERS = {
+    # forward of reverse, which compiles for 3 s
     "hessian": jax.hessian,
     "forward twice": lambda f: jax.jacfwd(jax.jacfwd(f)),
     "reverse of forward": lambda f: jax.jacrev(jax.jacfwd(f)),
@@ -27,7 +28,13 @@ knocked = jv.ImpactSystem(
 )
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "hessian" else ())
+        for name in ORDERS
+    ],
+)
 def test_samples_of_a_decay_bend_with_its_rate(order):
     def last(rate):
         return jv.simulate(jv.replace(decay, {"rate": rate}), [3.0], TIMES).states[-1, 0]

@@ -64,6 +64,7 @@ def test_where_two_eigenvalues_are_imaginary_stability_is_undecided():
     assert int(jv.equilibrium(lorenz(24.8), [7.0, 7.0, 23.0]).stable) == 0
 
 
+@pytest.mark.slow  # compiles a system of its own, 2 s
 def test_a_far_guess_is_led_to_the_only_equilibrium():
     found = jv.equilibrium(brusselator(2.0, 4.0), [30.0, -7.0])
     np.testing.assert_allclose(found.state, [2.0, 2.0], rtol=1e-14)

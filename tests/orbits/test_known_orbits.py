@@ -99,7 +99,10 @@ def test_multipliers_and_their_errors_are_the_same(scale):
         np.testing.assert_allclose(known, jaxs, rtol=1e-11)
 
 
-@pytest.mark.parametrize("loads", [1, 2])
+@pytest.mark.parametrize(
+    "loads",
+    [1, pytest.param(2, marks=pytest.mark.slow)],  # 2 s to compile
+)
 def test_the_end_of_a_linear_transient_is_the_same(loads):
     system = jv.ImpactSystem(
         jv.two_body_impact(),

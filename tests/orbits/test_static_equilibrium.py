@@ -224,6 +224,7 @@ def test_derivatives_with_friction_are_those_of_the_closed_form():
     np.testing.assert_allclose(by_stiffness[0], -place / 400, rtol=1e-12)
 
 
+@pytest.mark.slow  # compiles two frictions, 2 s
 def test_two_pads_of_one_disc_hold_as_one_and_bear_what_they_can():
     one = on_slope(400.0)
     pads = (

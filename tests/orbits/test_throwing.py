@@ -48,6 +48,7 @@ def test_a_motion_that_ends_on_the_way_keeps_what_there_was():
         jv.orbits.poincare_section(explosive, [1.0], periods=2, skip=2)
 
 
+@pytest.mark.slow  # compiles an orbit, a settling and a traced one, 3 s
 def test_an_orbit_that_is_not_there_raises_its_reason():
     with pytest.raises(RuntimeError, match=r"periodic_orbit: .*; throw=False"):
         jv.periodic_orbit(drifting, [0.0])

@@ -22,7 +22,7 @@ def test_averages_and_fluctuations_of_one_wave_are_its_closed_form():
     turn = cos * np.sin(q * place) * np.sqrt(6 * 0.7)
     state = np.stack([0 * place, 0 * place, -sin * np.cos(q * place), turn])
     times = np.arange(64) * (2 * np.pi / lower) / 64  # one whole period
-    moved = jv.dynamics.chain_motion(chain, state, times)
+    moved = jax.jit(jv.dynamics.chain_motion)(chain, state, times)
     total = float(chain.energies(state).total)
     statistics = moved.statistics
     for name, share in (

@@ -83,6 +83,7 @@ def test_the_paper_s_example_to_every_printed_digit():
     np.testing.assert_allclose(modes.values[:3].imag, 0.866, atol=5e-4)
 
 
+@pytest.mark.slow  # compiles a beam with one damper, 3 s
 def test_the_hinged_beam_with_a_damper_of_nlevp_and_slepc():
     beam = jv.Beam(1.0, 0.674, 7e10 * 0.05 * 0.005**3 / 12, ("hinged", "hinged"))
     system = jv.BeamWithBodies(beam, [0.5], [0.0], [5.0])

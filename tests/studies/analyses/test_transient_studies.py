@@ -224,6 +224,7 @@ def test_the_fragility_study_counts_its_seeds():
     assert len(lines) == 2
 
 
+@pytest.mark.slow  # compiles two spectra, 5 s
 def test_the_shock_study_is_that_of_the_library():
     study, system, fields = computed("shock_spectrum", "analysis.points=5",
                                      "analysis.duration=0.011")  # fmt: skip
@@ -267,7 +268,8 @@ def test_the_response_study_is_that_of_the_library():
     assert lines[0].startswith("largest    machine")
 
 
-@pytest.mark.parametrize("law", [pytest.param("step", marks=pytest.mark.slow), "ramp"])
+@pytest.mark.slow  # compiles a response to each law, 2 s
+@pytest.mark.parametrize("law", ["step", "ramp"])
 def test_a_config_takes_what_begins_and_stays(tmp_path, law):
     # Undamped and unhindered: twice the static displacement after a step, and after a
     # ramp of T seconds 1 + |sin(w T / 2)| / (w T / 2) times it.
