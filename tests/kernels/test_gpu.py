@@ -49,7 +49,7 @@ def closed(name):
 
 @pytest.fixture(scope="module")
 def program(closed):
-    return gpu.device_program(closed)
+    return gpu.device_program(closed, ARCHITECTURES[0], 13000)
 
 
 def test_one_entry_calls_nothing_and_rounds_every_operation(program):
@@ -83,18 +83,17 @@ def bound(name, architecture):
     return (MORE if architecture in FULL else SMALL).get(name, SPILLED)
 
 
-def check_spills(closed, architecture, driver, most):
+def check_spills(program, architecture, most):
     if assembler() is None:
         pytest.skip("there is no ptxas here: pip install nvidia-cuda-nvcc")
-    ptx = gpu.device_program(closed, ARCHITECTURES[0], driver).ptx
-    found = assembled(ptx, architecture)
+    found = assembled(program.ptx, architecture)
     assert found["registers"] <= 255
     assert found["spill stores"] <= most
     assert found["shared"] <= 48 * 1024
 
 
-def test_registers_and_spills_are_within_bounds(name, closed):
-    check_spills(closed, QUICK[name], 13000, bound(name, QUICK[name]))
+def test_registers_and_spills_are_within_bounds(name, program):
+    check_spills(program, QUICK[name], bound(name, QUICK[name]))
 
 
 @pytest.mark.slow
@@ -102,16 +101,17 @@ def test_registers_and_spills_are_within_bounds(name, closed):
 def test_registers_and_spills_of_all_programs_are_within_bounds(each):
     function, arguments = PROGRAMS[each]
     closed = trace(function, arguments)[0]
+    new, old = (gpu.device_program(closed, ARCHITECTURES[0], d) for d in (13000, 12000))
     for architecture in ARCHITECTURES:
-        check_spills(closed, architecture, 13000, bound(each, architecture))
-    check_spills(closed, "sm_90", 12000, BEFORE.get(each, SPILLED))
+        check_spills(new, architecture, bound(each, architecture))
+    check_spills(old, "sm_90", BEFORE.get(each, SPILLED))
 
 
-def test_drivers_before_cuda_13_are_given_no_directive_of_it(closed):
-    old, new = (gpu.device_program(closed, driver=d) for d in (12090, 13000))
-    assert (old.block, new.block) == (128, 64)
+def test_drivers_before_cuda_13_are_given_no_directive_of_it(closed, program):
+    old = gpu.device_program(closed, ARCHITECTURES[0], 12090)
+    assert (old.block, program.block) == (128, 64)
     assert re.findall(r"\.version (.*)|\.pragma (.*);", old.ptx) == [("8.0", "")]
-    assert re.findall(r"\.version (.*)|\.pragma (.*);", new.ptx) == [
+    assert re.findall(r"\.version (.*)|\.pragma (.*);", program.ptx) == [
         ("9.0", ""), ("", '"enable_smem_spilling"'),
     ]  # fmt: skip
 

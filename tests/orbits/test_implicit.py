@@ -38,5 +38,5 @@ def test_a_value_takes_the_derivative_of_a_function_and_stays_itself():
 
 def test_it_works_for_a_batch():
     a = jnp.array([1.0, 4.0, 9.0])
-    slopes = jax.vmap(jax.grad(root_of), (0, None))(a, 2.0)
-    assert jnp.allclose(slopes, 1 / jnp.sqrt(a), rtol=1e-14)
+    slopes = jax.jit(jax.vmap(jax.grad(root_of), (0, None)))(a, 2.0)
+    np.testing.assert_allclose(slopes, 1 / np.sqrt(a), rtol=1e-14)
