@@ -271,6 +271,7 @@ np.testing.assert_allclose(signs, np.tile(np.eye(33), (1024, 1, 1)), atol=1e-12)
 """
 
 
+@pytest.mark.slow  # large matrices on all cores, 2 s
 def test_many_large_matrices_come_to_their_end():
     # Up to jaxlib 0.11.0, the second chunks wait for each other in a pool of few threads.
     subprocess.run([sys.executable, "-c", SIGNS], check=True, timeout=120)

@@ -104,6 +104,7 @@ def test_a_failing_device_keeps_the_lanes_on_the_cpu(
     assert not launches()
 
 
+@pytest.mark.slow  # checks a device three times, in processes, 3 s
 def test_another_driver_is_checked_anew(device, caplog):
     device("fault=bit version=13000")
     jv.kernel(iterated).map(STARTS, FREQUENCIES)

@@ -31,6 +31,7 @@ def entries(size):
         yield (i, j), unit
 
 
+@pytest.mark.slow  # compiles a flow with derivatives, 2 s
 def test_a_flow_moves_with_the_entries_of_a_matrix():
     def end(matrix):
         return jv.flow(pushed(matrix, np.zeros(2)), START, 0.0, 1.3, rtol=1e-11)

@@ -56,6 +56,7 @@ def test_loads_that_never_repeat_together_are_refused():
         jv.periodic_orbit(jax.jit(moved_to)(TWO, np.sqrt(2.0)))
 
 
+@pytest.mark.slow  # compiles an orbit, 4 s
 def test_an_orbit_of_loads_in_a_whole_ratio_is_the_response_to_both():
     system = moved_to(TWO, 1.75)
     orbit = jv.periodic_orbit(system, jnp.zeros(2))
