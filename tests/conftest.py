@@ -22,8 +22,8 @@ def _checked(*, typechecker):
     """
 
     def decorate(thing):
-        if dataclasses.is_dataclass(thing):
-            thing.__init__ = decorate(thing.__init__)
+        if dataclasses.is_dataclass(thing) and not hasattr(thing.__init__, "__wrapped__"):
+            thing.__init__ = decorate(thing.__init__)  # written by `dataclass`
         if not inspect.isfunction(thing) or not thing.__annotations__:
             return thing
         if _has_shapes(thing):

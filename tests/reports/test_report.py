@@ -48,6 +48,7 @@ def test_random_samples_are_scattered(random_study):
     assert names(random_study) == ["regimes", "stability", "peak_force", "orbit"]
 
 
+@pytest.mark.slow  # draws the pictures of two runs, 6 s
 def test_two_runs_are_compared_in_one_report(map_study, other_map_study, tmp_path):
     first = shutil.copytree(map_study, tmp_path / "first")
     assert "changes" in names(map_study, other_map_study)
