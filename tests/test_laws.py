@@ -227,7 +227,10 @@ def test_a_value_replaced_is_a_system_built_with_it(name, part):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["chain", "springs"])
+@pytest.mark.parametrize(
+    "name",
+    ["chain", pytest.param("springs", marks=pytest.mark.slow)],  # 2 s each to compile
+)
 def test_derivatives_of_frequencies_are_the_limit_of_differences(name):
     case = STILLS[name]
 

@@ -53,6 +53,7 @@ def test_rolls_begin_at_a_pitchfork():
     np.testing.assert_allclose(fork.state, 0.0, atol=1e-12)
 
 
+@pytest.mark.slow  # compiles a branch of its own, 4 s
 def test_a_branch_goes_round_its_folds():
     # x' = p + x - x^3 turns back at p = +-2 / sqrt(27), where x = -+1 / sqrt(3).
     def field(x, p):

@@ -192,10 +192,8 @@ def test_a_field_that_takes_another_constant_is_another_field(verb, monkeypatch)
         np.testing.assert_allclose(found, end, atol=1e-8 if verb == "orbit" else 1e-9)
 
 
-@pytest.mark.parametrize(
-    "engine",
-    ["diffrax", pytest.param("stepping", marks=pytest.mark.slow)],  # compiles for 4 s
-)
+@pytest.mark.slow  # compiles two flows for each engine, 4 s
+@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
 def test_a_field_may_enclose_what_is_traced(engine):
     """X = cos(sqrt(k) t) from x = 1 at rest."""
 

@@ -18,7 +18,11 @@ def back(states, length, time):
 
 # Where a contact begins a step is wrong by far more than its tolerance, now and then.
 @pytest.mark.parametrize(
-    ("make", "start", "atol"), [(two_bodies, START, 5e-8), (duffing, SWING, 1e-8)]
+    ("make", "start", "atol"),
+    [
+        (two_bodies, START, 5e-8),
+        pytest.param(duffing, SWING, 1e-8, marks=pytest.mark.slow),  # compiles for 2 s
+    ],
 )
 def test_a_motion_is_the_same_in_all_units(make, start, atol):
     ends, sections = [], []

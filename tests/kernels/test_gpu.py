@@ -36,7 +36,11 @@ QUICK = dict(zip(("flow", "hard stops", "steps", "watched", "one tangent", "four
                  ARCHITECTURES, strict=True))  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=QUICK)
+# Four tangents, the longest of them, are lowered and assembled for 5 s.
+LONG = pytest.param("four tangents", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=[*list(QUICK)[:-1], LONG])
 def name(request):
     return request.param
 

@@ -41,6 +41,7 @@ def agree(function, *arguments):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.slow  # compiles random programs twice, 5 s
 @settings(max_examples=25)
 @given(tree=trees)
 def test_columns_of_random_programs_are_those_of_jax(tree):

@@ -73,6 +73,7 @@ def test_a_far_guess_is_led_to_the_only_equilibrium():
     )
 
 
+@pytest.mark.slow  # compiles them forward and in reverse, 3 s
 def test_derivatives_by_all_parameters_are_the_closed_form():
     def rightmost(b, r):
         system = jv.replace(lorenz(), {"b": b, "r": r})

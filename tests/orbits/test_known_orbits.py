@@ -68,6 +68,7 @@ def test_a_transient_leads_to_the_same_orbit_known_or_traced():
     assert "peak force    unknown (hard stops)" in repr(known)
 
 
+@pytest.mark.slow  # compiles an orbit, 2 s
 def test_the_force_of_a_hard_stop_that_holds_a_ball_is_not_said_to_be_zero():
     nothing = [[0.0]]
     held = jv.ImpactSystem(

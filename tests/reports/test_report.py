@@ -191,6 +191,7 @@ def test_chosen_units_are_those_of_the_page(map_study, tmp_path):
     np.testing.assert_array_equal(amplitude["values"].values[:1], AMPLITUDES[:1])  # in SI
 
 
+@pytest.mark.slow  # draws all pictures again, 3 s
 def test_the_report_is_the_same_bytes_each_time_and_needs_no_xarray(
     drawn_report, tmp_path, monkeypatch
 ):

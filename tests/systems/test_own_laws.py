@@ -56,6 +56,7 @@ def test_an_own_load_moves_a_body_as_scipy_says(page):
     np.testing.assert_allclose(state, found.y[:, -1], atol=1e-7)
 
 
+@pytest.mark.slow  # compiles derivatives of a flow, 4 s
 def test_its_numbers_are_parameters_that_are_differentiated(page):
     path, system = "loads.push.law.limit", page["system"]
     entry = jv.parameters(system)[path]

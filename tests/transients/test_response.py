@@ -279,6 +279,7 @@ def test_second_derivatives_are_the_closed_ones_forward_and_reverse(outer, inner
     np.testing.assert_allclose(outer(inner(found))(numbers), exact, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow  # compiles derivatives of a response, 4 s
 @pytest.mark.parametrize(
     ("damping", "strongest"), [(300.0, "at the onset"), (60.0, "later")]
 )
@@ -421,6 +422,7 @@ def test_a_time_that_is_none_has_no_response():
         assert result == jv.Reason.BAD_PARAMETER
 
 
+@pytest.mark.slow  # compiles a response with three limits, 2 s
 def test_a_level_at_which_a_motion_starts_is_reached_then():
     # Let go where the level is: the free oscillator never comes further.
     still = oscillator(jv.ConstantLoad(0.0))
