@@ -107,10 +107,8 @@ def test_waves_faster_than_the_points_are_not_mistaken_for_slow_ones():
     assert np.isfinite(jax.jit(largest)(100.0))
 
 
-@pytest.mark.parametrize(
-    "ratio",
-    [0.02, pytest.param(0.3, marks=pytest.mark.slow)],  # 2 s each, most of it by scipy
-)
+@pytest.mark.slow  # compiles the spectrum of a record, 5 s, and 2 s each by scipy
+@pytest.mark.parametrize("ratio", [0.02, 0.3])
 def test_a_record_is_answered_as_scipy_answers_it(ratio):
     found = jv.shock_spectrum(jv.RecordLoad(TIMES, VALUES), OF_RECORDS, ratio)
     for i, w in enumerate(OF_RECORDS):
