@@ -86,7 +86,6 @@ def duffing(engine):
     return run, drawn((0.1, 0.5), (1, 2))
 
 
-@pytest.mark.slow  # compiles a kernel and the same by XLA, 4 s
 def test_a_field_by_diffrax_is_that_of_xla():
     agree(*duffing("diffrax"), 1e-9)  # a step may be taken or not by a last bit
 
