@@ -147,6 +147,32 @@ class Assembler:
         arguments = ", ".join(f"{kind_type} {value.name}" for value in x)
         return self.value(kind, f"call {kind_type} @llvm.{name}.{suffix}({arguments})")
 
+    def loaded(self, kind: str, name: str) -> Value:
+        """Return a number as it was loaded from memory, where booleans are bytes."""
+        if kind == "bool":
+            zero = self.constant(0, "uint8").name
+            name = self.assign(f"icmp ne {self.type('uint8')} {name}, {zero}")
+        return Value(name, kind)
+
+    def storable(self, value: Value) -> str:
+        """Return the name of a number as it is stored in memory."""
+        if value.kind != "bool":
+            return value.name
+        return self.assign(f"zext {self.type('bool')} {value.name} to {self.type('uint8')}")
+
+    def same(self, value: Value, width: int) -> Value:
+        """Return a number of one lane for `width` lanes."""
+        if width == 1:
+            return value
+        single = _TYPES[value.kind]
+        several = vector(single, width)
+        first = self.assign(f"insertelement {several} poison, {single} {value.name}, i64 0")
+        zeros = f"<{width} x i32> zeroinitializer"
+        name = self.assign(
+            f"shufflevector {several} {first}, {several} poison, {zeros}"
+        )
+        return Value(name, value.kind)
+
     # Basic blocks and phi nodes.
 
     def label(self) -> str:
@@ -364,9 +390,9 @@ def is_float(kind: str) -> bool:
     return kind.startswith("float")
 
 
-def element(kind: str) -> str:
-    """Return the LLVM type of a scalar."""
-    return _TYPES[kind]
+def storage(kind: str) -> str:
+    """Return the LLVM type of a scalar in memory."""
+    return "i8" if kind == "bool" else _TYPES[kind]
 
 
 def known(kind: str) -> bool:

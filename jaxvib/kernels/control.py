@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.extend.core import JaxprEqn
 
-from .assembler import Value
+from .assembler import Assembler, Value
 from .primitives import as_array, each
 
 
@@ -41,7 +41,7 @@ def loop(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
 def repeat(lowering: Any, start: Sequence, go_on: Callable, turn: Callable) -> list:
     """Emit a loop from `start`: `turn(values)` while `go_on(values)`."""
     a = lowering.assembler
-    carry = _Carried(lowering, start)
+    carry = Carried(lowering, start)
     carry.begin()
     go = go_on(carry.values)
     outer = lowering.mask
@@ -61,7 +61,7 @@ def repeat(lowering: Any, start: Sequence, go_on: Callable, turn: Callable) -> l
 def scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a `scan`: all lanes are in the same iteration."""
     parameters, a = equation.params, lowering.assembler
-    constants, carried = _scan_counts(parameters)
+    constants, carried = scan_counts(parameters)
     length, reverse = parameters["length"], parameters["reverse"]
     used, start = inputs[:constants], inputs[constants : constants + carried]
     columns = inputs[constants + carried :]
@@ -70,7 +70,7 @@ def scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
     for table, column in zip(tables, columns, strict=True):
         for k in range(length):
             table.write(str(k), as_array(column[k]))
-    carry = _Carried(lowering, start)
+    carry = Carried(lowering, start)
     with counted(lowering, length, carry) as turn:
         row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
         rows = [
@@ -95,7 +95,7 @@ def counted(lowering: Any, length: int, carry: Any = None) -> Generator[str]:
 
     The caller sets the new values of `carry`, if given, as its `following`.
     """
-    a, carry = lowering.assembler, carry or _Carried(lowering, ())
+    a, carry = lowering.assembler, carry or Carried(lowering, ())
     turn = carry.begin(counted=True)
     body, done = a.label(), a.label()
     a.branch(a.assign(f"icmp slt i64 {turn}, {length}"), body, done)
@@ -129,24 +129,37 @@ def branch(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
         lowering.mask = concerned
         found = lowering.closed(taken, operands)
         lowering.mask = outer
-        end = a.block
-        a.jump(after)
-        a.begin(after)
-
-        def met(value, end=end, start=start):
-            absent = a.constant(0, value.kind).name
-            text = a.phi(a.type(value.kind), (value.name, end), (absent, start))
-            return a.value(value.kind, text)
-
-        found = [each(met, array) for array in found]
-        if not results:
-            results = found
-        else:
-            results = [
-                each(lambda new, old, c=here: a.select(c, new, old), new, old)
-                for new, old in zip(found, results, strict=True)
-            ]
+        results = joined(a, here, found, results, (start, after))
     return results
+
+
+def joined(
+    a: Assembler,
+    here: Value,
+    found: Sequence[np.ndarray],
+    others: Sequence[np.ndarray],
+    blocks: tuple[str, str],
+) -> list[np.ndarray]:
+    """End a branch, taken in the lanes `here`; return its results and the others'.
+
+    `blocks`: the one before the branch, and the one after it, which begins here.
+    """
+    end, (start, after) = a.block, blocks
+    a.jump(after)
+    a.begin(after)
+
+    def met(value):
+        absent = a.constant(0, value.kind).name
+        text = a.phi(a.type(value.kind), (value.name, end), (absent, start))
+        return a.value(value.kind, text)
+
+    found = [each(met, array) for array in found]
+    if not others:
+        return found
+    return [
+        each(lambda new, old: a.select(here, new, old), new, old)
+        for new, old in zip(found, others, strict=True)
+    ]
 
 
 def expanded(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -165,7 +178,7 @@ def of_this_platform(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> lis
     raise KeyError("no branch for the platform cpu")
 
 
-class _Carried:
+class Carried:
     """The loop-carried values, as phi nodes."""
 
     def __init__(self, lowering, start):
@@ -256,7 +269,7 @@ def _tables(lowering, variables) -> list[Table]:
     ]
 
 
-def _scan_counts(parameters) -> tuple[int, int]:
+def scan_counts(parameters) -> tuple[int, int]:
     """Return the numbers of constants and of carried values of a `scan`."""
     if "num_consts" in parameters:
         return parameters["num_consts"], parameters["num_carry"]
@@ -264,26 +277,24 @@ def _scan_counts(parameters) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
+CALLS = (
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vjp_call_jaxpr",
+    "custom_vmap_call",
+    "remat",
+    "checkpoint",
+    "remat2",
+)
 TABLE = {
     "while": loop,
     "scan": scan,
     "cond": branch,
     "platform_index": of_this_platform,
     "call_hi_primitive": expanded,
-    **dict.fromkeys(
-        (
-            "jit",
-            "pjit",
-            "closed_call",
-            "core_call",
-            "custom_jvp_call",
-            "custom_vjp_call",
-            "custom_vjp_call_jaxpr",
-            "custom_vmap_call",
-            "remat",
-            "checkpoint",
-            "remat2",
-        ),
-        called,
-    ),
+    **dict.fromkeys(CALLS, called),
 }

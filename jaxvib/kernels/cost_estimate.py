@@ -10,6 +10,13 @@ from .jvp_rules import called
 _LINES = 2
 # Tangents repeat each equation, next to its value.
 _WITH_TANGENTS = 3
+# Estimated instructions that take LLVM 10 s: a field of 16 states with all sensitivities.
+_LONGEST = 100_000
+
+
+def is_long(jaxpr: Any) -> bool:
+    """Return whether a name for each number of each array makes too long a program."""
+    return estimate_instructions(jaxpr) > _LONGEST
 
 
 def estimate_instructions(jaxpr: Any) -> int:

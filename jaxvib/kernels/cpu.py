@@ -18,6 +18,7 @@ from ..foundation.cache import read_entry, write_entry
 from .handler import handler_text, run_text
 from .lowering import Program
 from .tiered_compilation import recompile_when
+from .workspace import ALIGNMENT
 
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
@@ -98,13 +99,16 @@ class Native:
         ]
         given = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
         inputs, outputs = _pointers(taken), _pointers(given)
+        size = self.program.workspace
         if self._spent > _WORTH or lanes > MANY:
             self.best()
         code = self._best or self._first
 
         def run(first: int) -> None:
             last, begun = min(first + share, lanes), time.perf_counter()
-            code.run(lanes, first, last, inputs.ctypes.data, outputs.ctypes.data)
+            memory = _aligned(size) if size else None
+            places = inputs if memory is None else _pointers([*taken, memory])
+            code.run(lanes, first, last, places.ctypes.data, outputs.ctypes.data)
             self._spent += time.perf_counter() - begun
             self._lanes += last - first
 
@@ -137,6 +141,13 @@ def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(places or [0], np.uint64)
 
 
+def _aligned(size: int) -> np.ndarray:
+    """Return memory for a program's arrays, aligned for vectors."""
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.__array_interface__["data"][0] % ALIGNMENT
+    return memory[start : start + size]
+
+
 @functools.cache
 def bindings() -> Any:
     """Return llvmlite's binding module, initialised for this processor."""
@@ -161,7 +172,7 @@ def _kept(program: Program, features: str, level: int) -> bytes | None:
 
 
 def _text(program: Program) -> str:
-    return program.text + run_text() + handler_text(program.signature)
+    return program.text + run_text() + handler_text(program.signature, program.workspace)
 
 
 def _entry(text: str, features: str, level: int) -> str:

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
+from .assembler import LoweringError
+from .cost_estimate import is_long
 from .cpu import bindings, without_rescheduling
 from .float_remainder import remainder_text
 from .lowering import Lowering, Signature, helpers, lower_lane
@@ -57,6 +59,8 @@ def device_program(
 
     **Raises:** `LoweringError` for unsupported operations.
     """
+    if is_long(closed):
+        raise LoweringError("its arrays are in memory, of which a thread has little")
     lowering = Lowering(1, threads=True)
     signature = lower_lane(lowering, closed)
     spilling = driver >= _SPILLS_TO_SHARED and int(processor.removeprefix("sm_")) >= 75

@@ -3,12 +3,15 @@
 import platform
 
 from .lowering import Signature
+from .workspace import ALIGNMENT
 
 # Byte offsets in XLA's structures (xla/ffi/api/c_api.h).
 _EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # in the call frame
 _KIND, _METADATA = 8, 24  # in an extension; kind 1 requests metadata
 _MAJOR, _MINOR, _TRAITS = 24, 28, 32  # in the metadata
 _DATA, _RANK, _SIZES = 24, 32, 40  # in a buffer
+_API, _CREATE_ERROR = 16, 48  # in the call frame; in the functions that it points to
+_EXHAUSTED = 8  # error code
 
 
 # Reading and setting a thread's floating-point mode: XLA's threads flush denormals to
@@ -60,20 +63,25 @@ def run_text() -> str:
     return _MODES[{"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)]
 
 
-def handler_text(signature: Signature) -> str:
+def handler_text(signature: Signature, workspace: int = 0) -> str:
     """Return the function `handler(frame)`, which calls `run` with XLA's buffers.
+
+    A program with a `workspace` of some bytes gets it from `malloc`; without memory the
+    call fails with XLA's error RESOURCE_EXHAUSTED.
 
     Every buffer has the lanes as its last axis. The handler reports FFI version 0.1,
     which every later 0.x accepts. `spent` sums the ticks of its calls; if `better`
     holds the address of other code, that is called instead.
     """
     inputs, outputs = len(signature.inputs), len(signature.outputs)
-    return f"""
+    definitions, taken, released = _workspace(workspace, inputs) if workspace else [""] * 3
+    pointers = max(inputs, 1) + bool(workspace)
+    return f"""{definitions}
 @spent = global i64 0
 @better = global ptr null
 define ptr @handler(ptr %frame) {{
 entry:
-%inputs = alloca [{max(inputs, 1)} x ptr]
+%inputs = alloca [{pointers} x ptr]
 %outputs = alloca [{max(outputs, 1)} x ptr]
 %pe = getelementptr i8, ptr %frame, i64 {_EXTENSION}
 %extension = load ptr, ptr %pe
@@ -112,14 +120,45 @@ run:
 %other = load atomic ptr, ptr @better acquire, align 8
 %same = icmp eq ptr %other, null
 %code = select i1 %same, ptr @run, ptr %other
-%begun = call i64 @ticks()
+{taken}%begun = call i64 @ticks()
 call void %code(i64 %n, i64 0, i64 %n, ptr %inputs, ptr %outputs)
 %now = call i64 @ticks()
-%passed = sub i64 %now, %begun
+{released}%passed = sub i64 %now, %begun
 %before = atomicrmw add ptr @spent, i64 %passed monotonic
 ret ptr null
 }}
 """
+
+
+def _workspace(size: int, inputs: int) -> tuple[str, str, str]:
+    """Return the IR that defines, takes and releases a workspace."""
+    message = f"a kernel's arrays need {size} bytes"
+    definitions = f"""
+declare ptr @malloc(i64)
+declare void @free(ptr)
+@message = private constant [{len(message) + 1} x i8] c"{message}\\00"
+"""
+    taken = f"""%memory = call ptr @malloc(i64 {size + ALIGNMENT})
+%nomemory = icmp eq ptr %memory, null
+br i1 %nomemory, label %fail, label %go
+fail:
+%papi = getelementptr i8, ptr %frame, i64 {_API}
+%api = load ptr, ptr %papi
+%pcreate = getelementptr i8, ptr %api, i64 {_CREATE_ERROR}
+%create = load ptr, ptr %pcreate
+%error = alloca {{ i64, ptr, ptr, i32 }}
+store {{ i64, ptr, ptr, i32 }} {{ i64 32, ptr null, ptr @message, i32 {_EXHAUSTED} }}, ptr %error
+%failure = call ptr %create(ptr %error)
+ret ptr %failure
+go:
+%above = getelementptr i8, ptr %memory, i64 {ALIGNMENT}
+%place = ptrtoint ptr %above to i64
+%whole = and i64 %place, {-ALIGNMENT}
+%aligned = inttoptr i64 %whole to ptr
+%pwork = getelementptr ptr, ptr %inputs, i64 {inputs}
+store ptr %aligned, ptr %pwork
+"""
+    return definitions, taken, "call void @free(ptr %memory)\n"
 
 
 def _gathered(source: str, target: str, count: int) -> str:

@@ -59,7 +59,7 @@ def bounded(lowering: Any, start: Value, most: int) -> Value:
     return a.select(a.compare("gt", start, last), last, start)
 
 
-def _wide(lowering, start: Value) -> Value:
+def wide(lowering, start: Value) -> Value:
     """Widen an index of 8 or 16 bits to 32."""
     narrow = np.dtype(start.kind).itemsize < 4
     return lowering.assembler.convert(start, "int32") if narrow else start
@@ -80,7 +80,7 @@ def _dynamic_update(lowering, equation, inputs):
 
 def _begun(lowering, starts, shape, sizes):
     return [
-        bounded(lowering, _wide(lowering, start[()]), size - length)
+        bounded(lowering, wide(lowering, start[()]), size - length)
         for start, size, length in zip(starts, shape, sizes, strict=True)
     ]
 
@@ -115,16 +115,17 @@ def _filled(lowering, part, inside: Value, filling) -> np.ndarray:
     a = lowering.assembler
 
     def choose(x):
-        number = filling
-        if number is None:
-            number = np.nan if is_float(x.kind) else _outermost(x.kind)
-        return a.select(inside, x, a.constant(number, x.kind))
+        return a.select(inside, x, a.constant(filling_of(x.kind, filling), x.kind))
 
     return each(choose, part)
 
 
-def _outermost(kind: str):
-    """Return JAX's fill value for out-of-bounds integers."""
+def filling_of(kind: str, filling):
+    """Return the number that JAX puts in place of one out of bounds."""
+    if filling is not None:
+        return filling
+    if is_float(kind):
+        return np.nan
     if kind == "bool":
         return True
     limits = np.iinfo(kind)
@@ -139,7 +140,7 @@ def _starts(lowering, array, index, sizes, mapped, batching, place):
     for own, theirs in batching:
         starts[own] = a.constant(place[theirs], "int32")
     for dimension, start in zip(mapped, np.atleast_1d(index), strict=True):
-        start = _wide(lowering, start)
+        start = wide(lowering, start)
         most = array.shape[dimension] - sizes[dimension]
         starts[dimension] = bounded(lowering, start, most)
         inside = a.both(inside, a.compare("eq", starts[dimension], start))

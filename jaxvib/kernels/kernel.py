@@ -18,19 +18,17 @@ from ..foundation.gc_pause import gc_paused
 from ..foundation.machine import usable_cores
 from .assembler import LoweringError
 from .call import kernel_call
-from .cost_estimate import estimate_instructions
+from .cost_estimate import is_long
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
 from .device_choice import DeviceChoice, by_xla
 from .gpu import launched
 from .lane_axes import filled, lanes_first, lanes_last, padded, transposed
 from .lowering import Program, Traced, lower_lanes, trace
+from .memory_lowering import lower_lanes_in_memory
 from .tangents import is_lowering
 
 LOWERING_EVENT = "/jaxvib/kernels/print_duration"  # named as JAX's own events
-# Estimated instructions that take LLVM 10 s, and XLA as long: a field of 16 states with
-# all sensitivities. With 20 states XLA is faster, as its arrays are single operations.
-_LONGEST = 400_000
 _ENCLOSES = "it captures traced values"
 _DERIVED = "it captures values that are being differentiated"
 _LOG = logging.getLogger(__name__)
@@ -232,11 +230,9 @@ def _lowered(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
         derived = has_tangents(closed.consts)
         return Traced(None, results, _DERIVED if derived else _ENCLOSES)
-    length = estimate_instructions(closed)
-    if length > _LONGEST:  # before minutes are spent on lowering
-        return Traced(None, results, f"it would have about {length} instructions")
+    lower = lower_lanes_in_memory if is_long(closed) else lower_lanes
     try:
-        return Traced(lower_lanes(closed, host_width()), results, "")
+        return Traced(lower(closed, host_width()), results, "")
     except LoweringError as error:
         return Traced(None, results, str(error))
 

@@ -18,14 +18,15 @@ from .assembler import (
     Assembler,
     LoweringError,
     Value,
-    element,
     kind_of,
     known,
+    storage,
     vector,
 )
 
 # Each number of a lane is an LLVM value. This many take LLVM 10 s, and XLA minutes.
 _MAX_LINES = 300_000
+WORK = "%work"  # the pointer to the workspace
 _TABLE = {
     **primitives.TABLE,
     **ordering.TABLE,
@@ -51,17 +52,21 @@ class Program(NamedTuple):
     array; arrays are stored element by element, each for all n lanes.
 
     `packed`: the IR, compressed to a sixth, since a program that XLA may call stays in
-    memory for the life of the process.
+    memory for the life of the process. `workspace`: the bytes of memory that it needs
+    while it runs, 0 for most; a pointer to them follows those of `inputs`.
     """
 
     packed: bytes
     width: int
     signature: Signature
+    workspace: int = 0
 
     @classmethod
-    def of(cls, text: str, width: int, signature: Signature) -> "Program":
+    def of(
+        cls, text: str, width: int, signature: Signature, workspace: int = 0
+    ) -> "Program":
         """Return a program from its IR."""
-        return cls(zlib.compress(text.encode(), 1), width, signature)
+        return cls(zlib.compress(text.encode(), 1), width, signature, workspace)
 
     @property
     def text(self) -> str:
@@ -90,12 +95,19 @@ class Lowering:
 
     Arrays are NumPy arrays of `Value`; rearranging them emits nothing. `mask`: the
     lanes that are active in the current loop or branch, `None` for all; `threads`:
-    whether the target is a GPU, with one lane per thread and few registers.
+    whether the target is a GPU, with one lane per thread and few registers; `tables`:
+    definitions of constants that all lanes read.
     """
 
     def __init__(self, width: int, threads: bool = False):
         self.assembler, self.threads = Assembler(width), threads
         self.mask: Value | None = None
+        self.tables: list[str] = []
+
+    @property
+    def workspace(self) -> int:
+        """The bytes of memory that the program needs."""
+        return 0
 
     def array(self, numbers: AnyArray) -> np.ndarray:
         """Return constants as an array of values."""
@@ -130,6 +142,18 @@ class Lowering:
         """Raise `LoweringError` if the program is too long."""
         if len(self.assembler.lines) > _MAX_LINES:
             raise LoweringError(f"more than {_MAX_LINES} instructions")
+
+    def load(self, pointer: str, shape: tuple[int, ...], kind: str, align: int) -> Any:
+        """Load an argument."""
+        values = np.empty(shape, object)
+        for number, place in enumerate(np.ndindex(*shape)):
+            values[place] = loaded(self.assembler, pointer, number, kind, align)
+        return values
+
+    def store(self, pointer: str, values: Any, kind: str, align: int) -> None:
+        """Store a result."""
+        for number, place in enumerate(np.ndindex(values.shape)):
+            store(self.assembler, pointer, number, values[place], kind, align)
 
     def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list[np.ndarray]:
         """Lower a closed jaxpr."""
@@ -166,9 +190,13 @@ def lower_lanes(closed: ClosedJaxpr, width: int) -> Program:
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    lowering = Lowering(width)
-    signature = lower_lane(lowering, closed)
-    return Program.of(_module(lowering.assembler, signature), width, signature)
+    return program_of(Lowering(width), closed)
+
+
+def program_of(lowering: Lowering, closed: ClosedJaxpr) -> Program:
+    """Lower the jaxpr of one lane by a new `lowering`, to a function over lanes."""
+    width, signature = lowering.assembler.width, lower_lane(lowering, closed)
+    return Program.of(_module(lowering, signature), width, signature, lowering.workspace)
 
 
 def lower_lane(lowering: Lowering, closed: ClosedJaxpr) -> Signature:
@@ -177,18 +205,16 @@ def lower_lane(lowering: Lowering, closed: ClosedJaxpr) -> Signature:
     Lanes begin at `%i` of `%n`; arrays are at `%in0`, `%in1`, ..., `%out0`, ...
     """
     signature = Signature(_signature(closed.jaxpr.invars), _signature(closed.jaxpr.outvars))
-    a = lowering.assembler
     pointers = [f"%in{k}" for k in range(len(signature.inputs))]
     # A CPU's arrays may be views that begin anywhere.
     align = _bytes if lowering.threads else (lambda kind: 1)
     arguments = [
-        _loaded(a, pointer, *entry, align(entry[1]))
+        lowering.load(pointer, *entry, align(entry[1]))
         for pointer, entry in zip(pointers, signature.inputs, strict=True)
     ]
     results = lowering.closed(closed, arguments)
     for k, (values, (_, kind)) in enumerate(zip(results, signature.outputs, strict=True)):
-        for number, place in enumerate(np.ndindex(values.shape)):
-            _store(a, f"%out{k}", number, values[place], kind, align(kind))
+        lowering.store(f"%out{k}", values, kind, align(kind))
     return signature
 
 
@@ -199,39 +225,29 @@ def _signature(variables) -> tuple:
     return tuple(entries)
 
 
-def _storage(kind: str) -> str:
-    return "i8" if kind == "bool" else element(kind)
-
-
 def _bytes(kind: str) -> int:
     return np.dtype(kind).itemsize
 
 
-def _place(a: Assembler, pointer: str, number: int, kind: str) -> str:
+def _place(a: Assembler, pointer: str, number: int | str, kind: str) -> str:
     offset = a.assign(f"mul i64 %n, {number}")
     offset = a.assign(f"add i64 {offset}, %i")
-    return a.assign(f"getelementptr {_storage(kind)}, ptr {pointer}, i64 {offset}")
+    return a.assign(f"getelementptr {storage(kind)}, ptr {pointer}, i64 {offset}")
 
 
-def _loaded(a: Assembler, pointer: str, shape, kind: str, align: int) -> np.ndarray:
-    values = np.empty(shape, object)
-    stored = vector(_storage(kind), a.width)
-    for number, place in enumerate(np.ndindex(*shape)):
-        address = _place(a, pointer, number, kind)
-        name = a.assign(f"load {stored}, ptr {address}, align {align}")
-        if kind == "bool":
-            zero = a.constant(0, "uint8").name
-            name = a.assign(f"icmp ne {stored} {name}, {zero}")
-        values[place] = Value(name, kind)
-    return values
+def loaded(
+    a: Assembler, pointer: str, number: int | str, kind: str, align: int
+) -> Value:
+    """Load a number of an argument, by its index or the name of that."""
+    stored, address = vector(storage(kind), a.width), _place(a, pointer, number, kind)
+    return a.loaded(kind, a.assign(f"load {stored}, ptr {address}, align {align}"))
 
 
-def _store(
-    a: Assembler, pointer: str, number: int, value: Value, kind: str, align: int
+def store(
+    a: Assembler, pointer: str, number: int | str, value: Value, kind: str, align: int
 ) -> None:
-    stored, name = vector(_storage(kind), a.width), value.name
-    if kind == "bool":
-        name = a.assign(f"zext {a.type('bool')} {name} to {stored}")
+    """Store a number of a result."""
+    stored, name = vector(storage(kind), a.width), a.storable(value)
     address = _place(a, pointer, number, kind)
     a.line(f"store {stored} {name}, ptr {address}, align {align}")
 
@@ -244,9 +260,11 @@ def helpers(a: Assembler) -> tuple[str, str]:
     return helper, "\n".join(line for line in sorted(own) if line not in helper)
 
 
-def _module(a: Assembler, signature: Signature) -> str:
+def _module(lowering: Lowering, signature: Signature) -> str:
     """Return the IR of the module: a group of lanes, and the loop over groups."""
+    a = lowering.assembler
     helper, declared = helpers(a)
+    declared = "\n".join([declared, *lowering.tables])
     inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
     outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]
     taken = ", ".join(["i64 %n", "i64 %i", *inputs, *outputs])
@@ -258,6 +276,13 @@ def _module(a: Assembler, signature: Signature) -> str:
                 f"%{side}{k} = load ptr, ptr %{side}a{k}",
             ]
             passed.append(f"ptr %{side}{k}")
+    if lowering.workspace:
+        taken += f", ptr noalias {WORK}"
+        passed.append(f"ptr {WORK}")
+        fetched += [
+            f"{WORK}a = getelementptr ptr, ptr %inputs, i64 {len(signature.inputs)}",
+            f"{WORK} = load ptr, ptr {WORK}a",
+        ]
     body, gathered = "\n".join([*a.entries, *a.lines]), "\n".join(fetched)
     return f"""{declared}
 {helper}

@@ -169,11 +169,11 @@ def _clamped(a, parameters, low, x, high):
     return minimum(a, parameters, maximum(a, parameters, x, low), high)
 
 
-def _multiplied(a, parameters, x, y):
+def multiplied(a, parameters, x, y):
     return a.both(x, y) if x.kind == "bool" else a.multiply(x, y)
 
 
-def _added(a, parameters, x, y):
+def added(a, parameters, x, y):
     return a.either(x, y) if x.kind == "bool" else a.add(x, y)
 
 
@@ -359,8 +359,8 @@ def _multiplied_matrices(lowering, equation, inputs):
     for b, i, j in np.ndindex(result.shape):
         total = None
         for k in range(terms):
-            product = _multiplied(a, {}, left[b, i, k], right[b, j, k])
-            total = product if total is None else _added(a, {}, total, product)
+            product = multiplied(a, {}, left[b, i, k], right[b, j, k])
+            total = product if total is None else added(a, {}, total, product)
         result[b, i, j] = a.constant(0, kind) if total is None else total
     return [result.reshape(equation.outvars[0].aval.shape)]
 
@@ -382,10 +382,10 @@ def _unchanged(lowering, equation, inputs):
 
 TABLE: dict[str, Callable] = {
     # arithmetic
-    "add": elementwise(_added),
-    "add_any": elementwise(_added),
+    "add": elementwise(added),
+    "add_any": elementwise(added),
     "sub": elementwise(_subtracted),
-    "mul": elementwise(_multiplied),
+    "mul": elementwise(multiplied),
     "div": elementwise(lambda a, p, x, y: a.divide(x, y)),
     "rem": elementwise(lambda a, p, x, y: a.remainder(x, y)),
     "neg": elementwise(lambda a, p, x: a.negative(x)),
@@ -443,8 +443,8 @@ TABLE: dict[str, Callable] = {
     "nonbatchable": _unchanged,  # equinox's
     "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
     # over axes
-    "reduce_sum": _reduced(_added, lambda dtype: 0),
-    "reduce_prod": _reduced(_multiplied, lambda dtype: 1),
+    "reduce_sum": _reduced(added, lambda dtype: 0),
+    "reduce_prod": _reduced(multiplied, lambda dtype: 1),
     "reduce_max": _reduced(maximum, lambda dtype: _extreme(dtype, -1)),
     "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
     "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y), lambda dtype: True),
@@ -453,8 +453,8 @@ TABLE: dict[str, Callable] = {
     "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
     "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),
     "unvmap_max": _whole(maximum),
-    "cumsum": _running(_added),
-    "cumprod": _running(_multiplied),
+    "cumsum": _running(added),
+    "cumprod": _running(multiplied),
     "cummax": _running(maximum),
     "cummin": _running(minimum),
     "dot_general": _multiplied_matrices,

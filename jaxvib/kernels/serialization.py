@@ -30,6 +30,7 @@ def serialize(traced: Traced) -> bytes | None:
             "reason": traced.reason,
             "width": program and program.width,
             "inputs": program and program.signature.inputs,
+            "workspace": program and program.workspace,
         }
         text = program.text if program else ""
         whole = zlib.compress(f"{json.dumps(header)}\n{text}".encode(), 1)
@@ -58,7 +59,8 @@ def _traced(whole: bytes) -> Traced:
         return Traced(None, results, _of(str, reason))
     outputs = tuple((each.shape, each.dtype.name) for each in jax.tree.leaves(results))
     inputs = tuple((_shape(shape), _of(str, kind)) for shape, kind in header["inputs"])
-    program = Program.of(text, _of(int, width), Signature(inputs, outputs))
+    signature, workspace = Signature(inputs, outputs), _of(int, header["workspace"])
+    program = Program.of(text, _of(int, width), signature, workspace)
     return Traced(program, results, _of(str, reason))
 
 
