@@ -161,9 +161,11 @@ class Assembler:
         return self.assign(f"zext {self.type('bool')} {value.name} to {self.type('uint8')}")
 
     def same(self, value: Value, width: int) -> Value:
-        """Return a number of one lane for `width` lanes."""
+        """Return a single number in each place of a vector."""
         if width == 1:
             return value
+        if value.number is not None:
+            return self.constant(value.number, value.kind)
         single = _TYPES[value.kind]
         several = vector(single, width)
         first = self.assign(f"insertelement {several} poison, {single} {value.name}, i64 0")

@@ -25,6 +25,8 @@ COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 # Run time of a task, s: long enough to amortise it, short enough to load all threads
 # until the end. The first call, whose run time is unknown, has tasks of so many lanes.
 _TASK, _SHARE = 1e-3, 256
+# Tasks per thread of a program with long arrays, each with memory of its own.
+_PARTS = 4
 # LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
 # Seconds of run time, and lanes per call, above which the final code is compiled.
@@ -114,6 +116,8 @@ class Native:
 
         worth = _TASK * self._lanes / self._spent if self._spent else _SHARE
         share = max(-(-int(min(worth, lanes)) // width), 1) * width
+        if size:  # few lanes take long
+            share = min(share, -(-lanes // (_PARTS * threads)))
         starts = range(0, lanes, share)
         if threads == 1 or len(starts) == 1:
             for first in starts:

@@ -1,31 +1,36 @@
 """Arrays in memory: where their numbers are, and arrays computed number by number."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from .assembler import Assembler, Value, storage, vector
 from .workspace import Workspace
 
-Index = int | str  # a number, or the name of an i64
+
+class Run(NamedTuple):
+    """Consecutive indices from `first`, one for each number of a vector."""
+
+    first: "int | str"
+
+
+Index = int | str | Run  # a number, the name of an i64, or a vector of them
 
 
 @runtime_checkable
 class LongArray(Protocol):
     """An array whose numbers are loaded or computed where they are needed.
 
-    `shared`: whether all lanes have the same numbers, which an assembler of one lane
-    can read. `weight`: about how many instructions a number takes.
+    `weight`: about how many instructions a number takes.
     """
 
     shape: tuple[int, ...]
     kind: str
-    shared: bool
     weight: int
 
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
-        """Return the number at a place."""
+        """Return the number at a place, or a vector of them along a `Run`."""
         ...
 
     def flat(self) -> "LongArray | None":
@@ -36,32 +41,26 @@ class LongArray(Protocol):
 class Memory:
     """A block of numbers at a pointer, `start` numbers after it.
 
-    Each number is a vector of the lanes, or a scalar in `shared` memory. Python counts
-    the arrays that refer to it: with the last one it returns to its workspace, and what
-    is lowered afterwards may use it.
+    Python counts the arrays that refer to it: with the last one it returns to its
+    `workspace`, and arrays that are lowered afterwards may use it.
     """
 
-    def __init__(self, pointer: str, size: int, shared: bool):
-        self.pointer, self.start, self.shared = pointer, 0, shared
+    def __init__(
+        self, pointer: str, size: int, bytes_: int = 1, workspace: Workspace | None = None
+    ):
+        """Take memory of a workspace; without one it is there, as that of constants.
+
+        `bytes_`: those of a number.
+        """
+        self.pointer, self._workspace, self._size = pointer, workspace, size * bytes_
         # NumPy keeps the strides of views; these bytes are never touched.
         self.layout = np.empty(size, np.int8)
-        self._workspace: Workspace | None = None
-        self._part = 0, 0
-
-    @classmethod
-    def taken(
-        cls, workspace: Workspace, pointer: str, size: int, number: int, shared: bool
-    ) -> "Memory":
-        """Return memory of a workspace for numbers of `number` bytes."""
-        memory = cls(pointer, size, shared)
-        memory._part = workspace.take(size * number), size * number
-        memory.start = memory._part[0] // number
-        memory._workspace = workspace
-        return memory
+        self._first = 0 if workspace is None else workspace.take(self._size)
+        self.start = self._first // bytes_
 
     def __del__(self):
         if self._workspace is not None:
-            self._workspace.release(*self._part)
+            self._workspace.release(self._first, self._size)
 
     def offset(self, layout: np.ndarray) -> int:
         """Return the number of the first element of a view."""
@@ -82,9 +81,11 @@ class Stored:
 
     weight = 1
 
-    def __init__(self, memory: Memory, layout: np.ndarray, kind: str, origin: Index = 0):
+    def __init__(
+        self, memory: Memory, layout: np.ndarray, kind: str, origin: int | str = 0
+    ):
         self.memory, self.layout, self.kind, self.origin = memory, layout, kind, origin
-        self.shape, self.shared = layout.shape, memory.shared
+        self.shape = layout.shape
 
     def view(self, layout: np.ndarray) -> "Stored":
         """Return a rearrangement, by that of the layout."""
@@ -96,8 +97,12 @@ class Stored:
 
     def row(self, a: Assembler, index: str) -> "Stored":
         """Return the array at an index of the first axis."""
-        origin = plus(a, self.origin, times(a, index, self.layout.strides[0]))
-        return Stored(self.memory, self.layout[0, ...], self.kind, origin)
+        moved = self.moved(a, times(a, index, self.layout.strides[0]))
+        return moved.view(self.layout[0, ...])
+
+    def moved(self, a: Assembler, index: int | str) -> "Stored":
+        """Return the array that begins `index` numbers later."""
+        return Stored(self.memory, self.layout, self.kind, plus(a, self.origin, index))
 
     def flat(self) -> "Stored | None":
         """Return the array with one axis, `None` if that takes a copy."""
@@ -105,99 +110,86 @@ class Stored:
         return self.view(self.layout.reshape(-1)) if contiguous else None
 
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
-        """Load the number at a place."""
-        return self._loaded(a, *self.offset(a, place))
+        """Load the number at a place, or a vector of them."""
+        kept, (pointer, step) = storage(self.kind), self._pointer(a, place)
+        if a.width > 1 and step == 0:
+            width, a.width = a.width, 1
+            number = a.loaded(self.kind, a.assign(f"load {kept}, ptr {pointer}"))
+            a.width = width
+            return a.same(number, width)
+        if a.width > 1 and step != 1:
+            return self._gathered(a, [self._later(a, pointer, k * step)
+                                      for k in range(a.width)])  # fmt: skip
+        name = a.assign(f"load {vector(kept, a.width)}, ptr {pointer}, {self._align()}")
+        return a.loaded(self.kind, name)
 
     def write(self, a: Assembler, place: Sequence[Index], value: Value) -> None:
-        """Store the number at a place."""
-        kept = vector(storage(self.kind), a.width)
-        name = a.storable(value)
-        a.line(f"store {kept} {name}, ptr {self._pointer(a, *self.offset(a, place))}")
+        """Store the number at a place, or a vector of them."""
+        name, (pointer, step) = a.storable(value), self._pointer(a, place)
+        kept = storage(self.kind)
+        whole = vector(kept, a.width)
+        if a.width == 1 or step == 1:
+            a.line(f"store {whole} {name}, ptr {pointer}, {self._align()}")
+            return
+        for k in range(a.width):
+            number = a.assign(f"extractelement {whole} {name}, i64 {k}")
+            a.line(f"store {kept} {number}, ptr {self._later(a, pointer, k * step)}")
 
-    def offset(self, a: Assembler, place: Sequence[Index]) -> tuple[Index, int]:
-        """Return the index in memory of the number at a place, in two parts.
+    def at_each(self, a: Assembler, place: Sequence[Index], offsets: Value) -> Value:
+        """Load a vector of numbers at distances (int64) from a place."""
+        pointer, step = self._pointer(a, place)
+        pointers = []
+        for k in range(a.width):
+            text = f"extractelement {a.type('int64')} {offsets.name}, i64 {k}"
+            pointers.append(self._later(a, pointer, plus(a, a.assign(text), k * step)))
+        return self._gathered(a, pointers)
 
-        The second part is known now: a constant distance costs a load nothing.
-        """
-        index, known = self.origin, self.memory.offset(self.layout)
+    def _gathered(self, a: Assembler, pointers: Sequence[str]) -> Value:
+        kept, name = storage(self.kind), "poison"
+        for k, pointer in enumerate(pointers):
+            number = a.assign(f"load {kept}, ptr {pointer}")
+            whole = vector(kept, a.width)
+            name = a.assign(f"insertelement {whole} {name}, {kept} {number}, i64 {k}")
+        return a.loaded(self.kind, name)
+
+    def _pointer(self, a: Assembler, place: Sequence[Index]) -> tuple[str, int]:
+        """Return the pointer to a place, and the distance of a run's numbers."""
+        # A constant distance costs a load nothing.
+        index, known, step = self.origin, self.memory.offset(self.layout), 0
         for k, stride in zip(place, self.layout.strides, strict=True):
+            if isinstance(k, Run):
+                k, step = k.first, stride
             if isinstance(k, int):
                 known += k * stride
             else:
                 index = plus(a, index, times(a, k, stride))
-        return index, known
+        pointer, known = self.memory.pointer, known + self.memory.start
+        pointer = self._later(a, self._later(a, pointer, index), known)
+        return pointer, step
 
-    def at_each(self, a: Assembler, offset: Value) -> Value:
-        """Load a number of each lane, at its index in memory (int64)."""
-        if a.width == 1:
-            return self._loaded(a, offset.name)
-        kept = storage(self.kind)
-        several = vector(kept, a.width)
-        name = "poison"
-        for lane, pointer in enumerate(self._pointers(a, offset)):
-            number = a.assign(f"load {kept}, ptr {pointer}")
-            text = f"insertelement {several} {name}, {kept} {number}, i64 {lane}"
-            name = a.assign(text)
-        return a.loaded(self.kind, name)
+    def _later(self, a: Assembler, pointer: str, index: int | str) -> str:
+        if index == 0:
+            return pointer
+        text = f"getelementptr {storage(self.kind)}, ptr {pointer}, i64 {index}"
+        return a.assign(text)
 
-    def write_each(self, a: Assembler, offset: Value, value: Value) -> None:
-        """Store a number of each lane, at its index in memory (int64)."""
-        kept, name = storage(self.kind), a.storable(value)
-        several = vector(kept, a.width)
-        if a.width == 1:
-            a.line(f"store {kept} {name}, ptr {self._pointer(a, offset.name)}")
-            return
-        for lane, pointer in enumerate(self._pointers(a, offset)):
-            number = a.assign(f"extractelement {several} {name}, i64 {lane}")
-            a.line(f"store {kept} {number}, ptr {pointer}")
-
-    def _loaded(self, a: Assembler, index: Index, known: int = 0) -> Value:
-        pointer, kept = self._pointer(a, index, known), storage(self.kind)
-        if not self.shared or a.width == 1:
-            name = a.assign(f"load {vector(kept, a.width)}, ptr {pointer}")
-            return a.loaded(self.kind, name)
-        width, a.width = a.width, 1
-        number = a.loaded(self.kind, a.assign(f"load {kept}, ptr {pointer}"))
-        a.width = width
-        return a.same(number, width)
-
-    def _pointer(self, a: Assembler, index: Index, known: int = 0) -> str:
-        kept = vector(storage(self.kind), 1 if self.shared else a.width)
-        pointer, start = self.memory.pointer, self.memory.start + known
-        if isinstance(index, str):
-            pointer = a.assign(f"getelementptr {kept}, ptr {pointer}, i64 {index}")
-        else:
-            start += index
-        return a.assign(f"getelementptr {kept}, ptr {pointer}, i64 {start}")
-
-    def _pointers(self, a: Assembler, offset: Value) -> list[str]:
-        kept, base = storage(self.kind), self._pointer(a, 0)
-        pointers = []
-        for lane in range(a.width):
-            text = f"extractelement {a.type('int64')} {offset.name}, i64 {lane}"
-            index: Index = a.assign(text)
-            if not self.shared:
-                index = plus(a, times(a, index, a.width), lane)
-            pointers.append(
-                a.assign(f"getelementptr {kept}, ptr {base}, i64 {index}")
-            )
-        return pointers
+    def _align(self) -> str:
+        return f"align {np.dtype(self.kind).itemsize}"
 
 
 class Repeated:
-    """An array of equal numbers."""
+    """An array of equal numbers: a constant, or a value that a scalar has."""
 
     weight = 0
 
-    def __init__(self, value: Value, shape: tuple[int, ...], number: Any = None):
-        """Repeat a `value`; `number`: that of a constant, for any number of lanes."""
-        self.value, self.shape, self.kind = value, shape, value.kind
-        self.number = value.number if number is None else number
-        self.shared = self.number is not None
+    def __init__(self, shape: tuple[int, ...], kind: str, number: Any):
+        self.shape, self.kind, self.number = shape, kind, number
 
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
         """Return the number."""
-        return a.constant(self.number, self.kind) if self.shared else self.value
+        if not isinstance(self.number, Value):
+            return a.constant(self.number, self.kind)
+        return a.same(self.number, a.width)
 
     def flat(self) -> "Repeated":
         """Return the array with one axis."""
@@ -205,13 +197,13 @@ class Repeated:
 
     def of(self, shape: tuple[int, ...]) -> "Repeated":
         """Return an array of the same numbers with another shape."""
-        return Repeated(self.value, shape, self.number)
+        return Repeated(shape, self.kind, self.number)
 
 
 class Named:
     """A short array, whose numbers have names: only places known now can be read."""
 
-    weight, shared = 0, False
+    weight = 0
 
     def __init__(self, values: np.ndarray, kind: str):
         self.values, self.shape, self.kind = values, values.shape, kind
@@ -228,7 +220,8 @@ class Named:
 class Computed:
     """An array whose numbers are computed where they are needed, each once.
 
-    `flattened`: returns the array with one axis, `None` if that takes a copy.
+    `number(place)` returns one of them; `flattened` the array with one axis, `None` if
+    that takes a copy.
     """
 
     def __init__(
@@ -236,11 +229,10 @@ class Computed:
         shape: tuple[int, ...],
         kind: str,
         number: Callable[[Sequence[Index]], Value],
-        shared: bool = False,
         weight: int = 9,
         flattened: Callable[[], "LongArray | None"] = lambda: None,
     ):
-        self.shape, self.kind, self.shared, self.weight = shape, kind, shared, weight
+        self.shape, self.kind, self.weight = shape, kind, weight
         self._number, self.flat = number, flattened
 
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
@@ -248,7 +240,7 @@ class Computed:
         return self._number(place)
 
 
-def plus(a: Assembler, x: Index, y: Index) -> Index:
+def plus(a: Assembler, x: int | str, y: int | str) -> int | str:
     """Return the sum of two indices."""
     if isinstance(x, int) and isinstance(y, int):
         return x + y
@@ -257,7 +249,7 @@ def plus(a: Assembler, x: Index, y: Index) -> Index:
     return x if y == 0 else a.assign(f"add i64 {x}, {y}")
 
 
-def times(a: Assembler, x: Index, factor: int) -> Index:
+def times(a: Assembler, x: int | str, factor: int) -> int | str:
     """Return a multiple of an index."""
     if isinstance(x, int):
         return x * factor

@@ -44,9 +44,7 @@ class _Carried:
             if isinstance(array, np.ndarray):
                 self.arrays.append(None)
                 continue
-            kept = lowering.new(array.shape, array.kind)
-            lowering.fill(kept, array)
-            self.arrays.append(kept)
+            self.arrays.append(lowering.copy(array))
 
     def whole(self, short: Sequence) -> list:
         """Return all arrays, given the short ones."""
@@ -54,7 +52,7 @@ class _Carried:
         return [next(some) if array is None else array for array in self.arrays]
 
     def replace(self, new: Sequence) -> list:
-        """Store new long arrays, for the active lanes; return the short ones."""
+        """Store new long arrays; return the short ones."""
         lowering = self.lowering
         # Any of them may be computed from the old ones: all are, before one is replaced.
         pairs = [
@@ -62,10 +60,9 @@ class _Carried:
             for old, array in zip(self.arrays, new, strict=True)
             if old is not None
         ]
-        active = lowering.mask if lowering.assembler.width > 1 else None
         for old, array in pairs:
             if array is not None:
-                lowering.fill(old, array, active)
+                lowering.fill(old, array)
         return [a for a, old in zip(new, self.arrays, strict=True) if old is None]
 
     def _apart(self, old: Stored, array: Any) -> Any:
@@ -79,9 +76,7 @@ class _Carried:
             return array
         if array.memory is old.memory and array.layout is old.layout:
             return None
-        copy = lowering.new(array.shape, array.kind)
-        lowering.fill(copy, array)
-        return copy
+        return lowering.copy(array)
 
 
 def _scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -115,7 +110,7 @@ def _readable(lowering: Any, array: Stored) -> Any:
 
 
 def _branch(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower a `cond`: every branch writes its long results for its lanes."""
+    """Lower a `cond`: the branch that is taken stores its long results."""
     a, (which, *operands) = lowering.assembler, inputs
     branches, which = equation.params["branches"], which[()]
     last = len(branches) - 1
@@ -129,22 +124,17 @@ def _branch(lowering: Any, equation: Any, inputs: Sequence) -> list:
         for shape, kind in shapes
     ]
     short: list = []
-    outer = lowering.mask
     for number, taken in enumerate(branches):
         # An index out of range selects the nearest branch.
         how = "le" if number == 0 else "ge" if number == last else "eq"
         here = a.compare(how, which, a.constant(number, which.kind))
-        concerned = here if outer is None else a.both(here, outer)
         start, inside, after = a.block, a.label(), a.label()
-        a.branch(a.any(concerned), inside, after)
+        a.branch(a.any(here), inside, after)
         a.begin(inside)
-        lowering.mask = concerned
         found = lowering.closed(taken, operands)
-        active = here if number and a.width > 1 else None
         for target, array in zip(long, found, strict=True):
             if target is not None:
-                lowering.fill(target, array, active)
-        lowering.mask = outer
+                lowering.fill(target, array)
         names = [array for array, one in zip(found, long, strict=True) if one is None]
         short = control.joined(a, here, names, short, (start, after))
     some = iter(short)

@@ -16,7 +16,7 @@ from jax.extend import core
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from . import lowering, memory_control, memory_indexing, memory_primitives
-from .assembler import LoweringError, Value, kind_of, literal, storage
+from .assembler import LoweringError, kind_of, literal, storage
 from .control import counted
 from .lowering import Lowering, Program, check_kind
 from .memory_arrays import (
@@ -24,8 +24,8 @@ from .memory_arrays import (
     Index,
     LongArray,
     Memory,
-    Named,
     Repeated,
+    Run,
     Stored,
     plus,
     times,
@@ -34,11 +34,8 @@ from .workspace import Workspace
 
 # Numbers of an array that has a name for each: as many as are solved for by name.
 SHORT = 16
-# Bytes of memory per thread: XLA would need them for one lane of each vector.
+# Bytes of memory per thread: four times the largest matrix that is solved densely.
 _LARGEST = 2**30
-# Numbers of an iteration, which hide the time of its jump; and the weight of an array
-# above which its numbers do so.
-_TOGETHER, _HEAVY = 4, 9
 _TABLE = {
     **memory_primitives.TABLE,
     **memory_indexing.TABLE,
@@ -46,25 +43,27 @@ _TABLE = {
 }
 
 
-def lower_lanes_in_memory(closed: ClosedJaxpr, width: int, short: int = SHORT) -> Program:
+def lower_lanes_in_memory(closed: ClosedJaxpr, vector: int, short: int = SHORT) -> Program:
     """Lower a jaxpr like `lower_lanes`, with arrays of more than `short` in memory.
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    return lowering.program_of(MemoryLowering(width, short), closed)
+    return lowering.program_of(MemoryLowering(vector, short), closed)
 
 
 class MemoryLowering(Lowering):
-    """Lowers the equations of a jaxpr, with loops over long arrays.
+    """Lowers the equations of a jaxpr for one lane, with loops over long arrays.
 
     Arrays of up to `short` numbers are NumPy arrays of `Value`, as in `Lowering`, the
     others `LongArray`. An array that one equation uses is computed there, one number
-    after the other, and only others are stored.
+    after the other, and only others are stored. The numbers of an iteration are a
+    `vector` along the last axis; that of the lanes would make arrays so large that they
+    leave the cache.
     """
 
-    def __init__(self, width: int, short: int = SHORT):
-        super().__init__(width)
-        self.short, self._memory = short, Workspace()
+    def __init__(self, vector: int, short: int = SHORT):
+        super().__init__(1)
+        self.vector, self.short, self._memory = vector, short, Workspace()
         self._constants: dict[tuple, Memory] = {}
 
     @property
@@ -91,7 +90,7 @@ class MemoryLowering(Lowering):
         a, whole = self.assembler, self.stored(values)
         strides = np.empty(whole.shape, np.int8).strides
         with self.loops(whole.shape) as place:
-            number: Index = 0
+            number: int | str = 0
             for index, stride in zip(place, strides, strict=True):
                 number = plus(a, number, times(a, index, stride))
             lowering.store(a, pointer, number, whole.at(a, place), kind, align)
@@ -105,20 +104,18 @@ class MemoryLowering(Lowering):
         kind = numbers.dtype.name
         check_kind(kind)
         first = numbers.flat[0]
-        if np.all(numbers.view(f"u{numbers.itemsize}") == first.view(f"u{first.itemsize}")):
-            return Repeated(self.assembler.constant(first, kind), numbers.shape, first)
-        numbers = np.ascontiguousarray(numbers)
+        bits = f"u{numbers.itemsize}"
+        if np.all(numbers.view(bits) == first.view(bits)):
+            return Repeated(numbers.shape, kind, first)
         key = kind, numbers.tobytes()
         if key not in self._constants:
-            name = f"@table{len(self._constants)}"
-            type_ = storage(kind)
-            whole = ", ".join(
-                f"{type_} {literal(int(x) if kind == 'bool' else x, _stored_as(kind))}"
-                for x in numbers.flat
+            name, kept = f"@table{len(self._constants)}", storage(kind)
+            written = (literal(x, "uint8" if kind == "bool" else kind) for x in numbers.flat)
+            whole = ", ".join(f"{kept} {number}" for number in written)
+            self.tables.append(
+                f"{name} = internal constant [{numbers.size} x {kept}] [{whole}]"
             )
-            of = f"[{numbers.size} x {type_}]"
-            self.tables.append(f"{name} = internal constant {of} [{whole}]")
-            self._constants[key] = Memory(name, numbers.size, shared=True)
+            self._constants[key] = Memory(name, numbers.size)
         memory = self._constants[key]
         return Stored(memory, memory.layout.reshape(numbers.shape), kind)
 
@@ -128,15 +125,14 @@ class MemoryLowering(Lowering):
         """Return whether arrays of a shape are in memory."""
         return int(np.prod(shape)) > self.short
 
-    def new(self, shape: Sequence[int], kind: str, shared: bool = False) -> Stored:
+    def new(self, shape: Sequence[int], kind: str) -> Stored:
         """Return a new array in memory, its numbers unset."""
-        size = max(int(np.prod(shape)), 1)
-        number = np.dtype(kind).itemsize * (1 if shared else self.assembler.width)
-        memory = Memory.taken(self._memory, lowering.WORK, size, number, shared)
+        size = int(np.prod(shape))
+        number = np.dtype(kind).itemsize
+        memory = Memory(lowering.WORK, max(size, 1), number, self._memory)
         if self._memory.size > _LARGEST:
             raise LoweringError(f"its arrays take more than {_LARGEST} bytes")
-        layout = memory.layout[: int(np.prod(shape))].reshape(shape)
-        return Stored(memory, layout, kind)
+        return Stored(memory, memory.layout[:size].reshape(shape), kind)
 
     def long(self, array: Any, shape: tuple[int, ...] | None = None) -> LongArray:
         """Return a short array as a long one; a single number repeated to a `shape`."""
@@ -144,7 +140,8 @@ class MemoryLowering(Lowering):
             return array
         if array.size == 1 and shape is not None:
             value = array.flat[0]
-            return Repeated(value if value.number is not None else value.plain(), shape)
+            number = value.plain() if value.number is None else value.number
+            return Repeated(shape, value.kind, number)
         target = self.new(array.shape, array.flat[0].kind if array.size else "bool")
         self.fill(target, array)
         return target
@@ -160,68 +157,74 @@ class MemoryLowering(Lowering):
 
     def stored(self, array: Any) -> Stored:
         """Return an array in memory."""
-        if isinstance(array, Stored):
-            return array
         array = self.long(array)
-        if isinstance(array, Stored):
-            return array
-        target = self.new(array.shape, array.kind, array.shared)
-        with self.once() if array.shared else contextlib.nullcontext():
-            self.fill(target, array)
+        return array if isinstance(array, Stored) else self.copy(array)
+
+    def copy(self, array: Any) -> Stored:
+        """Return a copy of an array, its numbers in order."""
+        array = self.long(array)
+        target = self.new(array.shape, array.kind)
+        self.fill(target, array)
         return target
 
     def kept(self, array: Any) -> Any:
         """Return an array that may be read several times."""
-        return self.stored(array) if isinstance(array, Computed) else array
+        return self.copy(array) if isinstance(array, Computed) else array
 
-    def fill(self, target: Stored, source: Any, active: Value | None = None) -> None:
-        """Store the numbers of an array in another, those of the `active` lanes."""
-        if isinstance(source, np.ndarray):
-            source = Named(source, target.kind)
+    def fill(self, target: Stored, source: Any) -> None:
+        """Store the numbers of an array in another of the same shape."""
         a = self.assembler
-
-        def move(here: Stored, from_: LongArray, place):
-            value = from_.at(a, place)
-            if active is not None:
-                value = a.select(active, value, here.at(a, place))
-            here.write(a, place, value)
-
-        if isinstance(source, Named):
+        if isinstance(source, np.ndarray):
             for place in np.ndindex(source.shape):
-                move(target, source, place)
+                target.write(a, place, source[place])
             return
         flat, whole = source.flat(), target.flat()
-        if flat is None or whole is None:
-            with self.loops(target.shape) as place:
-                move(target, source, place)
-            return
-        together = 1 if source.weight > _HEAVY else _TOGETHER
-        size = target.layout.size
-        if size >= together:
-            with counted(self, size // together) as turn:
-                first = times(a, turn, together)
-                for k in range(together):
-                    move(whole, flat, [plus(a, first, k)])
-        for k in range(size - size % together, size):
-            move(whole, flat, [k])
+        if flat is not None and whole is not None:
+            source, target = flat, whole
+        with self.loops(target.shape[:-1]) as place:
+            for part in self.along(target.shape[-1]):
+                with part as index:
+                    target.write(a, [*place, index], source.at(a, [*place, index]))
 
     # Loops.
 
     @contextlib.contextmanager
-    def loops(self, shape: Sequence[int]) -> Generator[list[Index]]:
+    def loops(self, shape: Sequence[int]) -> Generator[list[int | str]]:
         """Emit loops around what the context emits; yield the indices of a place."""
         with contextlib.ExitStack() as stack:
             yield [0 if n == 1 else stack.enter_context(counted(self, n)) for n in shape]
 
+    def along(self, length: int) -> list[contextlib.AbstractContextManager[Index]]:
+        """Return loops along an axis: one of whole vectors, and one of what is left."""
+        whole = length // self.vector * self.vector
+        parts: list[contextlib.AbstractContextManager[Index]] = []
+        if whole:
+            parts.append(self._vectors(whole))
+        if length > whole:
+            parts.append(self._singles(whole, length))
+        return parts
+
     @contextlib.contextmanager
-    def once(self) -> Generator[None]:
-        """Emit what the context emits for one lane: what all lanes share."""
+    def _vectors(self, length: int) -> Generator[Index]:
+        with counted(self, length // self.vector) as turn:
+            first = times(self.assembler, turn, self.vector)
+            with self.vectors_of(self.vector):
+                yield Run(first)
+
+    @contextlib.contextmanager
+    def _singles(self, first: int, last: int) -> Generator[Index]:
+        with self.loops((last - first,)) as (turn,):
+            yield plus(self.assembler, turn, first)
+
+    @contextlib.contextmanager
+    def vectors_of(self, width: int) -> Generator[None]:
+        """Emit what the context emits for vectors of a width."""
         a = self.assembler
-        width, a.width = a.width, 1
+        before, a.width = a.width, width
         try:
             yield
         finally:
-            a.width = width
+            a.width = before
 
     # Equations.
 
@@ -277,10 +280,6 @@ class MemoryLowering(Lowering):
         return [
             self.long(array) if self.is_long(array.shape) else array for array in results
         ]
-
-
-def _stored_as(kind: str) -> str:
-    return "uint8" if kind == "bool" else kind
 
 
 def _uses(jaxpr: Jaxpr) -> tuple[Counter, dict[int, list]]:

@@ -1,6 +1,5 @@
 """Lowering of JAX's primitives to loops over arrays in memory."""
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ _UNCHANGED = (
 # Instructions of an elementary function.
 _LONG_FUNCTION = 20
 # Sums of products that one loop computes, so that each number is loaded for several.
-_ROWS, _COLUMNS, _ALONE = 2, 4, 8
+_ROWS, _COLUMNS, _ALONE = 4, 4, 8
 
 
 def _elementwise(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -52,9 +51,8 @@ def _elementwise(lowering: Any, equation: Any, inputs: Sequence) -> list:
 
         own = _LONG_FUNCTION if name in _ELEMENTARY else 1
         weight = own + sum(array.weight for array in arrays)
-        shared = all(array.shared for array in arrays)
         kind = np.dtype(aval.dtype).name
-        return Computed(shape, kind, number, shared, weight, flattened)
+        return Computed(shape, kind, number, weight, flattened)
 
     return [of(arrays, aval.shape)]
 
@@ -77,7 +75,7 @@ def _rearranged(lowering: Any, equation: Any, inputs: Sequence) -> list:
     (layout,) = write(lowering, equation, [array.layout])
     if array.holds(layout):
         return [array.view(layout)]
-    array = contiguous(lowering, array)
+    array = lowering.copy(array)
     (layout,) = write(lowering, equation, [array.layout])
     return [array.view(layout)]
 
@@ -86,14 +84,6 @@ def _parts(lowering: Any, equation: Any, inputs: Sequence) -> list:
     array = lowering.stored(inputs[0])
     layouts = primitives.TABLE[equation.primitive.name](lowering, equation, [array.layout])
     return [array.view(layout) for layout in layouts]
-
-
-def contiguous(lowering: Any, array: Stored) -> Stored:
-    """Return a copy of an array with its numbers in order."""
-    target = lowering.new(array.shape, array.kind, array.shared)
-    with lowering.once() if array.shared else contextlib.nullcontext():
-        lowering.fill(target, array)
-    return target
 
 
 def _joined(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -116,7 +106,7 @@ def _padded(lowering: Any, equation: Any, inputs: Sequence) -> list:
     array, filling = inputs
     aval = equation.outvars[0].aval
     target = lowering.new(aval.shape, np.dtype(aval.dtype).name)
-    lowering.fill(target, Repeated(filling[()].plain(), aval.shape))
+    lowering.fill(target, lowering.long(filling, aval.shape))
     array = lowering.stored(array)
     source, layout = array.layout, target.layout
     for axis, (low, _, between) in enumerate(equation.params["padding_config"]):
@@ -183,7 +173,7 @@ def _summed_first(lowering, array, axes) -> LongArray:
     layout = front.reshape(-1, *rest)
     if array.holds(layout):
         return array.view(layout)
-    array = contiguous(lowering, array.view(front))
+    array = lowering.copy(array.view(front))
     return array.view(array.layout.reshape(-1, *rest))
 
 
@@ -222,24 +212,38 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
     batch, rows, terms = left.shape
     columns = right.shape[1]
     target = lowering.new((batch, rows, columns), kind)
+    result = target.view(target.layout.reshape(aval.shape))
     if terms == 0:
-        lowering.fill(target, lowering.array(np.zeros(target.shape, kind)))
-        return [target.view(target.layout.reshape(aval.shape))]
-    most_rows = _ALONE if columns == 1 else _ROWS
-    most_columns = _ALONE if rows == 1 else _COLUMNS
+        lowering.fill(target, Repeated(target.shape, kind, 0))
+        return [result]
+    right = _in_rows(lowering, right, rows)
+    vectors = right.layout.strides[1] == 1 and columns >= lowering.vector
+    a = lowering.assembler
     with lowering.loops((batch,)) as (b,):
-        for first, count, height in _blocks(rows, most_rows):
-            for begin, number, breadth in _blocks(columns, most_columns):
-                with lowering.loops((count, number)) as (i, j):
-                    a = lowering.assembler
-                    places = (
-                        [plus(a, plus(a, times(a, i, height), first), k)
-                         for k in range(height)],
-                        [plus(a, plus(a, times(a, j, breadth), begin), k)
-                         for k in range(breadth)],
-                    )  # fmt: skip
-                    _block(lowering, left, right, target, b, places)
-    return [target.view(target.layout.reshape(aval.shape))]
+        for first, number, height in _blocks(rows, _ROWS if columns > 1 else _ALONE):
+            with lowering.loops((number,)) as (i,):
+                start = plus(a, times(a, i, height), first)
+                places = [plus(a, start, k) for k in range(height)]
+                if vectors:
+                    for part in lowering.along(columns):
+                        with part as column:
+                            _block(lowering, left, right, target, b, (places, [column]))
+                    continue
+                most = _COLUMNS if rows > 1 else _ALONE
+                for begin, count, breadth in _blocks(columns, most):
+                    with lowering.loops((count,)) as (j,):
+                        start = plus(a, times(a, j, breadth), begin)
+                        others = [plus(a, start, k) for k in range(breadth)]
+                        _block(lowering, left, right, target, b, (places, others))
+    return [result]
+
+
+def _in_rows(lowering: Any, right: Stored, uses: int) -> Stored:
+    """Return a matrix whose columns are next to each other in memory, if that pays."""
+    if right.layout.strides[1] == 1 or uses < _ROWS or right.shape[1] < lowering.vector:
+        return right
+    copy = lowering.copy(right.view(right.layout.swapaxes(1, 2)))
+    return copy.view(copy.layout.swapaxes(1, 2))
 
 
 def _blocks(length: int, most: int) -> list[tuple[int, int, int]]:
@@ -257,8 +261,8 @@ def _block(
     left: Stored,
     right: Stored,
     target: Stored,
-    batch: Index,
-    places: tuple[list[Index], list[Index]],
+    batch: int | str,
+    places: tuple[Sequence[Index], Sequence[Index]],
 ) -> None:
     """Emit a block of a matrix product: one loop over the terms of its sums."""
     a, kind = lowering.assembler, target.kind
@@ -293,7 +297,7 @@ def _matrices(lowering, array, batch, summed) -> Stored:
     layout = front.reshape(shape)
     if array.holds(layout):
         return array.view(layout)
-    array = contiguous(lowering, array.view(front))
+    array = lowering.copy(array.view(front))
     return array.view(array.layout.reshape(shape))
 
 
