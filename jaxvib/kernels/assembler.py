@@ -170,9 +170,7 @@ class Assembler:
         several = vector(single, width)
         first = self.assign(f"insertelement {several} poison, {single} {value.name}, i64 0")
         zeros = f"<{width} x i32> zeroinitializer"
-        name = self.assign(
-            f"shufflevector {several} {first}, {several} poison, {zeros}"
-        )
+        name = self.assign(f"shufflevector {several} {first}, {several} poison, {zeros}")
         return Value(name, value.kind)
 
     # Basic blocks and phi nodes.

@@ -11,39 +11,65 @@ _LINES = 2
 # Tangents repeat each equation, next to its value.
 _WITH_TANGENTS = 3
 # Estimated instructions that take LLVM 10 s: a field of 16 states with all sensitivities.
-_LONGEST = 100_000
+LONGEST = 400_000
+# Those from which arrays in memory compile in a tenth of the time and run as fast, and
+# the share of short arrays: memory's programs run one lane after the other.
+_MANY, _SHARE = 100_000, 0.1
+# Numbers of an array that has a name for each: as many as are solved for by name.
+SHORT = 16
+# Instructions of a loop over a longer array.
+_LOOP = 10
 
 
-def is_long(jaxpr: Any) -> bool:
-    """Return whether a name for each number of each array makes too long a program."""
-    return estimate_instructions(jaxpr) > _LONGEST
+def needs_memory(jaxpr: Any) -> bool:
+    """Return whether a program is long for its long arrays, which memory would hold."""
+    whole = estimate_instructions(jaxpr)
+    return whole > _MANY and _estimate(jaxpr, SHORT) < min(_SHARE * whole, _MANY)
 
 
 def estimate_instructions(jaxpr: Any) -> int:
     """Estimate the instructions of a jaxpr, within a factor of two or so."""
-    return sum(map(_instructions, getattr(jaxpr, "jaxpr", jaxpr).eqns))
+    return _estimate(jaxpr)
 
 
-def _instructions(equation) -> int:
+def _estimate(jaxpr: Any, short: float = math.inf, directions: int = 1) -> int:
+    """Estimate the instructions, with arrays of more than `short` numbers in loops.
+
+    `directions`: of tangents, an axis of each array.
+    """
+    equations = getattr(jaxpr, "jaxpr", jaxpr).eqns
+    return sum(_instructions(equation, short, directions) for equation in equations)
+
+
+def _instructions(equation, short: float, directions: int) -> int:
     name, parameters = equation.primitive.name, equation.params
     inner = called(equation)
     if inner is not None:
-        return estimate_instructions(inner)
+        return _estimate(inner, short, directions)
     if name == "columns":
-        return _WITH_TANGENTS * estimate_instructions(parameters["jaxpr"])
+        inner = parameters["jaxpr"]
+        if short == math.inf:
+            return _WITH_TANGENTS * _estimate(inner)
+        directions = equation.invars[-1].aval.shape[0]
+        tangents = _estimate(inner, short, directions)
+        return _estimate(inner, short) + (_WITH_TANGENTS - 1) * tangents
     if name == "cond":
-        return sum(map(estimate_instructions, parameters["branches"]))
+        return sum(
+            _estimate(branch, short, directions) for branch in parameters["branches"]
+        )
     loops = [parameters[key] for key in _BODIES if key in parameters]
     if loops:
-        return sum(map(estimate_instructions, loops))
-    numbers = sum(math.prod(v.aval.shape) for v in equation.outvars)
+        return sum(_estimate(loop, short, directions) for loop in loops)
+    sizes = [directions * math.prod(v.aval.shape) for v in equation.outvars]
     if name == "dot_general":
         (left, _), _ = parameters["dimension_numbers"]
         shape = equation.invars[0].aval.shape
-        return _LINES * numbers * math.prod(shape[axis] for axis in left)
+        sizes = [size * math.prod(shape[axis] for axis in left) for size in sizes]
     if name.startswith("reduce"):
-        numbers = sum(math.prod(v.aval.shape) for v in equation.invars)
-    return 0 if name in _MOVES else _LINES * numbers
+        sizes = [directions * math.prod(v.aval.shape) for v in equation.invars]
+    if name in _MOVES and short == math.inf:
+        return 0
+    return _LINES * sum(size if size <= short else _LOOP for size in sizes)
 
 
 _BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call", "cond_jaxpr", "body_jaxpr")

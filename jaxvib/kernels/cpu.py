@@ -73,8 +73,10 @@ class Native:
         self.program, self._features = program, features or host_features()
         self._spent, self._lanes, self._lock = 0.0, 0, threading.Lock()
         kept = _kept(program, self._features, _BEST)
-        self._first = _Code(kept or _object(program, self._features, _QUICK))
-        self._best = self._first if kept else None
+        # Loops over long arrays take five times as long unoptimised, and are short text.
+        level = _BEST if program.workspace else _QUICK
+        self._first = _Code(kept or _object(program, self._features, level))
+        self._best = self._first if kept or level == _BEST else None
 
     def best(self) -> _Code:
         """Return the optimised code, compiling it if necessary."""

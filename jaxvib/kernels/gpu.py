@@ -17,7 +17,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from .assembler import LoweringError
-from .cost_estimate import is_long
+from .cost_estimate import needs_memory
 from .cpu import bindings, without_rescheduling
 from .float_remainder import remainder_text
 from .lowering import Lowering, Signature, helpers, lower_lane
@@ -59,7 +59,7 @@ def device_program(
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    if is_long(closed):
+    if needs_memory(closed):
         raise LoweringError("its arrays are in memory, of which a thread has little")
     lowering = Lowering(1, threads=True)
     signature = lower_lane(lowering, closed)

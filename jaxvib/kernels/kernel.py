@@ -18,7 +18,7 @@ from ..foundation.gc_pause import gc_paused
 from ..foundation.machine import usable_cores
 from .assembler import LoweringError
 from .call import kernel_call
-from .cost_estimate import is_long
+from .cost_estimate import LONGEST, estimate_instructions, needs_memory
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
 from .device_choice import DeviceChoice, by_xla
@@ -230,7 +230,11 @@ def _lowered(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
         derived = has_tangents(closed.consts)
         return Traced(None, results, _DERIVED if derived else _ENCLOSES)
-    lower = lower_lanes_in_memory if is_long(closed) else lower_lanes
+    in_memory = needs_memory(closed)
+    length = estimate_instructions(closed)
+    if length > LONGEST and not in_memory:  # before minutes are spent on lowering
+        return Traced(None, results, f"it would have about {length} instructions")
+    lower = lower_lanes_in_memory if in_memory else lower_lanes
     try:
         return Traced(lower(closed, host_width()), results, "")
     except LoweringError as error:

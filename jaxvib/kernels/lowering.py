@@ -118,9 +118,7 @@ class Lowering:
             values[place] = self.assembler.constant(numbers[place], numbers.dtype.name)
         return values
 
-    def evaluate(
-        self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence
-    ) -> list[np.ndarray]:
+    def evaluate(self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence) -> list:
         """Lower a jaxpr and return its results."""
         environment: dict[Any, np.ndarray] = {}
 
@@ -155,13 +153,13 @@ class Lowering:
         for number, place in enumerate(np.ndindex(values.shape)):
             store(self.assembler, pointer, number, values[place], kind, align)
 
-    def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list[np.ndarray]:
+    def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list:
         """Lower a closed jaxpr."""
         if hasattr(closed, "consts"):
             return self.evaluate(closed.jaxpr, closed.consts, arguments)
         return self.evaluate(closed, (), arguments)
 
-    def equation(self, equation: Any, inputs: Sequence) -> list[np.ndarray]:
+    def equation(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation."""
         name = equation.primitive.name
         write = _TABLE.get(name)
@@ -235,9 +233,7 @@ def _place(a: Assembler, pointer: str, number: int | str, kind: str) -> str:
     return a.assign(f"getelementptr {storage(kind)}, ptr {pointer}, i64 {offset}")
 
 
-def loaded(
-    a: Assembler, pointer: str, number: int | str, kind: str, align: int
-) -> Value:
+def loaded(a: Assembler, pointer: str, number: int | str, kind: str, align: int) -> Value:
     """Load a number of an argument, by its index or the name of that."""
     stored, address = vector(storage(kind), a.width), _place(a, pointer, number, kind)
     return a.loaded(kind, a.assign(f"load {stored}, ptr {address}, align {align}"))

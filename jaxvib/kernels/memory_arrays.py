@@ -240,6 +240,19 @@ class Computed:
         return self._number(place)
 
 
+def index_value(a: Assembler, index: Index) -> Value:
+    """Return an index as a number (int64)."""
+    first = index.first if isinstance(index, Run) else index
+    if isinstance(first, int):
+        value = a.constant(first, "int64")
+    else:
+        value = a.same(Value(first, "int64"), a.width)
+    if not isinstance(index, Run) or a.width == 1:
+        return value
+    places = ", ".join(f"i64 {k}" for k in range(a.width))
+    return a.add(value, Value(f"<{places}>", "int64"))
+
+
 def plus(a: Assembler, x: int | str, y: int | str) -> int | str:
     """Return the sum of two indices."""
     if isinstance(x, int) and isinstance(y, int):

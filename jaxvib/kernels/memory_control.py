@@ -88,7 +88,8 @@ def _scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
     carried = _Carried(lowering, inputs[constants : constants + carries])
     columns = [lowering.stored(array) for array in inputs[constants + carries :]]
     results = [
-        lowering.new(v.aval.shape, kind_of(v.aval.dtype)) for v in equation.outvars[carries:]
+        lowering.new(v.aval.shape, kind_of(v.aval.dtype))
+        for v in equation.outvars[carries:]
     ]
     if not length:
         return [*carried.whole(carried.short), *results]
@@ -170,7 +171,9 @@ def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
         columns = iter(columns)
         return [
             *(
-                next(columns) if one else np.zeros((directions, *v.aval.shape), v.aval.dtype)
+                next(columns)
+                if one
+                else np.zeros((directions, *v.aval.shape), v.aval.dtype)
                 for one, v in zip(real, jaxpr.outvars, strict=False)
             ),
             *results,

@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from . import lowering, memory_control, memory_indexing, memory_primitives
 from .assembler import LoweringError, kind_of, literal, storage
 from .control import counted
+from .cost_estimate import SHORT
 from .lowering import Lowering, Program, check_kind
 from .memory_arrays import (
     Computed,
@@ -32,10 +33,10 @@ from .memory_arrays import (
 )
 from .workspace import Workspace
 
-# Numbers of an array that has a name for each: as many as are solved for by name.
-SHORT = 16
 # Bytes of memory per thread: four times the largest matrix that is solved densely.
 _LARGEST = 2**30
+# Numbers of a constant array: a thousand degrees of freedom. They are part of the text.
+_CONSTANTS = 1_000_000
 _TABLE = {
     **memory_primitives.TABLE,
     **memory_indexing.TABLE,
@@ -107,10 +108,14 @@ class MemoryLowering(Lowering):
         bits = f"u{numbers.itemsize}"
         if np.all(numbers.view(bits) == first.view(bits)):
             return Repeated(numbers.shape, kind, first)
+        if numbers.size > _CONSTANTS:
+            raise LoweringError(f"it has a constant array of {numbers.size} numbers")
         key = kind, numbers.tobytes()
         if key not in self._constants:
             name, kept = f"@table{len(self._constants)}", storage(kind)
-            written = (literal(x, "uint8" if kind == "bool" else kind) for x in numbers.flat)
+            written = (
+                literal(x, "uint8" if kind == "bool" else kind) for x in numbers.flat
+            )
             whole = ", ".join(f"{kept} {number}" for number in written)
             self.tables.append(
                 f"{name} = internal constant [{numbers.size} x {kept}] [{whole}]"

@@ -8,7 +8,16 @@ import numpy as np
 from . import elementary, error_function, ordering, primitives
 from .assembler import Value
 from .control import Carried, counted
-from .memory_arrays import Computed, Index, LongArray, Repeated, Stored, plus, times
+from .memory_arrays import (
+    Computed,
+    Index,
+    LongArray,
+    Repeated,
+    Stored,
+    index_value,
+    plus,
+    times,
+)
 from .primitives import added, boxed, maximum, minimum, multiplied
 
 _ELEMENTARY = (*elementary.FUNCTIONS, *error_function.FUNCTIONS)
@@ -301,6 +310,18 @@ def _matrices(lowering, array, batch, summed) -> Stored:
     return array.view(array.layout.reshape(shape))
 
 
+def _counted(lowering: Any, equation: Any, inputs: Sequence) -> list:
+    """Lower `iota`: each number is its index along an axis."""
+    a, axis = lowering.assembler, equation.params["dimension"]
+    aval = equation.outvars[0].aval
+    kind = np.dtype(aval.dtype).name
+
+    def number(place):
+        return a.convert(index_value(a, place[axis]), kind)
+
+    return [Computed(aval.shape, kind, number, weight=2)]
+
+
 def _unchanged(lowering: Any, equation: Any, inputs: Sequence) -> list:
     if equation.primitive.name == "select_if_vmap":
         return [inputs[1]]
@@ -317,7 +338,7 @@ TABLE: dict[str, Callable] = {
     "concatenate": _joined,
     "stack": _joined,
     "pad": _padded,
-    "iota": primitives.TABLE["iota"],
+    "iota": _counted,
     "empty": primitives.TABLE["empty"],
     "empty2": primitives.TABLE["empty2"],
     "reduce_sum": _reduced(added),

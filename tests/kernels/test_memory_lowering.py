@@ -1,0 +1,262 @@
+"""Checked against: XLA, NumPy's loops and matrices, and the bits of other vectors."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxvib.kernels import kernel
+from jaxvib.kernels.cost_estimate import estimate_instructions, needs_memory
+from jaxvib.kernels.cpu import Native, host_width
+from jaxvib.kernels.lowering import trace
+from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
+from tests.kernels.test_primitives import CASES
+from tests.random_programs import lanes_of, operations
+
+random = np.random.default_rng(3)
+
+
+def program(function, arguments, vector=4, short=1):
+    """Return a program whose arrays of more than `short` numbers are in memory."""
+    shapes = [jax.ShapeDtypeStruct(a.shape[1:], a.dtype) for a in arguments]
+    return lower_lanes_in_memory(trace(function, shapes)[0], vector, short)
+
+
+def in_memory(function, arguments, vector=4, short=1):
+    """Return the results of lanes, the first axes of arguments and results."""
+    lowered = program(function, arguments, vector, short)
+    lanes = [np.moveaxis(np.asarray(a), 0, -1) for a in arguments]
+    return [np.moveaxis(result, -1, 0) for result in Native(lowered)(lanes, 2)]
+
+
+def compared(function, *arguments, rtol=0.0):
+    """Check lanes against XLA, and every length of a vector against another."""
+    arguments = [np.asarray(a) for a in arguments]
+    found = in_memory(function, arguments)
+    wanted = jax.tree.leaves(jax.jit(jax.vmap(function))(*arguments))
+    others = [in_memory(function, arguments, vector) for vector in (1, 2, 8)]
+    for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
+        for same in others:
+            np.testing.assert_array_equal(one, same[k])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_primitive_in_memory_is_what_xla_makes_of_it(name):
+    function, *arguments = CASES[name]
+    arguments = [np.asarray(a) for a in arguments]
+    found = in_memory(lambda *x: function(*x), arguments)
+    wanted = jax.tree.leaves(jax.jit(jax.vmap(lambda *x: function(*x)))(*arguments))
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+        if one.dtype == float:
+            numbers = ~np.isnan(one)
+            np.testing.assert_array_equal(
+                np.signbit(one[numbers]), np.signbit(other[numbers])
+            )
+
+
+def check_operations(seed):
+    function, taken = operations(seed)
+    arguments = lanes_of(taken, 24, seed)
+    found = in_memory(function, arguments)
+    named = jax.tree.leaves(kernel(function).map(*arguments))
+    for k, (one, other) in enumerate(zip(found, named, strict=True)):
+        # A product in a sum may be rounded here, and not there.
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-300)
+        for vector in (1, 8):
+            same = in_memory(function, arguments, vector)[k]
+            np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 5])
+def test_random_operations_in_memory_are_those_of_named_numbers(seed):
+    check_operations(seed)
+
+
+@pytest.mark.slow  # 90 programs in four forms, a minute
+@pytest.mark.parametrize("seed", range(6, 96))
+def test_many_random_operations_in_memory_are_those_of_named_numbers(seed):
+    check_operations(seed)
+
+
+SHAPES = {  # a product with whole blocks, with rests, of vectors, transposed, batched
+    "whole": ("ik,kj->ij", (8, 5), (5, 16)),
+    "rests": ("ik,kj->ij", (7, 3), (3, 13)),
+    "vector": ("ik,k->i", (19, 6), (6,)),
+    "row": ("k,kj->j", (6,), (6, 19)),
+    "transposed": ("ki,jk->ij", (3, 9), (11, 3)),
+    "batched": ("bik,bkj->bij", (3, 5, 4), (3, 4, 6)),
+    "two sums": ("ikl,klj->ij", (5, 2, 3), (2, 3, 7)),
+    "outer": ("i,j->ij", (5,), (9,)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_products_of_matrices_are_those_of_numpy(name):
+    how, *shapes = SHAPES[name]
+    # Sums of such numbers are exact.
+    one, other = (random.integers(-9, 9, (6, *shape)) / 4 for shape in shapes)
+    found = in_memory(lambda x, y: jnp.einsum(how, x, y), [one, other], short=0)
+    wanted = [np.einsum(how, x, y) for x, y in zip(one, other, strict=True)]
+    np.testing.assert_array_equal(found[0], wanted)
+
+
+def test_carried_arrays_may_take_each_others_places():
+    def fibonacci(a, b, n):
+        def turn(carry):
+            a, b, k = carry
+            return b, a + b[::-1], k + 1
+
+        return lax.while_loop(lambda c: c[2] < n, turn, (a, b, jnp.int64(0)))[:2]
+
+    lanes = random.integers(-9, 9, (7, 2, 5)).astype(float)
+    counts = np.arange(7)
+    found = in_memory(fibonacci, [lanes[:, 0], lanes[:, 1], counts])
+    for k in range(7):
+        a, b = lanes[k]
+        for _ in range(counts[k]):
+            a, b = b, a + b[::-1]
+        np.testing.assert_array_equal(found[0][k], a)
+        np.testing.assert_array_equal(found[1][k], b)
+
+
+def test_a_branch_stores_its_own_arrays():
+    def of(which, x):
+        cases = [
+            lambda x: (x, jnp.sum(x)),
+            lambda x: (x * x, x[0]),
+            lambda x: (-x[::-1], 0.5),
+        ]
+        return lax.switch(which, cases, x)
+
+    compared(of, np.array([-1, 0, 1, 2, 3]), random.normal(size=(5, 6)), rtol=1e-15)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_reads_and_writes_rows_in_memory(reverse):
+    def of(x, y):
+        def turn(carry, row):
+            total, count = carry
+            total = total + row * y
+            return (total, count + 1), (total, row[0] > 0, count)
+
+        return lax.scan(turn, (jnp.zeros(5), 0), x, reverse=reverse)
+
+    x, y = (random.integers(-9, 9, (6, *shape)) / 4.0 for shape in ((4, 5), (5,)))
+    compared(of, x, y)
+
+
+def test_rows_are_found_and_replaced_at_places_known_late():
+    def of(x, i):
+        rows = x.at[i].add(1.0)[jnp.array([3, 1, i, -1])]
+        window = lax.dynamic_slice(x, (i, i), (2, 3)) * 2.0
+        return rows, lax.dynamic_update_slice(x, window, (i - 1, i)), x[:, i], x[i, i]
+
+    compared(of, random.normal(size=(9, 5, 6)), random.integers(-7, 8, 9))
+
+
+CHAIN, STEPS, STEP = 32, 50, 0.05
+STIFFNESS = 2 * np.eye(CHAIN) - np.eye(CHAIN, k=1) - np.eye(CHAIN, k=-1)
+
+
+def moved(state, stiffness):
+    """Return a chain of 32 bodies and springs after 50 Runge-Kutta steps."""
+
+    def rate(y):
+        x = jnp.concatenate([jnp.zeros(1), y[:CHAIN], jnp.zeros(1)])
+        return jnp.concatenate([y[CHAIN:], stiffness * (x[2:] - 2 * x[1:-1] + x[:-2])])
+
+    def turn(k, y):
+        one = rate(y)
+        two = rate(y + STEP / 2 * one)
+        three = rate(y + STEP / 2 * two)
+        return y + STEP / 6 * (one + 2 * two + 2 * three + rate(y + STEP * three))
+
+    return lax.while_loop(
+        lambda c: c[0] < STEPS, lambda c: (c[0] + 1, turn(*c)), (0, state)
+    )[1]
+
+
+def test_a_chain_of_64_states_has_all_its_sensitivities():
+    state, stiffness = random.normal(size=2 * CHAIN), np.ones(CHAIN)
+    jacobian = kernel(jax.jacfwd(moved))
+    closed, _ = trace(jax.jacfwd(moved), [state, stiffness])
+    assert needs_memory(closed)
+    assert estimate_instructions(closed) > 200_000
+    text = program(jax.jacfwd(moved), [state[None], stiffness[None]], 8, 16).text
+    assert text.count("\n") < 3000
+    began = time.process_time()
+    assert not jacobian.unsupported_reason(state, stiffness)
+    found = jacobian.map(state[None], stiffness[None], threads=1)[0]
+    assert time.process_time() - began < 3.0  # LLVM needed 30 s with named numbers
+    rates = np.block(
+        [[np.zeros((CHAIN, CHAIN)), np.eye(CHAIN)], [-STIFFNESS, np.zeros((CHAIN, CHAIN))]]
+    )
+    one = np.eye(2 * CHAIN)
+    for k in (4, 3, 2, 1):  # the method's polynomial of the matrix
+        one = np.eye(2 * CHAIN) + STEP / k * rates @ one
+    np.testing.assert_allclose(found, np.linalg.matrix_power(one, STEPS), atol=1e-12)
+
+
+def test_a_program_in_memory_is_called_by_jax_and_differentiated():
+    state, stiffness = random.normal(size=(3, 2 * CHAIN)), np.ones((3, CHAIN))
+    jacobian = kernel(jax.jacfwd(moved))
+    alone = jacobian.map(state, stiffness)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jacobian))(state, stiffness), alone)
+    np.testing.assert_array_equal(jacobian(state[1], stiffness[1]), alone[1])
+    compiled = jax.jit(jax.jacfwd(kernel(moved)))
+    np.testing.assert_allclose(compiled(state[0], stiffness[0]), alone[0], atol=1e-13)
+
+
+SHORT_OF_MEMORY = """
+import resource, jax, jax.numpy as jnp, numpy as np
+from jaxvib.kernels import kernel
+
+def function(x):
+    one = jnp.cos(x + jnp.arange(6e6))
+    other = jnp.roll(one, 1) * one
+    return jnp.sum(jnp.roll(other, 1) + other + one)
+
+large = kernel(function)
+compiled = jax.jit(large).lower(0.5).compile()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 10**8, -1))
+try:
+    large.map(np.ones(1))
+except MemoryError as error:
+    print(error)
+try:
+    print(compiled(0.5))
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+def test_a_lack_of_memory_is_an_error():
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True,
+        cwd=Path(__file__).parents[2], check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Unable to allocate" in done.stdout
+    assert "RESOURCE_EXHAUSTED: a kernel's arrays need" in done.stdout
+
+
+def test_arrays_too_large_for_any_machine_go_by_xla():
+    def function(x):
+        large = jnp.cos(x + jnp.arange(2e8))
+        return jnp.sum(large * jnp.roll(large, 1))
+
+    reason = kernel(function).unsupported_reason(0.5)
+    assert reason == "its arrays take more than 1073741824 bytes"
+    assert host_width() > 1
