@@ -11,7 +11,7 @@ _KIND, _METADATA = 8, 24  # in an extension; kind 1 requests metadata
 _MAJOR, _MINOR, _TRAITS = 24, 28, 32  # in the metadata
 _DATA, _RANK, _SIZES = 24, 32, 40  # in a buffer
 _API, _CREATE_ERROR = 16, 48  # in the call frame; in the functions that it points to
-_EXHAUSTED = 8  # error code
+_EXHAUSTED = 8  # XLA's error code RESOURCE_EXHAUSTED
 
 
 # Reading and setting a thread's floating-point mode: XLA's threads flush denormals to
@@ -132,6 +132,8 @@ ret ptr null
 
 def _workspace(size: int, inputs: int) -> tuple[str, str, str]:
     """Return the IR that defines, takes and releases a workspace."""
+    # Of the function that creates an error: their size, an extension, message and code.
+    arguments = "{ i64, ptr, ptr, i32 }"
     message = f"a kernel's arrays need {size} bytes"
     definitions = f"""
 declare ptr @malloc(i64)
@@ -146,8 +148,8 @@ fail:
 %api = load ptr, ptr %papi
 %pcreate = getelementptr i8, ptr %api, i64 {_CREATE_ERROR}
 %create = load ptr, ptr %pcreate
-%error = alloca {{ i64, ptr, ptr, i32 }}
-store {{ i64, ptr, ptr, i32 }} {{ i64 32, ptr null, ptr @message, i32 {_EXHAUSTED} }}, ptr %error
+%error = alloca {arguments}
+store {arguments} {{ i64 32, ptr null, ptr @message, i32 {_EXHAUSTED} }}, ptr %error
 %failure = call ptr %create(ptr %error)
 ret ptr %failure
 go:

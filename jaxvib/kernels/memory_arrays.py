@@ -210,7 +210,8 @@ class Named:
 
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
         """Return the number at a place."""
-        return self.values[tuple(place)]
+        known: Any = tuple(place)
+        return self.values[known]
 
     def flat(self) -> "Named":
         """Return the array with one axis."""

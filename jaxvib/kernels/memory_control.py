@@ -149,7 +149,7 @@ def _called(lowering: Any, equation: Any, inputs: Sequence) -> list:
 def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a jaxpr and its tangents along rows, which are an axis of long arrays."""
     parameters = equation.params
-    jaxpr, moving, count = parameters["jaxpr"], parameters["moving"], parameters["values"]
+    jaxpr, count = parameters["jaxpr"], parameters["values"]
     constants = len(jaxpr.constvars)
     variables = [*jaxpr.constvars, *jaxpr.invars]
     directions = equation.invars[-1].aval.shape[0]

@@ -53,10 +53,9 @@ def _elementwise(lowering: Any, equation: Any, inputs: Sequence) -> list:
             return write(lowering, equation, numbers)[0][()]
 
         def flattened():
-            flat = {id(array): array.flat() for array in arrays}
-            if any(array is None for array in flat.values()):
-                return None
-            return of([flat[id(array)] for array in arrays], (int(np.prod(shape)),))
+            found = {id(array): array.flat() for array in arrays}
+            flat = [one for array in arrays if (one := found[id(array)]) is not None]
+            return of(flat, (int(np.prod(shape)),)) if len(flat) == len(arrays) else None
 
         own = _LONG_FUNCTION if name in _ELEMENTARY else 1
         weight = own + sum(array.weight for array in arrays)
@@ -141,7 +140,7 @@ def _total(
     if length == 1:
         return list(first)
     a = lowering.assembler
-    carry = Carried(lowering, [boxed(value) for value in first])
+    carry: Any = Carried(lowering, [boxed(value) for value in first])
     with counted(lowering, length - 1, carry) as turn:
         totals = [value[()] for value in carry.values]
         carry.following = [boxed(v) for v in following(plus(a, turn, 1), totals)]

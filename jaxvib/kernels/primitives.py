@@ -169,11 +169,13 @@ def _clamped(a, parameters, low, x, high):
     return minimum(a, parameters, maximum(a, parameters, x, low), high)
 
 
-def multiplied(a, parameters, x, y):
+def multiplied(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
+    """Return x y, of booleans whether both are true."""
     return a.both(x, y) if x.kind == "bool" else a.multiply(x, y)
 
 
-def added(a, parameters, x, y):
+def added(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
+    """Return x + y, of booleans whether one is true."""
     return a.either(x, y) if x.kind == "bool" else a.add(x, y)
 
 

@@ -13,9 +13,10 @@ from jax import lax
 
 from jaxvib.kernels import kernel
 from jaxvib.kernels.cost_estimate import estimate_instructions, needs_memory
-from jaxvib.kernels.cpu import Native, host_width
+from jaxvib.kernels.cpu import Native
 from jaxvib.kernels.lowering import trace
 from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
+from jaxvib.kernels.tangents import is_lowering, values_and_tangents
 from tests.kernels.test_primitives import CASES
 from tests.random_programs import lanes_of, operations
 
@@ -217,6 +218,31 @@ def test_a_program_in_memory_is_called_by_jax_and_differentiated():
     np.testing.assert_allclose(compiled(state[0], stiffness[0]), alone[0], atol=1e-13)
 
 
+def test_tangents_along_directions_are_an_axis_of_the_arrays():
+    def function(moving):
+        x, scale = moving
+
+        def turn(k, carry):
+            return jnp.sin(carry) * scale + jnp.roll(carry, 1)
+
+        return lax.fori_loop(0, 3, turn, x), jnp.argmax(x)
+
+    def columns(moving, rows):
+        if is_lowering():
+            return values_and_tangents(function, moving, rows)
+
+        def along(row):
+            return jax.jvp(function, (moving,), (row,), has_aux=True)
+
+        return jax.vmap(along, out_axes=(None, 0, None))(rows)
+
+    lanes = [random.normal(size=(3, *shape)) for shape in ((20,), (), (5, 20), (5,))]
+    found = in_memory(lambda x, s, dx, ds: columns((x, s), (dx, ds)), lanes, short=16)
+    wanted = jax.vmap(lambda x, s, dx, ds: columns((x, s), (dx, ds)))(*lanes)
+    for one, other in zip(found, jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-14)
+
+
 SHORT_OF_MEMORY = """
 import resource, jax, jax.numpy as jnp, numpy as np
 from jaxvib.kernels import kernel
@@ -259,4 +285,3 @@ def test_arrays_too_large_for_any_machine_go_by_xla():
 
     reason = kernel(function).unsupported_reason(0.5)
     assert reason == "its arrays take more than 1073741824 bytes"
-    assert host_width() > 1
