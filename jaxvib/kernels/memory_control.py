@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from . import control, linear
+from . import control
 from .assembler import kind_of
 from .jvp_rules import is_real
 from .memory_arrays import Stored
@@ -186,7 +186,6 @@ def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
 TABLE = {
     **dict.fromkeys(control.CALLS, _called),
     "call_hi_primitive": control.expanded,
-    "custom_linear_solve": linear.TABLE["custom_linear_solve"],
     "while": _loop,
     "scan": _scan,
     "cond": _branch,

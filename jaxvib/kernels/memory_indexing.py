@@ -76,7 +76,7 @@ def _starts(lowering, array, sizes, indices, place, axes) -> _Slice:
     a = lowering.assembler
 
     def found():
-        starts = {axis: indices.at(a, [*place, k]) for k, axis in enumerate(axes)}
+        starts = {int(axis): indices.at(a, [*place, k]) for k, axis in enumerate(axes)}
         return _slice(lowering, array, sizes, starts)
 
     if a.width == 1 or any(isinstance(index, Run) for index in place):

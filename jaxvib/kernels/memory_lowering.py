@@ -15,7 +15,13 @@ import numpy as np
 from jax.extend import core
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from . import lowering, memory_control, memory_indexing, memory_primitives
+from . import (
+    lowering,
+    memory_control,
+    memory_indexing,
+    memory_linear,
+    memory_primitives,
+)
 from .assembler import LoweringError, kind_of, literal, storage
 from .control import counted
 from .cost_estimate import SHORT
@@ -41,6 +47,7 @@ _TABLE = {
     **memory_primitives.TABLE,
     **memory_indexing.TABLE,
     **memory_control.TABLE,
+    **memory_linear.TABLE,
 }
 
 
@@ -194,31 +201,43 @@ class MemoryLowering(Lowering):
     # Loops.
 
     @contextlib.contextmanager
-    def loops(self, shape: Sequence[int]) -> Generator[list[int | str]]:
+    def loops(self, shape: Sequence[int | str]) -> Generator[list[int | str]]:
         """Emit loops around what the context emits; yield the indices of a place."""
         with contextlib.ExitStack() as stack:
             yield [0 if n == 1 else stack.enter_context(counted(self, n)) for n in shape]
 
-    def along(self, length: int) -> list[contextlib.AbstractContextManager[Index]]:
-        """Return loops along an axis: one of whole vectors, and one of what is left."""
-        whole = length // self.vector * self.vector
+    def along(
+        self, length: int | str, first: int | str = 0
+    ) -> list[contextlib.AbstractContextManager[Index]]:
+        """Return loops along an axis: one of whole vectors, and one of what is left.
+
+        They begin at a `first` index and have a `length`, known now or late.
+        """
+        a, vector = self.assembler, self.vector
+        if isinstance(length, int):
+            turns: int | str = length // vector
+            left: int | str = length % vector
+        else:
+            turns = a.assign(f"udiv i64 {length}, {vector}")
+            left = a.assign(f"urem i64 {length}, {vector}")
         parts: list[contextlib.AbstractContextManager[Index]] = []
-        if whole:
-            parts.append(self._vectors(whole))
-        if length > whole:
-            parts.append(self._singles(whole, length))
+        if turns:
+            parts.append(self._vectors(turns, first))
+        if left:
+            parts.append(self._singles(left, plus(a, first, times(a, turns, vector))))
         return parts
 
     @contextlib.contextmanager
-    def _vectors(self, length: int) -> Generator[Index]:
-        with counted(self, length // self.vector) as turn:
-            first = times(self.assembler, turn, self.vector)
+    def _vectors(self, turns: int | str, first: int | str) -> Generator[Index]:
+        a = self.assembler
+        with counted(self, turns) as turn:
+            place = plus(a, times(a, turn, self.vector), first)
             with self.vectors_of(self.vector):
-                yield Run(first)
+                yield Run(place)
 
     @contextlib.contextmanager
-    def _singles(self, first: int, last: int) -> Generator[Index]:
-        with self.loops((last - first,)) as (turn,):
+    def _singles(self, number: int | str, first: int | str) -> Generator[Index]:
+        with self.loops((number,)) as (turn,):
             yield plus(self.assembler, turn, first)
 
     @contextlib.contextmanager
@@ -267,7 +286,7 @@ class MemoryLowering(Lowering):
         # Loops and branches may have long arrays inside.
         long = long or any(map(self.is_long, shapes)) or name in memory_control.TABLE
         if write is None or not long:
-            return self._by_name(equation, inputs)
+            return self.by_name(equation, inputs)
         for variable in (*equation.invars, *equation.outvars):
             check_kind(kind_of(variable.aval.dtype))
         results = write(self, equation, inputs)
@@ -276,7 +295,7 @@ class MemoryLowering(Lowering):
             for array, shape in zip(results, shapes, strict=True)
         ]
 
-    def _by_name(self, equation: Any, inputs: Sequence) -> list:
+    def by_name(self, equation: Any, inputs: Sequence) -> list:
         """Lower an equation number by number."""
         whole = [self.short_array(array) for array in inputs]
         short, self.short = self.short, sys.maxsize

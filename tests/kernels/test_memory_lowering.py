@@ -285,3 +285,66 @@ def test_arrays_too_large_for_any_machine_go_by_xla():
 
     reason = kernel(function).unsupported_reason(0.5)
     assert reason == "its arrays take more than 1073741824 bytes"
+
+
+def well_conditioned(lanes, size):
+    return random.normal(size=(lanes, size, size)) + 4 * np.eye(size)
+
+
+@pytest.mark.parametrize("size", [5, 9, 21])
+def test_equations_are_solved_as_lapack_does(size):
+    matrices, right = well_conditioned(6, size), random.normal(size=(6, size, 3))
+    matrices[0] = np.eye(size)[::-1]  # every pivot is below the diagonal
+
+    def solved(matrix, right):
+        return (
+            jnp.linalg.solve(matrix, right),
+            jnp.linalg.inv(matrix),
+            jnp.linalg.det(matrix),
+        )
+
+    found = in_memory(solved, [matrices, right], short=16)
+    wanted = (
+        np.linalg.solve(matrices, right),
+        np.linalg.inv(matrices),
+        np.linalg.det(matrices),
+    )
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    for vector in (1, 8):
+        others = in_memory(solved, [matrices, right], vector, short=16)
+        for one, other in zip(found, others, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangles_are_solved_from_every_side(left, lower, transpose, unit):
+    matrices = well_conditioned(4, 11)
+    triangle = np.tril(matrices) if lower else np.triu(matrices)
+    if unit:
+        np.einsum("bii->bi", triangle)[:] = 1.0
+    right = random.normal(size=(4, *((11, 6) if left else (6, 11))))
+
+    def solved(matrix, right):
+        return lax.linalg.triangular_solve(
+            matrix, right, left_side=left, lower=lower, transpose_a=transpose,
+            unit_diagonal=unit,
+        )  # fmt: skip
+
+    (found,) = in_memory(solved, [matrices, right], short=16)
+    triangle = np.swapaxes(triangle, 1, 2) if transpose else triangle
+    product = triangle @ found if left else found @ triangle
+    np.testing.assert_allclose(product, right, rtol=1e-8, atol=1e-8)
+
+
+def test_a_cholesky_factor_is_that_of_lapack():
+    roots = well_conditioned(3, 13)
+    matrices = roots @ np.swapaxes(roots, 1, 2)
+    matrices[2, 7, 7] = -1.0
+    (found,) = in_memory(lambda x: lax.linalg.cholesky(x), [matrices], short=16)
+    np.testing.assert_allclose(found[:2], np.linalg.cholesky(matrices[:2]), rtol=1e-11)
+    assert np.all(np.isnan(found[2][np.tril_indices(13)]))
+    assert not np.any(np.triu(found[2], 1))
