@@ -93,7 +93,8 @@ def scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
 def counted(lowering: Any, length: int | str, carry: Any = None) -> Generator[str]:
     """Emit a loop around what the context emits; yield its index.
 
-    `length`: a number, or the name of an i64. The caller sets the new values of `carry`, if given, as its `following`.
+    `length`: a number, or the name of an i64. The caller sets the new values of `carry`,
+    if given, as its `following`.
     """
     a, carry = lowering.assembler, carry or Carried(lowering, ())
     turn = carry.begin(counted=True)

@@ -29,6 +29,8 @@ _TASK, _SHARE = 1e-3, 256
 _PARTS = 4
 # LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
+# Lines of a program with long arrays that are optimised in half a second, at once.
+_SHORT_TEXT = 15_000
 # Seconds of run time, and lanes per call, above which the final code is compiled.
 _WORTH, MANY = 0.5, 1024
 
@@ -73,8 +75,9 @@ class Native:
         self.program, self._features = program, features or host_features()
         self._spent, self._lanes, self._lock = 0.0, 0, threading.Lock()
         kept = _kept(program, self._features, _BEST)
-        # Loops over long arrays take five times as long unoptimised, and are short text.
-        level = _BEST if program.workspace else _QUICK
+        # Loops over long arrays take five times as long unoptimised.
+        loops = program.workspace and program.text.count("\n") < _SHORT_TEXT
+        level = _BEST if loops else _QUICK
         self._first = _Code(kept or _object(program, self._features, level))
         self._best = self._first if kept or level == _BEST else None
 

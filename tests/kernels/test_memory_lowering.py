@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +13,13 @@ import pytest
 from jax import lax
 
 from jaxvib.kernels import kernel
+from jaxvib.kernels.assembler import LoweringError
 from jaxvib.kernels.cost_estimate import estimate_instructions, needs_memory
 from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.lowering import trace
+from jaxvib.kernels.gpu import device_program
+from jaxvib.kernels.lowering import Traced, trace
 from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
+from jaxvib.kernels.serialization import deserialize, serialize
 from jaxvib.kernels.tangents import is_lowering, values_and_tangents
 from tests.kernels.test_primitives import CASES
 from tests.random_programs import lanes_of, operations
@@ -208,6 +212,16 @@ def test_a_chain_of_64_states_has_all_its_sensitivities():
     np.testing.assert_allclose(found, np.linalg.matrix_power(one, STEPS), atol=1e-12)
 
 
+def test_a_program_in_memory_is_kept_on_disk_and_not_launched_on_gpus():
+    shapes = [jax.ShapeDtypeStruct((n,), float) for n in (2 * CHAIN, CHAIN)]
+    closed, results = trace(jax.jacfwd(moved), shapes)
+    lowered = lower_lanes_in_memory(closed, 8)
+    assert lowered.workspace > 8 * (2 * CHAIN) ** 2
+    assert deserialize(serialize(Traced(lowered, results, ""))).program == lowered
+    with pytest.raises(LoweringError, match="its arrays are in memory"):
+        device_program(closed)
+
+
 def test_a_program_in_memory_is_called_by_jax_and_differentiated():
     state, stiffness = random.normal(size=(3, 2 * CHAIN)), np.ones((3, CHAIN))
     jacobian = kernel(jax.jacfwd(moved))
@@ -348,3 +362,60 @@ def test_a_cholesky_factor_is_that_of_lapack():
     np.testing.assert_allclose(found[:2], np.linalg.cholesky(matrices[:2]), rtol=1e-11)
     assert np.all(np.isnan(found[2][np.tril_indices(13)]))
     assert not np.any(np.triu(found[2], 1))
+
+
+def test_a_network_of_width_64_is_a_kernel_with_its_derivatives():
+    network = eqx.nn.MLP(4, 4, 64, 2, jnp.tanh, key=jax.random.key(0))
+
+    def moved(network, state):
+        def turn(_, y):
+            middle = y + 0.05 * network(y)
+            return y + 0.1 * network(middle)
+
+        return lax.fori_loop(0, 20, turn, state)
+
+    slopes = jax.jacfwd(moved, 1)
+    arguments = network, random.normal(size=4)
+    compiled = kernel(slopes)
+    assert needs_memory(
+        trace(lambda *x: slopes(*x), eqx.filter(arguments, eqx.is_array))[0]
+    )
+    assert not compiled.unsupported_reason(*arguments)
+    np.testing.assert_allclose(
+        compiled(*arguments), eqx.filter_jit(slopes)(*arguments), rtol=1e-11
+    )
+
+
+def test_a_finite_element_field_is_a_kernel_with_its_derivatives():
+    bars, time_, steps = 24, 0.3, 40
+    mass = (4 * np.eye(bars) + np.eye(bars, k=1) + np.eye(bars, k=-1)) / 6
+    stiffness = 2 * np.eye(bars) - np.eye(bars, k=1) - np.eye(bars, k=-1)
+
+    def moved(scale, state):  # by the rule of trapezoids
+        rates = scale * jnp.linalg.solve(jnp.asarray(mass), jnp.asarray(stiffness))
+        zero, one = jnp.zeros((bars, bars)), jnp.eye(bars)
+        matrix = time_ / steps / 2 * jnp.block([[zero, one], [-rates, zero]])
+        left, right = jnp.eye(2 * bars) - matrix, jnp.eye(2 * bars) + matrix
+
+        def turn(_, y):
+            return jnp.linalg.solve(left, right @ y)
+
+        return lax.fori_loop(0, steps, turn, state)
+
+    arguments = 1.5, random.normal(size=2 * bars)
+    compiled = kernel(jax.jacfwd(moved, (0, 1)))
+    assert not compiled.unsupported_reason(*arguments)
+    by_scale, by_state = compiled(*arguments)
+    rates = np.block(
+        [
+            [np.zeros((bars, bars)), np.eye(bars)],
+            [-1.5 * np.linalg.solve(mass, stiffness), np.zeros((bars, bars))],
+        ]
+    )
+    half, one = time_ / steps / 2 * rates, np.eye(2 * bars)
+    step = np.linalg.solve(one - half, one + half)
+    np.testing.assert_allclose(by_state, np.linalg.matrix_power(step, steps), atol=1e-12)
+    by_differences = (
+        np.asarray(moved(1.5 + 1e-6, arguments[1]) - moved(1.5 - 1e-6, arguments[1])) / 2e-6
+    )
+    np.testing.assert_allclose(by_scale, by_differences, atol=1e-7)
