@@ -112,3 +112,32 @@ def test_all_parameters_of_a_system_of_four_freedoms(engine):
         for found in (forward, reverse):
             sensitivity = np.asarray(leaf_of(found)).reshape(2 * size, -1)[:, 0]
             np.testing.assert_allclose(sensitivity, slope / (12 * step), rtol=0, atol=1e-9)
+
+
+@pytest.mark.slow  # compiles a chain with 64 sensitivities
+def test_a_chain_of_32_bodies_has_the_sensitivities_of_its_matrix_exponential():
+    bodies, damping = 32, 0.1
+
+    def rates(t, y, p):
+        x = jnp.concatenate([jnp.zeros(1), y[:bodies], jnp.zeros(1)])
+        springs = p["stiffness"] * (x[2:] - 2 * x[1:-1] + x[:-2])
+        return jnp.concatenate([y[bodies:], springs - p["damping"] * y[bodies:]])
+
+    system = jv.forced_system(
+        rates,
+        parameters={"stiffness": 1.0, "damping": damping},
+        period=2 * np.pi,
+        dimension=2 * bodies,
+    )
+    state = np.random.default_rng(0).normal(size=2 * bodies)
+    found = jax.jit(jax.jacfwd(lambda y: jv.flow(system, y, 0.0, 2 * np.pi, rtol=1e-11)))(
+        state
+    )
+    stiffness = 2 * np.eye(bodies) - np.eye(bodies, k=1) - np.eye(bodies, k=-1)
+    matrix = np.block(
+        [
+            [np.zeros((bodies, bodies)), np.eye(bodies)],
+            [-stiffness, -damping * np.eye(bodies)],
+        ]
+    )
+    np.testing.assert_allclose(found, scipy.linalg.expm(2 * np.pi * matrix), atol=1e-11)
