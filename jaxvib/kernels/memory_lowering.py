@@ -39,7 +39,7 @@ from .memory_arrays import (
 )
 from .workspace import Workspace
 
-# Bytes of memory per thread: four times the largest matrix that is solved densely.
+# Bytes of memory per thread: five matrices of 5000 rows, the largest dense ones.
 _LARGEST = 2**30
 # Numbers of a constant array: a thousand degrees of freedom. They are part of the text.
 _CONSTANTS = 1_000_000
