@@ -78,6 +78,7 @@ GROUPS = {
         """
         simulate dynamics.Trajectory flow propagate dynamics.energy_balance
         dynamics.EnergyBalance dynamics.module_energies kernel kernels.Kernel
+        kernels.web_assembly kernels.WebAssembly
         """,
     ),
     "modes": (
