@@ -12,9 +12,11 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from .assembler import LoweringError
+from .cost_estimate import needs_memory
 from .cpu import bindings, without_rescheduling
 from .fused_multiply_add import with_multiply_add
-from .lowering import Signature, lower_lanes, trace
+from .lowering import Program, Signature, lower_lanes, trace
+from .memory_lowering import lower_lanes_in_memory
 from .wasm_library import library_text
 from .wasm_object import ObjectFile
 
@@ -23,6 +25,7 @@ _FEATURES = "+bulk-memory,+bulk-memory-opt,+mutable-globals,+nontrapping-fptoint
 # Bytes of the stack, on which only the reduction of large angles puts some dozens.
 _STACK = 16384
 _ALIGNMENT = 16  # bytes of a vector
+_WORK = "work"  # the symbol of the memory of long arrays
 # Bytes of memory: addresses are signed constants in LLVM's code.
 _MOST_MEMORY = 2**31
 # Lines of LLVM IR, as LLVM's time grows with their square: 31,000 take it 4 s and make a
@@ -31,7 +34,7 @@ _LONGEST = 60_000
 
 
 class _InstructionSet(NamedTuple):
-    """Lanes of a vector, features in LLVM's notation, and whether it has relaxed SIMD."""
+    """Numbers of a vector, features in LLVM's notation, and whether it has relaxed SIMD."""
 
     width: int
     features: str
@@ -79,6 +82,7 @@ def web_assembly(
     `instructions`: "scalar", one lane at a time; "simd", two at a time by SIMD of 128
     bits, which all browsers have had since 2023; "relaxed-simd", with the multiply-add
     of relaxed SIMD, which gives the bits of the kernel where the browser fuses it.
+    Programs with long arrays run one lane at a time, with vectors along the arrays.
     WebAssembly has no other fused multiply-add: the first two forms round each product
     before it is added. Their results have the same bits in every browser and differ from
     the kernel's by rounding: elementary functions by two units in the last place, powers
@@ -108,16 +112,17 @@ def _compiled(
     function: Callable, arguments: tuple, lanes: int, chosen: _InstructionSet
 ) -> WebAssembly:
     shapes, closed, results = _traced(function, arguments)
-    program = lower_lanes(closed, chosen.width)
+    program = _lowered(closed, chosen.width)
     lines = program.text.count("\n")
     if lines > _LONGEST:
         raise LoweringError(f"it has {lines} instructions; allowed: {_LONGEST}")
-    reserved = -(-lanes // chosen.width) * chosen.width
-    text = program.text + _run_text(program.signature, reserved, chosen.width)
+    reserved = -(-lanes // program.width) * program.width
+    text = program.text + _run_text(program, reserved)
     code = ObjectFile(_object(text, chosen))
     inputs = _arrays("in", shapes, program.signature.inputs)
     outputs = _arrays("out", results, program.signature.outputs)
     offsets, size = _offsets(inputs + outputs, reserved, _STACK + code.data_size)
+    offsets[_WORK], size = _aligned(size), _aligned(size) + program.workspace
     if size > _MOST_MEMORY:
         raise ValueError(f"{lanes} lanes need {size} bytes; allowed: {_MOST_MEMORY}")
     layout = {
@@ -126,6 +131,12 @@ def _compiled(
         "outputs": [array.entry(offsets) for array in outputs],
     }
     return WebAssembly(code.module("run", _STACK, offsets, size), layout)
+
+
+def _lowered(closed: ClosedJaxpr, width: int) -> Program:
+    """Lower to vectors of lanes, or with long arrays in memory to vectors along these."""
+    lower = lower_lanes_in_memory if needs_memory(closed) else lower_lanes
+    return lower(closed, width)
 
 
 def _traced(function: Callable, arguments: tuple) -> tuple[Any, ClosedJaxpr, Any]:
@@ -188,23 +199,30 @@ def _offsets(arrays: list[_Array], lanes: int, start: int) -> tuple[dict[str, in
     """Return the address of each array, from `start` on, and the end of the last one."""
     offsets, end = {}, start
     for array in arrays:
-        offsets[array.symbol] = -(-end // _ALIGNMENT) * _ALIGNMENT
+        offsets[array.symbol] = _aligned(end)
         end = offsets[array.symbol] + array.size * lanes
     return offsets, end
 
 
-def _run_text(signature: Signature, lanes: int, width: int) -> str:
+def _aligned(address: int) -> int:
+    return -(-address // _ALIGNMENT) * _ALIGNMENT
+
+
+def _run_text(program: Program, lanes: int) -> str:
     """Return the function `run(count)`, which calls `lanes` with the module's arrays.
 
     A last vector that is not full gets the arguments of its last lane in the next one.
     """
-    inputs, outputs = len(signature.inputs), len(signature.outputs)
-    symbols = [*(f"in{k}" for k in range(inputs)), *(f"out{k}" for k in range(outputs))]
-    declared = "\n".join(f"@{symbol} = external hidden global i8" for symbol in symbols)
+    signature = program.signature
+    inputs = [f"in{k}" for k in range(len(signature.inputs))]
+    outputs = [f"out{k}" for k in range(len(signature.outputs))]
+    if program.workspace:
+        inputs.append(_WORK)
+    declared = "\n".join(f"@{s} = external hidden global i8" for s in inputs + outputs)
     return f"""
 {declared}
-{_pointers("inputs", symbols[:inputs])}
-{_pointers("outputs", symbols[inputs:])}
+{_pointers("inputs", inputs)}
+{_pointers("outputs", outputs)}
 declare void @llvm.trap()
 define void @run(i32 %count) {{
 entry:
@@ -214,7 +232,7 @@ stop:
 call void @llvm.trap()
 unreachable
 go:
-%rest = urem i32 %count, {width}
+%rest = urem i32 %count, {program.width}
 %partly = icmp ne i32 %rest, 0
 br i1 %partly, label %fill, label %compute
 fill:

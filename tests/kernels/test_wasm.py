@@ -45,6 +45,12 @@ def repeated(state):
     return np.tile(np.asarray(state, float), (LANES, 1))
 
 
+def long_arrays(x):
+    matrix = jnp.outer(jnp.cos(jnp.arange(28.0)), jnp.sin(jnp.arange(28.0))) / 28
+    product = jnp.outer(x, x) @ matrix @ jnp.outer(x, x)
+    return jax.lax.fori_loop(0, 5, lambda k, m: jnp.sin(m @ matrix), product).sum(0)
+
+
 FREQUENCIES = np.linspace(5.0, 7.0, LANES)
 START = repeated([0.0, 0.05, 0.0, 0.0])
 # Functions, arguments of lanes, and the most bytes of a module.
@@ -57,6 +63,7 @@ PROGRAMS = {
     "own function": (
         own, ({"x": rng.normal(size=LANES), "y": rng.normal(size=LANES)},), 9_000,
     ),
+    "long arrays": (long_arrays, (rng.normal(size=(LANES, 28)),), 9_000),
 }  # fmt: skip
 
 
@@ -287,6 +294,11 @@ def test_captured_traced_values_are_rejected():
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         web_assembly(jnp.sin, 1.0, **options)
+
+
+def test_long_arrays_are_in_memory():
+    module = module_of_program("long arrays", "simd")
+    assert module.layout["lanes"] == LANES  # one at a time: vectors are along the arrays
 
 
 def test_functions_that_a_module_does_not_have_are_named(monkeypatch):
