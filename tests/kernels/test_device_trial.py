@@ -65,7 +65,15 @@ def test_a_check_that_is_ended_from_outside_proves_nothing(
     assert_checked_anew(device, jv.kernel(iterated))
 
 
-def test_an_interrupt_ends_the_process_of_a_check(device, hanging, kernel):
+@pytest.fixture
+def heeded():
+    """Let Ctrl-C raise, which a shell's background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_the_process_of_a_check(device, hanging, kernel, heeded):
     checking = []
 
     def interrupt(process):
