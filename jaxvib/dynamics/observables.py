@@ -88,8 +88,12 @@ def update_observables(
     start: Sequence[Array],
     end: Sequence[Array],
     equation: Equation,
+    closed: Array | None = None,
 ) -> Observables:
-    """Update the observables by a step from (state, rate) `start` to `end`."""
+    """Update the observables by a step from (state, rate) `start` to `end`.
+
+    `closed`: see `observe_path`.
+    """
     length = t1 - t0
     before, after = equation.contact_motion(*start), equation.contact_motion(*end)
     first = equation.displacements(t0, *start)
@@ -106,6 +110,7 @@ def update_observables(
         time_at,
         (depth, before[:2], after[:2]),
         (step_polynomial(length, first, last), first[:2], last[:2]),
+        closed,
     )
     # A step of zero length has no rates.
     pace = jnp.where(length == 0, 1.0, length)

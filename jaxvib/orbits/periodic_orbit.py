@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
 from ..dynamics.engines import Plan, plan_for
-from ..dynamics.flow import checked_state
+from ..dynamics.engines.modal import ModalEngine
+from ..dynamics.flow import checked_state, watch
+from ..dynamics.modal import ModalForm, compiled_for_loops
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
 from ..foundation.environment import require_float64
@@ -28,7 +30,7 @@ from .orbit import PeriodicOrbit as PeriodicOrbit
 from .orbit import orbit_from_shooting, with_failure
 from .orbit import unknown_orbits as unknown_orbits
 from .settling import GRAZING as GRAZING
-from .shooting import scales, shoot
+from .shooting import ShootingResult, scales, shoot
 from .transient import LONGEST_PERIOD as LONGEST_PERIOD
 from .transient import run_transient
 
@@ -140,7 +142,7 @@ def check_periods(periods: ArrayLike) -> None:
         raise ValueError(f"periods = {periods} is not a whole number")
 
 
-@eqx.filter_jit
+@compiled_for_loops
 def _settled_by_xla(system):
     return run_transient(stop_gradient_tree(system))
 
@@ -186,6 +188,8 @@ def orbit_from_guess(
     """
     if plan is None:
         plan = plan_for(system, "auto", guess, periods, rtol, factor)
+    if plan.modal is not None:
+        return _modal_orbit(system, guess, periods, rtol, factor, plan)
     if not plan.by_kernels:
         return _orbit_by_xla(system, guess, periods, rtol, factor, plan)
     found = _shot(system, guess, periods, rtol, factor, plan)
@@ -193,11 +197,14 @@ def orbit_from_guess(
     return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
 
 
-@eqx.filter_jit
-def _orbit_by_xla(system, guess, periods, rtol, factor, plan: Plan) -> PeriodicOrbit:
+def _found_by_xla(system, guess, periods, rtol, factor, plan: Plan) -> PeriodicOrbit:
     fixed = stop_gradient_tree(system), jax.lax.stop_gradient(guess)
     found = _shot(*fixed, periods, rtol, factor, plan)
     return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
+
+
+_orbit_by_xla = eqx.filter_jit(_found_by_xla)
+_modal_orbit = compiled_for_loops(_found_by_xla)
 
 
 def _shot(system, guess, periods, rtol, factor, plan: Plan):
@@ -206,6 +213,25 @@ def _shot(system, guess, periods, rtol, factor, plan: Plan):
         leaves, static = partition_arrays(system)
         kernel = shooting_kernel(static, plan.engine)
         return kernel((leaves, guess, periods, rtol, factor))
-    tolerances = rtol, rtol * factor
-    shooting = shoot(plan.modal, guess, periods, *tolerances, GRAZING, plan.engine)
-    return shooting, details_of(plan.modal, shooting, guess, periods)
+    system, tolerances = plan.modal, (rtol, rtol * factor)
+    if isinstance(system, ModalForm):
+        # The iteration needs no observables, which take shorter steps.
+        engine = ModalEngine(watches=False)
+        shooting = shoot(system, guess, periods, *tolerances, GRAZING, engine)
+        shooting = _watched(system, shooting, periods, tolerances[1])
+    else:
+        shooting = shoot(system, guess, periods, *tolerances, GRAZING, plan.engine)
+    return shooting, details_of(system, shooting, guess, periods)
+
+
+def _watched(system, shooting: ShootingResult, periods, rtol) -> ShootingResult:
+    """Return a shooting result with the observables of its motion."""
+    seen = shooting.revolution
+    span = jnp.where(
+        seen.result == Reason.SUCCESS, periods.astype(float) * system.period(), 0.0
+    )
+    depth = GRAZING * scales(system, shooting.state)[0]
+    _, watched, _ = watch(
+        system, shooting.state, 0.0, span, rtol=rtol, grazing=depth, engine="auto"
+    )
+    return shooting._replace(revolution=seen._replace(watched=watched))

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float, Int
 
-from ..dynamics.exponential import ModalForm
+from ..dynamics.exponential import BlockForm
+from ..dynamics.modal import ModalForm
 from ..ensemble import Reason
 from ..foundation.arrays import (
     array_namespace,
@@ -45,7 +46,7 @@ def run_transient(system: System) -> tuple[Any, Any, Any]:
     transient the recurrences show how nearly it converged.
     """
     leaves, static = partition_arrays(system)
-    kernels, count = not isinstance(system, ModalForm), 2 * LONGEST_PERIOD
+    kernels, count = not isinstance(system, ModalForm | BlockForm), 2 * LONGEST_PERIOD
     if kernels and is_concrete(system):
         begin = to_numpy(beginning_kernel(static)(leaves))
     else:

@@ -13,7 +13,7 @@ from .engine import Engine, Observation, Segment
 
 
 class BlocksEngine(Engine):
-    """Exact flights of a `ModalForm` system, and time steps in contact."""
+    """Exact flights of a `BlockForm` system, and time steps in contact."""
 
     def refusal(self, equation: Equation) -> str:
         """Return "": construction of a decoupled system checks it."""

@@ -19,7 +19,7 @@ from ...foundation.types import Number
 from ..observables import Observables, init_observables, update_observables
 from ..step_polynomial import cubic_defect, step_polynomial
 from ..tableau import dormand_prince_tableau
-from .modal_form import LEVELS, MOST_DECAY, ModalForm, Step, step_of
+from .block_form import LEVELS, MOST_DECAY, BlockForm, Step, step_of
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
 MOST_STEPS = 1_000_000
@@ -71,7 +71,7 @@ class _Context(NamedTuple):
     norm of y; `longest`: the level of the longest step in contact.
     """
 
-    system: ModalForm
+    system: BlockForm
     rows: Any
     steady: Any
     coupling: Any
@@ -85,7 +85,7 @@ class _Context(NamedTuple):
 
 
 def piecewise_exact_flow(
-    system: ModalForm,
+    system: BlockForm,
     state: Array,
     t0: Number,
     t1: Number,
@@ -157,7 +157,7 @@ def piecewise_exact_flow(
     return ExactSolution(final, found, lane.watched, code, lane.steps)
 
 
-def _context(system: ModalForm, end, rtol, grazing) -> _Context:
+def _context(system: BlockForm, end, rtol, grazing) -> _Context:
     motion, half = system.motion, system.angular.shape[0]
     first = system.gap_rows()
     second = system.rates(first)
@@ -182,7 +182,7 @@ def _context(system: ModalForm, end, rtol, grazing) -> _Context:
     )  # fmt: skip
 
 
-def _caught_up(system: ModalForm, lane: _Lane) -> _Lane:
+def _caught_up(system: BlockForm, lane: _Lane) -> _Lane:
     """Return the lane with its sensitivities at its own time."""
     if lane.sensitivities is None:
         return lane

@@ -1,4 +1,4 @@
-r"""Modal form of a linear system in 2 x 2 blocks, and tables of its exact steps."""
+r"""A linear system with contacts in 2 x 2 blocks, and tables of its exact steps."""
 
 from typing import Any, NamedTuple
 
@@ -13,16 +13,13 @@ from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import harmonic_of
 from ...systems.roles import is_damped, is_impulsive
 from ...systems.system import Mechanical, System, state_shape
+from ..linear_modes import forced_motion, modal_blocks
 from ..tableau import dormand_prince_tableau
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
 FEW = 8
 # The tables of a step grow with the square of the number of contacts.
 MOST_CONTACTS = 16
-# Eigenvectors closer to each other than this lose digits; sharp resonances do too.
-_WORST_CONDITION = 1e6
-# Off-diagonal rest allowed in a matrix diagonalized by modes, relative to its size.
-_ROUNDING = 1e-12
 # Steps are a quarter of the period, halved this often at most.
 LEVELS = 32
 # A mode may decay by exp(-this) in a step, so that its inverse does not overflow.
@@ -65,7 +62,7 @@ class Step(NamedTuple):
     miss: Array
 
 
-class ModalForm(Mechanical):
+class BlockForm(Mechanical):
     r"""A vibro-impact system with its linear part in 2 x 2 blocks.
 
     $$s = R y + s_p(t), \qquad \dot y = \Lambda y - \sum_c \beta_c F_c(\nu_c^T y + \dots),$$
@@ -138,7 +135,7 @@ class ModalForm(Mechanical):
         return self.to_blocks @ (state - self.rest() - self.carried(time))
 
 
-def modal_form(system: System) -> ModalForm | None:
+def block_form(system: System) -> BlockForm | None:
     """Return a large system with its linear part in blocks, or None.
 
     None for few degrees of freedom, many contacts, hard or damped ones, loads that are
@@ -161,9 +158,11 @@ def modal_form(system: System) -> ModalForm | None:
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]
     if not all(np.isfinite(m).all() for m in matrices):
         return None
+    pushes = [np.asarray(load.push(matrices[0])) for load in system.loads]
+    pushed = list(zip(pushes, laws, strict=True))
     try:
-        split = _split(*matrices)
-        forced = None if split is None else _forced(*matrices, system.loads, laws)
+        split = modal_blocks(*matrices)
+        forced = None if split is None else forced_motion(*matrices, pushed)
     except np.linalg.LinAlgError:  # eigenvectors equal to the last digit
         return None
     if split is None or forced is None:
@@ -175,114 +174,7 @@ def modal_form(system: System) -> ModalForm | None:
     waves = [jnp.stack([getattr(law, k) for law in laws]) for k in ("frequency", "phase")]
     period = jnp.asarray(system.period())
     steps = _steps_of(motion, period, *numbers[:-1])
-    return ModalForm(motion, period, *numbers, *waves, steps)
-
-
-def _split(mass, damping, stiffness):
-    """Return (R, R^-1, decay, angular) of a linear system, or None."""
-    root = np.linalg.cholesky(mass)
-
-    def normed(matrix):
-        half = np.linalg.solve(root, matrix)
-        return np.linalg.solve(root, half.T).T
-
-    stiff, damped = normed(stiffness), normed(damping)
-    squares, modes = np.linalg.eigh((stiff + stiff.T) / 2)
-    stiff, damped = modes.T @ stiff @ modes, modes.T @ damped @ modes
-    size = np.abs(squares).max()
-    pace = np.sqrt(np.maximum(np.abs(squares), 1e-12 * size))
-    if _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size)):
-        found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
-    else:
-        # In units in which a displacement and a velocity of equal energy are equal.
-        zero = np.zeros_like(stiff)
-        matrix = np.block([[zero, np.diag(pace)], [-stiff / pace, -damped]])
-        found = _modes_of(matrix)
-    if found is None:
-        return None
-    blocks, decay, angular = found
-    inverse = np.linalg.inv(blocks)
-    if not _condition(blocks, inverse) < _WORST_CONDITION:
-        return None
-    shapes = np.linalg.solve(root.T, modes)  # of unit mass
-    back = modes.T @ root.T
-    to_state = np.concatenate([shapes / pace, shapes], 1)
-    half = len(pace)
-    to_state = np.concatenate(
-        [to_state[:, :half] @ blocks[:half], to_state[:, half:] @ blocks[half:]]
-    )
-    to_blocks = np.concatenate(
-        [inverse[:, :half] @ (pace[:, None] * back), inverse[:, half:] @ back], 1
-    )
-    return to_state, to_blocks, decay, angular
-
-
-def _condition(matrix, inverse) -> float:
-    """Return a condition number that needs no singular values."""
-    return float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
-
-
-def _diagonal(matrix, size) -> bool:
-    rest = matrix - np.diag(np.diag(matrix))
-    return bool(np.abs(rest).max() <= _ROUNDING * size)
-
-
-def _modes_of_pairs(pace, stiff, damped):
-    """Return blocks, decay and angular frequency of uncoupled modes."""
-    discriminant = damped**2 / 4 - stiff
-    root = np.sqrt(np.abs(discriminant))
-    turns = discriminant < 0
-    outer = -damped / 2 - np.where(damped >= 0, root, -root)
-    inner = np.where(outer == 0, 0.0, stiff / np.where(outer == 0, 1.0, outer))
-    first = np.where(turns, -damped / 2, inner)
-    second = np.where(turns, -damped / 2, outer)
-    angular = np.where(turns, root, 0.0)
-    # Columns (pace, lambda): real and imaginary parts, or one for each real value.
-    columns = np.array(
-        [[pace, first], [np.where(turns, 0.0, pace), np.where(turns, root, second)]]
-    )
-    whole, each = np.linalg.norm(columns, axis=(0, 1)), np.linalg.norm(columns, axis=1)
-    columns = columns / np.where(turns, whole, each)[:, None]
-    blocks = np.block([[np.diag(part) for part in row] for row in columns.swapaxes(0, 1)])
-    return blocks, np.concatenate([first, second]), angular
-
-
-def _modes_of(matrix):
-    """Return blocks, decay and angular frequency of a full matrix."""
-    values, vectors = np.linalg.eig(matrix)
-    upper, real = values.imag > 0, values.imag == 0
-    if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
-        return None
-    ranked = np.flatnonzero(real)[np.argsort(values.real[real])]
-    first, second = ranked[::2], ranked[1::2]
-    if not np.allclose(matrix @ vectors, vectors * values, atol=1e-9 * abs(values).max()):
-        return None
-    blocks = np.concatenate(
-        [
-            vectors.real[:, upper],
-            vectors.real[:, first],
-            vectors.imag[:, upper],
-            vectors.real[:, second],
-        ],
-        1,
-    )
-    decay = np.concatenate([values.real[part] for part in (upper, first, upper, second)])
-    return blocks, decay, np.concatenate([values.imag[upper], np.zeros(len(first))])
-
-
-def _forced(mass, damping, stiffness, loads, laws):
-    """Return the linear steady state's parts (2, loads, 2n), or None."""
-    parts = []
-    for load, law in zip(loads, laws, strict=True):
-        frequency = float(law.frequency)
-        matrix = stiffness - frequency**2 * mass + 1j * frequency * damping
-        inverse = np.linalg.inv(matrix)
-        if not _condition(matrix, inverse) < 1 / _ROUNDING:
-            return None
-        shift = inverse @ (float(law.amplitude) * np.asarray(load.push(mass)))
-        whole = np.concatenate([shift, 1j * frequency * shift])
-        parts.append(np.stack([whole.real, -whole.imag]))  # Re(S exp(i angle))
-    return np.stack(parts, axis=1)
+    return BlockForm(motion, period, *numbers, *waves, steps)
 
 
 @eqx.filter_jit

@@ -1,0 +1,124 @@
+"""Modes of a linear system in real 2 x 2 blocks, and its motion under harmonic loads."""
+
+import numpy as np
+
+# Eigenvectors closer to each other than this lose digits; sharp resonances do too.
+_WORST_CONDITION = 1e6
+# Off-diagonal rest allowed in a matrix diagonalized by modes, relative to its size.
+_ROUNDING = 1e-12
+
+
+def modal_blocks(mass, damping, stiffness):
+    """Return (R, R^-1, decay, angular) of a linear system, or None.
+
+    The state is R times (p, q), of which block k is [[a, b], [-b, a]] for a pair of
+    complex eigenvalues a +- i b, and diagonal for two real ones; `decay` (2n,) holds a,
+    `angular` (n,) b. None if eigenvectors are nearly dependent.
+    """
+    root = np.linalg.cholesky(mass)
+
+    def normed(matrix):
+        half = np.linalg.solve(root, matrix)
+        return np.linalg.solve(root, half.T).T
+
+    stiff, damped = normed(stiffness), normed(damping)
+    squares, modes = np.linalg.eigh((stiff + stiff.T) / 2)
+    stiff, damped = modes.T @ stiff @ modes, modes.T @ damped @ modes
+    size = np.abs(squares).max()
+    pace = np.sqrt(np.maximum(np.abs(squares), 1e-12 * size))
+    if _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size)):
+        found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
+    else:
+        # In units in which a displacement and a velocity of equal energy are equal.
+        zero = np.zeros_like(stiff)
+        matrix = np.block([[zero, np.diag(pace)], [-stiff / pace, -damped]])
+        found = _modes_of(matrix)
+    if found is None:
+        return None
+    blocks, decay, angular = found
+    inverse = np.linalg.inv(blocks)
+    if not _condition(blocks, inverse) < _WORST_CONDITION:
+        return None
+    shapes = np.linalg.solve(root.T, modes)  # of unit mass
+    back = modes.T @ root.T
+    to_state = np.concatenate([shapes / pace, shapes], 1)
+    half = len(pace)
+    to_state = np.concatenate(
+        [to_state[:, :half] @ blocks[:half], to_state[:, half:] @ blocks[half:]]
+    )
+    to_blocks = np.concatenate(
+        [inverse[:, :half] @ (pace[:, None] * back), inverse[:, half:] @ back], 1
+    )
+    return to_state, to_blocks, decay, angular
+
+
+def _condition(matrix, inverse) -> float:
+    """Return a condition number that needs no singular values."""
+    return float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
+
+
+def _diagonal(matrix, size) -> bool:
+    rest = matrix - np.diag(np.diag(matrix))
+    return bool(np.abs(rest).max() <= _ROUNDING * size)
+
+
+def _modes_of_pairs(pace, stiff, damped):
+    """Return blocks, decay and angular frequency of uncoupled modes."""
+    discriminant = damped**2 / 4 - stiff
+    root = np.sqrt(np.abs(discriminant))
+    turns = discriminant < 0
+    outer = -damped / 2 - np.where(damped >= 0, root, -root)
+    inner = np.where(outer == 0, 0.0, stiff / np.where(outer == 0, 1.0, outer))
+    first = np.where(turns, -damped / 2, inner)
+    second = np.where(turns, -damped / 2, outer)
+    angular = np.where(turns, root, 0.0)
+    # Columns (pace, lambda): real and imaginary parts, or one for each real value.
+    columns = np.array(
+        [[pace, first], [np.where(turns, 0.0, pace), np.where(turns, root, second)]]
+    )
+    whole, each = np.linalg.norm(columns, axis=(0, 1)), np.linalg.norm(columns, axis=1)
+    columns = columns / np.where(turns, whole, each)[:, None]
+    blocks = np.block([[np.diag(part) for part in row] for row in columns.swapaxes(0, 1)])
+    return blocks, np.concatenate([first, second]), angular
+
+
+def _modes_of(matrix):
+    """Return blocks, decay and angular frequency of a full matrix."""
+    values, vectors = np.linalg.eig(matrix)
+    upper, real = values.imag > 0, values.imag == 0
+    if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
+        return None
+    ranked = np.flatnonzero(real)[np.argsort(values.real[real])]
+    first, second = ranked[::2], ranked[1::2]
+    if not np.allclose(matrix @ vectors, vectors * values, atol=1e-9 * abs(values).max()):
+        return None
+    blocks = np.concatenate(
+        [
+            vectors.real[:, upper],
+            vectors.real[:, first],
+            vectors.imag[:, upper],
+            vectors.real[:, second],
+        ],
+        1,
+    )
+    decay = np.concatenate([values.real[part] for part in (upper, first, upper, second)])
+    return blocks, decay, np.concatenate([values.imag[upper], np.zeros(len(first))])
+
+
+def forced_motion(mass, damping, stiffness, pushed):
+    """Return the linear steady state's parts (2, waves, 2n), or None at a resonance.
+
+    `pushed`: the force per unit and the harmonic load of each wave. The parts are those
+    with the cosine and the sine of its angle.
+    """
+    parts = []
+    for push, wave in pushed:
+        frequency = float(wave.frequency)
+        matrix = stiffness - frequency**2 * mass + 1j * frequency * damping
+        inverse = np.linalg.inv(matrix)
+        if not _condition(matrix, inverse) < 1 / _ROUNDING:
+            return None
+        shift = inverse @ (float(wave.amplitude) * np.asarray(push))
+        whole = np.concatenate([shift, 1j * frequency * shift])
+        parts.append(np.stack([whole.real, -whole.imag]))  # Re(S exp(i angle))
+    return np.stack(parts, axis=1)

@@ -1,0 +1,31 @@
+"""Compilation of loops of many short operations."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+# Operations of a few microseconds are not worth another thread: a period of 10 modes took
+# 2.4 ms instead of 0.7 with XLA's default order, which lets them run at once.
+_IN_ORDER = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
+
+
+def compiled_for_loops(function: Callable) -> Callable:
+    """Return a function compiled by `equinox.filter_jit`, without concurrency.
+
+    Within another compiled function, that one's options apply.
+    """
+    # Equinox's hints do not name the options that it passes on to `jax.jit`.
+    filter_jit: Any = eqx.filter_jit
+    alone = filter_jit(function, compiler_options=_IN_ORDER)
+    nested = eqx.filter_jit(function)
+
+    @functools.wraps(function)
+    def call(*arguments):
+        traced = isinstance(jnp.zeros(()), jax.core.Tracer)
+        return (nested if traced else alone)(*arguments)
+
+    return call

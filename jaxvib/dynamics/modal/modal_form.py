@@ -1,0 +1,206 @@
+"""Modal form of a linear system with contacts."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+from ...foundation.types import Number
+from ...systems.impact import EquationOfMotion, equation_of_motion
+from ...systems.loads import as_load
+from ...systems.roles import is_impulsive
+from ...systems.system import Mechanical, System, state_shape
+from ..linear_modes import forced_motion, modal_blocks
+from .collocation import Collocation, collocation
+
+# Degrees of freedom up to which motions are integrated directly, which is faster then.
+FEW = 8
+# The tables of a step grow with the square of the number of contacts.
+MOST_CONTACTS = 16
+# Steps in contact are a quarter of the period, halved this often at most.
+LEVELS = 32
+
+
+class Eigenmodes(NamedTuple):
+    r"""Complex modes: $s = \mathrm{Re}(V a)$ with $a = W s$ and $\dot a = \lambda a$.
+
+    One of each pair of complex eigenvalues, and each real one, with real columns. The
+    norm of $a$ is about the square root of twice the energy.
+    """
+
+    eigenvalues: Complex[Array, " p"]
+    shapes: Complex[Array, "state p"]
+    duals: Complex[Array, "p state"]
+
+
+class ModalForm(Mechanical):
+    r"""A vibro-impact system in its complex modes.
+
+    $$s = \mathrm{Re}(V a) + s_p(t), \qquad
+      \dot a_k = \lambda_k a_k - \sum_c \beta_{kc} F_c(z_c, \dot z_c),$$
+
+    with $s_p$ the linear steady state under the loads. Amplitudes are stored as y, their
+    real parts followed by their imaginary parts. It implements the interface of any
+    other system.
+
+    **Fields:** `forced` (2, waves, 2n): the parts of $s_p$ with cosine and sine of
+    `frequency` t + `phase` (waves,); `steps`: tables of steps of T/4, T/8, ... in
+    contact, with a leading axis.
+    """
+
+    motion: EquationOfMotion
+    repeats: Float[Array, ""]
+    modes: Eigenmodes
+    forced: Float[Array, "2 waves state"]
+    frequency: Float[Array, " waves"]
+    phase: Float[Array, " waves"]
+    steps: Collocation
+
+    has_contacts = True
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion, ready to be evaluated."""
+        return self.motion
+
+    def period(self) -> Float[Array, ""]:
+        """Return the common period of the loads, s."""
+        return self.repeats
+
+    def rest(self) -> Float[Array, " state"]:
+        """Return the unstrained state at rest."""
+        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
+
+    def gap_rows(self) -> Complex[Array, "contacts p"]:
+        """Return how far each unit amplitude closes each gap."""
+        return _gap_rows(self.motion, self.modes.shapes)
+
+    def pushes(self) -> Complex[Array, "p contacts"]:
+        r"""Return $\beta$, the reduction of the rates per unit force of each contact."""
+        return _pushes(self.motion, self.modes.duals)
+
+    def collocation(self, length: Number) -> Collocation:
+        """Return the matrices of a step in contact of any length, s."""
+        rows, pushes = self.gap_rows(), self.pushes()
+        return collocation(self.modes.eigenvalues, rows, pushes, length)
+
+    def carried(self, time: Number) -> Float[Array, " state"]:
+        """Return the linear steady state."""
+        angle = self.frequency * time + self.phase
+        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
+
+    def full(self, y: Array, time: Number) -> Float[Array, " state"]:
+        """Return the state with amplitudes y at a time."""
+        return as_rows(self.modes.shapes) @ y + self.carried(time) + self.rest()
+
+    def amplitudes(self, state: Array, time: Number) -> Float[Array, " y"]:
+        """Return the amplitudes of a state at a time."""
+        return as_columns(self.modes.duals) @ (state - self.rest() - self.carried(time))
+
+
+def as_rows(rows: Complex[Array, "*r p"]) -> Float[Array, "*r y"]:
+    """Return real rows that give the real part of complex ones times amplitudes."""
+    return jnp.concatenate([rows.real, -rows.imag], axis=-1)
+
+
+def as_columns(columns: Complex[Array, "p c"]) -> Float[Array, "y c"]:
+    """Return complex columns with their real parts above their imaginary parts."""
+    return jnp.concatenate([columns.real, columns.imag], axis=0)
+
+
+def modal_form(system: System) -> ModalForm | None:
+    """Return a large system in its modes, or None.
+
+    None for few degrees of freedom, many contacts, hard ones or such with jumping
+    forces, loads that are not sums of harmonics or traced parameters; also where
+    eigenvectors are nearly dependent (critically damped modes, rigid-body modes, an
+    undamped resonance).
+    """
+    if state_shape(system)[0] <= 2 * FEW:
+        return None
+    linear = system.linear_part()
+    leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
+    if linear is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return None
+    laws = [as_load(load.law) for load in system.loads]
+    waves = [law.waves() if law is not None else None for law in laws]
+    harmonic = all(wave is not None for wave in waves) and len(waves) > 0
+    refused: Any = system.frictions or system.springs
+    refused = refused or any(_refused(contact.law) for contact in system.contacts)
+    if refused or not harmonic or len(system.contacts) > MOST_CONTACTS:
+        return None
+    matrices = [np.asarray(matrix) for matrix in linear.matrices()]
+    if not all(np.isfinite(m).all() for m in matrices):
+        return None
+    pushed = [
+        (load.push(matrices[0]), wave)
+        for load, waves_of in zip(system.loads, waves, strict=True)
+        for wave in waves_of or ()
+    ]
+    try:
+        split = modal_blocks(*matrices)
+        forced = None if split is None else forced_motion(*matrices, pushed)
+    except np.linalg.LinAlgError:  # eigenvectors equal to the last digit
+        return None
+    if split is None or forced is None:
+        return None
+    motion = equation_of_motion(
+        [jnp.asarray(m) for m in matrices], system.contacts, system.loads
+    )
+    modes = Eigenmodes(*(jnp.asarray(part) for part in _complex(*split)))
+    numbers = [
+        jnp.stack([jnp.asarray(getattr(wave, name), float) for _, wave in pushed])
+        for name in ("frequency", "phase")
+    ]
+    period = jnp.asarray(system.period())
+    steps = _tables(motion, period, modes)
+    return ModalForm(motion, period, modes, jnp.asarray(forced), *numbers, steps)
+
+
+def _refused(law) -> bool:
+    return is_impulsive(law) or getattr(law, "jumps", True)
+
+
+def _complex(to_state, to_blocks, decay, angular):
+    """Return eigenvalues, shapes and duals from real 2 x 2 blocks.
+
+    A block [[a, b], [-b, a]] with b > 0 acts on (p, q) as a + i b does on p - i q.
+    """
+    half = len(angular)
+    turns = angular > 0
+    pairs, real = np.flatnonzero(turns), np.flatnonzero(~turns)
+    real = np.concatenate([real, real + half])
+    shapes = to_state[:, pairs] + 1j * to_state[:, pairs + half]
+    duals = to_blocks[pairs] - 1j * to_blocks[pairs + half]
+    values = decay[pairs] + 1j * angular[pairs]
+    return (
+        np.concatenate([values, decay[real]]),
+        np.concatenate([shapes, to_state[:, real]], axis=1),
+        np.concatenate([duals, to_blocks[real]], axis=0),
+    )
+
+
+@jax.jit
+def _tables(motion, period, modes: Eigenmodes) -> Collocation:
+    """Return the tables of a system's steps in contact."""
+    lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
+    rows, pushes = _gap_rows(motion, modes.shapes), _pushes(motion, modes.duals)
+    return jax.lax.map(lambda h: collocation(modes.eigenvalues, rows, pushes, h), lengths)
+
+
+def _gap_rows(motion: EquationOfMotion, shapes):
+    half = shapes.shape[0] // 2
+    if not motion.contacts:
+        return jnp.zeros((0, shapes.shape[1]), shapes.dtype)
+    directions = jnp.stack([contact.direction for contact in motion.contacts])
+    return directions.astype(shapes.dtype) @ shapes[:half]
+
+
+def _pushes(motion: EquationOfMotion, duals):
+    half = duals.shape[1] // 2
+    if not motion.contacts:
+        return jnp.zeros((duals.shape[0], 0), duals.dtype)
+    responses = jnp.stack(motion.contact_responses, axis=1)
+    return duals[:, half:] @ responses.astype(duals.dtype)
