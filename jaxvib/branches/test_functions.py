@@ -144,13 +144,16 @@ product = functools.partial(np.prod, axis=-1)
 
 
 def _least(factors: np.ndarray) -> np.ndarray:
-    """Return the modulus of the smallest factor, with the sign of the product.
+    """Return the product of the two smallest moduli, with the sign of all factors'.
 
-    Products of many factors range over hundreds of powers of ten.
+    Products of many factors range over hundreds of powers of ten. The smallest alone is
+    not smooth where a pair meets at the target, as in systems without damping.
     """
     sizes = np.abs(factors)
     sign = np.sign(product(factors / np.where(sizes > 0, sizes, 1.0)).real)
-    return sign * sizes.min(axis=-1, initial=1.0)
+    ones = np.ones((*sizes.shape[:-1], 2))
+    least = np.sort(np.concatenate([sizes, ones], axis=-1), axis=-1)
+    return sign * least[..., 0] * least[..., 1]
 
 
 def _past(multipliers, target: float):
