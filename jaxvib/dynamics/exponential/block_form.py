@@ -12,8 +12,8 @@ from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import harmonic_of
 from ...systems.roles import is_damped, is_impulsive
-from ...systems.system import Mechanical, System, state_shape
-from ..linear_modes import forced_motion, modal_blocks
+from ...systems.system import System, state_shape
+from ..linear_modes import InModes, forced_motion, modal_blocks
 from ..tableau import dormand_prince_tableau
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
@@ -62,7 +62,7 @@ class Step(NamedTuple):
     miss: Array
 
 
-class BlockForm(Mechanical):
+class BlockForm(InModes):
     r"""A vibro-impact system with its linear part in 2 x 2 blocks.
 
     $$s = R y + s_p(t), \qquad \dot y = \Lambda y - \sum_c \beta_c F_c(\nu_c^T y + \dots),$$
@@ -72,35 +72,15 @@ class BlockForm(Mechanical):
     ones; p and q of block k are components k and n + k of y. The norm of y is about the
     square root of twice the energy. It implements the interface of any other system.
 
-    **Fields:** `decay` (2n,) a, `angular` (n,) b, `forced` (2, loads, 2n) the parts of
-    $s_p$ with cosine and sine of `frequency` t + `phase` (loads,), `steps`: tables of
-    T/4, T/8, ... with a leading axis.
+    **Fields:** `decay` (2n,) a, `angular` (n,) b, `steps`: tables of T/4, T/8, ... with a
+    leading axis.
     """
 
-    motion: EquationOfMotion
-    repeats: Float[Array, ""]
     to_state: Float[Array, "state state"]
     to_blocks: Float[Array, "state state"]
     decay: Float[Array, " state"]
     angular: Float[Array, " n"]
-    forced: Float[Array, "2 loads state"]
-    frequency: Float[Array, " loads"]
-    phase: Float[Array, " loads"]
     steps: Step
-
-    has_contacts = True
-
-    def equation(self) -> EquationOfMotion:
-        """Return the equation of motion, ready to be evaluated."""
-        return self.motion
-
-    def period(self) -> Float[Array, ""]:
-        """Return the common period of the loads, s."""
-        return self.repeats
-
-    def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest in static equilibrium."""
-        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
 
     def turn(self, time: Number) -> Turn:
         """Return the exact motion of all blocks over a time, s."""
@@ -120,11 +100,6 @@ class BlockForm(Mechanical):
     def pushes(self) -> Float[Array, "state contacts"]:
         """Return the reduction of the rates of y per unit force of each contact."""
         return _pushes(self.motion, self.to_blocks)
-
-    def carried(self, time: Number) -> Float[Array, " state"]:
-        """Return the linear steady state, without offset."""
-        angle = self.frequency * time + self.phase
-        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state of blocks y at a time."""
@@ -170,11 +145,11 @@ def block_form(system: System) -> BlockForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    numbers = [jnp.asarray(part) for part in (*split, forced)]
+    blocks = [jnp.asarray(part) for part in split]
     waves = [jnp.stack([getattr(law, k) for law in laws]) for k in ("frequency", "phase")]
     period = jnp.asarray(system.period())
-    steps = _steps_of(motion, period, *numbers[:-1])
-    return BlockForm(motion, period, *numbers, *waves, steps)
+    steps = _steps_of(motion, period, *blocks)
+    return BlockForm(motion, period, jnp.asarray(forced), *waves, *blocks, steps)
 
 
 @eqx.filter_jit

@@ -12,8 +12,8 @@ from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.roles import is_impulsive
-from ...systems.system import Mechanical, System, state_shape
-from ..linear_modes import forced_motion, modal_blocks
+from ...systems.system import System, state_shape
+from ..linear_modes import InModes, forced_motion, modal_blocks
 from .collocation import Collocation, collocation
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
@@ -36,7 +36,7 @@ class Eigenmodes(NamedTuple):
     duals: Complex[Array, "p state"]
 
 
-class ModalForm(Mechanical):
+class ModalForm(InModes):
     r"""A vibro-impact system in its complex modes.
 
     $$s = \mathrm{Re}(V a) + s_p(t), \qquad
@@ -46,32 +46,11 @@ class ModalForm(Mechanical):
     real parts followed by their imaginary parts. It implements the interface of any
     other system.
 
-    **Fields:** `forced` (2, waves, 2n): the parts of $s_p$ with cosine and sine of
-    `frequency` t + `phase` (waves,); `steps`: tables of steps of T/4, T/8, ... in
-    contact, with a leading axis.
+    **Fields:** `steps`: tables of steps of T/4, T/8, ... in contact, with a leading axis.
     """
 
-    motion: EquationOfMotion
-    repeats: Float[Array, ""]
     modes: Eigenmodes
-    forced: Float[Array, "2 waves state"]
-    frequency: Float[Array, " waves"]
-    phase: Float[Array, " waves"]
     steps: Collocation
-
-    has_contacts = True
-
-    def equation(self) -> EquationOfMotion:
-        """Return the equation of motion, ready to be evaluated."""
-        return self.motion
-
-    def period(self) -> Float[Array, ""]:
-        """Return the common period of the loads, s."""
-        return self.repeats
-
-    def rest(self) -> Float[Array, " state"]:
-        """Return the unstrained state at rest."""
-        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
 
     def gap_rows(self) -> Complex[Array, "contacts p"]:
         """Return how far each unit amplitude closes each gap."""
@@ -85,11 +64,6 @@ class ModalForm(Mechanical):
         """Return the matrices of a step in contact of any length, s."""
         rows, pushes = self.gap_rows(), self.pushes()
         return collocation(self.modes.eigenvalues, rows, pushes, length)
-
-    def carried(self, time: Number) -> Float[Array, " state"]:
-        """Return the linear steady state."""
-        angle = self.frequency * time + self.phase
-        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state with amplitudes y at a time."""
@@ -156,7 +130,7 @@ def modal_form(system: System) -> ModalForm | None:
     ]
     period = jnp.asarray(system.period())
     steps = _tables(motion, period, modes)
-    return ModalForm(motion, period, modes, jnp.asarray(forced), *numbers, steps)
+    return ModalForm(motion, period, jnp.asarray(forced), *numbers, modes, steps)
 
 
 def _refused(law) -> bool:
