@@ -85,3 +85,12 @@ def test_the_loss_of_damping_of_one_of_many_modes_is_found(modes):
     (found,) = sign_changes(0, points, seen, OF_MULTIPLIERS)
     assert found.test.kind == "neimark_sacker"
     assert frequency[found.after] < 1.15 < frequency[found.after + 1]
+
+
+def test_a_branch_points_function_is_smooth_where_a_pair_of_multipliers_meets():
+    # (1 - l1) (1 - l2) = 2 - l1 - l2 for l1 l2 = 1: linear in the trace, complex or real.
+    past = np.array([-1e-2, -1e-4, -1e-6, 1e-6, 1e-4, 1e-2])
+    pairs = np.array([np.roots([1.0, -2.0 - each, 1.0]) for each in past])
+    (row,) = [test for test in OF_MULTIPLIERS if test.kind == "branch_point"]
+    values = row.value(Seen(None, pairs, tuple), None)
+    np.testing.assert_allclose(values / past, -0.25, rtol=1e-2)
