@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
+
+from ...foundation.arrays import is_concrete
 
 # Operations of a few microseconds are not worth another thread: a period of 10 modes took
 # 2.4 ms instead of 0.7 with XLA's default order, which lets them run at once.
@@ -16,7 +17,8 @@ _IN_ORDER = {"xla_cpu_enable_concurrency_optimized_scheduler": False}
 def compiled_for_loops(function: Callable) -> Callable:
     """Return a function compiled by `equinox.filter_jit`, without concurrency.
 
-    Within another compiled function, that one's options apply.
+    Within another compiled function, that one's options apply; differentiated functions
+    are compiled with XLA's defaults.
     """
     # Equinox's hints do not name the options that it passes on to `jax.jit`.
     filter_jit: Any = eqx.filter_jit
@@ -25,7 +27,8 @@ def compiled_for_loops(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*arguments):
-        traced = isinstance(jnp.zeros(()), jax.core.Tracer)
-        return (nested if traced else alone)(*arguments)
+        # `jax.grad` traces its arguments only, other transformations constants too.
+        top_level = is_concrete(arguments, jnp.zeros(()))
+        return (alone if top_level else nested)(*arguments)
 
     return call
