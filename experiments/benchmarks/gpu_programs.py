@@ -135,7 +135,7 @@ PROGRAMS = {
     "steps": flow("stepping"),
     "watched": (
         watch_kernel(static).__wrapped__,
-        (STATE, shapes, NUMBER, NUMBER, NUMBER, NUMBER),
+        (STATE, shapes, NUMBER, NUMBER, NUMBER, NUMBER, None),
     ),
     "one tangent": tangents(1),
     "four tangents": tangents(4),

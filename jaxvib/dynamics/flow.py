@@ -211,6 +211,7 @@ def watch_along(
     t1: Number,
     *,
     engine: str | Engine = "auto",
+    watched: Observables | None = None,
     **settings: Any,
 ) -> tuple[Array, Array, Observables, Array]:
     """Return `watch` and, after the state, the tangent of a small change of the state.
@@ -218,7 +219,7 @@ def watch_along(
     See `Engine.watch_along`.
     """
     segment = Segment(state, t0, t1, **settings)
-    return engine_of(system, engine).watch_along(system, segment, change)
+    return engine_of(system, engine).watch_along(system, segment, change, watched)
 
 
 def end_of(

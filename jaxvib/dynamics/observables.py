@@ -214,11 +214,19 @@ def observe_path(
     """
     path, left, right = displacement
     depth, before, after = depth
-    turning, crossing, path_turning = sign_crossings([depth.rate(), depth, path.rate()])
     turns = (before[1] > 0) & (after[1] <= 0)
-    tau = jnp.where(turns, turning, 1.0)
-    peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
+    turns = turns & _matters(watched, grazing, depth, before[0], after[0])
     crosses = (before[0] > 0) != (after[0] > 0)
+    # A step that ends at events knows how long contacts are closed, not when they began.
+    unknown = True if closed is None else jnp.isnan(closed.astype(length.dtype))
+    path_turns = (left[1] > 0) != (right[1] > 0)
+    bound = path.extreme_bound()
+    path_turns = path_turns & ((bound > watched.highest) | (bound < watched.lowest))
+    tau, crossing, path_tau = sign_crossings(
+        [depth.rate(), depth, path.rate()],
+        [turns, crosses & (unknown | jnp.isinf(watched.first_touch)), path_turns],
+    )
+    peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
     hops = turns & (before[0] <= 0) & (after[0] <= 0) & (peak > 0)
     inside = jnp.where(after[0] > 0, 1 - crossing, crossing)
     share = jnp.where(crosses, inside, (before[0] > 0).astype(length.dtype))
@@ -238,7 +246,7 @@ def observe_path(
     better = peak > watched.deepest
     at_peak = jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype))
     nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
-    high, at_high, low, at_low = _displacements(path, path_turning, left, right)
+    high, at_high, low, at_low = _displacements(path, path_turns, path_tau, right)
     higher, lower = high > watched.highest, low < watched.lowest
     return Observables(
         jnp.where(better, peak, watched.deepest),
@@ -258,6 +266,19 @@ def observe_path(
         jnp.where(lower, low, watched.lowest),
         jnp.where(lower, time_at(at_low), watched.lowest_time),
     )
+
+
+def _matters(watched: Observables, grazing: Number, depth, start: Array, end: Array):
+    """Return whether the turn of a gap may change the observables of its contact.
+
+    Most turns are less deep than the deepest one and farther from grazing than the
+    nearest one, which a bound of their depth shows without a search.
+    """
+    least, most = jnp.maximum(start, end), depth.extreme_bound()
+    near = jnp.maximum(jnp.maximum(least, -most), 0.0)
+    touches = (least <= 0) & (most > 0)
+    counts = (least <= grazing) & (most > grazing)
+    return (most > watched.deepest) | (near < watched.nearest) | touches | counts
 
 
 def steps_over_contact(
@@ -310,10 +331,8 @@ def _changes_sides(equation, reach, before, after):
     return jnp.any(opens) & jnp.any(closes)
 
 
-def _displacements(path, turning, before, after):
+def _displacements(path, turns, tau, after):
     """Return the highest and lowest displacement of a step and their step fractions."""
-    turns = (before[1] > 0) != (after[1] > 0)
-    tau = jnp.where(turns, turning, 1.0)
     turning = jnp.where(turns, path.value(tau), after[0])
     above, below = after[0] > turning, after[0] < turning
     return (

@@ -50,6 +50,25 @@ class Polynomial(NamedTuple):
         """Return the tau where a slope that changes sign over the step is 0."""
         return self.rate().crossing()
 
+    def extreme_bound(self) -> Array:
+        r"""Return a bound of the extreme of a signal whose slope changes sign once.
+
+        The slope differs from the line between its values $s_0$, $s_1$ at the ends by
+        at most $d \tau (1 - \tau) / 2$, where $d = \sum_k k (k - 1) (k - 2) |c_k|$
+        bounds the third derivative. Integrated from either end to the extreme, it gives
+
+        $$p \le p_i + \frac{s_i^2}{2 (s_0 - s_1)} + \frac{d}{12}.$$
+        """
+        start, end = self.coefficients[0], self.value(jnp.asarray(1.0))
+        s0, s1 = self.coefficients[1], self.slope(jnp.asarray(1.0))
+        third = sum(
+            k * (k - 1) * (k - 2) * jnp.abs(c) for k, c in enumerate(self.coefficients)
+        )
+        rise, fall = (s**2 / _safe(2 * jnp.abs(s0 - s1)) for s in (s0, s1))
+        top = jnp.minimum(start + rise, end + fall) + third / 12
+        bottom = jnp.maximum(start - rise, end - fall) - third / 12
+        return jnp.where(s0 > s1, top, bottom)
+
     def crossing(self) -> Array:
         """Return the tau where a value that changes sign over the step is 0."""
         left, right = self.coefficients[0], sum(self.coefficients)
@@ -86,6 +105,11 @@ class RootPath(NamedTuple):
         """Return a number with the sign of the slope at a fraction of the step."""
         return self.root.slope(tau)
 
+    def extreme_bound(self) -> Array:
+        """Return a bound of the extreme of a signal whose slope changes sign once."""
+        root = self.root.extreme_bound()
+        return jnp.where(self.squared, jnp.maximum(root, 0) ** 2, root)
+
     def rate(self) -> Polynomial:
         """Return a polynomial with the sign of the slope."""
         return self.root.rate()
@@ -96,8 +120,16 @@ class RootPath(NamedTuple):
         return self.root.coefficients
 
 
-def sign_crossings(paths: Sequence[Polynomial | RootPath]) -> list:
-    """Return `crossing` of several paths, solved together."""
+def sign_crossings(paths: Sequence[Polynomial | RootPath], needed: Sequence[Array]) -> list:
+    """Return `crossing` of several paths, solved together; 1 where not `needed`.
+
+    A kernel searches each signal that one of its lanes needs.
+    """
+    if is_lowering():
+        return [
+            _each_crossing(path.coefficients, ask)
+            for path, ask in zip(paths, needed, strict=True)
+        ]
     sizes = [path.coefficients[0].shape[0] for path in paths]
     order = max(len(path.coefficients) for path in paths)
     rows = []
@@ -105,7 +137,22 @@ def sign_crossings(paths: Sequence[Polynomial | RootPath]) -> list:
         missing = order - len(path.coefficients)
         rows.append([*path.coefficients, *[jnp.zeros(size)] * missing])
     joined = Polynomial(tuple(jnp.concatenate(terms) for terms in zip(*rows, strict=True)))
-    return jnp.split(joined.crossing(), np.cumsum(sizes)[:-1])
+    found = jnp.split(joined.crossing(), np.cumsum(sizes)[:-1])
+    return [jnp.where(ask, tau, 1.0) for tau, ask in zip(found, needed, strict=True)]
+
+
+def _each_crossing(coefficients: Sequence[Array], needed: Array) -> Array:
+    """Return the crossing of each needed signal, 1 for the others."""
+    found = [
+        jax.lax.cond(
+            needed[i],
+            lambda *row: Polynomial(row).crossing(),
+            lambda *row: jnp.ones_like(row[0]),
+            *(c[i] for c in coefficients),
+        )
+        for i in range(needed.shape[0])
+    ]
+    return jnp.stack(found) if found else jnp.zeros(0)
 
 
 def _safe(denominator):

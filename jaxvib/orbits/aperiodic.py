@@ -312,13 +312,14 @@ def _judged(
     windows: list[Records], units: np.ndarray, longest: int, smooth: int
 ) -> TrackedMotions:
     """Return one row of `TrackedMotions` from the last windows of a motion."""
-    seen = jax.tree.map(lambda *parts: np.concatenate(parts), *windows)
-    state = seen.states[-1]
-    if not np.isfinite(seen.growth).all():
+    seen = jax.tree.map(lambda *parts: np.stack(parts), *windows)
+    states, growth = np.concatenate(seen.states), np.concatenate(seen.growth)
+    state = states[-1]
+    if not np.isfinite(growth).all():
         nothing = np.full(seen.highest.shape[1], np.nan)
         lost = np.full((2 * WINDOW, state.size), np.nan)
         return TrackedMotions(0, 0, *[np.nan] * 4, nothing, lost, state)
-    found = classify(seen.states, seen.growth, units, smooth)
+    found = classify(states, growth, units, smooth)
     code = found.code
     if code == Reason.SUCCESS and found.repeats > longest:
         code = Reason.LONGER_PERIOD
@@ -327,10 +328,10 @@ def _judged(
         found.repeats,
         found.exponent,
         found.error,
-        float(seen.onsets.mean()),
+        float(seen.onsets.sum()) / len(growth),
         float(seen.force.max()),
         (seen.highest.max(axis=0) - seen.lowest.min(axis=0)) / 2,
-        _trail(seen.states, found.repeats),
+        _trail(states, found.repeats),
         state,
     )
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..dynamics.flow import end_of, watch_along
-from ..dynamics.observables import largest_forces
+from ..dynamics.observables import Observables, init_observables, largest_forces
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
@@ -146,23 +146,23 @@ def run_transients(
 
 
 class Records(NamedTuple):
-    """Observables of a motion in each of some periods.
+    """Observables of a motion over some periods.
 
-    `states` at its end; `growth`: logarithm of the growth of the neighbour's distance;
-    `onsets` of contact; the largest `force` (N) in contact; `highest` and `lowest`
-    displacement.
+    `states` at the end of each period; `growth`: logarithm of the growth of the
+    neighbour's distance in each; number of `onsets` of contact; the largest `force` (N)
+    in contact; `highest` and `lowest` displacement.
     """
 
     states: Float[Array, "periods n"]
     growth: Float[Array, " periods"]
-    onsets: Float[Array, " periods"]
-    force: Float[Array, " periods"]
-    highest: Float[Array, "periods freedoms"]
-    lowest: Float[Array, "periods freedoms"]
+    onsets: Float[Array, ""]
+    force: Float[Array, ""]
+    highest: Float[Array, " freedoms"]
+    lowest: Float[Array, " freedoms"]
 
 
 class Window(NamedTuple):
-    """A motion observed over some periods: its end, and the records of each period.
+    """A motion observed over some periods: its end, and its records.
 
     `direction` of the neighbour, of length 1 in units of the motion.
     """
@@ -174,10 +174,11 @@ class Window(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A motion, the direction of its neighbour, and its reason code."""
+    """A motion, the direction of its neighbour, its observables and reason code."""
 
     state: Float[Array, " n"]
     direction: Float[Array, " n"]
+    watched: Observables
     result: Int[Array, ""]
 
 
@@ -206,12 +207,20 @@ def track_aperiodic(
     units = scales(system, state)
     grazing = GRAZING * units[0]
 
-    def step(last: _Pair, _) -> tuple[_Pair, Records]:
+    def step(last: _Pair, _) -> tuple[_Pair, tuple]:
         state, direction = last.state, last.direction
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
         change = _NEIGHBOUR * units * direction
         image, apart, watched, code = watch_along(
-            system, state, change, 0.0, end, rtol=rtol, grazing=grazing, engine=engine
+            system,
+            state,
+            change,
+            0.0,
+            end,
+            rtol=rtol,
+            grazing=grazing,
+            watched=last.watched,
+            engine=engine,
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
         apart = apart / units
@@ -219,17 +228,20 @@ def track_aperiodic(
         # Neighbours held by a hard contact coincide: their direction is lost.
         met = distance < _MET
         direction = jnp.where(met, direction, apart / jnp.where(met, 1.0, distance))
-        force = jnp.max(largest_forces(equation, watched), initial=0.0)
-        records = Records(
-            image,
-            jnp.log(jnp.maximum(distance, _MET) / _NEIGHBOUR),
-            jnp.sum(watched.onsets).astype(float),
-            force,
-            watched.highest,
-            watched.lowest,
-        )
-        return _Pair(image, direction, result), records
+        growth = jnp.log(jnp.maximum(distance, _MET) / _NEIGHBOUR)
+        return _Pair(image, direction, watched, result), (image, growth)
 
-    start = _Pair(jnp.asarray(state, float), direction, jnp.asarray(0, jnp.int32))
-    last, records = jax.lax.scan(step, start, length=periods)
+    state = jnp.asarray(state, float)
+    watched = init_observables(jnp.zeros(()), state, equation)
+    start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
+    last, (states, growth) = jax.lax.scan(step, start, length=periods)
+    seen = last.watched
+    records = Records(
+        states,
+        growth,
+        jnp.sum(seen.onsets).astype(float),
+        jnp.max(largest_forces(equation, seen), initial=0.0),
+        seen.highest,
+        seen.lowest,
+    )
     return Window(last.state, last.direction, records, last.result)

@@ -78,3 +78,27 @@ def test_the_crossing_of_a_step_that_turns_by_two_radians_is_found(rates, seed):
         return
     left = float(ours.value(ours.crossing()))
     assert abs(left) < 1e-12 * np.abs(sizes).sum()
+
+
+@given(st.lists(numbers, min_size=8, max_size=8), st.booleans())
+def test_no_value_is_beyond_the_bound_of_the_extreme(coefficients, falls):
+    signal = np.polynomial.Polynomial(coefficients)
+    slopes = signal.deriv()(0.0), signal.deriv()(1.0)
+    if not (slopes[0] > 0 > slopes[1]):
+        return
+    rows = [-c if falls else c for c in coefficients]
+    bound = float(Polynomial(tuple(map(jnp.asarray, rows))).extreme_bound())
+    highest = signal(np.linspace(0, 1, 2001)).max()
+    assert highest <= (-bound if falls else bound) + 1e-13 * np.abs(coefficients).sum()
+
+
+def test_the_bound_of_a_sine_comes_close_with_the_cube_of_the_step():
+    excess = []
+    for length in (0.8, 0.4):
+        orders = np.arange(16)
+        turned = np.sin(np.pi / 2 - length / 3 + orders * np.pi / 2) * length**orders
+        signal = turned / np.cumprod(np.maximum(orders, 1.0))
+        bound = Polynomial(tuple(map(jnp.asarray, signal))).extreme_bound()
+        excess.append(float(bound) - 1.0)
+    assert 0 < excess[0] < 0.05
+    assert 0 < excess[1] < excess[0] / 6

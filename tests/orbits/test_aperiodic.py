@@ -1,10 +1,16 @@
 """Checked against: maps whose motions and exponents are known in closed form."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxvib as jv
+from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
 from jaxvib.orbits.aperiodic import LOOKS, WINDOW, classify, limit_of
+from jaxvib.orbits.settling import GRAZING, track_aperiodic
+from jaxvib.orbits.shooting import scales
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 UNITS = np.ones(2)
@@ -136,3 +142,27 @@ def test_where_a_slow_spiral_recurs_by_chance_is_not_its_period(around, periods)
     states, _ = spiral(count, np.exp(-rate * periods + 1j * angle), periods)
     found = classify(states, np.full(count, -rate), np.full(2, 2.0))
     assert (found.code, found.repeats) == (Reason.SUCCESS, periods)
+
+
+def test_the_records_of_a_window_are_the_extremes_of_its_periods():
+    # Each period observed alone searches all its extremes: none is bounded away.
+    system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude=800.0, frequency=6.0))
+    start, periods = jnp.array([0.01, 0.0, 0.0, 0.0]), 40
+    along = jnp.array([0.5, 0.5, 0.5, 0.5])
+    window = track_aperiodic(system, start, along, periods, 1e-9, "event")
+    grazing = GRAZING * scales(system, start)[0]
+    states = np.vstack([start, window.records.states[:-1]])
+    alone = [
+        watch(system, s, 0.0, system.period(), rtol=1e-9, grazing=grazing, engine="event")[
+            1
+        ]
+        for s in jnp.asarray(states)
+    ]
+    records = window.records
+    forces = [float(largest_forces(system.equation(), seen)[0]) for seen in alone]
+    assert records.force == pytest.approx(max(forces), rel=1e-6)
+    assert records.onsets == sum(int(seen.onsets[0]) for seen in alone)
+    highest = np.max([seen.highest for seen in alone], axis=0)
+    lowest = np.min([seen.lowest for seen in alone], axis=0)
+    np.testing.assert_allclose(records.highest, highest, rtol=1e-7)
+    np.testing.assert_allclose(records.lowest, lowest, rtol=1e-7)

@@ -39,9 +39,11 @@ class BlocksEngine(Engine):
         )
         return Observation(found.state, found.sensitivities, found.watched, found.result)
 
-    def watch(self, system: Any, segment: Segment) -> tuple[Array, Observables, Array]:
+    def watch(
+        self, system: Any, segment: Segment, watched: Observables | None = None
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         found = exponential.piecewise_exact_flow(
-            system, *segment[:4], grazing=segment.grazing
+            system, *segment[:4], grazing=segment.grazing, watched=watched
         )
         return found.state, found.watched, found.result

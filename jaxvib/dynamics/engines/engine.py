@@ -79,11 +79,17 @@ class Engine(eqx.Module):
         """
 
     @abc.abstractmethod
-    def watch(self, system: System, segment: Segment) -> tuple[Array, Observables, Array]:
+    def watch(
+        self, system: System, segment: Segment, watched: Observables | None = None
+    ) -> tuple[Array, Observables, Array]:
         """Return `observe` without sensitivities: state, observables, reason code."""
 
     def watch_along(
-        self, system: System, segment: Segment, change: Array
+        self,
+        system: System,
+        segment: Segment,
+        change: Array,
+        watched: Observables | None = None,
     ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the change due to a small change of it.
 
@@ -92,7 +98,7 @@ class Engine(eqx.Module):
         """
         state, t0, t1, rtol = segment[:4]
         there = self.end(system, state + change, t0, t1, rtol).state
-        end, watched, code = self.watch(system, segment)
+        end, watched, code = self.watch(system, segment, watched)
         return end, there - end, watched, code
 
     def sampled(

@@ -65,14 +65,20 @@ class EventEngine(Engine):
         found = go(segment.state, parameters, *segment.settings(), watched)
         return Observation(*found)
 
-    def watch(self, system: System, segment: Segment) -> tuple[Array, Observables, Array]:
+    def watch(
+        self, system: System, segment: Segment, watched: Observables | None = None
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         parameters, static = partition_arrays(system)
         go = watch_kernel(static, self.order)
-        return go(segment.state, parameters, *segment.settings())
+        return go(segment.state, parameters, *segment.settings(), watched)
 
     def watch_along(
-        self, system: System, segment: Segment, change: Array
+        self,
+        system: System,
+        segment: Segment,
+        change: Array,
+        watched: Observables | None = None,
     ) -> tuple[Array, Array, Observables, Array]:
         """Return `watch` and, after the state, the sensitivity along a change.
 
@@ -80,7 +86,7 @@ class EventEngine(Engine):
         """
         parameters, static = partition_arrays(system)
         go = watch_along_kernel(static, self.order)
-        return go(segment.state, parameters, *segment.settings(), change)
+        return go(segment.state, parameters, *segment.settings(), watched, change)
 
     def sampled(
         self, system: System, state: Array, times: Array, rtol: Number

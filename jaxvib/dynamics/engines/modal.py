@@ -50,7 +50,9 @@ class ModalEngine(Engine):
         seen = found.watched if self.watches else watched
         return Observation(found.state, found.sensitivities, seen, found.result)
 
-    def watch(self, system: Any, segment: Segment) -> tuple[Array, Observables, Array]:
+    def watch(
+        self, system: Any, segment: Segment, watched: Observables | None = None
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
-        found = modal_flow(system, *segment[:4], grazing=segment.grazing)
+        found = modal_flow(system, *segment[:4], grazing=segment.grazing, watched=watched)
         return found.state, found.watched, found.result

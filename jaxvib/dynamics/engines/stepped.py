@@ -118,11 +118,13 @@ class SteppedEngine(Engine):
         settings = *segment.settings(), watched, segment.longest
         return Observation(*go(segment.state, parameters, *settings))
 
-    def watch(self, system: System, segment: Segment) -> tuple[Array, Observables, Array]:
+    def watch(
+        self, system: System, segment: Segment, watched: Observables | None = None
+    ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         _, parameters, static = self._parts(system)
         go = _watch_kernel(self, static)
-        return go(segment.state, parameters, *segment.settings())
+        return go(segment.state, parameters, *segment.settings(), watched)
 
     def sampled(
         self, system: System, state: Array, times: Array, rtol: Number
@@ -205,9 +207,10 @@ def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
     """Return the kernel of `watch`."""
     problem = _problem(engine, static)
 
-    def watch(state, parameters, t0, t1, rtol, grazing):
+    def watch(state, parameters, t0, t1, rtol, grazing, watched):
         equation = problem.prepare(parameters)
-        watched = init_observables(t0, state, equation)
+        if watched is None:
+            watched = init_observables(t0, state, equation)
         watch = watched, _updating(equation, grazing, lambda y: y)
         found = engine.steps(problem, state, equation, t0, t1, Tolerance(rtol), watch)
         return found.state, found.watched, found.result

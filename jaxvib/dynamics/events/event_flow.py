@@ -161,9 +161,9 @@ def _with_sum(found):
 def watch_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of ends of motions with observables."""
 
-    def watch(state, parameters, t0, t1, rtol, grazing):
+    def watch(state, parameters, t0, t1, rtol, grazing, watched):
         equation = _equation(parameters, static)
-        asked = Request(grazing, order=order)
+        asked = Request(grazing, watched, order=order)
         found = integrate_events(equation, state, t0, t1, rtol, asked)
         return found.state, found.watched, found.result
 
@@ -189,9 +189,11 @@ def observe_kernel(static: PyTree, order: int = ORDER) -> Kernel:
 def watch_along_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of `watch_kernel` with the tangent of a change of the state."""
 
-    def watch_along(state, parameters, t0, t1, rtol, grazing, change):
+    def watch_along(state, parameters, t0, t1, rtol, grazing, watched, change):
         equation = _equation(parameters, static)
-        asked = Request(grazing, init_observables(t0, state, equation), order=order)
+        if watched is None:
+            watched = init_observables(t0, state, equation)
+        asked = Request(grazing, watched, order=order)
         rows = change[None]
         whole = equation, state, rows, t0, t1, rtol, asked
         sensitivities, found = _event_sensitivities(*whole)
