@@ -52,7 +52,8 @@ def locate(
         b, test = change.branch, change.test
         one = Seen(None, eigenvalues[i : i + 1], functools.partial(lane_of, there, [i]))
         distance = np.nan if test.distance is None else float(test.distance(one)[0])
-        near = distance < test.tolerance * problem.size(eigenvalues[i])
+        size = _size(problem, solutions[b], change, eigenvalues[i])
+        near = distance < test.tolerance * size
         if test.kind == "fold":  # a change of the tangent, whatever the multipliers
             known, turns = True, _turns(problem, branches[b], change, x[i])
         else:
@@ -79,6 +80,15 @@ def locate(
     return every
 
 
+def _size(problem: BranchProblem, solutions, change: SignChange, eigenvalues) -> float:
+    """Return the size of the eigenvalues at a zero and at both ends of its chord.
+
+    At the zero itself all of them may be 0, as at a fold of a single state.
+    """
+    ends = lane_of(solutions, slice(change.after, change.after + 2))
+    return problem.size(np.append(np.ravel(problem.eigenvalues(ends)), eigenvalues))
+
+
 def _place(points: list[BranchPoint], find: Find) -> tuple[int, float]:
     """Return the place of a find along a branch: its chord, and how far along it."""
     start, *end = (point.x for point in points[find.after : find.after + 2])
@@ -101,12 +111,15 @@ class _Zeros(NamedTuple):
     evaluations: np.ndarray
     eigenvalues: np.ndarray
 
-    def is_noise(self, i: int, change: SignChange, problem: BranchProblem) -> bool:
+    def is_noise(
+        self, i: int, change: SignChange, problem: BranchProblem, solutions: Sequence
+    ) -> bool:
         """Return whether a fold's tangent is noise: no eigenvalue passes there."""
+        size = _size(problem, solutions[change.branch], change, self.eigenvalues[i])
         eigenvalues = self.eigenvalues[i : i + 1]
         assert change.test.distance is not None
         distance = change.test.distance(Seen(None, eigenvalues, tuple))[0]
-        return not distance < NEAR * problem.size(eigenvalues[0])
+        return not distance < NEAR * size
 
 
 def _zeros(
@@ -123,7 +136,7 @@ def _zeros(
         if change.test.kind != "fold":
             continue
         sure = zeros.success[i] and change.run == 1
-        if sure and not (change.others and zeros.is_noise(i, change, problem)):
+        if sure and not (change.others and zeros.is_noise(i, change, problem, solutions)):
             continue
         if change.others:
             passed = rows["branch_point"]._replace(kind="fold", lost=np.nan, refine=None)

@@ -53,23 +53,36 @@ def test_rolls_begin_at_a_pitchfork():
     np.testing.assert_allclose(fork.state, 0.0, atol=1e-12)
 
 
-@pytest.mark.slow  # compiles a branch of its own, 4 s
-def test_a_branch_goes_round_its_folds():
-    # x' = p + x - x^3 turns back at p = +-2 / sqrt(27), where x = -+1 / sqrt(3).
+@pytest.mark.slow  # compiles two branches of its own, 7 s
+@pytest.mark.parametrize("states", [1, 2])
+def test_a_branch_goes_round_its_folds(states):
+    # x' = p + x - x^3 turns back at p = +-2 / sqrt(27), where x = -+1 / sqrt(3). With one
+    # state all eigenvalues are 0 there.
     def field(x, p):
-        return jnp.stack([p["p"] + x[0] - x[0] ** 3, x[0] - x[1]])
+        return jnp.stack([p["p"] + x[0] - x[0] ** 3, x[0] - x[-1]][:states])
 
-    system = jv.autonomous_system(field, parameters={"p": 0.0}, dimension=2)
-    point = jv.equilibrium(system, [-1.0, -1.0])
+    system = jv.autonomous_system(field, parameters={"p": 0.0}, dimension=states)
+    point = jv.equilibrium(system, [-1.0] * states)
     branch = jv.continue_equilibrium(system, point, "p", (-1.0, 1.0))
     assert [found.kind for found in branch.bifurcations] == ["fold", "fold"]
     values = [float(found.parameter) for found in branch.bifurcations]
     np.testing.assert_allclose(np.sort(values), [-2 / 27**0.5, 2 / 27**0.5], rtol=1e-12)
-    states = np.sort([float(found.state[0]) for found in branch.bifurcations])
-    np.testing.assert_allclose(states, [-1 / 3**0.5, 1 / 3**0.5], atol=1e-10)
+    places = np.sort([float(found.state[0]) for found in branch.bifurcations])
+    np.testing.assert_allclose(places, [-1 / 3**0.5, 1 / 3**0.5], atol=1e-10)
     x, p = np.asarray(branch.states[:, 0]), np.asarray(branch.parameter)
     np.testing.assert_allclose(x**3 - x, p, atol=1e-13)
     assert {x[0] > 1, x[-1] > 1} == {True, False}
+
+
+@pytest.mark.slow  # compiles a branch of its own, 3 s
+def test_a_pitchfork_of_one_state_is_found():
+    system = jv.autonomous_system(
+        lambda x, p: [p["p"] * x[0] - x[0] ** 3], parameters={"p": -0.5}, dimension=1
+    )
+    point = jv.equilibrium(system, [0.0])
+    (fork,) = jv.continue_equilibrium(system, point, "p", (-1.0, 1.0)).bifurcations
+    assert fork.kind == "branch_point"
+    assert abs(float(fork.parameter)) < 1e-10
 
 
 @pytest.mark.slow  # compiles a branch of its own, 4 s
