@@ -24,6 +24,7 @@ RAISES_NOTHING = """
     design.change_measure
     design.natural_frequency_measure design.response_measure design.peaks_measure
     design.white_noise_measure design.contact_impulse design.bifurcation_measure
+    design.stable_range_measure
     design.placement_measure design.energy_share_measure design.RandomSplit
     design.packet_measure design.Packet design.notice ensemble.compile_ahead
     ensemble.undecided ensemble.checkpointed ensemble.checkpointing

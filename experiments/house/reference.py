@@ -138,7 +138,8 @@ GROUPS = {
         design.over design.parameter_measure design.change_measure
         design.natural_frequency_measure design.response_measure design.peaks_measure
         design.white_noise_measure design.orbit_measure design.contact_impulse
-        design.bifurcation_measure design.beam_measure design.placement_measure
+        design.bifurcation_measure design.stable_range_measure
+        design.beam_measure design.placement_measure
         design.energy_share_measure design.RandomSplit design.packet_measure design.Packet
         design.optimal_absorber design.entry_at design.Notice design.notice
         design.EvaluationLostError

@@ -2,6 +2,8 @@
 
 from .beam_measures import beam_measure as beam_measure
 from .beam_measures import placement_measure as placement_measure
+from .bifurcation_measures import bifurcation_measure as bifurcation_measure
+from .bifurcation_measures import stable_range_measure as stable_range_measure
 from .chain_measures import Packet as Packet
 from .chain_measures import RandomSplit as RandomSplit
 from .chain_measures import energy_share_measure as energy_share_measure
@@ -24,7 +26,6 @@ from .measure import over as over
 from .measure import parameter_measure as parameter_measure
 from .optimise import evaluated as evaluated
 from .optimise import optimise as optimise
-from .orbit_measures import bifurcation_measure as bifurcation_measure
 from .orbit_measures import contact_impulse as contact_impulse
 from .orbit_measures import orbit_measure as orbit_measure
 from .problem import Limit as Limit

@@ -1,25 +1,19 @@
-"""Measures of periodic orbits and of their bifurcation points."""
+"""Measures of periodic orbits."""
 
 import dataclasses
-import functools
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from ..branches import bifurcation_point, continue_orbit
 from ..dynamics.flow import flow
-from ..ensemble import Reason, reason
 from ..foundation.suggestions import unknown_key
 from ..orbits import PeriodicOrbit, periodic_orbit
 from ..orbits.transient import run_transient
 from ..systems.equation import Equation
-from ..systems.parameters import replace
 from ..systems.system import System
-from .measure import EvaluationLostError, Measure, Outcome
-from .variables import entry_at
+from .measure import Measure, Outcome
 
 # Tight, because a design uses the orbit without further error estimates.
 _RTOL = 1e-10
@@ -180,111 +174,3 @@ class _Component:
 
 def _margin(orbit: PeriodicOrbit):
     return 1.0 - orbit.largest_multiplier
-
-
-@dataclasses.dataclass(frozen=True)
-class BifurcationAnalysis:
-    """The bifurcation point of a periodic orbit along a parameter.
-
-    The start traces the branch of the system's own orbit within `bounds` and takes the
-    detected bifurcation nearest to the system's parameter; afterwards the point is
-    tracked from design to design.
-    """
-
-    kind: str
-    path: str
-    bounds: tuple[float, float]
-    periods: int = 1
-    compiled = True
-    start_compiled = False
-
-    def __post_init__(self):
-        if self.kind not in _SIDES:
-            raise ValueError(unknown_key("kind of bifurcation", self.kind, _SIDES))
-
-    def start(self, system: Any) -> Any:
-        """Return an orbit near the bifurcation and its parameter value.
-
-        **Raises:** `EvaluationLostError` if the branch has no such point.
-        """
-        first = periodic_orbit(system, periods=self.periods, throw=False)
-        code = Reason(int(first.result))
-        if code != Reason.SUCCESS:
-            raise EvaluationLostError(
-                code if code.failed else Reason.NO_BIFURCATION,
-                f"the first orbit was not found: {reason(code)}",
-            )
-        branch = continue_orbit(system, first, self.path, self.bounds, method="arclength")
-        places = np.flatnonzero(_changes(self.kind, branch))
-        if not len(places):
-            low, high = branch.parameter[0], branch.parameter[-1]
-            raise EvaluationLostError(
-                Reason.NO_BIFURCATION,
-                f"no {self.kind} on the branch along {self.path} from {float(low):g} to "
-                f"{float(high):g}",
-            )
-        own = float(entry_at(system, self.path).value)
-        values = np.asarray(branch.parameter)
-        near = places[np.argmin(np.abs(values[places] - own))]
-        orbit = eqx.tree_at(lambda o: o.state, first, jnp.asarray(branch.states[near]))
-        return orbit, jnp.asarray(values[near])
-
-    def __call__(self, system, memory) -> Outcome:
-        """Return the bifurcation point near the previous one."""
-        orbit, value = memory
-        there = replace(system, {self.path: value})
-        orbit = eqx.tree_at(
-            lambda o: o.period, orbit, orbit.periods.astype(float) * there.period()
-        )
-        point = bifurcation_point(there, orbit, self.kind, self.path, throw=False)
-        after = (eqx.tree_at(lambda o: o.state, orbit, point.state), point.parameter)
-        nothing = jnp.asarray(0, jnp.int32)
-        return Outcome(point, after, point.result, jnp.asarray(jnp.inf), nothing)
-
-
-def bifurcation_measure(
-    kind: str, path: str, bounds: tuple[float, float], *, periods: int = 1, unit: str = ""
-) -> Measure:
-    """Return a measure of the parameter value of a bifurcation.
-
-    **Arguments:** `kind`: "fold", "period_doubling", "neimark_sacker" or "grazing";
-    `bounds`: the range of the parameter at `path` in which the branch is traced.
-    **Raises:** `ValueError` for an unknown kind.
-
-    >>> flip = jv.design.bifurcation_measure(
-    ...     "fold", "load.amplitude", (100.0, 500.0), unit="N"
-    ... )
-    >>> flip.unit
-    'N'
-    """
-    analysis = BifurcationAnalysis(kind, path, bounds, periods)
-    return Measure(analysis, _parameter, unit, f"{path} at the {kind}")
-
-
-def _parameter(point):
-    return point.parameter
-
-
-def _changes(kind: str, branch) -> np.ndarray:
-    """Return a mask of the branch segments on which a bifurcation is detected."""
-    return np.diff(_SIDES[kind](branch)) != 0
-
-
-def _outside(branch) -> np.ndarray:
-    multipliers = np.asarray(branch.floquet_multipliers)
-    pair = np.abs(multipliers.imag) > 1e-8
-    return np.any(pair & (np.abs(multipliers) > 1), axis=1).astype(int)
-
-
-def _side_of(multiplier: float, branch) -> np.ndarray:
-    others = np.asarray(branch.floquet_multipliers) - multiplier
-    return np.sign(np.prod(others, axis=1).real)
-
-
-# test functions at each point of a branch: they change across a bifurcation
-_SIDES = {
-    "fold": functools.partial(_side_of, 1.0),
-    "period_doubling": functools.partial(_side_of, -1.0),
-    "neimark_sacker": _outside,
-    "grazing": lambda branch: np.asarray(branch.contacts),
-}

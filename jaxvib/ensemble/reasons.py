@@ -29,6 +29,7 @@ class Reason(enum.IntEnum):
     NO_BIFURCATION = 9
     LIMIT_VIOLATED = 10
     COMPUTATION_FAILED = 11
+    UNSTABLE = 12
     NO_COMMON_PERIOD = 15
     FIELD_JUMPS = 16
     EQUILIBRIUM = 17
@@ -91,6 +92,7 @@ _TEXTS = {
     Reason.NO_BIFURCATION: "the branch has no bifurcation of the requested kind",
     Reason.LIMIT_VIOLATED: "the design violates a limit",
     Reason.COMPUTATION_FAILED: "the computation failed with an error",
+    Reason.UNSTABLE: "the motion is unstable",
     Reason.NO_COMMON_PERIOD: "the loads have no common period, or the vector field "
     "does not have the given period",
     Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "

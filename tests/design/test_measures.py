@@ -22,6 +22,7 @@ from jaxvib.design import (
     peaks_measure,
     placement_measure,
     response_measure,
+    stable_range_measure,
     white_noise_measure,
 )
 from jaxvib.design.evaluation import Evaluator
@@ -80,6 +81,7 @@ flip = bifurcation_measure("period_doubling", "load.frequency", (5.8, 6.5))
 touch = bifurcation_measure("grazing", "load.amplitude", (100.0, 500.0))
 fold = bifurcation_measure("fold", "w", (0.95, 1.2))
 torus = bifurcation_measure("neimark_sacker", "a", (0.2, 1.2))
+stable = stable_range_measure("width", "load.frequency", (5.8, 6.5))
 band = {"load.frequency": [5.5, 5.8]}
 
 
@@ -111,6 +113,7 @@ SLOW = {
     "band": (soft, SPRING, over(orbit_measure("amplitude", 1, rtol=1e-12), band)),
     "flip": (jv.replace(soft, {"load.frequency": 6.0}), SPRING, flip),
     "grazing": (soft, SPRING, touch),
+    "stable": (jv.replace(soft, {"load.frequency": 6.0}), SPRING, stable),
     "fold": (oscillator, {"f": (0.012, 0.02), "c": (0.03, 0.05)}, fold),
     "torus": (neuron, {"amp": (0.05, 0.2)}, torus),
 }
@@ -147,6 +150,7 @@ def test_every_measure_of_the_catalogue_is_among_these():
         "periodic_orbit": {"amplitude", "force", "state", "multiplier", "margin"},
         "contact_impulse": {"impulse"},
         "bifurcation": {"flip", "grazing", "fold", "torus"},
+        "stable_range": {"stable"},
         "response": {"response"},
         "response_peaks": {"peaks"},
         "white_noise": {"white noise"},

@@ -63,10 +63,17 @@ KEYS: Mapping[str, Measured] = {
         ),
     ),
     "bifurcation": Measured(
-        ("bifurcation", "path", "bounds"), ("periods",), "",
+        ("bifurcation", "path", "bounds"), ("periods", "guess"), "",
         lambda design, options, run: design.bifurcation_measure(
             options.bifurcation, options.path, tuple(options.bounds),
-            periods=options.periods or 1,
+            periods=options.periods or 1, guess=options.guess,
+        ),
+    ),
+    "stable_range": Measured(
+        ("field", "path", "bounds"), ("periods", "guess"), "",
+        lambda design, options, run: design.stable_range_measure(
+            options.field, options.path, tuple(options.bounds),
+            periods=options.periods or 1, guess=options.guess,
         ),
     ),
     "response": Measured(
@@ -138,14 +145,18 @@ class MeasureOptions(Table):
             "frequency",
             "modulus",
             "gap",
+            "width",
+            "low",
+            "high",
+            "margin",
         ]
         | None
     ) = option(
-        "field of an orbit or of eigenvalues",
+        "field of an orbit, of eigenvalues or of a stable range",
         None,
         allowed='"amplitude", "largest_multiplier", "max_contact_force", "state", '
         '"stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
-        '"modulus", "gap" of beams',
+        '"modulus", "gap" of beams; "width", "low", "high", "margin" of a stable range',
     )
     component: int | None = option(
         "index of the component or the contact", None, ge=0, le=1000,
@@ -156,18 +167,22 @@ class MeasureOptions(Table):
         allowed="whole numbers in [1, 8]",
     )  # fmt: skip
     bifurcation: (
-        Literal["fold", "period_doubling", "neimark_sacker", "grazing"] | None
+        Literal["fold", "period_doubling", "neimark_sacker", "grazing", "hopf"] | None
     ) = option(
         "kind of bifurcation", None,
-        allowed='"fold", "period_doubling", "neimark_sacker", "grazing"',
+        allowed='"fold", "period_doubling", "neimark_sacker", "grazing", "hopf"',
     )  # fmt: skip
     path: str | None = option("bifurcation parameter", None, allowed="a parameter's path")
     paths: Annotated[list[str], Field(min_length=1, max_length=1000)] | None = option(
         "parameters to be summed", None, allowed="a list of parameters' paths"
     )
     bounds: _Pair | None = option(
-        "range of the branch that is searched for the bifurcation", None,
+        "range of the branch that is searched for bifurcations", None,
         allowed="[lowest, highest]",
+    )  # fmt: skip
+    guess: Annotated[list[float], Field(min_length=1, max_length=1000)] | None = option(
+        "state of the motion, by default after a transient", None,
+        allowed="a list of numbers",
     )  # fmt: skip
     force: str | int | None = option(
         "degree of freedom on which the force acts", None,

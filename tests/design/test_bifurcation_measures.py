@@ -1,0 +1,124 @@
+"""Checked against: closed forms of folds and Hopf points, and differences."""
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from jaxvib.design import (
+    Limit,
+    Problem,
+    bifurcation_measure,
+    optimise,
+    stable_range_measure,
+)
+from jaxvib.design.evaluation import Evaluator
+
+
+def cusp(x, p):
+    return [p["h"] + p["r"] * x[0] - x[0] ** 3]
+
+
+def brusselator(x, p):
+    rate = x[0] ** 2 * x[1]
+    return [p["a"] - (p["b"] + 1) * x[0] + rate, p["b"] * x[0] - rate]
+
+
+# Folds at h = 2 (r / 3)^1.5 and -h; stable outside of them.
+cusps = jv.autonomous_system(cusp, parameters={"h": 0.0, "r": 1.0}, dimension=1)
+# Hopf point at b = 1 + a^2.
+chemical = jv.autonomous_system(brusselator, parameters={"a": 1.0, "b": 1.0}, dimension=2)
+
+
+def evaluated(system, bounds, measure, at=None):
+    problem = Problem(system, bounds, measure)
+    place = problem.normalised if at is None else np.array([at])
+    return Evaluator(problem, problem.normalised)(place)
+
+
+@pytest.mark.parametrize("r", [0.7, 1.0, 1.4])
+def test_the_fold_of_a_cusp_and_its_derivative_have_closed_forms(r):
+    measure = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
+    low, high = 0.5, 1.5
+    found = evaluated(cusps, {"r": (low, high)}, measure, (r - low) / (high - low))
+    assert abs(abs(found.objective) - 2 * (r / 3) ** 1.5) < 1e-10
+    slope = np.abs(found.slopes[0]) / (high - low)
+    np.testing.assert_allclose(slope, np.sqrt(r / 3), rtol=1e-9)
+
+
+def test_a_fold_is_placed_at_a_value():
+    # h = 2 (r / 3)^1.5 = 0.5 at r = 3 / 16^(1/3).
+    fold = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
+    change = jv.design.change_measure(cusps, {"r": (0.5, 2.0)})
+    problem = Problem(
+        jv.replace(cusps, {"h": -0.1}),
+        {"r": (0.5, 2.0)},
+        change,
+        constraints={"fold": Limit(fold, -0.5, -0.5)},
+    )
+    found = optimise(problem, "slsqp")
+    assert float(found.variables["r"][int(found.best)]) == pytest.approx(
+        3 / 16 ** (1 / 3), abs=1e-10
+    )
+
+
+def test_a_hopf_point_moves_with_the_feed():
+    measure = bifurcation_measure("hopf", "b", (0.5, 3.0), guess=[1.0, 1.0])
+    found = evaluated(chemical, {"a": (0.8, 1.2)}, measure)
+    assert abs(found.objective - 2.0) < 1e-10
+    np.testing.assert_allclose(found.slopes[0], 2 * 0.4, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "slope"),
+    [
+        ("low", 0.2, 0.0),  # the bound
+        ("high", 2.0, 2 * 1.0),
+        ("width", 1.8, 2 * 1.0),
+        ("margin", 0.8, 0.0),  # of b = 1 from the bound
+    ],
+)
+def test_a_stable_range_ends_at_a_hopf_point_or_a_bound(field, value, slope):
+    measure = stable_range_measure(field, "b", (0.2, 3.0), guess=[1.0, 1.0])
+    found = evaluated(chemical, {"a": (0.8, 1.2)}, measure)
+    assert not found.code
+    assert found.objective == pytest.approx(value, abs=1e-10)
+    assert found.slopes[0] == pytest.approx(slope * 0.4, abs=1e-8)
+
+
+def test_a_range_is_made_stable_up_to_a_value():
+    # The smallest feed with b = 1 + a^2 above 2.5.
+    stable = stable_range_measure("high", "b", (0.2, 4.0), guess=[1.0, 1.0])
+    problem = Problem(
+        chemical,
+        {"a": (0.5, 2.0)},
+        jv.design.parameter_measure("a"),
+        constraints={"stable up to 2.5": Limit(stable, at_least=2.5)},
+    )
+    found = optimise(problem, "slsqp")
+    assert float(found.variables["a"][int(found.best)]) == pytest.approx(
+        np.sqrt(1.5), abs=1e-8
+    )
+
+
+def test_a_stable_range_ends_where_the_branch_turns_back():
+    # The upper equilibrium of the cusp exists for h above -2 (r / 3)^1.5.
+    measure = stable_range_measure("low", "h", (-1.5, 1.5), guess=[1.2])
+    found = evaluated(jv.replace(cusps, {"h": 1.2}), {"r": (0.5, 1.5)}, measure)
+    assert not found.code
+    assert found.objective == pytest.approx(-2 * 3**-1.5, abs=1e-10)
+    assert found.slopes[0] == pytest.approx(-np.sqrt(1 / 3), rel=1e-8)
+
+
+def test_an_unstable_motion_has_no_stable_range():
+    beyond = jv.replace(chemical, {"b": 2.5})
+    found = evaluated(
+        beyond,
+        {"a": (0.8, 1.2)},
+        stable_range_measure("high", "b", (0.2, 3.0), guess=[1.0, 1.0]),
+    )
+    assert found.code == jv.Reason.UNSTABLE
+
+
+def test_an_unknown_field_is_named():
+    with pytest.raises(ValueError, match="did you mean 'width'"):
+        stable_range_measure("widht", "load.amplitude", (1.0, 2.0))
