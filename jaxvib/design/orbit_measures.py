@@ -146,7 +146,8 @@ class _CountedEquation(Equation):
 
     def vector_field(self, time, state):
         rate = self.equation.vector_field(time, state[: self.size])
-        return jnp.concatenate([rate, self.forces_at(state)])
+        forces = self.equation.at(time).forces_at(state[: self.size])
+        return jnp.concatenate([rate, forces])
 
     def penetrations(self, state):
         return self.equation.penetrations(state[: self.size])

@@ -30,8 +30,9 @@ class Observables(NamedTuple):
     local maxima of z; `excursion`: the deepest penetration since the last onset;
     `impulse`: the largest one of a hard stop, N s, and the energy `lost` at all of
     its impacts, or in a damped contact, J (0 for other contacts); `strongest` force, N,
-    of each damped contact (damped,), and its time (for others it is at the deepest
-    penetration); `highest` and `lowest` displacement (n,), m, and their times.
+    of each tracked contact (tracked,), damped or with a variation, and its time (for
+    others it is at the deepest penetration); `highest` and `lowest` displacement (n,),
+    m, and their times.
     """
 
     deepest: Float[Array, " contacts"]
@@ -44,8 +45,8 @@ class Observables(NamedTuple):
     excursion: Float[Array, " contacts"]
     impulse: Float[Array, " contacts"]
     lost: Float[Array, " contacts"]
-    strongest: Float[Array, " damped"]
-    strongest_time: Float[Array, " damped"]
+    strongest: Float[Array, " tracked"]
+    strongest_time: Float[Array, " tracked"]
     highest: Float[Array, " n"]
     highest_time: Float[Array, " n"]
     lowest: Float[Array, " n"]
@@ -58,7 +59,7 @@ def init_observables(time: Number, state: Array, equation: Equation) -> Observab
     position = equation.displaced(state)
     at_depth, at_position = jnp.full_like(depth, time), jnp.full_like(position, time)
     touching = depth > 0
-    strongest = equation.forces_at(state)[_damped(equation)]
+    strongest = equation.at(time).forces_at(state)[_tracked(equation)]
     return Observables(
         depth,
         at_depth,
@@ -114,7 +115,7 @@ def update_observables(
     )
     # A step of zero length has no rates.
     pace = jnp.where(length == 0, 1.0, length)
-    return observe_damping(
+    return observe_forces(
         watched,
         equation,
         time_at,
@@ -122,21 +123,25 @@ def update_observables(
     )
 
 
-def observe_damping(
+def observe_forces(
     watched: Observables, equation: Equation, time_at: Callable, motion_at: Callable
 ) -> Observables:
-    """Update the observables of damped contacts by a step.
+    """Update the observables of tracked contacts, damped or varying, by a step.
 
     `motion_at(tau)`: penetrations (m), their rates (m/s) and dt/dtau (s) at a fraction
     of the step; `time_at`: the time there.
     """
-    places = _damped(equation)
+    places = _tracked(equation)
     if not places.size:
         return watched
 
+    def now(tau):
+        varying = any(equation.varying_contacts())
+        return equation.at(time_at(tau)) if varying else equation
+
     def loss(tau):
         depth, rate, pace = motion_at(tau)
-        return equation.lost_powers(depth, rate) * pace
+        return now(tau).lost_powers(depth, rate) * pace
 
     losses = jax.vmap(loss)(jnp.asarray(_NODES + 0.5))
     lost = watched.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), losses, 1)
@@ -148,7 +153,7 @@ def observe_damping(
         # A contact is closed at its onset, where the gap is 0 up to rounding.
         begins = (depth <= 0) & (depth > -_ROUNDING * middle)
         depth = jnp.where(begins, jnp.finfo(float).tiny, depth)
-        return equation.contact_forces(depth, rate)[places]
+        return now(tau).contact_forces(depth, rate)[places]
 
     shares = jnp.linspace(0.0, 1.0, _AMONG)[:, None]
     every = jnp.arange(places.size)
@@ -180,18 +185,29 @@ def largest_forces(equation: Equation, watched: Observables) -> Float[Array, " c
     """Return the largest force of each contact, N."""
     still = jnp.zeros_like(watched.deepest)
     forces = equation.contact_forces(watched.deepest, still)
-    return forces.at[_damped(equation)].set(watched.strongest)
+    return forces.at[_tracked(equation)].set(watched.strongest)
 
 
 def times_of_largest_forces(
     equation: Equation, watched: Observables
 ) -> Float[Array, " contacts"]:
     """Return when each contact's force was the largest, s."""
-    return watched.deepest_time.at[_damped(equation)].set(watched.strongest_time)
+    return watched.deepest_time.at[_tracked(equation)].set(watched.strongest_time)
 
 
 def _damped(equation) -> np.ndarray:
     return np.flatnonzero(np.asarray(equation.damped_contacts(), bool))
+
+
+def tracked_contacts(equation: Equation) -> np.ndarray:
+    """Return a mask of the contacts whose force follows not from the depth alone."""
+    damped = np.asarray(equation.damped_contacts(), bool)
+    varying = np.asarray(equation.varying_contacts(), bool)
+    return damped | varying if varying.size else damped
+
+
+def _tracked(equation) -> np.ndarray:
+    return np.flatnonzero(tracked_contacts(equation))
 
 
 def observe_path(

@@ -10,8 +10,9 @@ $$S_{x_i} = \max(X, V/\omega_1) / \sqrt{m_i}, \qquad
 
 with $X = \max_j \sqrt{m_j} |x_j|$, $V = \max_j \sqrt{m_j} |v_j|$: a rotation and a
 displacement that store the same energy have equal sizes; $\omega_0$, $\omega_1$ are the
-lowest and the highest of the frequencies of the loads and of each body alone. For any
-other field $f$ with the Jacobian $J$ at the start $S_i = p_i \max_j |y_j| / p_j$,
+lowest and the highest of the frequencies of loads, of variations and of each body
+alone. For any other field $f$ with the Jacobian $J$ at the start
+$S_i = p_i \max_j |y_j| / p_j$,
 
 $$p = (1 + \tau |J|)^{16} (|y| + \tau \overline{|f|}), \qquad
   1/\tau = \rho(|J|) + 2\pi/T,$$
@@ -33,6 +34,7 @@ from ..kernels.map_rows import map_rows
 from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
+from ..systems.variation import variations_of
 
 # The part of a motion's size added to each component's magnitude: for motions of 0.1 m,
 # accuracy and steps then match an absolute tolerance of a hundredth in metres.
@@ -195,9 +197,10 @@ def driven_sizes(equation: EquationOfMotion, span: Number) -> Float[Array, " sta
 
 
 def _slowest_and_fastest(equation: EquationOfMotion, span):
-    """Return the lowest and highest frequency of the loads and of each body alone."""
+    """Return the lowest and highest frequency of what acts and of each body alone."""
     own = jnp.abs(jnp.diagonal(equation.stiffness))
-    driven = [pace for load in equation.loads if (pace := _pace(load.law)) is not None]
+    acting = [*equation.loads, *variations_of(equation)]
+    driven = [pace for part in acting if (pace := _pace(part.law)) is not None]
     squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
     there = squares > 0
     alone = ~jnp.any(there)  # free bodies without a load
@@ -217,7 +220,7 @@ def _driven(equation: EquationOfMotion, slow):
 
 
 def _pace(law):
-    """Return the angular frequency at which a load changes, None if it is constant."""
+    """Return the angular frequency at which a law changes, None if it is constant."""
     known = as_load(law)
     return 2 * jnp.pi / law.period() if known is None else known.angular_frequency()
 

@@ -35,8 +35,9 @@ def longest_step(
 ) -> Number | None:
     """Return the longest step, s, that resolves `field` over a period.
 
-    It is twice the time in which a component of the rates, at one `state`, passes
-    through its range at its steepest. None for equations that cannot pulse.
+    It is twice the time in which a component of the rates, at one `state`, or a factor
+    of a force passes through its range at its steepest. None for equations that cannot
+    pulse.
     """
     if not equation.may_pulse():
         return None
@@ -49,7 +50,11 @@ def longest_step(
     parts = (np.arange(probes) + 0.5 + rough) / probes
 
     def rates_at(part):
-        rates = field(t0 + span * part, state)
+        time = t0 + span * part
+        rates = field(time, state)
+        # Factors of forces that are 0 at this state, but not in the motion.
+        factors = equation.factors(time)
+        rates = jnp.concatenate([rates, factors]) if factors.size else rates
         return jnp.where(jnp.isfinite(rates), rates, 0.0)
 
     low, high, change = _ranges(rates_at, jnp.asarray(parts))

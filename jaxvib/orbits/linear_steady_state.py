@@ -13,6 +13,7 @@ from ..systems.equation import Equation
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import Wave, harmonic_of
 from ..systems.system import System, equation_shape
+from ..systems.variation import varies
 
 # Transients are followed for this many decay times, after which e^-12 is as small as
 # the required recurrence, and for at most this many periods of the load.
@@ -47,7 +48,7 @@ def linear_but_for_contacts(system: System) -> bool:
     equation = equation_shape(system)
     return (
         isinstance(equation, EquationOfMotion)
-        and not (equation.frictions or equation.springs)
+        and not (equation.frictions or equation.springs or varies(equation))
         and all(harmonic_of(load.law) for load in equation.loads)
     )
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from ..dynamics.engines import Engine
 from ..dynamics.extremes import top
 from ..dynamics.flow import flow
-from ..dynamics.observables import Observables
+from ..dynamics.observables import Observables, tracked_contacts
 from ..systems.system import System
 from .implicit import with_derivative_of
 
@@ -76,8 +76,8 @@ def _forces_and_displacements(motion: Revolution, time, engine):
     equation, there = motion.system.equation(), motion.after(time, engine)
     rate = equation.vector_field(time, there)
     depths, speeds, accelerations = equation.contact_motion(there, rate)
-    damped = np.asarray(equation.damped_contacts(), bool)
-    # At the largest force of a damped contact its penetration still grows.
-    deepest = top(depths, speeds, accelerations)
-    forces = equation.contact_forces(jnp.where(damped, depths, deepest), speeds)
+    # At the largest force of a tracked contact its penetration may still grow.
+    tracked = tracked_contacts(equation)
+    depths = jnp.where(tracked, depths, top(depths, speeds, accelerations))
+    forces = equation.at(time).contact_forces(depths, speeds)
     return jnp.concatenate([forces, top(*equation.displacements(time, there, rate))])

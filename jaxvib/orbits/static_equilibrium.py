@@ -18,6 +18,7 @@ from ..systems.friction import sliding_share, sticking_limit
 from ..systems.impact import EquationOfMotion, ImpactSystem
 from ..systems.loads import time_varying
 from ..systems.roles import force_of
+from ..systems.variation import variations_of, without_variations
 from .implicit import implicit_root
 
 # Each iteration solves a linear system, and the damping falls at most tenfold in one:
@@ -69,7 +70,9 @@ def static_equilibrium(
     *,
     throw: bool = True,
 ) -> StaticEquilibrium:
-    r"""Return where a system rests under its constant loads; other loads are removed.
+    r"""Return where a system rests under its constant loads.
+
+    Loads and variations of coefficients that are not constant are removed.
 
     With the forces $F_c$ of elastic contacts and springs, $\lambda$ of hard stops and R of
     dry frictions,
@@ -183,6 +186,8 @@ class _Statics:
     """
 
     def __init__(self, equation: EquationOfMotion, start):
+        if variations_of(equation):
+            equation = without_variations(equation)
         hard = equation.hard_contacts()
         pairs = list(zip(equation.contacts, equation.contact_responses, strict=True))
         stops = [pair for pair, is_hard in zip(pairs, hard, strict=True) if is_hard]

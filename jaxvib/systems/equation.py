@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Real
 
+from ..foundation.types import Number
+
 Time = Real[Array, ""] | float
 
 
@@ -22,7 +24,8 @@ class Equation(eqx.Module):
     `contact_motion` and `contact_reach`; for damped contacts, `lost_powers` and
     `damped_contacts`; for states with velocities, `displacements` and `displaced`.
     Field properties are declared by `divergence`, `contraction`, `hard_contacts`,
-    `may_pulse`, `may_jump`, `next_breakpoint`, `repeats_in` and `largest_step`.
+    `may_pulse`, `may_jump`, `next_breakpoint`, `repeats_in` and `largest_step`; forces
+    that vary in time by `at`, `factors` and `varying_contacts`.
     """
 
     largest_step = None  # in periods, if set by a user
@@ -32,6 +35,17 @@ class Equation(eqx.Module):
     @abc.abstractmethod
     def vector_field(self, time: Time, state: Float[Array, " state"]) -> Array:
         """Return the state's rate of change at a time, s."""
+
+    def at(self, time: Number) -> "Equation":
+        """Return the equation with the coefficients of its forces at a time, s.
+
+        Forces of contacts at a time are those of this equation.
+        """
+        return self
+
+    def factors(self, time: Time) -> Float[Array, " varying"]:
+        """Return the factors of all forces that vary in time (default: none)."""
+        return jnp.zeros(0)
 
     def displacements(
         self, time: Time, state: Float[Array, " state"], rate: Float[Array, " state"]
@@ -91,6 +105,10 @@ class Equation(eqx.Module):
 
     def damped_contacts(self) -> tuple[bool, ...]:
         """Return which contacts are damped."""
+        return ()
+
+    def varying_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts have a force that varies in time."""
         return ()
 
     def may_pulse(self) -> bool:

@@ -10,18 +10,20 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..foundation.quantity import quantity
+from ..foundation.types import Number
 from ..linalg import positive_inverse
 from .base_motion import BaseMotion
 from .contact_friction import pressing_contacts
 from .equation import Equation, Time
 from .friction import Friction, friction_forces
-from .loads import as_load, never_repeats, time_varying
+from .loads import never_repeats, time_varying
 from .periods import check_period, period_of_loads
 from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped, is_impulsive
 from .springs import NonlinearSpring
 from .symmetry import check_mass
 from .system import Mechanical
 from .system_repr import SystemRepr
+from .variation import at_time, factor_at, known_laws, variation_field, variations_of
 
 
 class LinearSystem(Linear):
@@ -57,8 +59,10 @@ class Contact(SystemRepr):
     **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into
     the contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
     static equilibrium; `law`: a contact law, from penetration and rate to force;
-    `name`: on parameter paths, instead of the position among the contacts. **Raises:**
-    `ValueError` for a direction of zeros.
+    `name`: on parameter paths, instead of the position among the contacts; `variation`
+    $v(t) > -1$: a load law without a unit, by which the force varies in time, $F = [1 +
+    v(t)]\,F(z, \dot z)$, such as the stiffness of a gear mesh. **Raises:** `ValueError`
+    for a direction of zeros, or a variation of a hard stop.
 
     >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.LinearContact(1e4), name="stop")
     >>> float(stop.gap)
@@ -69,12 +73,18 @@ class Contact(SystemRepr):
     gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
     law: ContactLaw
     name: str | None = eqx.field(default=None, static=True)
+    variation: LoadLaw | None = variation_field()
 
     def __check_init__(self):
         traced = isinstance(self.direction, jax.core.Tracer)
         if not traced and not np.asarray(self.direction).any():
             raise ValueError("direction of a contact = 0 everywhere; allowed: a "
                              "direction in which the system can move")  # fmt: skip
+        if self.variation is not None and is_impulsive(self.law):
+            raise ValueError(
+                "variation of a hard stop, which has no stiffness; allowed: None, or a "
+                "contact law with a force"
+            )
 
 
 class AppliedLoad(SystemRepr):
@@ -102,9 +112,9 @@ class EquationOfMotion(Equation):
     r"""The equation of motion of a vibro-impact system, solved for accelerations.
 
     $$\ddot q = -M^{-1} D \dot q - M^{-1} C q
-                - \sum_c M^{-1} n_c F_c(n_c^T q - g_c, n_c^T \dot q)
-                - \sum_s M^{-1} n_s F_s(n_s^T q, n_s^T \dot q) - \sum_f M^{-1} n_f R_f
-                + \sum_l M^{-1} r_l f_l(t).$$
+                - \sum_c M^{-1} n_c F_c(n_c^T q - g_c, n_c^T \dot q, t)
+                - \sum_s M^{-1} n_s F_s(n_s^T q, n_s^T \dot q, t)
+                - \sum_f M^{-1} n_f R_f + \sum_l M^{-1} r_l f_l(t).$$
 
     States are $(q + o, \dot q)$ with `offset` $o$, shape (n,); `inertia`: diagonal of M.
     """
@@ -131,13 +141,13 @@ class EquationOfMotion(Equation):
         acceleration = -_apply(self.stiffness, position) - _apply(self.damping, velocity)
         for load, response in zip(self.loads, self.load_responses, strict=True):
             acceleration = acceleration + response * load.law.force(time)
-        normal = []
-        for contact, response in zip(self.contacts, self.contact_responses, strict=True):
+        normal, now = [], self.at(time)
+        for contact, response in zip(now.contacts, self.contact_responses, strict=True):
             penetration = _dot(contact.direction, position) - contact.gap
             closing = _dot(contact.direction, velocity)
             normal.append(force_of(contact.law, penetration, closing))
             acceleration = acceleration - response * normal[-1]
-        for spring, response in zip(self.springs, self.spring_responses, strict=True):
+        for spring, response in zip(now.springs, self.spring_responses, strict=True):
             along = [_dot(spring.direction, part) for part in (position, velocity)]
             acceleration = acceleration - response * force_of(spring.law, *along)
         if self.frictions:
@@ -147,6 +157,19 @@ class EquationOfMotion(Equation):
             for response, force in zip(self.friction_responses, forces, strict=True):
                 acceleration = acceleration - response * force
         return jnp.concatenate([velocity, acceleration])
+
+    def at(self, time: Number) -> "EquationOfMotion":
+        """Return the equation with the coefficients that its forces have at a time, s."""
+        if not variations_of(self):
+            return self
+        parts = at_time(self.contacts, time), at_time(self.springs, time)
+        return eqx.tree_at(lambda e: (e.contacts, e.springs), self, parts)
+
+    def factors(self, time: Time) -> Float[Array, " varying"]:
+        """Return the factors of all forces that vary in time."""
+        parts = (*self.contacts, *self.springs)
+        found = [factor_at(part, time) for part in parts if part.variation is not None]
+        return jnp.stack(found) if found else jnp.zeros(0)
 
     def displacements(
         self, time: Time, state: Array, rate: Array
@@ -211,6 +234,10 @@ class EquationOfMotion(Equation):
         """Return which contacts are damped."""
         return tuple(is_damped(contact.law) for contact in self.contacts)
 
+    def varying_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts have a variation."""
+        return tuple(contact.variation is not None for contact in self.contacts)
+
     def contact_motion(
         self, state: Float[Array, " state"], rate: Float[Array, " state"]
     ) -> tuple[Array, Array, Array]:
@@ -236,8 +263,9 @@ class EquationOfMotion(Equation):
         return tuple(is_impulsive(c.law) for c in self.contacts)
 
     def may_pulse(self) -> bool:
-        """Return whether a load may have short pulses that a step could miss."""
-        return any(getattr(load.law, "pulses", True) for load in self.loads)
+        """Return whether a load or a variation may have pulses that a step could miss."""
+        acting = [*self.loads, *variations_of(self)]
+        return any(getattr(part.law, "pulses", True) for part in acting)
 
     def may_jump(self) -> bool:
         """Return whether there is friction, or a law not declared continuous."""
@@ -245,16 +273,14 @@ class EquationOfMotion(Equation):
         return bool(self.frictions) or any(getattr(law, "jumps", True) for law in laws)
 
     def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
-        """Return the next break (non-smooth time) of a load, s; None if none."""
-        laws = [as_load(load.law) for load in self.loads]
-        known = [
-            law.next_breakpoint(time) for law in laws if law is not None and law.breaks
-        ]
+        """Return the next non-smooth time of a load or variation, s; None if none."""
+        known = [law.next_breakpoint(time) for law in known_laws(self) if law.breaks]
         return jnp.min(jnp.stack(known)) if known else None
 
     def repeats_in(self, span: Time) -> Time:
-        """Return the longest period of a load, s; `span` if there is none."""
-        periods = [load.law.period() for load in time_varying(self.loads)]
+        """Return the longest period of a load or variation, s; `span` without one."""
+        acting = time_varying([*self.loads, *variations_of(self)])
+        periods = [part.law.period() for part in acting]
         if not periods:
             return span
         longest = jnp.max(jnp.stack(periods))
@@ -302,7 +328,8 @@ class ImpactSystem(Mechanical, Linear):
     `NonlinearSpring`. States are (q, dq/dt) at t = 0, relative to the unstrained
     position (static equilibrium without constant loads), as are gaps. **Raises:**
     `ValueError` for directions of another length than the system's, a friction whose
-    contact is missing or a hard stop, or periodic loads without a common period.
+    contact is missing or a hard stop, or periodic loads and variations without a common
+    period.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
     'stop'
@@ -330,7 +357,8 @@ class ImpactSystem(Mechanical, Linear):
                         f"{jnp.shape(item.direction)}; allowed: ({size},)"
                     )
         pressing_contacts(self.frictions, self.contacts)
-        if len(time_varying(self.loads)) > 1 and not never_repeats(self.loads):
+        acting = [*self.loads, *variations_of(self)]
+        if len(time_varying(acting)) > 1 and not never_repeats(acting):
             check_period(self)
 
     @property
@@ -382,11 +410,11 @@ class ImpactSystem(Mechanical, Linear):
         return jnp.zeros(2 * self.degrees_of_freedom)
 
     def period(self) -> Float[Array, ""]:
-        """Return the common period of the loads, s; NaN if they have none.
+        """Return the common period of loads and variations, s; NaN if there is none.
 
-        **Raises:** `ValueError` if no load changes, or one is not periodic.
+        **Raises:** `ValueError` if none of them changes, or one is not periodic.
         """
-        return period_of_loads(self.loads)
+        return period_of_loads(self.loads, variations_of(self))
 
     def with_law(self, place: int, law: LoadLaw) -> "ImpactSystem":
         """Return the system with the law of one load replaced."""

@@ -54,7 +54,7 @@ def linear_part(system: Any) -> Linear:
     $\partial F/\partial e$ and $\partial F/\partial \dot e$ at the unstrained position.
 
     **Raises:** `ValueError` for a system without a linear part: a spring's law has a
-    kink there, or constant loads strain it.
+    kink there, constant loads strain it, or its force varies in time.
     """
     require_float64()
     linear = system.linear_part() if isinstance(system, System | Linear) else None
@@ -72,6 +72,11 @@ def linear_part(system: Any) -> Linear:
             "such loads"
         )
     for place, spring in enumerate(system.springs):
+        if spring.variation is not None:
+            raise ValueError(
+                f"springs.{spring.name or place}.variation: the slope of the force varies "
+                "in time; allowed: None, or a LinearSystem of the mean slopes"
+            )
         traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(spring))
         if not traced and np.isnan(slopes(spring.law)).any():
             raise ValueError(

@@ -167,7 +167,8 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
             else:
                 turned = getattr(node, "turned", None)
                 inner = _walk(value, (*keys, field.name), step, turned)
-                found |= _in_units(inner, getattr(node, "units", {}).get)
+                units = field.metadata.get("units", getattr(node, "units", {}))
+                found |= _in_units(inner, units.get)
     elif isinstance(node, tuple):
         for position, (name, item) in enumerate(zip(part_names(node), node, strict=True)):
             inner = _walk(item, (*keys, name), (*where, position))

@@ -18,6 +18,7 @@ from ..kernels.map_rows import map_rows
 from .forced import ForcedSystem
 from .loads import as_load, never_repeats, time_varying
 from .system import System
+from .variation import Variation, variations_of
 
 # The largest multiple of the longest period that is tried as the common period.
 MOST_WHOLE = 64
@@ -41,20 +42,27 @@ def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
     return jnp.where(jnp.any(fits), wholes[jnp.argmax(fits)], jnp.nan) * longest
 
 
-def period_of_loads(loads: Sequence) -> Float[Array, ""]:
-    """Return the common period of applied loads, s; NaN if they have none.
+def period_of_loads(
+    loads: Sequence, variations: Sequence[Variation] = ()
+) -> Float[Array, ""]:
+    """Return the common period of loads and variations, s; NaN if there is none.
 
-    **Raises:** `ValueError` if no load changes, or one is not periodic.
+    **Raises:** `ValueError` if none of them changes, or one is not periodic.
     """
-    if not loads:
+    if not loads and not variations:
         raise ValueError("loads = () is empty; a period needs one load or more")
-    moving = time_varying(loads)
+    moving = time_varying([*loads, *variations])
     if not moving:
         raise ValueError("all loads are constant; a period needs a periodic one")
     for load in never_repeats(loads):
         raise ValueError(
             f"load {load.name or loads.index(load)} = {type(load.law).__name__} is not "
             "periodic; a period needs periodic loads"
+        )
+    for variation in never_repeats(variations):
+        raise ValueError(
+            f"{variation.name} = {type(variation.law).__name__} is not periodic; a "
+            "period needs periodic ones"
         )
     periods = [load.law.period() for load in moving]
     return periods[0] if len(periods) == 1 else common_period(jnp.stack(periods))
@@ -81,9 +89,10 @@ def check_period(system: System) -> None:
         period, repeats = to_numpy(_checked_kernel(static)(numbers))
     finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(numbers))
     if not np.isfinite(period) and finite:
-        raise ValueError(without_period(system.loads))
+        raise ValueError(without_period(system.loads, variations_of(system)))
     if np.isfinite(period) and not repeats:
-        whose = "field" if isinstance(system, ForcedSystem) else "load"
+        whose = "load or variation" if variations_of(system) else "load"
+        whose = "field" if isinstance(system, ForcedSystem) else whose
         raise ValueError(
             f"period = {float(period):.10g} s is not a period: the {whose} does not "
             "have f(t + T) = f(t); "
@@ -101,11 +110,13 @@ def refuse_autonomous(system: eqx.Module) -> None:
         )
 
 
-def without_period(loads: Sequence) -> str:
-    """Return the message for loads without a common period."""
-    each = ", ".join(f"{float(load.law.period()):.10g}" for load in time_varying(loads))
+def without_period(loads: Sequence, variations: Sequence[Variation] = ()) -> str:
+    """Return the message for loads and variations without a common period."""
+    moving = time_varying([*loads, *variations])
+    each = ", ".join(f"{float(part.law.period()):.10g}" for part in moving)
+    which = "loads and variations" if variations else "loads"
     return (
-        f"loads have periods {each} s without a common one; allowed: ratios of "
+        f"{which} have periods {each} s without a common one; allowed: ratios of "
         f"integers, up to {MOST_WHOLE} times the longest"
     )
 
@@ -143,10 +154,10 @@ def _repeats(system, period) -> Bool[Any, ""]:
 
         return _same(*map_rows(along, jnp.asarray(states)))
     every = np.asarray(True)
-    for load in system.loads:
-        if as_load(load.law) is None:  # laws of the library do
-            force, times = jax.vmap(load.law.force), period * jnp.asarray(parts)
-            now, later = force(times), force(times + load.law.period())
+    for part in [*system.loads, *variations_of(system)]:
+        if as_load(part.law) is None:  # laws of the library do
+            force, times = jax.vmap(part.law.force), period * jnp.asarray(parts)
+            now, later = force(times), force(times + part.law.period())
             every = every & _same(now[None, :, None], later[None, :, None])
     return every
 

@@ -55,6 +55,7 @@ ContactLaw = ElasticLaw | DampedLaw
 
 def is_damped(law: Any) -> bool:
     """Return whether the force of a law depends on a rate."""
+    law = getattr(law, "scaled", law)
     return len(inspect.signature(law.force).parameters) > 1
 
 

@@ -8,6 +8,7 @@ from .autonomous import is_autonomous
 from .equation import Equation, Time
 from .loads import time_varying
 from .system import System
+from .variation import varies
 
 # An exponent above the degree of polynomial forces, which has no effect within a
 # double's digits at a fiftieth of the reach.
@@ -74,7 +75,8 @@ class UnforcedSystem(System):
 
 def is_unforced(system: System) -> bool:
     """Return whether a system is autonomous or has constant loads only."""
-    return is_autonomous(system) or (system.mechanical and not time_varying(system.loads))
+    still = not (time_varying(system.loads) or varies(system))
+    return is_autonomous(system) or (system.mechanical and still)
 
 
 def unforced_system(

@@ -11,7 +11,11 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
 from ..dynamics.extremes import top
-from ..dynamics.observables import Observables, times_of_largest_forces
+from ..dynamics.observables import (
+    Observables,
+    times_of_largest_forces,
+    tracked_contacts,
+)
 from ..dynamics.sensitivities import (
     MOST_SENSITIVITIES,
     basis_of,
@@ -21,6 +25,7 @@ from ..dynamics.sensitivities import (
 from ..kernels.derivative_rule import with_rule
 from ..systems.impact import EquationOfMotion
 from ..systems.roles import force_of
+from ..systems.variation import at_time
 
 
 def with_slopes(found: Callable, smooth: Callable, arrays: Any) -> tuple[Any, Any]:
@@ -110,8 +115,8 @@ def stops_of(
     """Return the times of a response's extremes and passages, s, see `at_stops`.
 
     At a contact derivatives are one-sided, so the motion is evaluated shortly before it;
-    so too for the largest force of a damped contact and for extremes between hard stops,
-    which may coincide with a contact.
+    so too for the largest force of a damped or varying contact and for extremes between
+    hard stops, which may coincide with a contact.
     """
 
     def ahead_of(times):
@@ -119,8 +124,7 @@ def stops_of(
         return jnp.where(jnp.isfinite(times), times - ahead, times)
 
     forces, first = times_of_largest_forces(equation, watched), watched.first_touch
-    damped = np.asarray(equation.damped_contacts(), bool)
-    forces = jnp.where(damped, ahead_of(forces), forces)
+    forces = jnp.where(tracked_contacts(equation), ahead_of(forces), forces)
     sides = [watched.highest_time, watched.lowest_time]
     if any(equation.hard_contacts()):
         sides = [ahead_of(times) for times in sides]
@@ -165,19 +169,19 @@ def at_stops(
             stops[rows] + jnp.where(within, later, 0.0),
         ))  # fmt: skip
     rows = slice(2 * size, 2 * size + count)
-    damped = np.asarray(equation.damped_contacts(), bool)
+    tracked = tracked_contacts(equation)
     depths, forces = [], []
     each = zip(states[rows], rates[rows], jerks[rows], strict=True)
     for j, (state, rate, jerk) in enumerate(each):
         motion = [part[j] for part in equation.contact_motion(state, rate)]
-        within, law = inside[2 * size + j], equation.contacts[j].law
+        within, time = inside[2 * size + j], stops[2 * size + j]
         depth = jnp.where(within, top(*motion), motion[0])
         depths.append(depth)
-        if damped[j]:
+        if tracked[j]:
             jolt = equation.contact_motion(rate, jerk)[2][j]
-            force = _largest_force(law, within, *motion, jolt)
+            force = _largest_force(equation.contacts[j], time, within, *motion, jolt)
         else:
-            force = force_of(law, depth)
+            force = force_of(equation.contacts[j].law, depth)
         forces.append(force)
     touches = []
     for j in range(count):
@@ -207,14 +211,18 @@ def _until_impacts(equation, states, rates, soon):
     return jax.vmap(until)(states, rates, soon)
 
 
-def _largest_force(law, within, depth, rate, push, jerk):
-    """Return the force of a damped contact at its maximum, or at onset."""
+def _largest_force(contact, moment, within, depth, rate, push, jerk):
+    """Return the force of a tracked contact at its maximum, or at onset."""
     begins = within & (depth <= 0)
     faster = push * _moved(depth, rate, push)
 
+    def force_at(time, depth, speed):
+        (now,) = at_time((contact,), moment + time)
+        return force_of(now.law, depth, speed)
+
     def later(time):
         speed = rate + push * time + jerk * time**2 / 2
-        return law.force(depth + rate * time + push * time**2 / 2, speed)
+        return force_at(time, depth + rate * time + push * time**2 / 2, speed)
 
     def grows(time):
         return jax.jvp(later, (time,), (jnp.ones_like(time),))
@@ -222,7 +230,7 @@ def _largest_force(law, within, depth, rate, push, jerk):
     now = jnp.zeros_like(depth)
     (force, growth), (_, bend) = jax.jvp(grows, (now,), (jnp.ones_like(now),))
     force = jnp.where(within, top(force, growth, bend), force)
-    onset = law.force(jnp.full_like(depth, jnp.finfo(float).tiny), rate - faster)
+    onset = force_at(now, jnp.full_like(depth, jnp.finfo(float).tiny), rate - faster)
     return jnp.where(begins, onset, force)
 
 

@@ -106,7 +106,8 @@ class Engine(eqx.Module):
     ) -> tuple[Array, Array, Array]:
         """Return states and contact forces at ascending times, and a reason code."""
         states, result = self.through(system, state, times, rtol)
-        return states, jax.vmap(system.equation().forces_at)(states), result
+        forces = jax.vmap(forces_in(system.equation()))(times, states)
+        return states, forces, result
 
     def through(
         self, system: System, state: Array, times: Array, rtol: Number
@@ -115,6 +116,11 @@ class Engine(eqx.Module):
         return states_at(
             times, state, lambda state, t0, t1: self.end(system, state, t0, t1, rtol)
         )
+
+
+def forces_in(equation: Equation) -> Callable[[Array, Array], Array]:
+    """Return the function from a time and a state to each contact's force, N."""
+    return lambda time, state: equation.at(time).forces_at(state)
 
 
 def states_at(

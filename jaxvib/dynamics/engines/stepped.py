@@ -30,7 +30,7 @@ from ..scales import scales_of
 from ..solve import Problem, Solution, Steps, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
 from ..time_blocks import map_time_blocks
-from .engine import Engine, Observation, Segment, states_at
+from .engine import Engine, Observation, Segment, forces_in, states_at
 
 
 class SteppedEngine(Engine):
@@ -177,7 +177,7 @@ def _samples_kernel(engine: SteppedEngine, static) -> Kernel:
 
     def samples(parameters, state, times, rtol):
         states, result = _through(problem, state, parameters, times, rtol)
-        forces = map_rows(problem.prepare(parameters).forces_at, states)
+        forces = map_rows(forces_in(problem.prepare(parameters)), times, states)
         return states, forces, result
 
     return cached_kernel(samples, engine, static)

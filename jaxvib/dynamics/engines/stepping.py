@@ -11,6 +11,7 @@ from ...foundation.arrays import combine_arrays
 from ...foundation.quantity import Range, check_range
 from ...foundation.types import Number
 from ...systems.system import System
+from ...systems.variation import variations_of
 from ..lanes import step_lanes
 from ..single_precision import in_float32
 from ..solve import Problem, Steps, Tolerance
@@ -40,7 +41,8 @@ class SteppingEngine(SteppedEngine):
         """Raise `ValueError` for a system or tolerance not supported in float32."""
         if self.precision != "float32":
             return
-        broken = any(getattr(load.law, "breaks", False) for load in system.loads)
+        acting = [*system.loads, *variations_of(system)]
+        broken = any(getattr(part.law, "breaks", False) for part in acting)
         if system.has_contacts or len(system.loads) > 1 or broken:
             raise ValueError(
                 "precision = 'float32' of a system with contacts, several loads or one "

@@ -37,6 +37,7 @@ from .scalar_system import (
     ScalarSystem,
     along,
     gap,
+    has_breaks,
     is_smooth,
     restart_loads,
     scalar_system,
@@ -291,7 +292,7 @@ def _paced(context: _Context, lane: Lane):
     motion, (rate, own), longest = context.motion, context.rates, context.longest
     added = pressed_rate(motion, lane, rate)
     if motion.springs:
-        added += spring_rate(motion.springs, lane.position, lane.velocity, rate)
+        added += spring_rate(motion, lane.position, lane.velocity, rate)
     if isinstance(added, float):  # 0: neither is present
         return (rate, own), longest
     added = jax.lax.stop_gradient(added)
@@ -429,9 +430,8 @@ def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rto
         meets[friction.presses[0]] if friction.presses else jnp.zeros((), bool)
         for friction in motion.frictions
     ]
-    breaks = any(push.law.breaks for push in motion.pushes)
     jumps = [meets[j] for j, c in enumerate(motion.contacts) if c.damped and c.linear]
-    jumps += [ends] if breaks else []
+    jumps += [ends] if has_breaks(motion) else []
     happens = Happens(slips, touched, struck, any_of(jumps))
     new = after_frictions(motion, new, happens, *_slight(motion, new, rtol, rate))
     if impacts is not None:

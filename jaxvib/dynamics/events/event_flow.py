@@ -120,7 +120,8 @@ def samples_kernel(static: PyTree, order: int = ORDER) -> Kernel:
             found = integrate_events(
                 equation, state, begin, end, rtol, Request(order=order)
             )
-            return found, (found.state, equation.forces_at(found.state) + found.held)
+            forces = equation.at(end).forces_at(found.state)
+            return found, (found.state, forces + found.held)
 
         def step(last, span):
             state, result = last

@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from ...foundation.types import Number
 from .damped import closes, damped_signal
+from .factors import ScaledSeries
 from .friction import events_of, friction_signals
 from .hard_stop import active_contacts, constrained, signal_of
 from .normal_forces import limit_scales, limit_sizes
@@ -45,11 +46,11 @@ def flight_series(
     angles = [load.frequency * lane.time + load.phase for load in motion.loads]
     waves = motion.once([cosine_and_sine(angle) for angle in angles])
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
-    spring_series = SpringSeries(motion.springs)
+    spring_series, scaled = SpringSeries(motion.springs), ScaledSeries(motion.contacts)
     friction_series = FrictionSeries(motion.frictions, lane.sliding)
     for k in range(motion.order - 1):
         forces = []
-        for contact, push in zip(motion.contacts, pushing, strict=True):
+        for j, (contact, push) in enumerate(zip(motion.contacts, pushing, strict=True)):
             if not contact.linear:
                 forces.append(0.0)
                 continue
@@ -59,7 +60,7 @@ def flight_series(
             if contact.damped:
                 rates = [row[k + 1] * (k + 1.0) for row in rows]
                 force = force + contact.damping * along(contact, rates)
-            forces.append(push * force)
+            forces.append(push * scaled.term(j, force, motion.varied))
         terms = acceleration_term(
             motion,
             [row[k] for row in rows],
@@ -73,7 +74,7 @@ def flight_series(
                 *push_terms(motion, k),
             ],
         )
-        terms = spring_series.pulled(terms, [row[k] for row in rows])
+        terms = spring_series.pulled(terms, [row[k] for row in rows], motion.varied)
         rates = [row[k + 1] * (k + 1.0) for row in rows]
         terms = friction_series.slid(terms, rates, forces)
         terms, holds = constrained(motion, held, terms)

@@ -154,7 +154,7 @@ def borne_forces(
     count = len(equation.friction_responses[0])
     without = eqx.tree_at(lambda e: (e.frictions, e.friction_responses), equation, ((), ()))
     velocity, free = list(state[count:]), list(without.vector_field(time, state)[count:])
-    normal = equation.forces_at(state)
+    normal = equation.at(time).forces_at(state)
     borne = []
     for friction, sign, j, scalars in zip(
         frictions, lane.sliding, equation.pressing_contacts(), motion.frictions, strict=True

@@ -28,6 +28,7 @@ from .scalar_system import (
     acceleration_term,
     along,
     cosine_and_sine,
+    factor_values,
     gap,
     push_forces,
 )
@@ -438,7 +439,8 @@ def free_accelerations(motion: ScalarSystem, lane: Any, forces: list) -> list:
     ]
     loads += push_forces(motion, lane.time)
     terms = acceleration_term(motion, lane.position, lane.velocity, forces, loads)
-    return SpringSeries(motion.springs).pulled(terms, lane.position)
+    factors = [[value] for value in factor_values(motion, lane.time)]
+    return SpringSeries(motion.springs).pulled(terms, lane.position, factors)
 
 
 def _at_rest(contact, rebound, pressing, size, slight):

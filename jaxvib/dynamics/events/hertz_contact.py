@@ -13,6 +13,7 @@ from jaxtyping import Array
 
 from ...foundation.types import Number
 from .damped import closes, damped_signal, grip_of
+from .factors import ScaledSeries
 from .flight import ONSET, onset_signal, pushes
 from .friction import events_of, friction_signals
 from .hard_stop import active_contacts, constrained, signal_of
@@ -54,13 +55,16 @@ class HertzContactSeries:
         self.position = [[x] for x in lane.position]
         self.velocity = [[v] for v in lane.velocity]
         self.acceleration: list[list] = [[] for _ in lane.position]
-        self.time, self.clock = [lane.time], LoadSeries(motion)
+        self.time = [lane.time]
+        self.clock = LoadSeries(motion.once, [*motion.pushed, *motion.varied])
+        self.factors: list[list] = [[] for _ in motion.varied]
+        self.scaled = ScaledSeries(motion.contacts)
         self.roots = [[u] for u in motion.still(lane.roots)]
         self.depths: list[list] = [[] for _ in lane.roots]
         self.squares: list[list] = [[] for _ in lane.roots]
         self.cubes: list[list] = [[] for _ in lane.roots]
         self.grips: list[list] = [[] for _ in lane.roots]
-        self.factors: list[list] = [[] for _ in lane.roots]
+        self.own: list[list] = [[] for _ in lane.roots]
         self.others: list[list] = [[] for _ in lane.roots]
         self.before: list[list] = [[] for _ in lane.roots]
         self.behind: list[list] = [[] for _ in lane.roots]
@@ -84,15 +88,17 @@ class HertzContactSeries:
     def _extend(self, k: int) -> None:
         self._set_pace(k)
         motion, share = self.motion, 1 / (k + 1)
+        pushed = self._pushed(k)
         forces = self._forces(k)
         terms = acceleration_term(
             motion,
             [row[k] for row in self.position],
             [row[k] for row in self.velocity],
             forces,
-            [*self._waves(k), *self.clock.terms(self.time, k)],
+            [*self._waves(k), *pushed],
         )
-        terms = self.spring_series.pulled(terms, [row[k] for row in self.position])
+        place = [row[k] for row in self.position]
+        terms = self.spring_series.pulled(terms, place, self.factors)
         rates = [row[k] for row in self.velocity]
         terms = self.friction_series.slid(terms, rates, forces)
         terms, holds = constrained(motion, self.held, terms)
@@ -135,6 +141,13 @@ class HertzContactSeries:
         for load, angle in zip(motion.loads, self.angles, strict=True):
             angle.append(load.frequency * self.time[-1])
 
+    def _pushed(self, k: int) -> list:
+        """Append the order k of each factor; return that of each load."""
+        terms, count = self.clock.terms(self.time, k), len(self.motion.pushes)
+        for row, term in zip(self.factors, terms[count:], strict=True):
+            row.append(term)
+        return terms[:count]
+
     def _set_pace(self, k: int) -> None:
         """Append the order k of dt/dtau, of its factors, and of each u squared."""
         hertz = self.motion.hertz
@@ -145,11 +158,9 @@ class HertzContactSeries:
             return
         open_factor = 1.0 if k == 0 else 0.0
         for i, j in enumerate(hertz):
-            self.factors[i].append(
-                jnp.where(self.touching[j], self.roots[i][k], open_factor)
-            )
+            self.own[i].append(jnp.where(self.touching[j], self.roots[i][k], open_factor))
         self._set_others(k)
-        dt_dtau = product_term(self.factors[0], self.others[0], k)
+        dt_dtau = product_term(self.own[0], self.others[0], k)
         others = [other[k] for other in self.others]
         dt_dtau, squares, others = self.motion.once((dt_dtau, squares, others))
         self.dt_dtau.append(dt_dtau)
@@ -164,9 +175,9 @@ class HertzContactSeries:
         From the products of all factors before it and of all after it: each computed
         anew would take as many products as there are ways to divide k among them.
         """
-        last = len(self.factors) - 1
-        _extend_products(self.before, self.factors, k)
-        _extend_products(self.behind, self.factors[::-1], k)
+        last = len(self.own) - 1
+        _extend_products(self.before, self.own, k)
+        _extend_products(self.behind, self.own[::-1], k)
         for i, row in enumerate(self.others):
             if 0 < i < last:
                 pair = self.before[i - 1], self.behind[last - i - 1]
@@ -182,6 +193,7 @@ class HertzContactSeries:
                 if contact.damped:
                     cube = self._resisted(number, contact, cube, k)
                 force = self.motion.once(contact.stiffness * cube)
+                force = self.scaled.term(j, force, self.factors)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
                 number += 1
@@ -194,7 +206,7 @@ class HertzContactSeries:
                 if contact.damped:
                     speed = along(contact, [rate[k] for rate in self.velocity])
                     force = force + contact.damping * speed
-                force = self.pushing[j] * force
+                force = self.pushing[j] * self.scaled.term(j, force, self.factors)
             forces.append(force)
         return forces
 

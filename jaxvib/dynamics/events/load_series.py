@@ -1,6 +1,8 @@
 """Load series in time, composed with the time series of a contact's smooth variable."""
 
-from .scalar_system import ScalarSystem
+from collections.abc import Sequence
+
+from ..barrier import Barrier
 
 
 class LoadSeries:
@@ -11,12 +13,12 @@ class LoadSeries:
     coefficients up to the same order.
     """
 
-    def __init__(self, motion: ScalarSystem):
-        self.motion, self.powers = motion, []
+    def __init__(self, once: Barrier, pushed: Sequence):
+        self.once, self.pushed, self.powers = once, pushed, []
 
     def terms(self, time: list, order: int) -> list:
         """Return each load's coefficient of an order, given `time` up to that order."""
-        pushed = self.motion.pushed
+        pushed = self.pushed
         if not order:
             return [row[0] for row in pushed]
         passed = [0.0, *time[1:]]
@@ -28,7 +30,7 @@ class LoadSeries:
             # of two series that start at orders m and 1
             pairs = (below[i] * passed[order - i] for i in range(m, order))
             found.append(sum(pairs, 0.0))
-        found = self.motion.once(found)
+        found = self.once(found)
         for power, term in zip(self.powers, found, strict=True):
             power.append(term)
         return [

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from ...foundation.types import Number
+from .factors import scaled
 from .parallel_frictions import joint, joint_flags
-from .scalar_system import ContactTerm, ScalarSystem, along, gap
+from .scalar_system import ContactTerm, ScalarSystem, along, factor_values, gap
 
 # Least unit of a friction force, relative to the motion's own forces.
 _LEAST = 1e-3
@@ -17,6 +18,7 @@ _LEAST = 1e-3
 def contact_forces(motion: ScalarSystem, lane: Any) -> list:
     """Return the force of each contact in a state, N, 0 for hard stops."""
     forces, number = [], 0
+    factors = factor_values(motion, lane.time)
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
         depth = gap(contact, lane.position)
         force = jnp.zeros_like(depth)
@@ -30,7 +32,7 @@ def contact_forces(motion: ScalarSystem, lane: Any) -> list:
             if contact.damped:
                 force = force + contact.damping * along(contact, lane.velocity)
             force = jnp.where(touches, force, 0.0)
-        forces.append(force)
+        forces.append(scaled(contact, force, factors))
     return forces
 
 

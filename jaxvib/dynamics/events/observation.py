@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.arrays import stop_gradient_tree
-from ..observables import Observables, observe_damping, observe_path
+from ..observables import Observables, observe_forces, observe_path
 from ..step_polynomial import Polynomial, RootPath
 from .damped import separated
 from .hard_stop import Impacts
@@ -44,7 +44,7 @@ def observed_in_flight(
         _with_ends(path),
         _closed(motion, lane),
     )
-    watched = observe_damping(
+    watched = observe_forces(
         watched,
         stop_gradient_tree(context.equation),
         lambda x: lane.time + x * length,
@@ -82,7 +82,7 @@ def observed_in_contact(
         return RootPath(depth, squared).value(x), _along(motion, velocity.value(x)), dt_dtau
 
     equation = stop_gradient_tree(context.equation)
-    watched = observe_damping(watched, equation, lambda x: clock.value(x)[0], motion_at)
+    watched = observe_forces(watched, equation, lambda x: clock.value(x)[0], motion_at)
     return _with_impacts(motion, lane, watched, impacts, grazing, passed)
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from .factors import steepest
 from .normal_forces import force_sizes
 from .scalar_system import ContactTerm, ScalarSystem, along, load_accelerations
 from .series import largest, log2
@@ -31,17 +32,19 @@ def motion_rates(motion: ScalarSystem, lane: Any, span: Number) -> tuple[Array, 
     stiff = [sum(jnp.abs(k) for k in row) for row in motion.stiffness]
     damped = [sum(jnp.abs(d) for d in row) for row in motion.damping]
     loads = sum(load.frequency for load in motion.loads)
-    pushes = [push.law.highest_angular_frequency() for push in motion.pushes]
+    acting = (*motion.pushes, *motion.factors)
+    pushes = [part.law.highest_angular_frequency() for part in acting]
     loads = loads + sum(frequency for frequency in pushes if frequency is not None)
     stops = []
     for contact in motion.contacts:
         if contact.linear:
             compliance = along(contact, contact.response)
             # A piecewise linear contact may soften with depth.
-            stiffness = jax.lax.stop_gradient(jnp.abs(contact.stiffness))
+            stiffness = jnp.abs(steepest(motion, contact, contact.stiffness))
+            stiffness = jax.lax.stop_gradient(stiffness)
             stops.append(jnp.sqrt(stiffness * jax.lax.stop_gradient(compliance)))
             if contact.damped:
-                stops.append(contact.damping * compliance)
+                stops.append(steepest(motion, contact, contact.damping) * compliance)
     for friction in motion.frictions:
         if friction.stribeck is not None and not friction.presses:
             stops.append(_falling(friction, 1.0))

@@ -13,7 +13,9 @@ from ...systems.equation import Equation
 from ...systems.event_form import ContactForm, form_of, has_event_form
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import ConstantLoad, Load, as_load
+from ...systems.variation import variations_of
 from ..barrier import Barrier
+from .factors import factors_of
 from .parallel_frictions import parallel_frictions
 from .series import Series, combination
 from .sliding import DryFriction, frictions_of
@@ -28,7 +30,8 @@ _COSINE = tuple((-1) ** k / float(np.prod(np.arange(1.0, 2 * k + 1))) for k in r
 class ContactTerm(NamedTuple):
     """One contact: z = direction . q - gap, and the acceleration per unit force.
 
-    A hard one has a restitution and no stiffness; `damping` is None if there is none.
+    A hard one has a restitution and no stiffness; `damping` is None if there is none;
+    `factor`: the position of the force's factor, None if it does not vary in time.
     """
 
     direction: list
@@ -38,6 +41,7 @@ class ContactTerm(NamedTuple):
     response: list
     hertz: bool
     damping: Any = None
+    factor: int | None = None
 
     @property
     def damped(self) -> bool:
@@ -79,7 +83,8 @@ class ScalarSystem(NamedTuple):
     `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
     series of each push in the time from now, see `restart_loads`; `steady`: whether the
     pace of contacts has no derivatives, see `engine.Request`; `senses`: of parallel
-    frictions; `order`: of the series in flight.
+    frictions; `factors`: of forces that vary in time, `varied` their series like
+    `pushed`; `order`: of the series in flight.
     """
 
     damping: list
@@ -93,6 +98,8 @@ class ScalarSystem(NamedTuple):
     frictions: list
     springs: list
     senses: list
+    factors: list
+    varied: list
     order: int = ORDER
 
     def still(self, tree: PyTree) -> Any:
@@ -136,6 +143,10 @@ def unsupported_reason(equation: Equation) -> str:
     for load in equation.loads:
         if as_load(load.law) is None:
             return f"load law {type(load.law).__name__} has no event-driven form"
+    for variation in variations_of(equation):
+        if as_load(variation.law) is None:
+            kind = type(variation.law).__name__
+            return f"{variation.name} = {kind} has no event-driven form"
     return ""
 
 
@@ -150,7 +161,8 @@ def requires_events_reason(equation: Equation) -> str:
 
 def is_smooth(equation: Equation) -> bool:
     """Return whether accelerations are continuous at events and depend on z only."""
-    return not (requires_events_reason(equation) or any(equation.damped_contacts()))
+    other = any(equation.damped_contacts()) or variations_of(equation)
+    return not (requires_events_reason(equation) or other)
 
 
 def scalar_system(
@@ -158,10 +170,11 @@ def scalar_system(
 ) -> ScalarSystem:
     """Return an equation of motion in scalars."""
     forms = [form_of(contact.law) for contact in equation.contacts]
+    factors, of_contacts, of_springs = factors_of(equation)
     contacts = [
-        _contact_term(contact, form, response)
-        for contact, form, response in zip(
-            equation.contacts, forms, equation.contact_responses, strict=True
+        _contact_term(contact, form, response)._replace(factor=place)
+        for contact, form, response, place in zip(
+            equation.contacts, forms, equation.contact_responses, of_contacts, strict=True
         )
     ]
     waves, pushes = [], []
@@ -173,39 +186,44 @@ def scalar_system(
         else:
             pushes.append(LoadTerm(law, law.largest(), list(response)))
     spring_forms = [form_of(spring.law) for spring in equation.springs]
-    pieces, constants = _pieces(equation, forms, spring_forms)
+    places = of_contacts, of_springs
+    pieces, constants = _pieces(equation, forms, spring_forms, places)
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
     scalars = once((*rows, contacts, waves, pushes))
     frictions = frictions_of(equation, _presses(equation, forms))
-    frictions, springs = once((frictions, springs_of(equation, spring_forms)))
+    springs = springs_of(equation, spring_forms, of_springs)
+    frictions, springs, factors = once((frictions, springs, factors))
     senses = parallel_frictions(frictions)
-    return ScalarSystem(*scalars, [], once, steady, frictions, springs, senses, order)
+    parts = frictions, springs, senses, factors, []
+    return ScalarSystem(*scalars, [], once, steady, *parts, order)
 
 
 def _pieces(
-    equation: EquationOfMotion, forms: Sequence[ContactForm], spring_forms
+    equation: EquationOfMotion, forms: Sequence[ContactForm], spring_forms, places
 ) -> tuple[list[ContactTerm], list[LoadTerm]]:
     """Return the additional stops of piecewise linear laws after the first line.
 
-    A spring adds the constant force that its stops have at rest. They have no
-    observables: they follow all contacts of the equation.
+    A spring adds the constant force that its stops have at rest; one that varies has it
+    among its own terms. They have no observables: they follow all contacts of the
+    equation. `places`: of the factors of contacts and springs.
     """
     pieces, constants = [], []
-    responses = equation.contact_responses
-    for contact, form, response in zip(equation.contacts, forms, responses, strict=True):
+    laws = forms, equation.contact_responses, places[0]
+    for contact, form, response, factor in zip(equation.contacts, *laws, strict=True):
         for depth, stiffness in form.stops:
             along = list(contact.direction), contact.gap + depth
-            pieces.append(ContactTerm(*along, stiffness, None, list(response), False))
-    responses = equation.spring_responses
-    for spring, form, response in zip(
-        equation.springs, spring_forms, responses, strict=True
-    ):
+            known = stiffness, None, list(response), False, None, factor
+            pieces.append(ContactTerm(*along, *known))
+    laws = spring_forms, equation.spring_responses, places[1]
+    for spring, form, response, factor in zip(equation.springs, *laws, strict=True):
         for place, change in form.stops:
             along = list(spring.direction), place
-            pieces.append(ContactTerm(*along, change, None, list(response), False))
-            force = ConstantLoad(change * jnp.maximum(-place, 0.0))
-            constants.append(LoadTerm(force, force.largest(), list(response)))
+            known = change, None, list(response), False, None, factor
+            pieces.append(ContactTerm(*along, *known))
+            if factor is None:
+                force = ConstantLoad(change * jnp.maximum(-place, 0.0))
+                constants.append(LoadTerm(force, force.largest(), list(response)))
     return pieces, constants
 
 
@@ -239,23 +257,38 @@ def _drive(wave, response, order: int) -> HarmonicForcing:
 def restart_loads(
     motion: ScalarSystem, time: Number, end: Number
 ) -> tuple[ScalarSystem, Any]:
-    """Return a motion with the loads' series from a time on, and their end.
+    """Return a motion with the series of loads and factors from a time on, and their end.
 
-    That is the `end` of the motion or an earlier break of a load.
+    That is the `end` of the motion or an earlier break of one of them.
     """
-    pushed = []
-    for push in motion.pushes:
-        inside, there = _piece(push.law, time)
+    found = []
+    for part in (*motion.pushes, *motion.factors):
+        inside, there = _piece(part.law, time)
         end = end if there is None else jnp.minimum(end, there)
-        pushed.append(push.law.series(time, inside, motion.order - 1))
-    return motion._replace(pushed=motion.once(pushed)), end
+        found.append(part.law.series(time, inside, motion.order - 1))
+    found = motion.once(found)
+    count = len(motion.pushes)
+    varied = [(1 + first, *others) for first, *others in found[count:]]
+    return motion._replace(pushed=found[:count], varied=varied), end
 
 
 def push_forces(motion: ScalarSystem, time: Number) -> list:
     """Return the force of each push at a time, N; at a break the value after it."""
-    return [
-        push.law.series(time, _piece(push.law, time)[0], 1)[0] for push in motion.pushes
-    ]
+    return [_value(push.law, time) for push in motion.pushes]
+
+
+def factor_values(motion: ScalarSystem, time: Number) -> list:
+    """Return the factors of all forces that vary, like `push_forces`."""
+    return [1 + _value(factor.law, time) for factor in motion.factors]
+
+
+def has_breaks(motion: ScalarSystem) -> bool:
+    """Return whether a load or a factor is only piecewise analytic."""
+    return any(part.law.breaks for part in (*motion.pushes, *motion.factors))
+
+
+def _value(law: Load, time):
+    return law.series(time, _piece(law, time)[0], 1)[0]
 
 
 def _piece(law: Load, time):

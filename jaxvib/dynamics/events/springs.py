@@ -1,6 +1,7 @@
 """Power series of the forces of polynomial springs."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -9,39 +10,51 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ...systems.event_form import SpringForm
 from ...systems.impact import EquationOfMotion
+from .factors import ScaledSeries, steepest
 from .series import product_term
 
 
 class Spring(NamedTuple):
-    """One spring: e = direction . q, the acceleration per unit force, coefficients."""
+    """One spring: e = direction . q, the acceleration per unit force, coefficients.
+
+    `factor`: see `ContactTerm`; with one, `still` is the force of its stops at rest.
+    """
 
     direction: list
     response: list
     coefficients: list
+    factor: int | None = None
+    still: Any = None
 
 
-def springs_of(equation: EquationOfMotion, forms: list[SpringForm]) -> list[Spring]:
+def springs_of(
+    equation: EquationOfMotion, forms: list[SpringForm], factors: Sequence
+) -> list[Spring]:
     """Return an equation's springs as scalars, without their stops."""
-    triples = zip(equation.springs, equation.spring_responses, forms, strict=True)
-    return [
-        Spring(list(spring.direction), list(response), list(form.coefficients))
-        for spring, response, form in triples
-    ]
+    rows = zip(equation.springs, equation.spring_responses, forms, factors, strict=True)
+    found = []
+    for spring, response, form, factor in rows:
+        along = list(spring.direction), list(response), list(form.coefficients)
+        still = None
+        if factor is not None and form.stops:
+            still = -sum(change * jnp.maximum(-place, 0.0) for place, change in form.stops)
+        found.append(Spring(*along, factor, still))
+    return found
 
 
 class SpringSeries:
     """Power series of spring forces, extended order by order with the positions'."""
 
     def __init__(self, springs: list[Spring]):
-        self.springs = springs
+        self.springs, self.scaled = springs, ScaledSeries(springs)
         self.powers: list[list[list]] = [[[] for _ in p.coefficients] for p in springs]
 
-    def pulled(self, accelerations: list, position: list) -> list:
+    def pulled(self, accelerations: list, position: list, factors: Sequence) -> list:
         """Return accelerations of the next order with the springs' forces.
 
-        `position`: the coefficients of that order.
+        `position`: the coefficients of that order; `factors`: see `ScaledSeries`.
         """
-        for spring, powers in zip(self.springs, self.powers, strict=True):
+        for i, (spring, powers) in enumerate(zip(self.springs, self.powers, strict=True)):
             pairs = zip(spring.direction, position, strict=True)
             powers[0].append(sum(d * x for d, x in pairs))
             order = len(powers[0]) - 1
@@ -49,23 +62,25 @@ class SpringSeries:
                 power.append(product_term(lower, powers[0], order))
             terms = zip(spring.coefficients, powers, strict=True)
             force: Any = sum(c * power[order] for c, power in terms)
+            if spring.still is not None and not order:
+                force = force + spring.still
+            force = self.scaled.term(i, force, factors)
             rows = zip(accelerations, spring.response, strict=True)
             accelerations = [a - r * force for a, r in rows]
         return accelerations
 
 
-def spring_rate(
-    springs: list[Spring], position: list, velocity: list, rate: Number
-) -> Array:
+def spring_rate(motion: Any, position: list, velocity: list, rate: Number) -> Array:
     """Return the springs' contribution to a motion's rate, 1/s, at its deflections."""
     added = jnp.zeros(())
-    for spring in springs:
+    for spring in motion.springs:
         rows = list(zip(spring.direction, position, velocity, strict=True))
         far = jnp.abs(sum(d * x for d, x, _ in rows))
         far = far + jnp.abs(sum(d * v for d, _, v in rows)) / rate
         slope = sum(
             (m + 1) * jnp.abs(c) * far**m for m, c in enumerate(spring.coefficients)
         )
+        slope = steepest(motion, spring, slope)
         pairs = zip(spring.direction, spring.response, strict=True)
         added = added + jnp.sqrt(slope * sum(d * r for d, r in pairs))
     return added

@@ -13,6 +13,7 @@ from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import harmonic_of
 from ...systems.roles import is_damped, is_impulsive
 from ...systems.system import System, state_shape
+from ...systems.variation import variations_of
 from ..linear_modes import InModes, forced_motion, modal_blocks
 from ..tableau import dormand_prince_tableau
 
@@ -127,7 +128,7 @@ def block_form(system: System) -> BlockForm | None:
     loads = [harmonic_of(load.law) for load in system.loads]
     laws = [wave for wave in loads if wave is not None]
     harmonic = len(laws) == len(system.loads) > 0
-    others: Any = system.frictions or system.springs
+    others: Any = system.frictions or system.springs or variations_of(system)
     if hard or others or not harmonic or len(system.contacts) > MOST_CONTACTS:
         return None
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]

@@ -13,6 +13,7 @@ from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.roles import is_impulsive
 from ...systems.system import System, state_shape
+from ...systems.variation import variations_of
 from ..linear_modes import InModes, forced_motion, modal_blocks
 from .collocation import Collocation, collocation
 
@@ -101,7 +102,7 @@ def modal_form(system: System) -> ModalForm | None:
     laws = [as_load(load.law) for load in system.loads]
     waves = [law.waves() if law is not None else None for law in laws]
     harmonic = all(wave is not None for wave in waves) and len(waves) > 0
-    refused: Any = system.frictions or system.springs
+    refused: Any = system.frictions or system.springs or variations_of(system)
     refused = refused or any(_refused(contact.law) for contact in system.contacts)
     if refused or not harmonic or len(system.contacts) > MOST_CONTACTS:
         return None
