@@ -15,7 +15,7 @@ from ...foundation.units import rotational_unit
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
-from ..config.tables import Table, flattened, number, option, shown, validated
+from ..config.tables import Table, flattened, option, shown, validated
 from ..resources import library
 from .assembly import (
     AssemblyKind,
@@ -29,22 +29,21 @@ from .assembly import (
     with_modules,
 )
 from .base import Role, SystemKind
-from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, UNLESS, USUAL, Law
+from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
 from .read_loads import describe_what_is_read, with_read_loads
+from .variations import (
+    FIELD,
+    RECORD_KEYS,
+    VARYING,
+    declared_of_variation,
+    is_constant,
+    law_field,
+    repeats,
+    variation_of,
+    variation_tables,
+    with_variation,
+)
 
-_NEVER_AGAIN = ("step", "ramp", "chirp")
-# Keys of a record's table besides its numbers.
-_OF_RECORDS: dict[str, Any] = {
-    "periodic": (bool, Field(default=False, description="whether the record is periodic")),
-    "interpolation": (
-        Literal["linear", "cubic"],
-        Field(default="linear", description="interpolation between the values"),
-    ),
-    "source": (
-        str,
-        Field(default="", max_length=2000, description="the file of the record"),
-    ),
-}
 _PRESSED: dict[str, Any] = {
     "contact": (str, Field(description="the contact with the normal force, by name"))
 }
@@ -140,6 +139,12 @@ class ImpactAssemblyKind(SystemKind):
                     f"{document.where('system')}: system.loads.{name} is {kind}; allowed: "
                     "constant ones, for an autonomous system"
                 )
+        for name, part in _varying(options).items():
+            if not is_constant(part):
+                raise ValueError(
+                    f"{document.where('system')}: system.{name}.variation is "
+                    f"{variation_of(part).load}; allowed: none, for an autonomous system"
+                )
 
     def _check_formulas(self, options, document: Document) -> None:
         """Validate the formulas of springs against the names that exist."""
@@ -163,6 +168,11 @@ class ImpactAssemblyKind(SystemKind):
             for name, table in zip(names, tables, strict=True):
                 if section == "loads":
                     describe_what_is_read(name, table)
+                elif "variation" in table["properties"]:
+                    laws = [
+                        each.model_json_schema() for each in variation_tables().values()
+                    ]
+                    table["properties"]["variation"]["oneOf"] = laws
             whole["properties"][section]["additionalProperties"] = {"oneOf": tables}
         modules = [table.model_json_schema() for table in module_tables().values()]
         inner = whole["$defs"]["Modules"]["properties"]["modules"]
@@ -199,6 +209,8 @@ class ImpactAssemblyKind(SystemKind):
                         found[f"{section}.{name}.{path}"] = dataclasses.replace(
                             entry, default=values[path]
                         )
+                for path, entry in declared_of_variation(table).items():
+                    found[f"{section}.{name}.{path}"] = entry
         found |= options.declared_variables()
         return {path: found[path] for path in found if path not in options.formulas}
 
@@ -231,7 +243,8 @@ class ImpactAssemblyKind(SystemKind):
                 along = _direction(linear, section, name, table)
                 if _kind(table) == ("spring", "formula"):
                     law, follows = library("systems.springs").formula_law(table.law.formula)
-                    built.append(systems.NonlinearSpring(along, law, name))
+                    varies = _varies(systems, table)
+                    built.append(systems.NonlinearSpring(along, law, name, varies))
                     formulas |= {f"springs.{name}.law.{p}": t for p, t in follows.items()}
                 else:
                     built.append(_part_of(systems, along, table, name))
@@ -257,13 +270,15 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
             law: dict[str, Any] = {}
             for path, entry in _fields(name, turned).items():
                 inner = path.removeprefix(f"{INSIDE[key]}.")
-                (law if inner != path else own)[inner] = _field(inner, entry)
+                (law if inner != path else own)[inner] = law_field(inner, entry)
             if "values" in law:
-                law |= _OF_RECORDS
+                law |= RECORD_KEYS
             if kind == "formula":
                 law |= _FORMULA
             if (key, kind) == ("friction", "contact"):
                 own = _PRESSED | own
+            if key in VARYING:
+                own["variation"] = FIELD
             description = Field(description=f"the law of the {_SAID[key]}")
             inside = pydantic.create_model(f"{name}_law", __base__=Table, **law)
             laws: dict[str, Any] = {INSIDE[key]: (inside, description)} if law else {}
@@ -280,19 +295,6 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
 _SAID = {key: key for key in LAWS} | {"base": "base motion"}
 
 
-def _field(name: str, entry: Declared):
-    """Return the field of a law's number, or of its list of numbers."""
-    if isinstance(entry.default, list):
-        description = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
-        field = Field(
-            description=entry.description, json_schema_extra=description, min_length=1
-        )
-        return list[float], field
-    if name in UNLESS:
-        return number(entry, default=None)
-    return number(entry) if name in USUAL else number(entry, default=...)
-
-
 def _fields(name: str, turned: bool) -> dict[str, Declared]:
     prefix = f"{name}."
     every: Mapping[str, Declared] = catalogue()[ImpactAssemblyKind.name]
@@ -304,6 +306,15 @@ def _fields(name: str, turned: bool) -> dict[str, Declared]:
     }
 
 
+def _varying(options) -> dict[str, Table]:
+    """Return the tables of contacts and springs by path."""
+    return {
+        f"{section}.{name}": table
+        for section in ("contacts", "springs")
+        for name, table in getattr(options, section).items()
+    }
+
+
 def _refuse_what_does_not_repeat(options, where: str) -> None:
     for name, load in options.loads.items():
         if not _comes_again(load):
@@ -312,7 +323,16 @@ def _refuse_what_does_not_repeat(options, where: str) -> None:
                 "loads (by `every` or `periodic`), or the analysis `response`, "
                 "which needs no period"
             )
-    if all(_kind(load)[1] == "constant" for load in options.loads.values()):
+    parts = _varying(options)
+    for name, part in parts.items():
+        given = variation_of(part)
+        if given is not None and not repeats(given.load, given.model_dump()):
+            raise ValueError(
+                f"{where}: system.{name}.variation is not periodic; allowed: periodic "
+                "ones, or the analysis `response`, which needs no period"
+            )
+    still = all(_kind(load)[1] == "constant" for load in options.loads.values())
+    if still and all(map(is_constant, parts.values())):
         found = "constant" if options.loads else "empty"
         raise ValueError(
             f"{where}: system.loads is {found}; allowed: one or more "
@@ -342,6 +362,7 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
             f"{document.where(f'{path}.{key}')}: {path}.{key}{value} {found}; allowed: "
             f"{', '.join(map(shown, kinds))}{hint}"
         )
+    entry = with_variation(entry, path, document) if key in VARYING else entry
     # Called without the default argument, which would be a different cache key.
     turned = _turned(given.get("at"), angles)
     tables = part_tables(turned=True) if turned else part_tables()
@@ -378,10 +399,8 @@ def _kind(table) -> tuple[str, str]:
 
 def _comes_again(table) -> bool:
     """Return whether a load is periodic or constant."""
-    if _kind(table)[1].removesuffix("_acceleration") in _NEVER_AGAIN:
-        return False
-    law = table.model_dump()[INSIDE[_kind(table)[0]]]
-    return law.get("periodic", True) and law.get("every", 0.0) is not None
+    key, kind = _kind(table)
+    return repeats(kind.removesuffix("_acceleration"), table.model_dump()[INSIDE[key]])
 
 
 def _direction(linear, section: str, name: str, table):
@@ -412,8 +431,17 @@ def _part_of(systems, along, table, name: str):
         return getattr(systems, LAWS[key][kind].cls)(along, **given, name=name)
     law = _law(systems, table)
     if key == "contact":
-        return systems.Contact(along, table.gap, law, name)
+        return systems.Contact(along, table.gap, law, name, _varies(systems, table))
+    if key == "spring":
+        return systems.NonlinearSpring(along, law, name, _varies(systems, table))
     return _placed(systems, along, key, LAWS[key][kind], law, name)
+
+
+def _varies(systems, table):
+    """Return the law of a part's variation, None without one."""
+    if (given := variation_of(table)) is None:
+        return None
+    return _built(systems, LAWS["load"][given.load], given.model_dump(exclude={"load"}))
 
 
 def _placed(systems, along, key: str, law: Law, built, name: str | None):

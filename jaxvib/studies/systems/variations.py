@@ -1,0 +1,132 @@
+"""Variations of contacts and springs in a config."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pydantic
+from pydantic import Field
+
+from ...foundation.suggestions import nearest
+from ..config.catalogue import Declared, catalogue
+from ..config.document import Document
+from ..config.tables import Table, flattened, number, shown, validated
+from .impact_laws import LAWS, UNLESS, USUAL
+
+VARYING = ("contact", "spring")  # kinds of parts whose force may vary in time
+_LAWS = LAWS["load"]
+# Keys of a record's table besides its numbers.
+RECORD_KEYS: dict[str, Any] = {
+    "periodic": (bool, Field(default=False, description="whether the record is periodic")),
+    "interpolation": (
+        Literal["linear", "cubic"],
+        Field(default="linear", description="interpolation between the values"),
+    ),
+    "source": (
+        str,
+        Field(default="", max_length=2000, description="the file of the record"),
+    ),
+}
+NEVER_AGAIN = ("step", "ramp", "chirp")
+FIELD: Any = (
+    pydantic.SerializeAsAny[Table] | None,
+    Field(
+        default=None,
+        description="v(t) of the factor 1 + v(t) of the force",
+        json_schema_extra={"allowed": "a table of a load law, such as load = 'harmonic'"},
+    ),
+)
+
+
+@functools.cache
+def variation_tables() -> dict[str, type[Table]]:
+    """Return the table of a variation by each load law, by kind."""
+    found = {}
+    for kind in _LAWS:
+        numbers = {path: law_field(path, entry) for path, entry in _declared(kind).items()}
+        records = RECORD_KEYS if "values" in numbers else {}
+        word = Literal[kind], Field(description="the kind of load law")  # ty: ignore
+        found[kind] = pydantic.create_model(
+            f"variation_{kind}", __base__=Table, load=word, **numbers, **records
+        )
+    return found
+
+
+def law_field(name: str, entry: Declared) -> Any:
+    """Return the field of a law's number, or of its list of numbers."""
+    if isinstance(entry.default, list):
+        description = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
+        field = Field(
+            description=entry.description, json_schema_extra=description, min_length=1
+        )
+        return list[float], field
+    if name in UNLESS:
+        return number(entry, default=None)
+    return number(entry) if name in USUAL else number(entry, default=...)
+
+
+def with_variation(entry: dict, path: str, document: Document) -> dict:
+    """Return the table of a part with its variation validated, if it has one."""
+    given = entry.get("variation")
+    if given is None:
+        return entry
+    path = f"{path}.variation"
+    kind = given.get("load") if isinstance(given, dict) else None
+    if kind not in _LAWS:
+        near = nearest(str(kind), _LAWS)
+        hint = f'; did you mean "{near}"?' if near else ""
+        found = f"{path}.load = {shown(kind)} is not known"
+        if kind is None:
+            found = f"{path}.load is missing ({path} = {shown(given)})"
+        raise ValueError(
+            f"{document.where(path)}: {found}; allowed: "
+            f"{', '.join(map(shown, _LAWS))}{hint}"
+        )
+    return {
+        **entry,
+        "variation": validated(variation_tables()[kind], given, path, document),
+    }
+
+
+def declared_of_variation(table: Table) -> dict[str, Declared]:
+    """Return the declaration of each number of a part's variation, by path in the part."""
+    given = variation_of(table)
+    if given is None:
+        return {}
+    values = flattened(given.model_dump())
+    return {
+        f"variation.{path}": dataclasses.replace(entry, default=values[path])
+        for path, entry in _declared(values["load"]).items()
+        if isinstance(values[path], float)
+    }
+
+
+def variation_of(table: Table) -> Any:
+    """Return the variation in a part's table, None without one."""
+    return getattr(table, "variation", None)
+
+
+def is_constant(table: Any) -> bool:
+    """Return whether a part has no variation in time."""
+    given = variation_of(table)
+    return given is None or given.load == "constant"
+
+
+def repeats(kind: str, law: Mapping) -> bool:
+    """Return whether a load law of a kind is periodic or constant."""
+    if kind in NEVER_AGAIN:
+        return False
+    return law.get("periodic", True) and law.get("every", 0.0) is not None
+
+
+def _declared(kind: Any) -> dict[str, Declared]:
+    """Return the declarations of a load law's numbers, relative ones instead of N."""
+    prefix = f"load_{kind}.law."
+    return {
+        path.removeprefix(prefix): dataclasses.replace(
+            entry, unit="" if entry.unit == "N" else entry.unit
+        )
+        for path, entry in catalogue()["impact_assembly"].items()
+        if path.startswith(prefix)
+    }
