@@ -130,7 +130,7 @@ class _Counted(System):
     has_contacts = True
 
     def equation(self):
-        return _CountedEquation(self.system.equation(), 2 * self.system.degrees_of_freedom)
+        return _CountedEquation(self.system.equation(), self.system.rest().shape[0])
 
     def rest(self):
         state = self.system.rest()

@@ -16,6 +16,7 @@ from .chains.stepping import CubicGround as CubicGround
 from .chains.stepping import Stop as Stop
 from .chains.stepping import step_chain as step_chain
 from .chains.tiles import step_long_chain as step_long_chain
+from .element_power import mean_element_power as mean_element_power
 from .energy_balance import EnergyBalance as EnergyBalance
 from .energy_balance import energy_balance as energy_balance
 from .flow import Trajectory as Trajectory

@@ -30,11 +30,11 @@ def trajectory_chart(motion: Any, what: str) -> Chart:
         forces = np.asarray(motion.contact_force).T
         lines = [Line(times, f, f"contact {i}", i) for i, f in enumerate(forces)]
         return Chart(Axis("time (s)"), Axis("contact force (N)"), tuple(lines))
-    rates = count == 2 * shown
+    rates = count >= 2 * shown
     if what != "displacement" and not rates:
         raise ValueError(f"{what!r} needs velocities; the system has no bodies")
     displacement = Axis(shared("displacement" if rates else "state", units[:shown]))
-    velocity = Axis(shared("velocity", units[shown:]))
+    velocity = Axis(shared("velocity", units[shown : 2 * shown]))
     if what == "phase":
         pairs = [(states[:, i], states[:, shown + i]) for i in range(shown)]
         lines = [Line(*pair, names[i], i) for i, pair in enumerate(pairs)]

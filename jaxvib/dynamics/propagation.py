@@ -147,6 +147,8 @@ def _check_linear(system) -> None:
         raise ValueError(
             "frictions or nonlinear springs; exact motion requires a linear system"
         )
+    if getattr(system, "elements", ()):
+        raise ValueError("elements with states; exact motion requires bodies alone")
     for load in system.loads:
         if (law := as_load(load.law)) is None or law.waves() is None:
             name = type(load.law).__name__

@@ -63,6 +63,10 @@ from .springs import NonlinearSpring as NonlinearSpring
 from .springs import PiecewiseLinearLaw as PiecewiseLinearLaw
 from .springs import PolynomialDamperLaw as PolynomialDamperLaw
 from .springs import PolynomialLaw as PolynomialLaw
+from .states import CoilCircuit as CoilCircuit
+from .states import MaxwellElement as MaxwellElement
+from .states import PiezoelectricCircuit as PiezoelectricCircuit
+from .states import StateElement as StateElement
 from .two_bodies import Body as Body
 from .two_bodies import TwoBodyImpact as TwoBodyImpact
 from .two_bodies import two_body_impact as two_body_impact

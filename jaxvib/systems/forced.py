@@ -59,6 +59,8 @@ class ForcedSystem(System):
     dimension: int = eqx.field(static=True)
     largest_step: float | None = eqx.field(static=True, default=None)
 
+    period_is_declared = True
+
     def equation(self) -> ForcedEquation:
         """Return the equation of motion."""
         return ForcedEquation(self.field, self._named(), self.period(), self.largest_step)

@@ -20,6 +20,14 @@ from .loads import never_repeats, time_varying
 from .periods import check_period, period_of_loads
 from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped, is_impulsive
 from .springs import NonlinearSpring
+from .states import (
+    CoupledEquation,
+    StateElement,
+    check_elements,
+    count_of_states,
+    coupled_equation,
+    named_states,
+)
 from .symmetry import check_mass
 from .system import Mechanical
 from .system_repr import SystemRepr
@@ -260,7 +268,7 @@ class EquationOfMotion(Equation):
 
     def hard_contacts(self) -> tuple[bool, ...]:
         """Return which contacts are hard stops."""
-        return tuple(is_impulsive(c.law) for c in self.contacts)
+        return tuple(map(is_hard, self.contacts))
 
     def may_pulse(self) -> bool:
         """Return whether a load or a variation may have pulses that a step could miss."""
@@ -325,11 +333,13 @@ class ImpactSystem(Mechanical, Linear):
 
     **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`;
     `frictions`: each a `CoulombFriction` or a `ContactFriction`; `springs`: each a
-    `NonlinearSpring`. States are (q, dq/dt) at t = 0, relative to the unstrained
-    position (static equilibrium without constant loads), as are gaps. **Raises:**
-    `ValueError` for directions of another length than the system's, a friction whose
-    contact is missing or a hard stop, or periodic loads and variations without a common
-    period.
+    `NonlinearSpring`; `elements`: each a `StateElement` with states of its own. States
+    are (q, dq/dt) and those of elements at t = 0, relative to the unstrained position
+    (static equilibrium without constant loads), as are gaps. Systems with elements are
+    integrated by time stepping. **Raises:** `ValueError` for directions of another
+    length than the system's, a friction whose contact is missing or a hard stop,
+    elements beside hard stops or friction, or periodic loads and variations without a
+    common period.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
     'stop'
@@ -340,6 +350,7 @@ class ImpactSystem(Mechanical, Linear):
     loads: tuple[AppliedLoad | BaseMotion, ...] = eqx.field(converter=tuple, default=())
     frictions: tuple[Friction, ...] = eqx.field(converter=tuple, default=())
     springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
+    elements: tuple[StateElement, ...] = eqx.field(converter=tuple, default=())
 
     def __check_init__(self):
         size = self.degrees_of_freedom
@@ -348,6 +359,7 @@ class ImpactSystem(Mechanical, Linear):
             "load": self.loads,
             "friction": self.frictions,
             "spring": self.springs,
+            "element": self.elements,
         }
         for kind, items in parts.items():
             for position, item in enumerate(items):
@@ -357,6 +369,12 @@ class ImpactSystem(Mechanical, Linear):
                         f"{jnp.shape(item.direction)}; allowed: ({size},)"
                     )
         pressing_contacts(self.frictions, self.contacts)
+        check_elements(self.elements, size)
+        if self.elements and (self.frictions or any(map(is_hard, self.contacts))):
+            raise ValueError(
+                "elements beside friction or hard stops, which need event-driven "
+                "integration; allowed: contacts with a force"
+            )
         acting = [*self.loads, *variations_of(self)]
         if len(time_varying(acting)) > 1 and not never_repeats(acting):
             check_period(self)
@@ -371,9 +389,27 @@ class ImpactSystem(Mechanical, Linear):
         """The names of the degrees of freedom, or their positions."""
         return self.linear.freedom_names or super().freedom_names
 
+    @property
+    def mechanical(self) -> bool:
+        """Whether states are displacements and velocities only."""
+        return not self.elements
+
+    @property
+    def period_is_declared(self) -> bool:
+        """Whether laws of elements, which may depend on time, are to be checked."""
+        return bool(self.elements)
+
     def linear_part(self) -> Linear:
         """Return the linear system."""
         return self.linear
+
+    def further_states(self) -> tuple[tuple[str, str], ...]:
+        """Return names and units of the states of elements."""
+        return tuple(named_states(self.elements))
+
+    def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"] | None:
+        """Return scales of the components, see `Mechanical`; None with elements."""
+        return None if self.elements else super().scales(state)
 
     def rotations(self) -> np.ndarray | None:
         """Return which degrees of freedom are rotations, None if none is."""
@@ -400,14 +436,17 @@ class ImpactSystem(Mechanical, Linear):
         """Return (M, D, C)."""
         return self.linear.matrices()
 
-    def equation(self) -> EquationOfMotion:
+    def equation(self) -> EquationOfMotion | CoupledEquation:
         """Return the equation of motion."""
         acting = self.contacts, self.loads, None, self.frictions, self.springs
-        return equation_of_motion(self.matrices(), *acting)
+        moved = equation_of_motion(self.matrices(), *acting)
+        if not self.elements:
+            return moved
+        return coupled_equation(moved, self.matrices()[0], self.elements)
 
     def rest(self) -> Float[Array, " state"]:
-        """Return the unstrained state at rest."""
-        return jnp.zeros(2 * self.degrees_of_freedom)
+        """Return the unstrained state at rest; states of elements are 0."""
+        return jnp.zeros(2 * self.degrees_of_freedom + count_of_states(self.elements))
 
     def period(self) -> Float[Array, ""]:
         """Return the common period of loads and variations, s; NaN if there is none.
@@ -422,6 +461,11 @@ class ImpactSystem(Mechanical, Linear):
         field = "motion" if isinstance(load, BaseMotion) else "law"
         other = eqx.tree_at(lambda each: getattr(each, field), load, law)
         return eqx.tree_at(lambda system: system.loads[place], self, other)
+
+
+def is_hard(contact: Contact) -> bool:
+    """Return whether a contact is a hard stop."""
+    return is_impulsive(contact.law)
 
 
 def _apply(matrix, vector):

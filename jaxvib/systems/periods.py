@@ -15,9 +15,8 @@ from ..foundation.environment import require_float64
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..kernels.map_rows import map_rows
-from .forced import ForcedSystem
 from .loads import as_load, never_repeats, time_varying
-from .system import System
+from .system import System, state_shape
 from .variation import Variation, variations_of
 
 # The largest multiple of the longest period that is tried as the common period.
@@ -92,7 +91,7 @@ def check_period(system: System) -> None:
         raise ValueError(without_period(system.loads, variations_of(system)))
     if np.isfinite(period) and not repeats:
         whose = "load or variation" if variations_of(system) else "load"
-        whose = "field" if isinstance(system, ForcedSystem) else whose
+        whose = "field" if system.period_is_declared else whose
         raise ValueError(
             f"period = {float(period):.10g} s is not a period: the {whose} does not "
             "have f(t + T) = f(t); "
@@ -139,9 +138,9 @@ def _checked_kernel(static) -> Kernel:
 def _repeats(system, period) -> Bool[Any, ""]:
     """Return whether f(t + T, x) = f(t, x) at some times and states, up to rounding."""
     parts = (np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0
-    if isinstance(system, ForcedSystem):
+    if system.period_is_declared:
         rng = np.random.default_rng(1)
-        states = rng.normal(size=(_STATES, system.dimension))
+        states = rng.normal(size=(_STATES, state_shape(system)[0]))
         states *= np.array([0.0, 1e-3, 0.1, 1.0, 1.0, 10.0])[:, None]
         field = system.equation().vector_field
 

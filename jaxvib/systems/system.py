@@ -32,6 +32,7 @@ class System(SystemRepr):
     # Not annotated, as fields would precede those of a subclass.
     mechanical = False
     autonomous = False  # a vector field independent of time
+    period_is_declared = False  # by the user of a field, and to be checked
     contacts = ()  # of `impact.Contact`
     loads = ()  # of `impact.AppliedLoad`
     frictions = ()  # of `friction.Friction`
@@ -120,7 +121,7 @@ class Mechanical(System):
 
     mechanical = True
 
-    def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"]:
+    def scales(self, state: Float[Array, " state"]) -> Float[Array, " state"] | None:
         """Return scales of the components.
 
         Displacements are scaled by the angular frequency of the load to velocities; the
@@ -132,11 +133,16 @@ class Mechanical(System):
         size = jnp.max(jnp.abs(state) * weights)
         return jnp.maximum(size, jnp.finfo(state.dtype).tiny) / weights
 
+    def further_states(self) -> tuple[tuple[str, str], ...]:
+        """Return names and units of states behind the velocities (default: none)."""
+        return ()
+
     @property
     def state_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom, followed by those of their rates."""
+        """The names of the degrees of freedom, of their rates and of further states."""
         names = self.freedom_names
-        return (*names, *(f"rate of {name}" for name in names))
+        further = (name for name, _ in self.further_states())
+        return (*names, *(f"rate of {name}" for name in names), *further)
 
     @property
     def labels(self) -> Labels:
@@ -146,7 +152,8 @@ class Mechanical(System):
         turning = [False] * len(names) if turning is None else turning
         units = tuple("rad" if turns else "m" for turns in turning)
         rates = tuple(f"{unit}/s" for unit in units)
-        return Labels(self.state_names, units + rates, names, units)
+        further = tuple(unit for _, unit in self.further_states())
+        return Labels(self.state_names, units + rates + further, names, units)
 
 
 def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:

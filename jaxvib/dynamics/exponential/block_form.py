@@ -118,7 +118,7 @@ def block_form(system: System) -> BlockForm | None:
     not harmonic or traced parameters; also where eigenvectors are nearly dependent
     (critically damped modes, rigid-body modes, an undamped resonance).
     """
-    if state_shape(system)[0] <= 2 * FEW:
+    if state_shape(system)[0] <= 2 * FEW or not system.mechanical:
         return None
     linear = system.linear_part()
     leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))

@@ -1,0 +1,199 @@
+"""Bodies coupled to first-order states, such as those of circuits and actuators."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...foundation.types import Number
+from ...linalg import positive_inverse
+from ..equation import Equation, Time
+from ..parameters import part_names
+from .element import StateElement
+
+
+class CoupledEquation(Equation):
+    r"""The equation of bodies and of the states of elements: $(q, \dot q, s)$.
+
+    $$M \ddot q + D \dot q + C q + \sum_c n_c F_c + \sum_s n_s F_s
+        + \sum_k n_k F_k(s_k, m_k^T q, m_k^T \dot q, t) = \sum_l r_l f_l(t), \qquad
+      \dot s_k = g_k(s_k, m_k^T q, m_k^T \dot q, t).$$
+    """
+
+    moved: Any  # the `EquationOfMotion` of the bodies
+    elements: tuple[StateElement, ...]
+    responses: tuple[Float[Array, " n"], ...]
+
+    @property
+    def size(self) -> int:
+        """The number of states of the bodies, 2n."""
+        return 2 * self.moved.offset.shape[0]
+
+    @property
+    def frictions(self) -> tuple:
+        """The frictions of the bodies."""
+        return self.moved.frictions
+
+    @property
+    def springs(self) -> tuple:
+        """The nonlinear springs of the bodies."""
+        return self.moved.springs
+
+    def at(self, time: Number) -> "CoupledEquation":
+        """Return the equation with the coefficients of its forces at a time, s."""
+        return CoupledEquation(self.moved.at(time), self.elements, self.responses)
+
+    def factors(self, time: Number) -> Float[Array, " varying"]:
+        """Return the factors of all forces that vary in time."""
+        return self.moved.factors(time)
+
+    def vector_field(
+        self, time: Time, state: Float[Array, " state"]
+    ) -> Float[Array, " state"]:
+        """Return the state's rate of change at a time, s."""
+        velocity, acceleration = jnp.split(
+            self.moved.vector_field(time, state[: self.size]), 2
+        )
+        found = []
+        for response, (element, *motion) in zip(
+            self.responses, self._elements(state), strict=True
+        ):
+            found.append(jnp.asarray(element.law.rate(*motion, time), state.dtype))
+            force = element.law.force(*motion, time)
+            acceleration = acceleration - response * force
+        return jnp.concatenate([velocity, acceleration, *found])
+
+    def element_powers(
+        self, time: Number, state: Float[Array, " state"]
+    ) -> Float[Array, " elements"]:
+        """Return the power that each element takes from the bodies, W."""
+        velocity = state[self.size // 2 : self.size]
+        powers = [
+            element.law.force(*motion, time) * (element.direction @ velocity)
+            for element, *motion in self._elements(state)
+        ]
+        return jnp.stack(powers) if powers else jnp.zeros(0)
+
+    def displacements(
+        self, time: Time, state: Array, rate: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return the displacements, m, and their first and second time derivatives."""
+        return self.moved.displacements(time, state[: self.size], rate[: self.size])
+
+    def displaced(self, state: Float[Array, " state"]) -> Float[Array, " n"]:
+        """Return the displacements, m."""
+        return self.moved.displaced(state[: self.size])
+
+    def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return each contact's penetration, m, negative if open."""
+        return self.moved.penetrations(state[: self.size])
+
+    def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the rate of each contact's penetration, m/s."""
+        return self.moved.closing_rates(state[: self.size])
+
+    def contact_forces(self, penetrations: Array, rates: Array) -> Array:
+        """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
+        return self.moved.contact_forces(penetrations, rates)
+
+    def lost_powers(self, penetrations: Array, rates: Array) -> Array:
+        """Return each contact's dissipated power, W; rates are in m/s."""
+        return self.moved.lost_powers(penetrations, rates)
+
+    def contact_motion(
+        self, state: Float[Array, " state"], rate: Float[Array, " state"]
+    ) -> tuple[Array, Array, Array]:
+        """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
+        return self.moved.contact_motion(state[: self.size], rate[: self.size])
+
+    def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the largest penetration change for displacements of given sizes, m."""
+        return self.moved.contact_reach(sizes[: self.size])
+
+    def hard_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts are hard stops."""
+        return self.moved.hard_contacts()
+
+    def damped_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts are damped."""
+        return self.moved.damped_contacts()
+
+    def varying_contacts(self) -> tuple[bool, ...]:
+        """Return which contacts have a variation."""
+        return self.moved.varying_contacts()
+
+    def may_pulse(self) -> bool:
+        """Return whether there may be short pulses that a step could miss."""
+        laws = [element.law for element in self.elements]
+        return self.moved.may_pulse() or any(getattr(x, "pulses", True) for x in laws)
+
+    def may_jump(self) -> bool:
+        """Return whether a law is not declared continuous."""
+        laws = [element.law for element in self.elements]
+        return self.moved.may_jump() or any(getattr(x, "jumps", True) for x in laws)
+
+    def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
+        """Return the next non-smooth time of a load or variation, s; None if none."""
+        return self.moved.next_breakpoint(time)
+
+    def repeats_in(self, span: Time) -> Time:
+        """Return the longest period of a load or variation, s; `span` without one."""
+        return self.moved.repeats_in(span)
+
+    def _elements(self, state) -> Iterator[tuple]:
+        """Yield each element with its states, its elongation, m, and its rate, m/s."""
+        position, velocity = jnp.split(state[: self.size], 2)
+        position, begin = position - self.moved.offset, self.size
+        for element in self.elements:
+            end = begin + len(element.law.states)
+            along = element.measured
+            yield element, state[begin:end], along @ position, along @ velocity
+            begin = end
+
+
+def coupled_equation(
+    moved: Any, mass: Float[Array, "n n"], elements: Sequence[StateElement]
+) -> CoupledEquation:
+    """Return the equation of bodies, `moved` alone, and of the states of elements."""
+    inverse = positive_inverse(mass)
+    responses = tuple(inverse @ element.direction for element in elements)
+    return CoupledEquation(moved, tuple(elements), responses)
+
+
+def count_of_states(elements: Sequence[StateElement]) -> int:
+    """Return the number of all states of elements."""
+    return sum(len(element.law.states) for element in elements)
+
+
+def named_states(elements: Sequence[StateElement]) -> Iterator[tuple[str, str]]:
+    """Yield the name, such as `circuit.voltage`, and the unit of each state."""
+    for name, element in zip(part_names(elements), elements, strict=True):
+        states = element.law.states
+        units = getattr(element.law, "units", ("",) * len(states))
+        for state, unit in zip(states, units, strict=True):
+            yield f"{name}.{state}", unit
+
+
+def check_elements(elements: Sequence[StateElement], size: int) -> None:
+    """Raise `ValueError` for an element that does not fit the bodies or its states."""
+    for name, element in zip(part_names(elements), elements, strict=True):
+        if jnp.shape(element.measured) != (size,):
+            raise ValueError(
+                f"element {name}: senses has shape {jnp.shape(element.senses)}; allowed: "
+                f"({size},)"
+            )
+        count, shape = len(element.law.states), _rate_shape(element)
+        if shape != (count,):
+            raise ValueError(
+                f"element {name}: rate has shape {shape}; allowed: ({count},), one for "
+                "each of its states"
+            )
+
+
+def _rate_shape(element: StateElement) -> tuple[int, ...]:
+    """Return the shape of the rates of an element's states."""
+    zero = jnp.zeros(())
+    states = jnp.zeros(len(element.law.states))
+    return jnp.shape(eqx.filter_eval_shape(element.law.rate, states, zero, zero, zero))

@@ -1,0 +1,72 @@
+"""Elements with states of their own, attached to bodies."""
+
+from typing import Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...foundation.quantity import quantity
+from ...foundation.types import Number
+from ..system_repr import SystemRepr
+
+
+@runtime_checkable
+class StateLaw(Protocol):
+    r"""A force that depends on states $s$ with $\dot s = g(s, e, \dot e, t)$.
+
+    To add one, write an `equinox.Module` with these two methods, its numbers declared
+    by `quantity`; `states`: the names of the states, and optionally `units`. `pulses =
+    False` declares that it has no short pulses in time, `jumps = False` that rate and
+    force are continuous. Time must act with the period of the bodies' loads.
+    """
+
+    states: tuple[str, ...]
+
+    def rate(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
+        """Return the rates of the states, at an elongation, m, and its rate, m/s."""
+        ...
+
+    def force(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
+        """Return the restoring force, N."""
+        ...
+
+
+class StateElement(SystemRepr):
+    r"""An element with states: the force on the degrees of freedom is $-n F$.
+
+    $F$ and the rates of its states depend on them, on the elongation $e = m^T q$ from
+    static equilibrium and its rate, and on the time.
+
+    **Fields:** `direction` $n$, shape (n,): 1 and -1 at the degrees of freedom that it
+    joins, 1 alone to the ground; `law`: see `StateLaw`; `name`: on parameter paths,
+    instead of the position among the elements; `senses` $m$, shape (n,): the direction
+    of the elongation, if not $n$, as of a controller that moves another body than it
+    measures. **Raises:** `ValueError` for a direction of zeros.
+
+    >>> coil = jv.CoilCircuit(inductance=0.1, resistance=50.0, coupling=3.0)
+    >>> jv.StateElement([1.0, 0.0], coil, "coil")
+    StateElement: direction [1, 0]
+      law  inductance 0.1 H, resistance 50 ohm, coupling 3 N/A
+    """
+
+    direction: Float[Array, " n"] = quantity("direction", "", "direction of the force")
+    law: StateLaw
+    name: str | None = eqx.field(default=None, static=True)
+    senses: Float[Array, " n"] | None = quantity(
+        "senses", "", "direction of the elongation", optional=True
+    )
+
+    def __check_init__(self):
+        for name in ("direction", "senses"):
+            given = getattr(self, name)
+            traced = given is None or isinstance(given, jax.core.Tracer)
+            if not traced and not np.asarray(given).any():
+                raise ValueError(f"{name} of an element = 0 everywhere; allowed: a "
+                                 "direction in which the system can move")  # fmt: skip
+
+    @property
+    def measured(self) -> Float[Array, " n"]:
+        """The direction of the elongation."""
+        return self.direction if self.senses is None else self.senses
