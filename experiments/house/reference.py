@@ -48,6 +48,7 @@ GROUPS = {
         HertzContact LinearContact PiecewiseLinearContact PowerContact HuntCrossleyContact
         KelvinVoigtContact RestitutionContact backlash CoulombFriction ContactFriction
         NonlinearSpring PolynomialLaw PiecewiseLinearLaw PolynomialDamperLaw FunctionLaw
+        StateElement PiezoelectricCircuit CoilCircuit MaxwellElement
         HarmonicLoad FourierLoad ConstantLoad StepLoad RampLoad PulseLoad ChirpLoad
         RecordLoad FilteredNoise band_limited_noise kanai_tajimi_noise noise_of_density
         """,
@@ -77,7 +78,7 @@ GROUPS = {
         "Time integration, energy balances and kernels.",
         """
         simulate dynamics.Trajectory flow propagate dynamics.energy_balance
-        dynamics.EnergyBalance dynamics.module_energies kernel kernels.Kernel
+        dynamics.EnergyBalance dynamics.module_energies dynamics.mean_element_power kernel kernels.Kernel
         kernels.web_assembly kernels.WebAssembly
         """,
     ),

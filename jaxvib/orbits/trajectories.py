@@ -56,7 +56,9 @@ def orbit_trajectories(
     stage = _stage(system, static)
     evenly = spans[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
     trial, _ = _followed(stage, leaves, start, evenly)
-    times = _telling_times(evenly, trial, points)
+    count = len(system.freedom_names)
+    half = count if 2 * count <= trial.shape[-1] else trial.shape[-1] // 2
+    times = _telling_times(evenly, trial[..., half : 2 * half], points)
     return Trajectories(times, *_followed(stage, leaves, start, times))
 
 
@@ -90,9 +92,8 @@ def _by_steps(static):
     return stage
 
 
-def _telling_times(times, states, count: int):
-    """Return `count` times (samples, count), dense where velocities (…, 2n) bend."""
-    velocity = np.split(states, 2, axis=-1)[1]
+def _telling_times(times, velocity, count: int):
+    """Return `count` times (samples, count), dense where velocities (…, n) bend."""
     bends = np.abs(np.diff(velocity, 2, axis=1)).sum(axis=-1)
     bends = np.pad(bends, ((0, 0), (1, 1)), mode="edge")
     bends = bends[:, 1:] + bends[:, :-1]

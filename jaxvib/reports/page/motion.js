@@ -72,7 +72,7 @@ class Motion {
   }
 
   async draw() {
-    const half = this.size / 2;
+    const half = this.freedoms.length;
     const colours = this.page.lines[scheme()];
     const touching = Array.from({ length: this.steps }, (_, i) => this.pressed(i) > 0);
     const path = this.smooth();
@@ -163,7 +163,7 @@ class Motion {
 
   // Cubic Hermite interpolation between two stored times.
   between(step, part) {
-    const half = this.size / 2, length = this.times[step + 1] - this.times[step];
+    const half = this.freedoms.length, length = this.times[step + 1] - this.times[step];
     const state = new Array(this.size);
     for (let i = 0; i < half; i++) {
       const [x0, x1] = [step, step + 1].map((k) => this.states[k * this.size + i]);
@@ -192,7 +192,7 @@ class Motion {
     const state = this.between(step, part);
     const force = (1 - part) * this.pressed(step) + part * this.pressed(step + 1);
     this.scene.show(state, Math.max(force / this.peak, this.glow));
-    this.dots.forEach((dot, i) => put(dot, this.plane, this.units.m * state[i], this.units["m/s"] * state[this.size / 2 + i]));
+    this.dots.forEach((dot, i) => put(dot, this.plane, this.units.m * state[i], this.units["m/s"] * state[this.freedoms.length + i]));
     put(this.tick, this.force, this.units.s * this.clock, this.units.N * force);
     this.find(".player input").value = this.clock / this.duration;
     this.find(".player output").textContent = `${this.clock.toFixed(3)} s`;

@@ -23,7 +23,7 @@ def motion(runs: Sequence[Run]) -> Picture | None:
     sample = stored["samples"][position]
     at = ", ".join(value_text(run, path, run.field(path)[sample]) for path in run.paths)
     times, states, force = (stored[name][position] for name in ("times", "states", "force"))
-    freedoms = states.shape[1] // 2
+    freedoms = len(stored["freedoms"])
     orbit = tuple(
         Line(states[:, i], states[:, freedoms + i], name, i)
         for i, name in enumerate(stored["freedoms"])
@@ -64,7 +64,7 @@ def stored_motions(run: Run, runs: int) -> dict | None:
     """Return the usable stored motions of one of several runs, None if there are none.
 
     If there are more than the page can hold, a subsample. The keys are `samples`
-    (traces,), `times` (traces, p), `states` (traces, p, 2n), `force` (traces, p,
+    (traces,), `times` (traces, p), `states` (traces, p, n), `force` (traces, p,
     contacts), and the names of the `freedoms`.
     """
     if run.traces is None:
@@ -79,8 +79,15 @@ def stored_motions(run: Run, runs: int) -> dict | None:
         "times": run.traces["times"].values[usable],
         "states": states[usable],
         "force": run.traces["contact_force"].values[usable],
-        "freedoms": run.names("freedom", states.shape[-1] // 2),
+        "freedoms": _freedoms(run, states.shape[-1]),
     }
+
+
+def _freedoms(run: Run, size: int) -> list[str]:
+    """Return the names of the displacements; other states may follow the velocities."""
+    known = run.study.get("axes", {})
+    further = len(known.get("state", [])) == size and 2 * len(known["freedom"]) < size
+    return list(known["freedom"]) if further else run.names("freedom", size // 2)
 
 
 def representative(run: Run, samples: np.ndarray) -> int:

@@ -81,7 +81,7 @@ _At = Annotated[
 
 
 class ImpactAssemblyOptions(WithFormulas):
-    """Modules, and named contacts, loads, frictions and springs."""
+    """Modules, and named contacts, loads, frictions, springs and elements."""
 
     kind: Literal["impact_assembly"] = option("the kind of system")
     linear: Modules = option("the linear part")
@@ -94,6 +94,10 @@ class ImpactAssemblyOptions(WithFormulas):
     springs: dict[str, pydantic.SerializeAsAny[Table]] = option(
         "tables of nonlinear springs and dampers", {},
         allowed="a table of springs, such as springs.mount",
+    )  # fmt: skip
+    elements: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of elements with states, such as circuits", {},
+        allowed="a table of elements, such as elements.circuit",
     )  # fmt: skip
     loads: dict[str, pydantic.SerializeAsAny[Table]] = option(
         "tables of loads and of base motions",
@@ -452,4 +456,6 @@ def _placed(systems, along, key: str, law: Law, built, name: str | None):
         return systems.Contact(along, np.zeros(()), built, name)
     if key == "spring":
         return systems.NonlinearSpring(along, built, name)
+    if key == "element":
+        return systems.StateElement(along, built, name)
     return systems.AppliedLoad(along, built, name)

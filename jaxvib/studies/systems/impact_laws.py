@@ -1,4 +1,4 @@
-"""Config names of contacts, loads, frictions and springs, and their laws."""
+"""Config names of contacts, loads, frictions, springs and elements, and their laws."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -61,12 +61,18 @@ LAWS = {
         "piecewise_linear": Law("PiecewiseLinearLaw"),
         "formula": Law("FunctionLaw"),
     },
+    "element": {
+        "piezoelectric": Law("PiezoelectricCircuit"),
+        "coil": Law("CoilCircuit"),
+        "maxwell": Law("MaxwellElement"),
+    },
 }
 KEYS = {  # of each section
     "contacts": ("contact",),
     "loads": ("load", "base"),
     "frictions": ("friction",),
     "springs": ("spring",),
+    "elements": ("element",),
 }
 INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # key of the law's table
 USUAL = ("phase", "mean", "speed", "scale")  # optional, with a default
@@ -83,6 +89,9 @@ EXAMPLES = {
     "PolynomialDamperLaw": {"coefficients": [1.0]},
     "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
     "FunctionLaw": {"function": max, "parameters": {}},
+    "PiezoelectricCircuit": {"capacitance": 1.0, "resistance": 1.0, "coupling": 1.0},
+    "CoilCircuit": {"inductance": 1.0, "resistance": 1.0, "coupling": 1.0},
+    "MaxwellElement": {"stiffness": 1.0, "damping": 1.0},
     "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0},
     "ContactFriction": {
         "contact": 0, "coefficient": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0,
