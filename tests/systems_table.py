@@ -134,6 +134,18 @@ def three_bodies(gap):
     return jv.ImpactSystem(linear, tuple(contacts), (push,))
 
 
+def mesh(depth):
+    """Return the relative motion of two gears with backlash and varying stiffness."""
+    law, torque = jv.LinearContact(3.0), jv.ConstantLoad(0.1)
+    waves = jv.HarmonicLoad(depth, 1.7), jv.HarmonicLoad(0.2, 1.7)
+    flanks = [
+        jv.Contact([sign], 0.1, law, name, wave)
+        for sign, name, wave in zip((1.0, -1.0), ("ahead", "behind"), waves, strict=True)
+    ]
+    linear = jv.LinearSystem([[1.0]], [[0.1]], [[0.2]])
+    return jv.ImpactSystem(linear, flanks, (jv.AppliedLoad([1.0], torque),))
+
+
 def gears(inertia):
     """Return three wheels on elastic shafts, whose teeth touch on either flank."""
     radii = {"a": 0.10, "b": 0.15, "c": 0.06}
@@ -263,6 +275,9 @@ MOTIONS = {
     "self-excited": Case(self_excited, "mu", (0.3, 0.8), 1.0, 1.0, 5.0),
     "three bodies": Case(three_bodies, "contacts.1.gap", (0.01, 0.03), 5e-3, 0.3, 1.5),
     "gears": Case(gears, "linear.modules.a.inertia", (0.01, 0.03), 3e-3, 0.3, 0.4),
+    "mesh": Case(
+        mesh, "contacts.ahead.variation.amplitude", (0.1, 0.3), 0.3, 0.3, 6.0
+    ),
     "tower with stop": Case(tower, "contacts.0.law.stiffness", (2e3, 4e3), 5e-3, 0.1, 1.2),
     "chain with stop": Case(
         chain_with_stop, "loads.0.law.amplitude", (0.2, 0.3), 0.02, 0.1, 6.0

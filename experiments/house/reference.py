@@ -78,7 +78,8 @@ GROUPS = {
         "Time integration, energy balances and kernels.",
         """
         simulate dynamics.Trajectory flow propagate dynamics.energy_balance
-        dynamics.EnergyBalance dynamics.module_energies dynamics.mean_element_power kernel kernels.Kernel
+        dynamics.EnergyBalance dynamics.module_energies
+        dynamics.mean_element_power kernel kernels.Kernel
         kernels.web_assembly kernels.WebAssembly
         """,
     ),
