@@ -275,9 +275,7 @@ MOTIONS = {
     "self-excited": Case(self_excited, "mu", (0.3, 0.8), 1.0, 1.0, 5.0),
     "three bodies": Case(three_bodies, "contacts.1.gap", (0.01, 0.03), 5e-3, 0.3, 1.5),
     "gears": Case(gears, "linear.modules.a.inertia", (0.01, 0.03), 3e-3, 0.3, 0.4),
-    "mesh": Case(
-        mesh, "contacts.ahead.variation.amplitude", (0.1, 0.3), 0.3, 0.3, 6.0
-    ),
+    "mesh": Case(mesh, "contacts.ahead.variation.amplitude", (0.1, 0.3), 0.3, 0.3, 6.0),
     "tower with stop": Case(tower, "contacts.0.law.stiffness", (2e3, 4e3), 5e-3, 0.1, 1.2),
     "chain with stop": Case(
         chain_with_stop, "loads.0.law.amplitude", (0.2, 0.3), 0.02, 0.1, 6.0

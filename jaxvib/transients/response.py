@@ -137,8 +137,14 @@ def response(
 def chosen_engine(system: System, engine: str) -> str:
     """Return the name of the engine that computes responses of a system.
 
-    **Raises:** `ValueError` for a system without displacements or an unknown engine.
+    **Raises:** `ValueError` for a system without displacements or with states of
+    elements, or an unknown engine.
     """
+    if getattr(system, "elements", ()):
+        raise ValueError(
+            "elements have states beside the bodies'; allowed: systems without elements, "
+            "or simulate and flow"
+        )
     if not system.mechanical:
         raise ValueError(
             f"{type(system).__name__} has no displacements; allowed: systems of bodies"

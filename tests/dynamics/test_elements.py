@@ -188,6 +188,7 @@ class Wrong(Actuator):
     (lambda: jv.flow(shaken(PATCH), np.zeros(3), 0.0, 1.0, engine="event"),
      "CoupledEquation is not a linear system with contacts"),
     (lambda: energy_balance(shaken(PATCH), np.zeros(3), 0.0, 1.0), "CoupledEquation"),
+    (lambda: jv.response(shaken(PATCH), 1.0), "elements have states beside the bodies'"),
     (lambda: jv.propagate(shaken(PATCH), np.zeros(3), [0.0, 1.0]), "elements with states"),
     (lambda: mean_element_power(jv.ImpactSystem(jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])),
                                 np.zeros(2), 0.0, 1.0), r"elements = \(\) is empty"),
