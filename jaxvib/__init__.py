@@ -41,7 +41,7 @@ _VERBS = {
         "periodic_orbit",
         "static_equilibrium",
     ),
-    "reports": (),
+    "reports": ("live_page",),
     "studies": ("open_study", "sweep"),
     "systems": (),
     "transients": (

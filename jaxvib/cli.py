@@ -15,7 +15,7 @@ from . import __version__
 from .foundation import signals
 from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
 from .foundation.environment import use_compilation_cache
-from .foundation.terminal import print_line, print_result
+from .foundation.terminal import pick, print_line, print_result
 from .foundation.text import printable, safe_text
 
 # Exit code 2 is click's for usage errors; 130 is the shell's for SIGINT.
@@ -256,6 +256,34 @@ def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
 
 
 @main.command()
+@_config
+@_set
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE",
+    help="The page; default <name of the config>-live.html.",
+)  # fmt: skip
+def live(config: str, assignments: tuple[str, ...], out: Path | None) -> None:
+    """Write a page that computes a system's motions while sliders move.
+
+    CONFIG is a TOML file with a [system] table, or the name of a built-in study. The page
+    is one file that a browser opens from disk, without Python or a network.
+    """
+    from .studies.run import builtin_studies, system_file
+
+    try:
+        path = builtin_studies.find(config)
+        found = system_file.read_system(path, assignments)
+    except ValueError as error:
+        raise Refusal(str(error)) from None
+    from .reports import live_page  # imports JAX
+
+    with _reading():
+        place = out or Path(f"{path.stem}-live.html")
+        written = live_page(found.system, place, title=found.title, units=found.units)
+    click.echo(printable(str(written)))
+
+
+@main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("number", type=int)
 @click.option(
@@ -349,17 +377,9 @@ def _copied(found: dict[str, str]) -> list[str]:
 def _asked(studies: dict[str, dict[str, str]]) -> str:
     """Prompt for a built-in study: first the system, then the study."""
     systems = {_SYSTEMS.get(kind, kind): kind for kind in studies}
-    kind = systems[_picked("Which system?", list(systems))]
+    kind = systems[pick("Which system?", list(systems))]
     titles = {title: name for name, title in studies[kind].items()}
-    return titles[_picked("Which study?", list(titles))]
-
-
-def _picked(question: str, answers: list[str]) -> str:
-    click.secho(question, bold=True)
-    for number, answer in enumerate(answers, 1):
-        click.echo(f"  {number:2}  {answer}")
-    allowed = click.IntRange(1, len(answers))
-    return answers[click.prompt("Number", type=allowed, default=1) - 1]
+    return titles[pick("Which study?", list(titles))]
 
 
 _SYSTEMS = {

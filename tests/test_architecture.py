@@ -46,7 +46,7 @@ MORE_ARGUMENTS = {
 LAZY_IMPORTS = {
     "__main__": 1,
     "branches": 1,
-    "cli": 15,
+    "cli": 17,
     "design": 2,
     "drawing": 7,
     "dynamics": 2,

@@ -24,8 +24,8 @@ from .studies.pushed import CONFIG, PushedKind, accelerations, install
 from .users import newcomer
 
 COMMANDS = [
-    "run", "check", "status", "report", "sample", "export", "merge", "new", "completion",
-    "schema", "info", "cache", "cite",
+    "run", "check", "status", "report", "live", "sample", "export", "merge", "new",
+    "completion", "schema", "info", "cache", "cite",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Output of the command: coloured lines on a terminal, or JSON."""
+"""Output of the command: coloured lines on a terminal, or JSON; and its questions."""
 
 import json
 import os
@@ -31,6 +31,15 @@ def print_result(found: dict, lines: Callable[[dict], list[str]], *, as_json: bo
         return
     for line in lines(found):
         print_line(line)
+
+
+def pick(question: str, answers: list[str]) -> str:
+    """Prompt for one of several answers by its number."""
+    click.secho(question, bold=True)
+    for number, answer in enumerate(answers, 1):
+        click.echo(f"  {number:2}  {answer}")
+    allowed = click.IntRange(1, len(answers))
+    return answers[click.prompt("Number", type=allowed, default=1) - 1]
 
 
 def _colour(line: str) -> str | None:

@@ -24,7 +24,7 @@ from ..studies.pictures.regimes import periodic, sort_by_regime
 from ..studies.store.finished_study import Run, spoken
 
 _MOST_SAMPLES = 5000  # selectable by number even if no picture shows them
-_UNITS = ("m", "m/s", "N", "s", "rad/s")  # used in the script's texts
+UNITS = ("m", "m/s", "N", "s", "rad/s")  # used in the script's texts
 _COLOUR_BITS = 8  # mantissa bits of values shown as colours
 _INTEGERS = (np.uint8, np.int8, np.int16, np.int32)
 
@@ -77,7 +77,7 @@ def page_content(pictures: Sequence[Picture], runs: Sequence[Run]) -> dict:
         "runs": samples,
         "lines": colours.LINES,
         "scales": colours.SCALES,
-        "units": {unit: chosen_unit(unit, runs[0].chosen_units) for unit in _UNITS},
+        "units": {unit: chosen_unit(unit, runs[0].chosen_units) for unit in UNITS},
     }
 
 

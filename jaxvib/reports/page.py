@@ -1,23 +1,23 @@
 """The HTML report: one self-contained file without network requests."""
 
 import base64
-import hashlib
 import html
 import string
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from ..studies.pictures.picture import Cells, Picture, Share
 from ..studies.store.finished_study import Run, spoken
 from .header import foot, head
 from .packing import pack, page_content
+from .parts import inline, policy, scripts, text_of, version
 
-_HERE = Path(__file__).parent
 _SCRIPTS = (
+    "theme.js",
     "data.js",
     "words.js",
     "charts.js",
+    "player.js",
     "bodies.js",
     "motion.js",
     "sample.js",
@@ -40,18 +40,8 @@ def page(
 
     `files`: data and picture files by name, linked below their picture. They are
     embedded, smallest first, up to a total size that can be sent by mail.
-    The content security policy allows scripts by hash only and no fetches, so that text
-    from a config or a folder name cannot become a script.
     """
-    from .. import __version__
-
-    plotly = _inline(_PLOTLY)
-    script = '"use strict";\n' + "\n".join(_inline(f"page/{name}") for name in _SCRIPTS)
-    hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (plotly, script))
-    policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
+    plotly, script = inline(_PLOTLY), scripts(_SCRIPTS)
     files = files or {}
     figures = [
         _FIGURES[each.view](each, number, runs, _links(each, files))
@@ -59,11 +49,11 @@ def page(
     ]
     shown = list(zip(pictures, figures, strict=True))
     data = base64.b64encode(pack(page_content(pictures, runs))).decode()
-    return string.Template(_inline("page/page.html")).substitute(
-        policy=policy,
-        version=__version__,
+    return string.Template(text_of("page.html")).substitute(
+        policy=policy(plotly, script),
+        version=version(),
         title=html.escape(runs[0].study["title"]),
-        style=_inline("page/page.css"),
+        style=text_of("page.css"),
         head=head(runs),
         explored="".join(figure for picture, figure in shown if picture.explorable),
         motion="".join(figure for picture, figure in shown if picture.view == "motion"),
@@ -263,14 +253,6 @@ def _links(picture: Picture, files: Mapping[str, bytes]) -> str:
         if name in files
     )
     return f"<p class='files'>{links}</p>"
-
-
-def _inline(name: str) -> str:
-    return (_HERE / name).read_text("utf-8")
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _text(value) -> str:

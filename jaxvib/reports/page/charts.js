@@ -1,11 +1,5 @@
 // Converts a chart's layers to Plotly traces and layout.
 
-const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-const narrow = matchMedia("(max-width: 600px)");
-const size = () => parseFloat(getComputedStyle(document.body).fontSize) / 15; // of letters
-const scheme = () => (darkScheme.matches ? "dark" : "light");
-const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
 const CONFIG = { displayModeBar: false, displaylogo: false, scrollZoom: true, responsive: true };
 
 function traces(chart, page, option, lit) {

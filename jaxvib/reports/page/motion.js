@@ -220,22 +220,6 @@ class Motion {
   }
 }
 
-// Start or stop a player; while playing, `advance` gets the seconds since the last frame.
-function play(player, on, advance) {
-  if (on === player.playing) return;
-  player.playing = on;
-  player.find(".play").textContent = on ? "Pause" : "Play";
-  if (!on) return;
-  let last; // a frame's time may lie before this call's
-  const frame = (now) => {
-    if (!player.playing) return;
-    advance((now - (last ?? now)) / 1000);
-    last = now;
-    requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
-}
-
 function put(dot, chart, x, y) {
   const { xaxis, yaxis } = chart._fullLayout;
   const left = xaxis._offset + xaxis.l2p(x), top = yaxis._offset + yaxis.l2p(y);

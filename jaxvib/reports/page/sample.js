@@ -46,11 +46,6 @@ function pythonOf(config) {
   return `import jaxvib as jv\n\nresults = jv.studies.results_of("""\n${text}""")\nprint(results)\n`;
 }
 
-// Quote a shell word like Python's shlex.
-function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
-}
-
 async function copy(button, block) {
   const range = document.createRange();
   range.selectNodeContents(block);

@@ -54,3 +54,8 @@ function findings(run, sample) {
   }
   return lines;
 }
+
+// Quote a shell word like Python's shlex.
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+}

@@ -202,11 +202,11 @@ def _checked(document: Document, name: str) -> Study:
     title = validated(
         Title, {k: tables[k] for k in ("title",) if k in tables}, "", document
     )
-    kind = _kind(document, "system", SYSTEMS)
+    kind = kind_of(document, "system", SYSTEMS)
     system = kind.read(document)
     declared = kind.declared(system)
     sampling, paths = _sweep(document, declared)
-    analysis_kind = _kind(document, "analysis", ANALYSES)
+    analysis_kind = kind_of(document, "analysis", ANALYSES)
     _refuse_strangers(document, kind, analysis_kind)
     if analysis_kind.is_autonomous(tables["analysis"]):
         kind.refuse_loads(system, document)
@@ -255,7 +255,8 @@ def _checked(document: Document, name: str) -> Study:
     return study
 
 
-def _kind(document: Document, section: str, kinds):
+def kind_of(document: Document, section: str, kinds: Mapping[str, Any]) -> Any:
+    """Return the kind that a section of a config names. **Raises:** `ValueError`."""
     table = document.tables.get(section)
     known = ", ".join(f'"{name}"' for name in sorted(kinds))
     if not isinstance(table, dict):

@@ -1,0 +1,1 @@
+"""Pages that compute the motions of a system, by its kernels as WebAssembly modules."""

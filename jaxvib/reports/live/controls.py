@@ -1,0 +1,59 @@
+"""The sliders of a live page: one for each scalar parameter of a system."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...drawing.chosen_units import chosen_unit
+from ...foundation.range import Range
+from ...studies.store.finished_study import spoken
+from ...systems import parameters
+from ...systems.parameters import parameter_at
+from ...systems.system import System
+
+Swept = Mapping[str, tuple[float, float]]
+
+
+def controls(system: System, chosen: Sequence[str], swept: Swept) -> list[dict[str, Any]]:
+    """Return path, name, unit, value and allowed range of each control.
+
+    Values are in SI units, `factor` converts them to the shown `unit`. Parameters given
+    by a formula follow the others and have none. `swept`: the lowest and the highest
+    value of each path of a study; entries of arrays are controlled only if swept.
+    """
+    formulas = dict(getattr(system, "formulas", ()))
+    scalars = [path for path, each in parameters(system).items() if not np.ndim(each.value)]
+    paths = [path for path in scalars if path not in formulas]
+    paths += [path for path in swept if path not in scalars]
+    return [_control(system, path, chosen, swept.get(path)) for path in paths]
+
+
+def _control(
+    system: System, path: str, chosen: Sequence[str], swept: tuple[float, float] | None
+) -> dict[str, Any]:
+    declared = parameter_at(system, path)
+    unit, factor = chosen_unit(declared.unit, chosen)
+    name = spoken(path.rpartition(".")[2])
+    return {
+        "path": path,
+        "group": spoken(path).removesuffix(name).strip(),
+        "name": name,
+        "description": declared.description,
+        "unit": unit,
+        "factor": factor,
+        "value": np.float64(declared.value),
+        "allowed": _bounds(declared.allowed),
+        "swept": swept and list(swept),
+    }
+
+
+def _bounds(allowed: Range) -> dict[str, Any]:
+    """Return the bounds as JSON has them: without infinities."""
+    low, high = max(allowed.above, allowed.at_least), min(allowed.at_most, allowed.below)
+    return {
+        "low": low if math.isfinite(low) else None,
+        "high": high if math.isfinite(high) else None,
+        "open": [allowed.above >= low, allowed.below <= high],
+    }

@@ -1,0 +1,50 @@
+"""The content of a live panel: a system's names, sliders and modules."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...drawing.chosen_units import chosen_unit
+from ...kernels import WebAssembly
+from ...systems.parameters import part_names
+from ...systems.roles import is_impulsive
+from ...systems.system import System
+from .controls import Swept, controls
+from .kernels import modules
+
+
+def panel(
+    system: System, chosen: Sequence[str], swept: Swept, *, pair: bool
+) -> dict[str, Any]:
+    """Return what the script of a live panel needs, for `pack`.
+
+    `chosen`: the units shown; `swept`: see `controls`; `pair`: whether the system is
+    drawn as two bodies that collide.
+    """
+    shown = controls(system, chosen, swept)
+    values = {control["path"]: float(control["value"]) for control in shown}
+    labels = system.labels
+    half = len(labels.freedoms)
+    return {
+        "system": {
+            "freedoms": list(labels.freedoms),
+            "units": [chosen_unit(unit, chosen) for unit in labels.units[:half]],
+            "rates": [chosen_unit(unit, chosen) for unit in labels.units[half:]],
+            "contacts": [
+                {"name": name, "hard": is_impulsive(contact.law)}
+                for name, contact in zip(
+                    part_names(system.contacts), system.contacts, strict=True
+                )
+            ],
+            "pair": pair,
+        },
+        "controls": shown,
+        "modules": {
+            name: _as_data(module) for name, module in modules(system, values).items()
+        },
+    }
+
+
+def _as_data(module: WebAssembly) -> dict[str, Any]:
+    return {"code": np.frombuffer(module.code, np.uint8), "layout": module.layout}

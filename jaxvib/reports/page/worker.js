@@ -1,0 +1,110 @@
+// The worker of a live page: computes what the page asks for, the newest request first.
+
+const SPARED = 7; // ms per request for the transient
+const MOST_SETTLING = 40; // periods of a transient after a change
+const SLICE = 12; // ms of a transient between two pictures
+const LONG_ENOUGH = 4000; // periods after which a motion is not followed further
+const SETTLED = 1e-8; // of a motion that is not followed further
+
+class Answers {
+  constructor(motions, post) {
+    Object.assign(this, { motions, post, state: null, orbit: null, waiting: null });
+  }
+
+  // Answer a request: {id, kind, values, periods}.
+  answer({ id, kind, values, periods }) {
+    const { motions } = this;
+    const begun = performance.now();
+    clearTimeout(this.waiting);
+    this.id = id;
+    motions.setValues(values);
+    if (!this.state || kind === "rest") this.begin(motions.rest);
+    if (kind === "orbit") return this.findOrbit(periods);
+    this.orbit = null;
+    this.points = [];
+    this.passed = 0;
+    if (kind === "settle") return this.advance(periods);
+    for (let i = 0; i < MOST_SETTLING && performance.now() < begun + SPARED; i++) this.step();
+    this.look();
+  }
+
+  begin(state) {
+    this.state = [...state];
+  }
+
+  step() {
+    this.state = this.motions.after(this.state);
+    this.passed++;
+  }
+
+  // A given number of periods, without blocking other requests.
+  advance(periods) {
+    const until = performance.now() + SLICE;
+    while (this.passed < periods && performance.now() < until) this.step();
+    if (this.passed >= periods) return this.look();
+    this.waiting = setTimeout(() => this.advance(periods), 0);
+  }
+
+  // Tell whether the motion repeats, draw it, and follow it further if it has not settled.
+  look() {
+    if (!Number.isFinite(this.state[0])) return this.lost();
+    const { states, periods, apart } = this.motions.recurrence(this.state);
+    this.state = states.at(-1);
+    this.passed += states.length - 1;
+    const settled = apart < SETTLED;
+    this.points = settled ? states.slice(1) : [...this.points, ...states.slice(1)];
+    const going = !settled && this.passed < LONG_ENOUGH;
+    this.show(periods || LONGEST, { periods, passed: this.passed, settled, going });
+    if (going) this.waiting = setTimeout(() => this.goOn(), 0);
+  }
+
+  goOn() {
+    const until = performance.now() + SLICE;
+    while (performance.now() < until && this.passed < LONG_ENOUGH) {
+      this.step();
+      this.points.push(this.state);
+    }
+    this.look();
+  }
+
+  findOrbit(periods) {
+    const { motions } = this;
+    const guess = this.orbit?.state ?? this.state;
+    const tried = periods || this.orbit?.periods || motions.recurrence(guess, 1e-2).periods || 1;
+    const found = shoot(motions, guess, tried);
+    if (!found) {
+      this.post({ id: this.id, kind: "none", periods: tried });
+      return;
+    }
+    this.orbit = found;
+    this.state = found.state;
+    this.points = Array.from({ length: found.periods }, (_, n) => motions.after(found.state, n));
+    this.show(found.periods, { ...found, settled: true, going: false });
+  }
+
+  lost() {
+    this.begin(this.motions.rest);
+    this.post({ id: this.id, kind: "lost" });
+  }
+
+  show(periods, told) {
+    const motion = this.motions.trace(this.state, periods);
+    const points = Float64Array.from(this.points.flat());
+    const { period, rest } = this.motions;
+    this.post({ id: this.id, kind: "picture", ...told, drawn: periods, period, rest, motion, points });
+  }
+}
+
+if (typeof onmessage !== "undefined") {
+  let live = null;
+  onmessage = async ({ data }) => {
+    try {
+      if (data.modules) {
+        live = new Answers(await Motions.of(data.modules), (answer) => postMessage(answer));
+        postMessage({ kind: "ready" });
+      } else live.answer(data);
+    } catch (error) {
+      postMessage({ kind: "failed", message: error.message });
+    }
+  };
+}

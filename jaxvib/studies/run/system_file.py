@@ -1,0 +1,44 @@
+"""Reads the system of a config, which may be a study or only a `[system]` table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..analyses.kinds import SYSTEMS
+from ..config.document import read
+from ..config.tables import validated
+from ..systems.base import Role
+from .study import SECTIONS, Output, Title, kind_of
+
+
+class SystemFile(NamedTuple):
+    """The system of a config, its title and the units of its pictures."""
+
+    system: Any
+    title: str
+    units: list[str]
+
+
+def read_system(path: Path, assignments: Sequence[str] = ()) -> SystemFile:
+    """Read and build the system of a config, with `path=value` assignments.
+
+    Other tables may be absent. **Raises:** `ValueError` for a fault in `[system]`, naming
+    its place, or for a kind of system without periodic motions.
+    """
+    document = read(path).override(assignments, SECTIONS)
+    tables = document.tables
+    kind = kind_of(document, "system", SYSTEMS)
+    if Role.PERIODIC not in kind.roles:
+        allowed = ", ".join(
+            f'"{name}"' for name in sorted(SYSTEMS) if Role.PERIODIC in SYSTEMS[name].roles
+        )
+        raise ValueError(
+            f'{document.where("system.kind")}: system.kind = "{kind.name}" has no periodic '
+            f"motions; allowed: {allowed}"
+        )
+    options = kind.read(document)
+    kind.refuse_transients(options, document)
+    given = {"title": tables["title"]} if "title" in tables else {}
+    title = validated(Title, given, "", document).title
+    output = validated(Output, tables.get("output", {}), "output", document)
+    return SystemFile(kind.build(options), title or path.stem, output.units)
