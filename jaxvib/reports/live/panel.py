@@ -31,12 +31,7 @@ def panel(
             "freedoms": list(labels.freedoms),
             "units": [chosen_unit(unit, chosen) for unit in labels.units[:half]],
             "rates": [chosen_unit(unit, chosen) for unit in labels.units[half:]],
-            "contacts": [
-                {"name": name, "hard": is_impulsive(contact.law)}
-                for name, contact in zip(
-                    part_names(system.contacts), system.contacts, strict=True
-                )
-            ],
+            "contacts": _contacts(system),
             "pair": pair,
         },
         "controls": shown,
@@ -44,6 +39,21 @@ def panel(
             name: _as_data(module) for name, module in modules(system, values).items()
         },
     }
+
+
+def _contacts(system: System) -> list[dict[str, Any]]:
+    """Return name, kind, direction and gap of each contact."""
+    named = zip(part_names(system.contacts), system.contacts, strict=True)
+    return [
+        {
+            "name": name,
+            "hard": is_impulsive(contact.law),
+            "direction": np.asarray(contact.direction).tolist(),
+            "gap": float(contact.gap),
+            "gap_path": f"contacts.{name}.gap",
+        }
+        for name, contact in named
+    ]
 
 
 def _as_data(module: WebAssembly) -> dict[str, Any]:

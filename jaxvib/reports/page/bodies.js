@@ -37,6 +37,8 @@ class Pair {
   }
 }
 
+const HALF = 18; // width of a body on its track
+
 // Any other system: one track per degree of freedom.
 class Tracks {
   constructor(stage, motion) {
@@ -44,20 +46,27 @@ class Tracks {
     const columns = motion.freedoms.map((_, i) => motion.column(motion.states, motion.size, i));
     const reach = Math.max(...columns.map((column) => Math.max(...column.map(Math.abs))), 1e-9);
     this.scale = (STAGE.width / 2 - 40) / reach;
-    const pitch = (STAGE.height - 24) / count;
+    const pitch = (STAGE.height - 24) / count, height = Math.min(0.7 * pitch, 46);
     const colours = motion.page.lines[scheme()];
     this.bodies = motion.freedoms.map((name, i) => {
       const y = 8 + pitch * (i + 0.5);
       part(stage, "line", { x1: 10, x2: STAGE.width - 10, y1: y, y2: y, stroke: token("--hair") });
       const group = part(stage, "g", {});
-      part(group, "rect", { x: -18, y: y - pitch * 0.35, width: 36, height: pitch * 0.7, rx: 3, fill: colours[i % colours.length] });
+      part(group, "rect", { x: -HALF, y: y - height / 2, width: 2 * HALF, height, rx: 3, fill: colours[i % colours.length] });
       part(stage, "text", { x: 10, y: y - 4 }).textContent = name;
       return group;
+    });
+    // A fixed stop of one body is where the side that meets it is at contact.
+    this.stops = (motion.stops ?? []).map(({ body, side, place }) => {
+      const y = 8 + pitch * (body + 0.5);
+      const stop = part(stage, "rect", { x: side > 0 ? 0 : -5, y: y - 0.48 * pitch, width: 5, height: 0.96 * pitch, fill: token("--muted") });
+      return { stop, x: () => STAGE.width / 2 + this.scale * place() + side * HALF };
     });
     ruler(stage, this.scale);
   }
 
   show(state) {
+    this.stops.forEach(({ stop, x }) => stop.setAttribute("transform", `translate(${x()} 0)`));
     this.bodies.forEach((body, i) => {
       body.setAttribute("transform", `translate(${STAGE.width / 2 + this.scale * state[i]} 0)`);
     });

@@ -1,5 +1,7 @@
 // The live panel: sliders on one side, the motion that a worker computes on the other.
 
+const QUIET = 900; // ms without a change before it is told
+
 class Live {
   // `content`: {system: {freedoms, units, rates, contacts, pair}, controls, modules}.
   constructor(element, content) {
@@ -17,11 +19,18 @@ class Live {
     const text = document.getElementById("worker").textContent;
     this.worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     this.worker.onmessage = ({ data }) => this.hear(data);
-    const failed = new Promise((_, reject) => { this.worker.onerror = () => reject(new Error("the browser starts no worker")); });
+    const begun = this.next();
+    this.worker.onerror = () => this.fail("the browser starts no worker");
     this.worker.postMessage({ modules: this.content.modules });
-    await Promise.race([failed, new Promise((done) => { this.begun = done; })]);
+    await begun;
+    const drawn = this.next();
     this.ask("rest");
-    await new Promise((done) => { this.drawn = done; });
+    await drawn;
+  }
+
+  // A promise kept when the worker answers.
+  next() {
+    return new Promise((kept, broken) => Object.assign(this, { kept, broken }));
   }
 
   listen() {
@@ -66,6 +75,9 @@ class Live {
   legend() {
     const entries = this.freedoms.map((name, i) => [name, this.colour(i)]);
     if (this.contacts.length && !this.hard) entries.push(["in contact", token("--alarm")]);
+    if (this.contacts.length > 1) {
+      this.contacts.forEach(({ name }, j) => entries.push([`contact ${/^\d+$/.test(name) ? Number(name) + 1 : name}`, this.contactColour(j)]));
+    }
     this.find(".bodies").replaceChildren(...entries.map(([name, colour]) => {
       const item = make("li", { textContent: name });
       item.prepend(make("i", { style: `background:${colour}` }));
@@ -76,6 +88,10 @@ class Live {
   colour(i) {
     const colours = page.lines[scheme()];
     return colours[i % colours.length];
+  }
+
+  contactColour(j) {
+    return this.contacts.length > 1 ? this.colour(this.freedoms.length + j) : token("--alarm");
   }
 
   setMode(mode) {
@@ -104,7 +120,7 @@ class Live {
   }
 
   hear(answer) {
-    if (answer.kind === "ready") return this.begun();
+    if (answer.kind === "ready") return this.kept();
     if (answer.kind === "failed") return this.fail(answer.message);
     if (answer.id !== this.id) return;
     const first = this.busy;
@@ -112,14 +128,14 @@ class Live {
     if (answer.kind === "picture") this.show(answer);
     else this.tell(answer);
     if (first) this.took = performance.now() - this.since; // ms from slider to picture
-    this.drawn();
+    this.kept();
     this.element.dataset.answered = this.id;
     if (this.wanted) this.send();
   }
 
   fail(message) {
     this.find(".regime").textContent = `The motion could not be computed: ${message}`;
-    console.error(message);
+    this.broken(new Error(message));
   }
 
   show(answer) {
@@ -142,8 +158,10 @@ class Live {
     if (!this.answer) return;
     const { motion, points } = this.answer, half = this.size / 2, n = motion.times.length;
     const contacts = this.contacts.length;
-    const pressed = (k) => { for (let j = 0; j < contacts; j++) if (motion.forces[k * contacts + j] > 0) return true; return false; };
-    const touching = contacts && !this.hard ? Array.from({ length: n }, (_, k) => pressed(k)) : [];
+    const touches = this.freedoms.map((_, i) => {
+      const own = this.contacts.flatMap(({ direction, hard }, j) => (direction[i] && !hard ? [j] : []));
+      return own.length ? Array.from({ length: n }, (_, k) => own.some((j) => motion.forces[k * contacts + j] > 0)) : [];
+    });
     const columns = Array.from({ length: this.size }, (_, i) => this.column(i));
     const times = motion.times.map((t) => chosen("s")[1] * t);
     const sampled = (i) => {
@@ -155,7 +173,7 @@ class Live {
     for (let i = 0; i < half; i++) {
       const [x, y] = [columns[i], columns[half + i]], colour = this.colour(i);
       lines.push({ x, y, colour, width: many ? 0.8 : 1.8 });
-      if (touching.includes(true)) lines.push({ x, y: y.map((v, k) => (touching[k] ? v : NaN)), colour: token("--alarm"), width: 3 });
+      if (touches[i].includes(true)) lines.push({ x, y: y.map((v, k) => (touches[i][k] ? v : NaN)), colour: token("--alarm"), width: 3 });
       if (!many) marks.push({ x: sampled(i), y: sampled(half + i), colour, radius: 4, hollow: true });
       courses.push({ x: times, y: x, colour, width: 1.6 });
     }
@@ -170,7 +188,7 @@ class Live {
   drawForce(times) {
     const { motion } = this.answer, contacts = this.contacts.length;
     if (!contacts) return;
-    const colour = (j) => (contacts > 1 ? this.colour(this.freedoms.length + j) : token("--alarm"));
+    const colour = (j) => this.contactColour(j);
     if (this.hard) {
       const stems = this.contacts.map((_, j) => {
         const own = motion.impulses.filter(([, contact]) => contact === j);
@@ -241,6 +259,9 @@ class Live {
       return entry;
     }));
     const about = `${title}. ${rest}`;
+    // Screen readers hear of the motion only when the sliders have stopped.
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => { this.find(".said").textContent = about; }, QUIET);
     this.element.querySelectorAll(".plot").forEach((plot) => plot.setAttribute("aria-label", `${plot.dataset.name}. ${about}`));
     const multipliers = answer.multipliers && multiplierTexts(answer.multipliers).join(", ");
     this.find(".multipliers").textContent = multipliers ? `Multipliers ${multipliers}` : "";
@@ -268,11 +289,21 @@ class Live {
     if (fits) return;
     const room = 0.1 * (high - low);
     this.reach = [low - room, high + room];
-    const motion = { freedoms: this.freedoms, size: this.size, states: null, page, column: () => Float32Array.from(this.reach) };
+    const motion = { freedoms: this.freedoms, size: this.size, states: null, page, stops: this.stops(), column: () => Float32Array.from(this.reach) };
     const stage = this.find(".stage");
     stage.replaceChildren();
     this.scene = this.pair ? new Pair(stage, motion) : new Tracks(stage, motion);
     this.legend();
+  }
+
+  // The fixed stops of single bodies, for the animation.
+  stops() {
+    return this.contacts.flatMap(({ direction, gap, gap_path: path }) => {
+      const bodies = direction.flatMap((each, i) => (each ? [i] : []));
+      if (bodies.length !== 1) return [];
+      const [body] = bodies, now = () => this.controls.values()[path] ?? gap;
+      return [{ body, side: Math.sign(direction[body]), place: () => now() / direction[body] }];
+    });
   }
 
   // Show the bodies and the marks at the time of the clock.

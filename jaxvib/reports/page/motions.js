@@ -1,7 +1,7 @@
 // Motions of the system by its WebAssembly modules. Runs in a worker, without a page.
 
 const STEPS = 160; // samples of a period, without those added in contacts
-const INSIDE = 16; // samples added in a contact that is shorter than a step
+const INSIDE = 16; // samples added in the part of a step with contact
 const DIFFERENCE = 1e-5; // of the motion's size, where derivatives are differences
 const LONGEST = 8; // longest period recognised, in load periods
 
@@ -45,22 +45,23 @@ class Motions {
       for (const kernel of [this.segment, this.slope]) kernel?.inputs[`0.${path}`].fill(value);
     }
     const { period, rest } = this.go(new Array(this.size).fill(0), 0, 0);
-    Object.assign(this, { period: period[0], rest });
+    Object.assign(this, { period: period[0], rest: Array.from(rest) });
   }
 
-  // Integrate from `state` at t0 to t1.
+  // Integrate from `state` at t0 to t1; the results are in `outputs` until the next call.
   go(state, t0, t1) {
-    const { segment } = this;
-    segment.set(1, 0, state);
-    segment.inputs[2][0] = t0;
-    segment.inputs[3][0] = t1;
-    segment.run(1);
-    return Object.fromEntries(Object.keys(segment.outputs).map((name) => [name, segment.get(name)]));
+    const { inputs, outputs, run } = this.segment;
+    inputs[1].set(state);
+    inputs[2][0] = t0;
+    inputs[3][0] = t1;
+    run(1);
+    return outputs;
   }
 
   after(state, periods = 1) {
-    for (let i = 0; i < periods && Number.isFinite(state[0]); i++) state = this.go(state, 0, this.period).state;
-    return state;
+    let end = state;
+    for (let i = 0; i < periods && Number.isFinite(end[0]); i++) end = this.go(end, 0, this.period).state;
+    return Array.from(end);
   }
 
   // The state after one period, and the changes of it due to changes of the state.
@@ -108,10 +109,10 @@ class Motions {
 
   // The motion over some periods, dense enough to draw.
   trace(state, periods) {
-    const record = new Recording(state, this.go(state, 0, 0).force);
+    const record = new Recording(this.go(state, 0, 0));
     for (let i = 0; i < periods; i++) {
+      record.passed = i * this.period;
       for (let k = 0; k < STEPS; k++) {
-        record.passed = i * this.period;
         state = this.recorded(record, state, (k / STEPS) * this.period, ((k + 1) / STEPS) * this.period);
       }
     }
@@ -119,61 +120,62 @@ class Motions {
   }
 
   recorded(record, state, t0, t1) {
-    const end = this.go(state, t0, t1);
-    record.observe(end, t0);
-    const inner = insideContacts(end, t0, t1);
-    for (let k = 0; k < inner.length; k++) {
-      const part = this.go(state, k ? inner[k - 1] : t0, inner[k]);
-      state = part.state;
-      record.add(inner[k], part);
+    const out = this.go(state, t0, t1);
+    record.observe(out, t0);
+    const times = insideContacts(out, t0, t1);
+    if (!times.length) {
+      record.add(t1, out);
+      return Array.from(out.state);
     }
-    record.add(t1, end);
-    return end.state;
+    [...times, t1].forEach((time, k) => {
+      state = Array.from(this.go(state, k ? times[k - 1] : t0, time).state);
+      record.add(time, out);
+    });
+    return state;
   }
 }
 
-// Times inside contacts that are too short to be seen otherwise.
+// Times at which the contacts of a step are drawn: many from an onset or to a release, as
+// a contact may be much shorter than the step, and the strongest moment.
 function insideContacts({ first_touch, duration, peak_time, impulse }, t0, t1) {
   const times = [];
-  first_touch.forEach((from, j) => {
-    const length = Math.min(duration[j], t1 - from);
-    if (!(from < t1) || !(length > 0) || impulse[j] || length > 0.9 * (t1 - t0)) return;
-    for (let k = 0; k <= INSIDE; k++) times.push(from + (length * k) / INSIDE);
+  for (let j = 0; j < first_touch.length; j++) {
+    const from = first_touch[j], length = Math.min(duration[j], t1 - from);
+    if (!(from < t1) || !(length > 0) || impulse[j]) continue;
+    const whole = length > 0.999 * (t1 - t0);
+    for (let k = 0; k <= INSIDE && !whole; k++) times.push(from + (length * k) / INSIDE);
     times.push(peak_time[j]);
-  });
+  }
   return times.filter((time) => time > t0 && time < t1).sort((a, b) => a - b);
 }
 
 class Recording {
-  constructor(state, force) {
+  constructor(start) {
     this.passed = 0; // s, of periods before
-    this.times = [0];
-    this.states = [state];
-    this.forces = [force];
-    this.peaks = force.map(Math.abs);
-    this.onsets = 0;
-    this.impulses = []; // [time, contact, N s]
+    Object.assign(this, { times: [], states: [], forces: [], impulses: [], onsets: 0 }); // impulses: [time, contact, N s]
+    this.peaks = Array.from(start.force, Math.abs);
+    this.add(0, start);
   }
 
   add(time, { state, force }) {
     this.times.push(this.passed + time);
-    this.states.push(state);
-    this.forces.push(force);
+    for (const value of state) this.states.push(value);
+    for (const value of force) this.forces.push(value);
   }
 
   observe({ peak, onsets, impulse, first_touch }, t0) {
-    this.onsets += onsets.reduce((a, b) => a + b, 0);
-    peak.forEach((force, j) => { this.peaks[j] = Math.max(this.peaks[j], force); });
-    impulse.forEach((each, j) => {
+    for (let j = 0; j < peak.length; j++) {
+      this.onsets += onsets[j];
+      this.peaks[j] = Math.max(this.peaks[j], peak[j]);
       const time = Number.isFinite(first_touch[j]) ? first_touch[j] : t0; // of a later impact of a series
-      if (each) this.impulses.push([this.passed + time, j, each]);
-    });
+      if (impulse[j]) this.impulses.push([this.passed + time, j, impulse[j]]);
+    }
   }
 
   finished() {
-    const flat = (rows) => Float64Array.from(rows.flat());
     const { times, states, forces, peaks, onsets, impulses } = this;
-    return { times: Float64Array.from(times), states: flat(states), forces: flat(forces), peaks, onsets, impulses };
+    const [all, every, each] = [times, states, forces].map((values) => Float64Array.from(values));
+    return { times: all, states: every, forces: each, peaks, onsets, impulses };
   }
 }
 

@@ -1,6 +1,7 @@
 // Periodic orbits by Newton's method, and the eigenvalues of their monodromy matrices.
 
 const ITERATIONS = 25, HALVINGS = 8;
+const ROUNDING = 1e-14; // residual below which no step helps
 const CLOSED = 1e-9; // the residual of an orbit, relative to the motion's size
 // Distance of |multiplier| from 1 that decides on stability: by derivatives, by differences.
 const DECIDED = [1e-6, 1e-3];
@@ -9,7 +10,7 @@ const DECIDED = [1e-6, 1e-3];
 // multipliers, stable: 1, 0, or -1 if undecided}; null if Newton's method finds none.
 function shoot(motions, guess, periods) {
   let state = guess, now = periodMap(motions, state, periods);
-  for (let i = 0; i < ITERATIONS && Number.isFinite(now.residual); i++) {
+  for (let i = 0; i < ITERATIONS && now.residual > ROUNDING; i++) {
     const step = solved(now.matrix.map((row, k) => row.map((value, j) => value - (j === k))), now.gap.map((x) => -x));
     if (!step) return null;
     const next = damped(motions, state, step, now, periods);
@@ -30,7 +31,8 @@ function shoot(motions, guess, periods) {
 
 // A Newton step, halved until the residual decreases; null if it does not.
 function damped(motions, state, step, now, periods) {
-  for (let part = 1, i = 0; i < HALVINGS; i++, part /= 2) {
+  const tries = now.residual < CLOSED ? 1 : HALVINGS;
+  for (let part = 1, i = 0; i < tries; i++, part /= 2) {
     const moved = state.map((value, k) => value + part * step[k]);
     const next = periodMap(motions, moved, periods);
     if (next.residual < now.residual) return [moved, next];

@@ -1,6 +1,7 @@
 // The worker of a live page: computes what the page asks for, the newest request first.
 
-const SPARED = 7; // ms per request for the transient
+const SPARED = 3; // ms per request for the transient
+const FEW = 3; // load periods drawn at first of a motion that does not repeat
 const MOST_SETTLING = 40; // periods of a transient after a change
 const SLICE = 12; // ms of a transient between two pictures
 const LONG_ENOUGH = 4000; // periods after which a motion is not followed further
@@ -25,7 +26,7 @@ class Answers {
     this.passed = 0;
     if (kind === "settle") return this.advance(periods);
     for (let i = 0; i < MOST_SETTLING && performance.now() < begun + SPARED; i++) this.step();
-    this.look();
+    this.look(true);
   }
 
   begin(state) {
@@ -46,7 +47,7 @@ class Answers {
   }
 
   // Tell whether the motion repeats, draw it, and follow it further if it has not settled.
-  look() {
+  look(fresh = false) {
     if (!Number.isFinite(this.state[0])) return this.lost();
     const { states, periods, apart } = this.motions.recurrence(this.state);
     this.state = states.at(-1);
@@ -54,7 +55,8 @@ class Answers {
     const settled = apart < SETTLED;
     this.points = settled ? states.slice(1) : [...this.points, ...states.slice(1)];
     const going = !settled && this.passed < LONG_ENOUGH;
-    this.show(periods || LONGEST, { periods, passed: this.passed, settled, going });
+    // Until it has settled, a picture is wanted soon.
+    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going });
     if (going) this.waiting = setTimeout(() => this.goOn(), 0);
   }
 

@@ -1,0 +1,165 @@
+"""Checked against: the CPU's kernel and its orbits, as a headless Chromium shows them."""
+
+import re
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from tests.reports.test_page_in_browser import CONTRASTS, READY
+
+LIVE = "document.querySelector('.live').live"
+TITLE = "document.querySelector('.regime').textContent"
+bodies = jv.two_body_impact()
+
+
+@pytest.fixture(scope="module")
+def live_page(tmp_path_factory):
+    return jv.live_page(bodies, tmp_path_factory.mktemp("live") / "live.html")
+
+
+@pytest.fixture
+def window(browser, live_page):
+    browser.open(live_page)
+    browser.wait(READY)
+    return browser
+
+
+def answered(window, action):
+    """Run a script, and wait until the worker has answered what it asked."""
+    before = window.run(f"{LIVE}.play(false); return {LIVE}.id")
+    window.run(action)
+    window.wait(f"{LIVE}.id > {before} && !{LIVE}.busy")
+
+
+def enter(path, value):
+    return (
+        f"const c = {LIVE}.controls.all.find(({{ path }}) => path === '{path}'); "
+        f"c.entry.value = {value}; c.entry.dispatchEvent(new Event('change'));"
+    )
+
+
+def test_it_starts_without_a_word_and_asks_nothing_of_a_network(browser, live_page):
+    browser.console(), browser.requests()
+    browser.open(live_page)
+    browser.wait(READY)
+    assert browser.console() == []
+    assert browser.requests() == [live_page.resolve().as_uri()]
+    assert browser.run(f"return {TITLE}") == "Period 1 with 1 contact"
+    assert not browser.run("return document.getElementById('trouble').checkVisibility()")
+
+
+def test_a_slider_moves_the_motion_and_the_number_beside_it(window):
+    def move(to):
+        answered(
+            window,
+            f"const c = {LIVE}.controls.all.find(({{ path }}) => path === 'load.frequency');"
+            f"c.slider.value = {to}; c.slider.dispatchEvent(new Event('input'));",
+        )
+
+    move(300)
+    window.wait(f"{LIVE}.answer.settled")
+    entry = float(
+        window.run(
+            "return document.querySelector('[aria-label=\"load frequency, rad/s\"]').value"
+        )
+    )
+    assert entry == pytest.approx(2.9 + 0.3 * 5.8, rel=1e-5)
+    state, period = window.run(
+        f"const a = {LIVE}.answer; return [[...a.points].slice(-4), a.period]"
+    )
+    lane = jv.replace(bodies, {"load.frequency": entry})
+    orbit = jv.periodic_orbit(lane, periods=None)
+    after = [jv.flow(lane, orbit.state, 0.0, k * period) for k in range(8)]
+    assert period == pytest.approx(2 * np.pi / entry)
+    assert np.abs(np.stack(after) - np.array(state)).max(1).min() < 1e-6
+
+
+def test_orbit_writes_the_multipliers_and_settling_lets_it_go(window):
+    answered(window, "document.querySelector('.orbit').click()")
+    words = window.run(
+        "return [document.querySelector('.stability').textContent,"
+        "document.querySelector('.multipliers').textContent]"
+    )
+    orbit = jv.periodic_orbit(bodies)
+    largest = float(np.abs(orbit.floquet_multipliers).max())
+    assert (
+        re.search(r"stable: largest \|multiplier\| (\S+);", words[0])[1] == f"{largest:.5g}"
+    )
+    listed = re.findall(r"(−?[\d.]+) ± ([\d.]+)i", words[1])
+    found = sorted(complex(float(a.replace("−", "-")), float(b)).real for a, b in listed)
+    expected = sorted(
+        {round(float(m.real), 5) for m in np.asarray(orbit.floquet_multipliers)}
+    )
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+    pressed = "return document.querySelector('.orbit').getAttribute('aria-pressed')"
+    assert window.run(pressed) == "true"
+    answered(window, "document.querySelector('.settle').click()")
+    assert window.run(pressed) == "false"
+
+
+def test_a_number_outside_its_range_is_refused(window):
+    before = window.run(f"return {LIVE}.id")
+    window.run(enter("main.mass", -5))
+    assert (
+        window.run("return document.querySelector('.control input:invalid').value") == "-5"
+    )
+    assert "allowed: (0, inf) kg" in window.run(
+        "return document.querySelector('.control input:invalid').validationMessage"
+    )
+    assert window.run(f"return {LIVE}.id") == before
+    answered(window, enter("main.mass", 20000))  # beyond the slider, which moves with it
+    assert (
+        window.run("return document.querySelectorAll('.control input:invalid').length") == 0
+    )
+    assert "--set main.mass=20000" in window.run(
+        "return document.querySelector('.assignments').textContent"
+    )
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280, 2560])
+def test_nothing_is_wider_than_the_window(browser, live_page, width):
+    view = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.command("Emulation.setDeviceMetricsOverride", **view)
+    browser.open(live_page)
+    browser.wait(READY)
+    found = browser.run("return [document.documentElement.scrollWidth, innerWidth]")
+    browser.command("Emulation.clearDeviceMetricsOverride")
+    assert found == [width, width]
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_words_stand_out_from_what_is_behind_them(browser, live_page, colours):
+    scheme = {"name": "prefers-color-scheme", "value": colours}
+    browser.command("Emulation.setEmulatedMedia", features=[scheme])
+    browser.open(live_page)
+    browser.wait(READY)
+    answered(browser, "document.querySelector('.orbit').click()")
+    found = browser.run(CONTRASTS)
+    browser.command("Emulation.setEmulatedMedia", features=[])
+    assert found == {}
+
+
+def test_whatever_can_be_used_has_a_name_of_its_own(window):
+    nodes = window.command("Accessibility.getFullAXTree")["nodes"]
+    roles = ("button", "slider", "combobox", "spinbutton", "image", "region")
+    named = [
+        (node["role"]["value"], node.get("name", {}).get("value", "").strip())
+        for node in nodes
+        if node.get("role", {}).get("value") in roles and not node["ignored"]
+    ]
+    assert sum(role == "slider" for role, _ in named) == 1 + 11
+    assert "" not in {name for _, name in named}
+    assert len(set(named)) == len(named)
+
+
+def test_without_webassembly_it_says_so(browser, live_page, tmp_path):
+    html = live_page.read_text("utf-8")
+    page = tmp_path / "old.html"
+    # As by a policy of a firm: compiling is forbidden.
+    page.write_text(html.replace(" 'wasm-unsafe-eval'", ""), "utf-8")
+    browser.open(page)
+    browser.wait("document.getElementById('trouble').checkVisibility()")
+    told = browser.run("return document.getElementById('trouble').textContent")
+    assert told.startswith("The motion cannot be computed here: ")
+    browser.console()

@@ -1,0 +1,219 @@
+"""Checked against: `independent`, the CPU's kernels, orbits of jaxvib, and NumPy."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import jaxvib as jv
+from jaxvib.reports.live.controls import controls
+from tests import independent
+from tests.systems_table import hard_stop
+
+SOFT = 35041219.07  # N/m^1.5
+EVALUATE = Path(__file__).with_name("evaluate.mjs")
+bodies = jv.two_body_impact(contact=jv.HertzContact(SOFT))
+START = np.array([0.02, 0.06, 0.3, -0.1])
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs Node")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return jv.live_page(bodies, tmp_path_factory.mktemp("live") / "two.html", title="Two")
+
+
+@pytest.fixture(scope="module")
+def stop_page(tmp_path_factory):
+    return jv.live_page(hard_stop(0.7), tmp_path_factory.mktemp("live") / "stop.html")
+
+
+def evaluated(page, expression):
+    """Return the value of an expression of the page's worker, computed by Node."""
+    command = ["node", str(EVALUATE), str(page), expression]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def text(values):
+    return json.dumps(np.asarray(values).tolist())
+
+
+@needs_node
+def test_a_motion_is_that_of_the_kernel_and_of_another_integration(page):
+    changed = {"load.frequency": 6.1, "gap": 0.04, "attached.mass": 110.0}
+    found = evaluated(
+        page,
+        f"(motions.setValues({json.dumps(changed)}), "
+        f"[1, 20].map((n) => motions.after({text(START)}, n)))",
+    )
+    lane, state = jv.replace(bodies, changed), START
+    for periods in range(1, 21):
+        state = jv.flow(lane, state, 0.0, lane.period(), throw=False)
+        if periods in (1, 20):
+            near = found[periods == 20]
+            np.testing.assert_allclose(near, state, rtol=0, atol=1e-12 * periods)
+    system = independent.TwoBody(load_frequency=6.1, gap=0.04, attached_mass=110.0)
+    other = independent.motion(system, START, 0.0, system.period).state
+    np.testing.assert_allclose(found[0], other, rtol=0, atol=1e-8)
+
+
+@needs_node
+def test_an_orbit_and_its_multipliers_are_those_of_another_program(page):
+    found = evaluated(page, "shoot(motions, motions.after(motions.rest, 30), 2)")
+    orbit = independent.periodic_orbit(independent.TwoBody(), found["state"])
+    assert found["periods"] == 1  # not the 2 of the search
+    assert found["residual"] < 1e-12
+    assert found["stable"] == 1
+    np.testing.assert_allclose(found["state"], orbit.state, rtol=0, atol=1e-8)
+    ours = np.array(found["multipliers"]) @ [1, 1j]
+    np.testing.assert_allclose(
+        np.sort_complex(ours), np.sort_complex(orbit.multipliers), rtol=0, atol=1e-7
+    )
+
+
+@needs_node
+def test_an_unstable_orbit_is_found_and_said_to_be_unstable(page):
+    stable = jv.periodic_orbit(bodies)
+    branch = jv.continue_orbit(bodies, stable, "load.frequency", (5.8, 7.5))
+    [place, *_] = np.flatnonzero(np.asarray(branch.stable) == 0)
+    values = {"load.frequency": float(branch.parameter[place])}
+    found = evaluated(
+        page,
+        f"(motions.setValues({json.dumps(values)}), "
+        f"shoot(motions, {text(branch.states[place])}, 1))",
+    )
+    assert found["stable"] == 0
+    largest = np.abs(branch.floquet_multipliers[place]).max()
+    assert np.hypot(*found["multipliers"][0]) == pytest.approx(largest, rel=1e-6)
+
+
+@needs_node
+def test_what_is_drawn_has_the_forces_and_contacts_of_the_orbit(page):
+    found = evaluated(
+        page,
+        "((orbit) => ({ ...motions.trace(orbit.state, 1), state: orbit.state }))"
+        "(shoot(motions, motions.after(motions.rest, 30), 1))",
+    )
+    orbit = independent.periodic_orbit(independent.TwoBody(), found["state"])
+    force = np.array(list(found["forces"].values()))
+    assert found["onsets"] == orbit.contacts == 1
+    assert found["peaks"][0] == pytest.approx(orbit.peak_force, rel=1e-7)
+    # The strongest moment is one of those drawn.
+    assert force.max() == pytest.approx(orbit.peak_force, rel=1e-7)
+    assert (force > 0).sum() > 15
+    times = np.array(list(found["times"].values()))
+    assert times[-1] == pytest.approx(orbit.period, rel=1e-12)
+    assert (np.diff(times) > 0).all()
+
+
+@needs_node
+def test_impacts_at_hard_stops_are_drawn_as_impulses(stop_page):
+    found = evaluated(stop_page, "motions.trace([0, 1], 1)")
+
+    def rate(t, state):
+        return state[1], np.cos(2.8 * t) - 0.1 * state[1] - state[0]
+
+    def reaches(t, state):
+        return state[0] - 0.2  # m, the gap
+
+    reaches.terminal = True
+    until = solve_ivp(rate, (0, 1), [0, 1], events=reaches, rtol=1e-11, atol=1e-12)
+    time, contact, impulse = found["impulses"][0]
+    assert contact == 0
+    # The step of the drawing in which the impact is, and 1 + e times the momentum of 1 kg.
+    assert time == pytest.approx(until.t[-1], abs=2 * np.pi / 2.8 / 160)
+    assert impulse == pytest.approx((1 + 0.7) * until.y[1, -1], rel=1e-8)
+    assert found["onsets"] == len(found["impulses"])
+
+
+@needs_node
+def test_differences_take_the_place_of_a_module_that_is_missing(page):
+    both = evaluated(
+        page,
+        "[motions.slope, null].map((slope) => shoot(Object.assign(Object.create(motions), "
+        "{ slope }), motions.after(motions.rest, 30), 1).multipliers)",
+    )
+    one, other = np.array(both)
+    np.testing.assert_allclose(np.hypot(*one.T), np.hypot(*other.T), rtol=0, atol=1e-4)
+
+
+@needs_node
+def test_eigenvalues_are_those_of_numpy(page):
+    rng = np.random.default_rng(0)
+    defective = np.array([[0.5, 1.0, 0.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])
+    graded = np.diag([1.0, 1e-6, 1e-12]) + np.triu(np.ones((3, 3)), 1)
+    cyclic = np.roll(np.eye(4), 1, axis=0)
+    some = [rng.normal(size=(n, n)) for n in (1, 2, 3, 4, 6, 12, 20)]
+    matrices = [*some, defective, graded, cyclic, np.zeros((3, 3))]
+    listed = ", ".join(map(text, matrices))
+    found = evaluated(page, f"[{listed}].map(eigenvalues)")
+    for matrix, pairs in zip(matrices, found, strict=True):
+        ours, theirs = np.array(pairs) @ [1, 1j], np.linalg.eigvals(matrix)
+        # Equal coefficients of the characteristic polynomial: a defective matrix has
+        # eigenvalues with errors of the cube root of rounding.
+        np.testing.assert_allclose(np.poly(ours), np.poly(theirs), atol=1e-10, rtol=1e-10)
+        if matrix is not defective:
+            gaps = np.abs(ours[:, None] - theirs).min(1)
+            assert gaps.max() < 1e-10
+
+
+def test_the_page_is_one_file_that_asks_nothing_of_a_network(page):
+    html = page.read_text("utf-8")
+    assert len(html) < 200_000
+    assert "<title>Two</title>" in html
+    assert "default-src 'none'" in html
+    assert not re.search(r"(src|href)=.(?!https://github.com|data:|#)", html)
+
+
+def test_each_number_of_a_system_has_a_slider_within_its_range():
+    found = {each["path"]: each for each in controls(bodies, ["Hz", "mm"], {})}
+    assert set(found) == set(jv.parameters(bodies))
+    mass, frequency, gap = (found[p] for p in ("main.mass", "load.frequency", "gap"))
+    assert (mass["group"], mass["name"], mass["unit"]) == ("main", "mass", "kg")
+    assert mass["allowed"] == {"low": 0.0, "high": None, "open": [True, True]}
+    assert frequency["unit"] == "Hz"
+    assert frequency["value"] * frequency["factor"] == pytest.approx(5.8 / (2 * np.pi))
+    assert (gap["unit"], gap["factor"], gap["group"]) == ("mm", 1000.0, "")
+    assert gap["allowed"]["open"] == [False, True]
+
+
+def test_numbers_given_by_a_formula_follow_and_have_no_slider(tmp_path):
+    push = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 2.0), name="push")
+    linear = jv.LinearSystem([[1.0]], [[0.1]], [[4.0]])
+    system = jv.systems.derived(
+        jv.ImpactSystem(linear, (), (push,)),
+        {"loads.push.law.amplitude": "unbalance * 'loads.push.law.frequency'**2"},
+        {"unbalance": 0.3},
+    )
+    paths = {each["path"] for each in controls(system, [], {})}
+    assert "loads.push.law.amplitude" not in paths
+    assert "loads.push.law.frequency" in paths
+    assert any("unbalance" in path for path in paths)
+
+
+def test_entries_of_arrays_have_a_slider_if_a_study_swept_them():
+    system = hard_stop(0.7)
+    paths = {each["path"] for each in controls(system, [], {"linear.mass.0.0": (1.0, 2.0)})}
+    assert "linear.mass.0.0" in paths
+    assert not any(path.startswith("linear.damping") for path in paths)
+
+
+def test_systems_without_periodic_loads_are_refused(tmp_path):
+    linear = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
+    step = jv.AppliedLoad([1.0], jv.StepLoad(1.0))
+    field = jv.forced_system(
+        lambda t, x, p: -x, parameters={"w": 1.0}, period=lambda p: 1.0, dimension=1
+    )
+    for system, reason in (
+        (jv.ImpactSystem(linear), "needs one load or more"),
+        (jv.ImpactSystem(linear, (), (step,)), "a period needs periodic loads"),
+        (field, "has no live page; allowed: a system of bodies"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            jv.live_page(system, tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())
