@@ -53,7 +53,7 @@ def test_a_slider_moves_the_motion_and_the_number_beside_it(window):
     def move(to):
         answered(
             window,
-            f"const c = {LIVE}.controls.all.find(({{ path }}) => path === 'load.frequency');"
+            f"const c = {LIVE}.controls.all.find((c) => c.path === 'load.frequency');"
             f"c.slider.value = {to}; c.slider.dispatchEvent(new Event('input'));",
         )
 
