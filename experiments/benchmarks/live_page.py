@@ -33,7 +33,7 @@ _MOVE = """
     const before = live.id;
     control.slider.value = 300 + 2 * step;
     control.slider.dispatchEvent(new Event("input"));
-    while (live.busy || live.id === before) await new Promise((done) => setTimeout(done, 1));
+    while (live.busy || live.id === before) await new Promise((r) => setTimeout(r, 1));
     took.push(live.took);
     await new Promise((done) => setTimeout(done, 40));
   }

@@ -151,7 +151,7 @@ GROUPS = {
         "Studies, samples and reason codes",
         "Batches of samples, their store and report, and reason codes.",
         """
-        sweep open_study studies.results_of reports.write_report map_samples
+        sweep open_study studies.results_of reports.write_report live_page map_samples
         ensemble.TwoStageFunction ensemble.compile_ahead
         ensemble.SPARE_LANES Reason reason ensemble.undecided ensemble.raise_if_empty
         ensemble.checkpointed ensemble.checkpointing ensemble.use_executor

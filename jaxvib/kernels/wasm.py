@@ -1,6 +1,8 @@
 """`web_assembly`: a function of one lane as a WebAssembly module."""
 
 import functools
+import hashlib
+import importlib.metadata
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
+from ..foundation.cache import read_entry, write_entry
 from .assembler import LoweringError
 from .cost_estimate import needs_memory
 from .cpu import bindings, without_rescheduling
@@ -302,11 +305,23 @@ def _for_all_targets() -> Any:
 
 
 def _object(text: str, chosen: _InstructionSet) -> bytes:
-    """Return LLVM's object file of an IR text."""
-    llvm = _for_all_targets()
+    """Return LLVM's object file of an IR text, from the cache or compiled."""
     whole = with_multiply_add(text, chosen.relaxed) + library_text(text)
-    module = llvm.parse_assembly(whole)
     features = _FEATURES + chosen.features
+    versions = f"{importlib.metadata.version('llvmlite')} {_TRIPLE} {features}"
+    key = hashlib.sha256(f"{whole}\n{versions}".encode()).hexdigest()
+    entry = f"kernels/{key}.wasm.o"
+    known = read_entry(entry)
+    if known is not None:
+        return known
+    code = _compiled_object(whole, features)
+    write_entry(entry, code)
+    return code
+
+
+def _compiled_object(whole: str, features: str) -> bytes:
+    llvm = _for_all_targets()
+    module = llvm.parse_assembly(whole)
     target = llvm.Target.from_triple(_TRIPLE)
     machine = target.create_target_machine(opt=2, features=features)
     module.triple, module.data_layout = _TRIPLE, str(machine.target_data)

@@ -38,7 +38,7 @@ def pack(content: Any) -> bytes:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Exact:
+class Exact:
     """Values kept at full precision, since configs are generated from them."""
 
     values: np.ndarray
@@ -140,7 +140,7 @@ def _samples(run: Run, shown: np.ndarray) -> dict:
     for path in run.paths:
         unit, factor = chosen_unit(run.unit(path), run.chosen_units)
         known = {"path": path, "name": spoken(path), "key": key_text(path), "unit": unit}
-        values = _Exact(run.field(path)[shown])
+        values = Exact(run.field(path)[shown])
         paths.append({**known, "factor": factor, "values": values})
     return {
         "name": run.name,
@@ -183,7 +183,7 @@ def _motions(run: Run, shown: np.ndarray, runs: int) -> dict | None:
 
 
 def _plain(value: Any, arrays: _Arrays) -> Any:
-    if isinstance(value, _Exact):
+    if isinstance(value, Exact):
         return arrays.add(np.asarray(value.values, "<f8"))
     if isinstance(value, np.ndarray):
         return arrays.add(_small(value))

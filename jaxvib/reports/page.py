@@ -5,10 +5,13 @@ import html
 import string
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..studies.pictures.picture import Cells, Picture, Share
 from ..studies.store.finished_study import Run, spoken
 from .header import foot, head
+from .live.page import PANEL, worker
+from .live.study import live_of
 from .packing import pack, page_content
 from .parts import inline, policy, scripts, text_of, version
 
@@ -24,7 +27,6 @@ _SCRIPTS = (
     "slices.js",
     "scene.js",
     "beam.js",
-    "page.js",
 )
 _PLOTLY = "vendor/plotly-cartesian.min.js"
 _LINKED = ("svg", "pdf", "csv")
@@ -41,22 +43,25 @@ def page(
     `files`: data and picture files by name, linked below their picture. They are
     embedded, smallest first, up to a total size that can be sent by mail.
     """
-    plotly, script = inline(_PLOTLY), scripts(_SCRIPTS)
+    live = live_of(runs[0]) if len(runs) == 1 else None
+    plotly, script = inline(_PLOTLY), scripts(_scripts(live is not None))
     files = files or {}
     figures = [
         _FIGURES[each.view](each, number, runs, _links(each, files))
         for number, each in enumerate(pictures)
     ]
     shown = list(zip(pictures, figures, strict=True))
-    data = base64.b64encode(pack(page_content(pictures, runs))).decode()
+    content = page_content(pictures, runs) | {"live": live}
+    data = base64.b64encode(pack(content)).decode()
     return string.Template(text_of("page.html")).substitute(
         policy=policy(plotly, script),
         version=version(),
         title=html.escape(runs[0].study["title"]),
-        style=text_of("page.css"),
+        style=text_of("page.css") + (text_of("live.css") if live else ""),
         head=head(runs),
         explored="".join(figure for picture, figure in shown if picture.explorable),
         motion="".join(figure for picture, figure in shown if picture.view == "motion"),
+        live=_live(live) if live else "",
         others="".join(
             figure
             for picture, figure in shown
@@ -68,6 +73,17 @@ def page(
         files=_carried(files, _HEAVIEST - len(plotly) - len(data) - 200_000),
         plotly=plotly,
         script=script,
+        worker=worker() if live else "",
+    )
+
+
+def _scripts(live: bool) -> tuple[str, ...]:
+    """Return the names of the page's scripts; the last one starts it."""
+    return (
+        *_SCRIPTS,
+        *(PANEL if live else ()),
+        *(("live_study.js",) if live else ()),
+        "page.js",
     )
 
 
@@ -86,6 +102,24 @@ def _carried(files: Mapping[str, bytes], most: int) -> str:
         kind = "application/octet-stream"
         carried.append(f"<script type='{kind}' data-file='{_text(name)}'>{text}</script>")
     return "".join(carried)
+
+
+def _live(content: Mapping[str, Any]) -> str:
+    """Return the section that computes motions in the page."""
+    stored = content["stored"]
+    number = len(stored["periods"].values) if stored else 0
+    prove = (
+        "<p class='proof'><button type='button' class='prove'>Prove</button> "
+        f"<output>recomputes {number} stored orbits here and compares them</output></p>"
+    )
+    return (
+        "<section class='live-study' id='live' aria-labelledby='live-title'>"
+        "<h2 id='live-title'>Live motion</h2><p class='about'>Any values of the "
+        "parameters, computed in this page by the kernels of the study. A sample that is "
+        "clicked above is opened here.</p><button type='button' class='begin'>Start"
+        f"</button><div class='opened' hidden>{prove if number else ''}"
+        f"{text_of('live_panel.html')}</div></section>"
+    )
 
 
 def _sample(runs: Sequence[Run]) -> str:
@@ -156,6 +190,7 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run], links: st
         "<div class='chart' role='img' aria-label='Contact force over time'></div></div>"
         "<button class='nearer' type='button'></button>"
         "<dl class='measures'></dl>"
+        "<button class='to-live' type='button' hidden>Change its parameters live</button>"
         f"{links}<p class='files'><a href='#sample'>Its config, Python code "
         "and the command to recompute it</a></p></aside>"
     )

@@ -2,7 +2,6 @@
 
 import base64
 import html
-import math
 import string
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +15,11 @@ from ..parts import policy, scripts, text_of, version
 from .kernels import RTOL
 from .panel import panel
 
-WORKER = ("motions.js", "shooting.js", "worker.js")
-PANEL = ("theme.js", "player.js", "plot.js", "live_controls.js", "live.js")
-_PAGE = ("data.js", "words.js", "bodies.js", *PANEL, "live_page.js")
+_WORKER = ("motions.js", "shooting.js", "proof.js", "worker.js")
+PANEL = ("plot.js", "live_controls.js", "live.js")
+_PAGE = (
+    "theme.js", "data.js", "words.js", "player.js", "bodies.js", *PANEL, "live_page.js",
+)  # fmt: skip
 
 
 def live_page(
@@ -43,11 +44,6 @@ def live_page(
     >>> written.stat().st_size < 300_000
     True
     """
-    if not system.mechanical or not math.isfinite(system.period()):
-        raise ValueError(
-            f"{type(system).__name__} has no live page; allowed: a system of bodies "
-            "under loads with a common period"
-        )
     content = {
         "live": panel(system, units, {}, pair=isinstance(system, TwoBodyImpact)),
         "lines": colours.LINES,
@@ -65,8 +61,13 @@ def live_page(
         panel=text_of("live_panel.html"),
         rtol=f"{RTOL:g}",
         data=base64.b64encode(pack(content)).decode(),
-        worker=scripts(WORKER),
+        worker=worker(),
         script=script,
     )
     written.write_text(page, "utf-8")
     return written
+
+
+def worker() -> str:
+    """Return the element with the text of the worker."""
+    return f"<script type='text/plain' id='worker'>{scripts(_WORKER)}</script>"

@@ -1,5 +1,6 @@
 """The content of a live panel: a system's names, sliders and modules."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +21,14 @@ def panel(
     """Return what the script of a live panel needs, for `pack`.
 
     `chosen`: the units shown; `swept`: see `controls`; `pair`: whether the system is
-    drawn as two bodies that collide.
+    drawn as two bodies that collide. **Raises:** `ValueError` for a system that is not
+    one of bodies under loads with a common period, or that cannot be compiled.
     """
+    if not system.mechanical or not math.isfinite(system.period()):
+        raise ValueError(
+            f"{type(system).__name__} has no live page; allowed: a system of bodies "
+            "under loads with a common period"
+        )
     shown = controls(system, chosen, swept)
     values = {control["path"]: float(control["value"]) for control in shown}
     labels = system.labels

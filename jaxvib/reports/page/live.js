@@ -103,6 +103,15 @@ class Live {
       : "Sliders continue the motion from where it is, as on a test rig.";
   }
 
+  // Open a sample: its values by path, and a state near its motion.
+  open(values, from) {
+    this.controls.reset();
+    this.controls.set(values);
+    this.setMode("follow");
+    this.from = from;
+    this.ask("follow");
+  }
+
   // Ask the worker, or remember the newest request until it has answered.
   ask(kind) {
     this.wanted = { kind, since: this.wanted?.since ?? performance.now() };
@@ -116,7 +125,9 @@ class Live {
     this.since = since;
     this.id = (this.id ?? 0) + 1;
     const periods = Number(this.find(kind === "settle" ? ".many" : ".period").value);
-    this.worker.postMessage({ id: this.id, kind, periods, values: this.controls.values() });
+    const { stored } = kind === "prove" ? this.content : {};
+    this.worker.postMessage({ id: this.id, kind, periods, values: this.controls.values(), from: this.from, stored });
+    this.from = null;
   }
 
   hear(answer) {
@@ -125,7 +136,8 @@ class Live {
     if (answer.id !== this.id) return;
     const first = this.busy;
     this.busy = false;
-    if (answer.kind === "picture") this.show(answer);
+    if (answer.kind === "proof") this.proved?.(answer);
+    else if (answer.kind === "picture") this.show(answer);
     else this.tell(answer);
     if (first) this.took = performance.now() - this.since; // ms from slider to picture
     this.kept();

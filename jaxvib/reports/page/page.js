@@ -1,7 +1,7 @@
 // The page: draws the pictures and links samples to their orbits.
 
 const state = { option: new Map(), lit: null, run: 0, sample: null };
-let page, motion, shownSample;
+let page, motion, shownSample, liveStudy;
 
 async function start() {
   page = await readData();
@@ -12,6 +12,7 @@ async function start() {
   if (charts.length) await draw(charts[0]);
   performance.mark("first picture");
   if (one) shownSample = new Sample(one, page);
+  if (page.live) liveStudy = new LiveStudy(document.getElementById("live"), page.live);
   if (panel) {
     motion = new Motion(panel, page);
     const run = page.runs.findIndex((each) => each.motions);
@@ -77,6 +78,7 @@ function pickPoint(point) {
   const [row, column] = [point.pointIndex].flat();
   const index = column === undefined ? row : row * layer.values.shape[1] + column;
   shownSample?.show(layer.run, layer.samples[index]);
+  if (!motion) liveStudy?.open(page.runs[layer.run], layer.samples[index]);
   if (!motion) return;
   choose(layer.run, layer.samples[index]).then(() => {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
@@ -106,6 +108,7 @@ async function choose(number, sample) {
   state.sample = sample;
   await motion.pick(run, trace, sample);
   shownSample?.show(number, sample);
+  liveStudy?.open(run, sample, Array.from(motion.states.subarray(0, motion.size)));
   follow(run);
   for (const element of document.querySelectorAll(".picture .chart")) {
     if (element.drawn) await Plotly.relayout(element, { shapes: shapes(element.chart) });

@@ -12,14 +12,17 @@ class Answers {
     Object.assign(this, { motions, post, state: null, orbit: null, waiting: null });
   }
 
-  // Answer a request: {id, kind, values, periods}.
-  answer({ id, kind, values, periods }) {
+  // Answer a request: {id, kind, values, periods}; `from`: a state to begin with; `stored`:
+  // the orbits to prove.
+  answer({ id, kind, values, periods, from, stored }) {
     const { motions } = this;
     const begun = performance.now();
     clearTimeout(this.waiting);
     this.id = id;
     motions.setValues(values);
+    if (kind === "prove") return this.prove(new Proof(motions, stored));
     if (!this.state || kind === "rest") this.begin(motions.rest);
+    if (from) this.begin(from);
     if (kind === "orbit") return this.findOrbit(periods);
     this.orbit = null;
     this.points = [];
@@ -82,6 +85,14 @@ class Answers {
     this.state = found.state;
     this.points = Array.from({ length: found.periods }, (_, n) => motions.after(found.state, n));
     this.show(found.periods, { ...found, settled: true, going: false });
+  }
+
+  // Recompute stored orbits, without blocking other requests.
+  prove(proof) {
+    const until = performance.now() + SLICE;
+    while (!proof.finished() && performance.now() < until) proof.next();
+    this.post({ id: this.id, kind: "proof", ...proof.result() });
+    if (!proof.finished()) this.waiting = setTimeout(() => this.prove(proof), 0);
   }
 
   lost() {

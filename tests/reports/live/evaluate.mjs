@@ -5,7 +5,7 @@ import vm from "node:vm";
 
 const [file, expression] = process.argv.slice(2);
 const html = readFileSync(file, "utf8");
-const textOf = (id) => html.match(new RegExp(`id="${id}">(.*?)</script>`, "s"))[1];
+const textOf = (id) => html.match(new RegExp(`id=.${id}.>(.*?)</script>`, "s"))[1];
 const reading = readFileSync(new URL("../../../jaxvib/reports/page/data.js", import.meta.url), "utf8");
 globalThis.document = { getElementById: (id) => ({ textContent: textOf(id) }) };
 globalThis.performance = performance;

@@ -1,0 +1,49 @@
+// The live panel of a report: opens the samples that are clicked, and proves stored ones.
+
+class LiveStudy {
+  constructor(element, content) {
+    this.find = (name) => element.querySelector(name);
+    this.live = new Live(this.find(".live"), content);
+    this.live.proved = (answer) => this.tell(answer);
+    this.find(".live").live = this.live;
+    this.find(".begin").addEventListener("click", () => this.start());
+    const link = document.querySelector(".to-live");
+    if (link) link.hidden = false;
+    link?.addEventListener("click", () => { this.start(); element.scrollIntoView(); });
+    this.find(".prove")?.addEventListener("click", () => this.live.ask("prove"));
+  }
+
+  // Start the worker at the first call, and open the sample that was last clicked.
+  async start() {
+    if (this.started) return;
+    this.started = true;
+    this.find(".begin").hidden = true;
+    this.find(".opened").hidden = false;
+    try {
+      await this.live.start();
+    } catch (error) {
+      this.find(".opened").hidden = true;
+      this.find(".about").textContent = `Motions cannot be computed here: ${error.message}.`;
+      return;
+    }
+    this.running = true;
+    if (this.last) this.open(...this.last);
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.live.play(true);
+  }
+
+  open(run, sample, from) {
+    this.last = [run, sample, from];
+    if (!this.running) return;
+    this.live.open(Object.fromEntries(run.paths.map(({ path, values }) => [path, values[sample]])), from);
+  }
+
+  tell({ done, number, missed, verdicts, compared, worst }) {
+    const told = (value) => (value ? value.toExponential(0) : "0");
+    const differences = [`state ${told(worst.state)} of the motion's size`, `|multiplier| ${told(worst.multiplier)}`];
+    if (worst.force) differences.push(`peak force ${told(worst.force)} of it`);
+    const others = missed ? `; ${missed} not met by Newton's method` : "";
+    this.find(".proof output").textContent = done < number ? `${done} of ${number} orbits`
+      : `${done - missed} of ${number} orbits recomputed${others}; largest differences from the store: ${differences.join(", ")}; `
+        + `${verdicts} of ${compared} decided verdicts the same`;
+  }
+}
