@@ -1,4 +1,6 @@
-// Compares stored orbits with those that Newton's method finds from their states here.
+// Compares stored orbits with those that Newton's method finds beside their states.
+
+const ASIDE = 1e-6; // where the search begins, beside a stored state, in units of its size
 
 class Proof {
   // `stored`: {paths, values: by path, and for each orbit state, periods,
@@ -21,10 +23,11 @@ class Proof {
     const { motions, stored, worst } = this, i = this.done++;
     motions.setValues(Object.fromEntries(stored.paths.map((path, k) => [path, stored.values[k][i]])));
     const state = Array.from(stored.state.subarray(i * motions.size, (i + 1) * motions.size));
-    const found = shoot(motions, state, stored.periods[i]);
+    const units = motions.units(state);
+    const found = shoot(motions, state.map((value, k) => value + ASIDE * units[k]), stored.periods[i]);
     if (!found || found.periods !== stored.periods[i]) { this.missed++; return; }
     const { largest_multiplier: modulus, max_contact_force: force } = stored;
-    worst.state = Math.max(worst.state, distance(found.state, state, motions.units(state)));
+    worst.state = Math.max(worst.state, distance(found.state, state, units));
     worst.multiplier = Math.max(worst.multiplier, Math.abs(Math.hypot(...found.multipliers[0]) - modulus[i]));
     if (force[i] > 0) worst.force = Math.max(worst.force, Math.abs(this.peak(found) / force[i] - 1));
     if (stored.stable[i] < 0 || found.stable < 0) return;
