@@ -1,16 +1,21 @@
 """Time from a slider to the picture in live pages, and the weight of the pages.
 
-    python -m experiments.benchmarks.live_page
+    python -m experiments.benchmarks.live_page STUDY
+
 
 In headless Chromium, for two bodies and for three masses with a Hertz contact and a hard
 stop: the slider of the load's frequency moves in 150 steps, every 40 ms, once while the
 motion settles and once while Newton's method follows an orbit. A time is from the
 slider's event to the end of drawing, without the screen's refresh. `writing`: core
-seconds to write a page, compilation included. Writes `live_page-<device>-<cores>.json`.
+seconds to write a page, compilation included. STUDY is the folder of a finished study of
+periodic orbits, such as `configs/regime_map.toml`: its report is written again and its
+stored orbits are proved. Writes `live_page-<device>-<cores>.json`.
 """
 
+import base64
 import itertools
 import json
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,6 +24,12 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
+from jaxvib.reports import write_report
+from jaxvib.reports.live.page import PANEL, worker
+from jaxvib.reports.live.study import live_of
+from jaxvib.reports.packing import pack
+from jaxvib.reports.parts import scripts, text_of
+from jaxvib.studies.store.finished_study import read_run
 from tests.reports.browser import Browser
 
 _READY = "document.documentElement.dataset.ready"
@@ -38,6 +49,16 @@ _MOVE = """
     await new Promise((done) => setTimeout(done, 40));
   }
   return took;
+})()
+"""
+
+_PROVE = """
+(async () => {
+  await liveStudy.start();
+  const told = liveStudy.find(".proof output"), begun = performance.now();
+  liveStudy.find(".prove").click();
+  while (!told.textContent.includes("verdicts")) await new Promise((r) => setTimeout(r, 5));
+  return [told.textContent, (performance.now() - begun) / 1000];
 })()
 """
 
@@ -78,8 +99,30 @@ def measured(window: Browser, page: Path, path: str) -> dict[str, dict[str, floa
     return found
 
 
-def main() -> None:
-    """Measure each system, print and store."""
+def proved(window: Browser, folder: Path) -> dict[str, object]:
+    """Return what a report tells of its stored orbits, how long it takes, its weight."""
+    report = write_report(folder)
+    run = read_run(folder)
+    live = live_of(run)
+    assert live is not None, "a study of periodic orbits"
+    window.open(report)
+    window.wait(_READY)
+    told, seconds = window.evaluate(_PROVE)
+    added = len(base64.b64encode(pack({"live": live}))) + len(worker())
+    added += (
+        len(scripts(PANEL)) + len(text_of("live.css")) + len(text_of("live_panel.html"))
+    )
+    return {
+        "study": run.study["title"],
+        "told": told,
+        "seconds": round(seconds, 2),
+        "kB": report.stat().st_size // 1000,
+        "of them live": added // 1000,
+    }
+
+
+def main(study: str) -> None:
+    """Measure each system and a study, print and store."""
     results: dict = {"machine": machine()}
     with tempfile.TemporaryDirectory() as folder:
         window = Browser(Path(folder, "profile"))
@@ -92,6 +135,8 @@ def main() -> None:
                 "ms to the picture": measured(window, page, path),
             }
             print(name, json.dumps(results[name]), flush=True)
+        results["report"] = proved(window, Path(study))
+        print(json.dumps(results["report"]))
         window.close()
     device, cores = results["machine"]["device"], results["machine"]["cores"]
     place = Path(__file__).with_name(f"live_page-{device}-{cores}.json")
@@ -99,4 +144,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -16,7 +16,7 @@ from .kernels import RTOL
 from .panel import panel
 
 _WORKER = ("motions.js", "shooting.js", "proof.js", "worker.js")
-PANEL = ("plot.js", "live_controls.js", "live.js")
+PANEL = ("plot.js", "live_controls.js", "diagram.js", "live.js")
 _PAGE = (
     "theme.js", "data.js", "words.js", "player.js", "bodies.js", *PANEL, "live_page.js",
 )  # fmt: skip

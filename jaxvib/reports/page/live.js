@@ -7,25 +7,33 @@ class Live {
   constructor(element, content) {
     Object.assign(this, { element, content, ...content.system });
     this.find = (name) => element.querySelector(name);
+    this.size = 2 * this.freedoms.length;
     this.mode = "follow";
     this.clock = 0;
     this.playing = false;
     this.controls = new Controls(this.find(".groups"), withScales(content.controls), () => this.ask(this.mode));
     this.listen();
     this.plots();
+    this.diagram = new Diagram(this.find(".diagram"), this);
   }
 
   async start() {
-    const text = document.getElementById("worker").textContent;
-    this.worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    this.worker.onmessage = ({ data }) => this.hear(data);
+    this.worker = this.spawn((answer) => this.hear(answer));
     const begun = this.next();
     this.worker.onerror = () => this.fail("the browser starts no worker");
-    this.worker.postMessage({ modules: this.content.modules });
     await begun;
     const drawn = this.next();
     this.ask("rest");
     await drawn;
+  }
+
+  // A worker with the modules, which tells its answers.
+  spawn(told) {
+    const text = document.getElementById("worker").textContent;
+    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    worker.onmessage = ({ data }) => told(data);
+    worker.postMessage({ modules: this.content.modules });
+    return worker;
   }
 
   // A promise kept when the worker answers.
@@ -55,7 +63,7 @@ class Live {
   }
 
   plots() {
-    const [plane, section, history, force] = this.element.querySelectorAll(".plot");
+    const [plane, section, history, force] = this.element.querySelectorAll(".live-charts .plot");
     const shown = ([unit]) => unit;
     const [metre, rate, newton] = [shown(this.units[0]), shown(this.rates[0]), shown(chosen("N"))];
     this.hard = this.contacts.length > 0 && this.contacts.every(({ hard }) => hard);
@@ -152,7 +160,6 @@ class Live {
 
   show(answer) {
     this.answer = answer;
-    this.size = 2 * this.freedoms.length;
     const { times } = answer.motion;
     this.duration = times.at(-1);
     this.clock %= this.duration;
@@ -192,6 +199,7 @@ class Live {
     this.plane.draw({ lines, points: marks });
     this.history.draw({ lines: courses, tight: true });
     this.drawForce(times);
+    if (this.diagram.element.open) this.diagram.draw();
     this.drawSection(sampled, many);
     this.build(columns);
     this.place();
@@ -274,7 +282,7 @@ class Live {
     // Screen readers hear of the motion only when the sliders have stopped.
     clearTimeout(this.saying);
     this.saying = setTimeout(() => { this.find(".said").textContent = about; }, QUIET);
-    this.element.querySelectorAll(".plot").forEach((plot) => plot.setAttribute("aria-label", `${plot.dataset.name}. ${about}`));
+    this.element.querySelectorAll(".live-charts .plot").forEach((plot) => plot.setAttribute("aria-label", `${plot.dataset.name}. ${about}`));
     const multipliers = answer.multipliers && multiplierTexts(answer.multipliers).join(", ");
     this.find(".multipliers").textContent = multipliers ? `Multipliers ${multipliers}` : "";
     const changes = this.controls.changes().map(({ path, value }) => `--set ${quoted(`${path}=${value}`)}`);

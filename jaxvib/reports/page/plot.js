@@ -22,7 +22,8 @@ class Plot {
 
   // `content`: {lines: [{x, y, colour, width, fill}], points: [{x, y, colour, radius}],
   // stems: [{x, y, colour}]}, and whether the axes are `equal`, y begins at `zero`, x is
-  // `tight`, with the unit `circle`; `least`: the shortest axes {x, y}.
+  // `tight`, with the unit `circle`; `least`: the shortest axes {x, y};
+  // `ends`: of x; `at`: a line at a value of x.
   draw(content) {
     this.content = content;
     this.render();
@@ -53,7 +54,8 @@ class Plot {
     pen.beginPath();
     pen.rect(this.frame.left, this.frame.top - 2, this.frame.right - this.frame.left, this.frame.bottom - this.frame.top + 4);
     pen.clip();
-    content.circle && this.unitCircle(pen);
+    if (content.circle) this.unitCircle(pen);
+    if (content.at !== undefined) stroke(pen, token("--muted"), this.x(content.at), this.frame.top, this.x(content.at), this.frame.bottom);
     content.lines?.forEach((line) => this.line(pen, line));
     content.stems?.forEach((stem) => this.stems(pen, stem));
     content.points?.forEach((points) => this.points(pen, points));
@@ -72,7 +74,8 @@ class Plot {
       if (content.circle) [low, high] = [Math.min(low, -1), Math.max(high, 1)];
       if (axis === "y" && content.zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
       if (!(high >= low)) [low, high] = [0, 1];
-      if (axis === "x" && content.tight) this.ranges.x = [low, high > low ? high : low + 1];
+      if (axis === "x" && content.ends) this.ranges.x = content.ends;
+      else if (axis === "x" && content.tight) this.ranges.x = [low, high > low ? high : low + 1];
       else this.ranges[axis] = held(this.ranges[axis], low, high, axis === "y" && content.zero);
     }
   }

@@ -13,13 +13,15 @@ class Answers {
   }
 
   // Answer a request: {id, kind, values, periods}; `from`: a state to begin with; `stored`:
-  // the orbits to prove.
-  answer({ id, kind, values, periods, from, stored }) {
+  // the orbits to prove; `columns`: values of a parameter for the points of a diagram.
+  answer(request) {
+    const { id, kind, values, periods, from, stored } = request;
     const { motions } = this;
     const begun = performance.now();
     clearTimeout(this.waiting);
     this.id = id;
     motions.setValues(values);
+    if (kind === "columns") return this.column(request, 0);
     if (kind === "prove") return this.prove(new Proof(motions, stored));
     if (!this.state || kind === "rest") this.begin(motions.rest);
     if (from) this.begin(from);
@@ -87,6 +89,17 @@ class Answers {
     this.show(found.periods, { ...found, settled: true, going: false });
   }
 
+  // Poincaré points at each value of a parameter, after a transient.
+  column(request, k) {
+    const { path, columns, from, transient, points } = request;
+    if (k === columns.length) return;
+    this.motions.setValues({ [path]: columns[k] });
+    let state = this.motions.after(from, transient);
+    const states = Array.from({ length: points }, () => (state = this.motions.after(state))).flat();
+    this.post({ id: this.id, kind: "column", value: columns[k], states: Float64Array.from(states) });
+    this.waiting = setTimeout(() => this.column(request, k + 1), 0);
+  }
+
   // Recompute stored orbits, without blocking other requests.
   prove(proof) {
     const until = performance.now() + SLICE;
@@ -109,13 +122,14 @@ class Answers {
 }
 
 if (typeof onmessage !== "undefined") {
-  let live = null;
+  let answers; // a promise, as requests may come while the modules are compiled
+  const begin = async (modules) => new Answers(await Motions.of(modules), (answer) => postMessage(answer));
   onmessage = async ({ data }) => {
     try {
-      if (data.modules) {
-        live = new Answers(await Motions.of(data.modules), (answer) => postMessage(answer));
-        postMessage({ kind: "ready" });
-      } else live.answer(data);
+      if (!data.modules) return (await answers).answer(data);
+      answers = begin(data.modules);
+      await answers;
+      postMessage({ kind: "ready" });
     } catch (error) {
       postMessage({ kind: "failed", message: error.message });
     }

@@ -98,6 +98,31 @@ def test_orbit_writes_the_multipliers_and_settling_lets_it_go(window):
     assert window.run(pressed) == "false"
 
 
+def test_a_diagram_has_the_points_of_the_orbits_and_moves_the_slider(window):
+    window.run("document.querySelector('.diagram').open = true")
+    window.wait("document.querySelector('.diagram').dataset.columns === '256'")
+    x, y = window.run(
+        f"const {{ points, live }} = {LIVE}.diagram; const size = live.size;"
+        "return [points.x, points.x.map((_, k) => points.states[k * size])]"
+    )
+    values, displacements = np.array(x), np.array(y)
+    assert len(np.unique(values)) == 256
+    assert len(values) == 256 * 48
+    place = np.unique(values)[np.abs(np.unique(values) - 5.8).argmin()]
+    orbit = jv.periodic_orbit(jv.replace(bodies, {"load.frequency": place}))
+    drawn = displacements[values == place]
+    np.testing.assert_allclose(drawn, float(orbit.state[0]), rtol=0, atol=1e-8)
+    left, top, width = window.run(
+        "const plot = document.querySelector('.diagram .plot');"
+        "plot.scrollIntoView({ block: 'center', behavior: 'instant' });"
+        f"const box = plot.getBoundingClientRect(), {{ left, right }} = "
+        f"{LIVE}.diagram.plot.frame; return [box.x + left, box.y + 60, right - left]"
+    )
+    window.point(left + 0.25 * width, top, click=True)
+    moved = window.run(f"return {LIVE}.controls.values()['load.frequency']")
+    assert moved == pytest.approx(2.9 + 0.25 * 5.8, abs=5.8 / width)
+
+
 def test_a_number_outside_its_range_is_refused(window):
     before = window.run(f"return {LIVE}.id")
     window.run(enter("main.mass", -5))
