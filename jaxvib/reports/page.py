@@ -61,7 +61,7 @@ def page(
         head=head(runs),
         explored="".join(figure for picture, figure in shown if picture.explorable),
         motion="".join(figure for picture, figure in shown if picture.view == "motion"),
-        live=_live(live, clicked=runs[0].sampled) if live else "",
+        live=_live(live) if live else "",
         others="".join(
             figure
             for picture, figure in shown
@@ -104,7 +104,7 @@ def _carried(files: Mapping[str, bytes], most: int) -> str:
     return "".join(carried)
 
 
-def _live(content: Mapping[str, Any], *, clicked: bool) -> str:
+def _live(content: Mapping[str, Any]) -> str:
     """Return the section that computes motions in the page."""
     stored = content["stored"]
     number = len(stored["periods"].values) if stored else 0
@@ -113,12 +113,12 @@ def _live(content: Mapping[str, Any], *, clicked: bool) -> str:
         f"<output>recomputes {number} stored orbits here and compares them</output></p>"
     )
     about = (
-        "Any values of the parameters, computed in this page by the kernels of the study."
+        "Any values of the parameters, computed in this page by the kernels of the study. "
+        "What is clicked in a chart above is opened here."
     )
-    opens = " A sample that is clicked above is opened here."
     return (
         "<section class='live-study' id='live' aria-labelledby='live-title'>"
-        f"<h2 id='live-title'>Live motion</h2><p class='about'>{about}{opens * clicked}</p>"
+        f"<h2 id='live-title'>Live motion</h2><p class='about'>{about}</p>"
         "<button type='button' class='begin'>Start</button>"
         f"<div class='opened' hidden>{prove if number else ''}"
         f"{text_of('live_panel.html')}</div></section>"

@@ -13,7 +13,7 @@ class LiveStudy {
     this.find(".prove")?.addEventListener("click", () => this.live.ask("prove"));
   }
 
-  // Start the worker at the first call, and open the sample that was last clicked.
+  // Start the worker at the first call, and open what was last clicked.
   async start() {
     if (this.started) return;
     this.started = true;
@@ -31,10 +31,23 @@ class LiveStudy {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.live.play(true);
   }
 
-  open(run, sample, from) {
-    this.last = [run, sample, from];
-    if (!this.running) return;
-    this.live.open(Object.fromEntries(run.paths.map(({ path, values }) => [path, values[sample]])), from);
+  openSample(run, sample, from) {
+    this.open(Object.fromEntries(run.paths.map(({ path, values }) => [path, values[sample]])), from);
+  }
+
+  // Open the values of a point in a chart whose axes are parameters.
+  openAt(chart, point) {
+    const controls = this.live.controls.all, values = {};
+    for (const axis of ["x", "y"]) {
+      const control = controls.find(({ path }) => path === chart[axis].path);
+      if (control) values[control.path] = point[axis] / control.factor;
+    }
+    if (Object.keys(values).length) this.open(values);
+  }
+
+  open(values, from) {
+    this.last = [values, from];
+    if (this.running) this.live.open(values, from);
   }
 
   tell({ done, number, missed, verdicts, compared, worst }) {

@@ -51,7 +51,7 @@ async function draw(element) {
   element.drawn = Plotly.react(element, drawn, shown, CONFIG);
   await element.drawn;
   if (!first) return;
-  element.on("plotly_click", ({ points: [point] }) => pickPoint(point));
+  element.on("plotly_click", ({ points: [point] }) => pickPoint(point, element));
   element.on("plotly_hover", ({ points: [point] }) => followTo(element, point));
 }
 
@@ -72,13 +72,14 @@ function shapes(chart) {
   return crosshair(chart, page.runs[state.run], motion.sample);
 }
 
-function pickPoint(point) {
+function pickPoint(point, element) {
   const layer = point.data.meta;
+  if (!page.runs[layer?.run ?? 0].paths.length) liveStudy?.openAt(element.chart, point);
   if (!layer?.samples) return;
   const [row, column] = [point.pointIndex].flat();
   const index = column === undefined ? row : row * layer.values.shape[1] + column;
   shownSample?.show(layer.run, layer.samples[index]);
-  if (!motion) liveStudy?.open(page.runs[layer.run], layer.samples[index]);
+  if (!motion) liveStudy?.openSample(page.runs[layer.run], layer.samples[index]);
   if (!motion) return;
   choose(layer.run, layer.samples[index]).then(() => {
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
@@ -108,7 +109,7 @@ async function choose(number, sample) {
   state.sample = sample;
   await motion.pick(run, trace, sample);
   shownSample?.show(number, sample);
-  liveStudy?.open(run, sample, Array.from(motion.states.subarray(0, motion.size)));
+  liveStudy?.openSample(run, sample, Array.from(motion.states.subarray(0, motion.size)));
   follow(run);
   for (const element of document.querySelectorAll(".picture .chart")) {
     if (element.drawn) await Plotly.relayout(element, { shapes: shapes(element.chart) });

@@ -109,6 +109,18 @@ def test_a_sample_that_is_clicked_moves_the_sliders(browser, map_report):
     assert found["load.amplitude"] == pytest.approx(np.linspace(100, 500, 6)[4])
 
 
+def test_a_point_of_a_chart_without_samples_moves_the_sliders(window):
+    window.evaluate("liveStudy.start()")
+    window.run(
+        "const chart = document.querySelector('#regimes .chart').chart;"
+        "liveStudy.openAt(chart, { x: 1.1, y: 250 })"
+    )
+    window.wait(f"!{LIVE}.busy && !{LIVE}.wanted")
+    found = window.run(f"return {LIVE}.controls.values()")
+    assert found["load.frequency"] == pytest.approx(2 * np.pi * 1.1)  # the axis is in Hz
+    assert found["load.amplitude"] == pytest.approx(250.0)
+
+
 def test_values_outside_the_study_are_marked(window):
     window.evaluate("liveStudy.start()")
     marked = (
