@@ -16,7 +16,7 @@ class Diagram {
     this.find(".compute").addEventListener("click", () => this.compute());
     this.find(".of").addEventListener("change", () => { this.plot.fit(); this.draw(); });
     this.find(".plot").addEventListener("click", ({ offsetX }) => this.pick(offsetX));
-    element.addEventListener("toggle", () => { if (element.open && !this.points) this.compute(); });
+    element.addEventListener("toggle", () => { if (element.open && live.answer && !this.points) this.compute(); });
   }
 
   // Begin each value with the motion that is shown, as far as the slider reaches.

@@ -87,6 +87,7 @@ def test_the_worker_starts_when_asked_for_and_opens_the_sample(window):
         "return document.querySelector('.live-study .opened').checkVisibility()"
     )
     assert not window.run(f"return 'worker' in {LIVE}")
+    window.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     window.run("document.querySelector('.to-live').click()")
     window.wait(f"liveStudy.running && {LIVE}.answer?.settled")
     run = window.run(
