@@ -57,7 +57,7 @@ def _segment(system: System):
         equation = lane.equation()
         found: dict[str, AnyArray] = {
             "state": end,
-            "force": equation.forces_at(end),
+            "force": equation.at(t1).forces_at(end),
             "peak": largest_forces(equation, watched),
             "peak_time": times_of_largest_forces(equation, watched),
             "first_touch": watched.first_touch,

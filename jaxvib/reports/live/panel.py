@@ -10,7 +10,7 @@ from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.parameters import part_names
 from ...systems.roles import is_impulsive
-from ...systems.system import System
+from ...systems.system import System, state_shape
 from .controls import Swept, controls
 from .kernels import modules
 
@@ -24,15 +24,16 @@ def panel(
     drawn as two bodies that collide. **Raises:** `ValueError` for a system that is not
     one of bodies under loads with a common period, or that cannot be compiled.
     """
-    if not system.mechanical or not math.isfinite(system.period()):
+    half = len(system.labels.freedoms)
+    only_bodies = system.mechanical and state_shape(system) == (2 * half,)
+    if not only_bodies or not math.isfinite(system.period()):
         raise ValueError(
             f"{type(system).__name__} has no live page; allowed: a system of bodies "
-            "under loads with a common period"
+            "only, under loads with a common period"
         )
     shown = controls(system, chosen, swept)
     values = {control["path"]: float(control["value"]) for control in shown}
     labels = system.labels
-    half = len(labels.freedoms)
     return {
         "system": {
             "freedoms": list(labels.freedoms),

@@ -212,7 +212,7 @@ def test_systems_without_periodic_loads_are_refused(tmp_path):
     for system, reason in (
         (jv.ImpactSystem(linear), "needs one load or more"),
         (jv.ImpactSystem(linear, (), (step,)), "a period needs periodic loads"),
-        (field, "has no live page; allowed: a system of bodies"),
+        (field, "has no live page; allowed: a system of bodies only"),
     ):
         with pytest.raises(ValueError, match=reason):
             jv.live_page(system, tmp_path / "page.html")
