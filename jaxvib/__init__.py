@@ -56,6 +56,11 @@ _FOLDER = {verb: folder for folder, verbs in _VERBS.items() for verb in verbs}
 
 
 def __getattr__(name: str):
+    with gc_paused():  # imports leave no garbage
+        return _found(name)
+
+
+def _found(name: str):
     if name in _VERBS:
         return _subpackage(name)
     if name in _FOLDER:
@@ -65,9 +70,8 @@ def __getattr__(name: str):
         return sorted([*_VERBS, *_FOLDER, *_systems()])
     if name.startswith("_"):
         raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
-    systems = _systems()
-    if name in systems:
-        return with_nearest_arguments(systems[name])
+    if name in _systems():
+        return with_nearest_arguments(getattr(_subpackage("systems"), name))
     raise AttributeError(unknown_key("name in jaxvib", name, __dir__()), name=name)
 
 
@@ -75,16 +79,10 @@ def __dir__() -> list[str]:
     return sorted([*_VERBS, *_FOLDER, *_systems(), "__version__"])
 
 
-def _systems() -> dict[str, object]:
-    """Return the public names of `jaxvib.systems` and their objects."""
-    exported = vars(_subpackage("systems"))
-    return {
-        name: value
-        for name, value in exported.items()
-        if not name.startswith("_") and not isinstance(value, type(importlib))
-    }
+def _systems() -> list[str]:
+    """Return the public names of `jaxvib.systems`."""
+    return _subpackage("systems").__all__
 
 
 def _subpackage(name: str) -> ModuleType:
-    with gc_paused():  # imports leave no garbage
-        return importlib.import_module(f".{name}", __name__)
+    return importlib.import_module(f".{name}", __name__)

@@ -1,19 +1,26 @@
 """Continuation and bifurcations of periodic orbits and equilibria."""
 
-from .bifurcation import bifurcation_point as bifurcation_point
-from .bifurcation_results import BifurcationPoint as BifurcationPoint
-from .bifurcation_results import FieldBifurcation as FieldBifurcation
-from .branch import Branch as Branch
-from .branch import BranchEvent as BranchEvent
-from .continuation import continue_orbit as continue_orbit
-from .continuation import continue_orbits as continue_orbits
-from .curves import BifurcationCurve as BifurcationCurve
-from .curves import bifurcation_curves as bifurcation_curves
-from .curves import continue_bifurcation as continue_bifurcation
-from .cycles import CycleBranch as CycleBranch
-from .equilibria import EquilibriumBranch as EquilibriumBranch
-from .equilibria import continue_equilibrium as continue_equilibrium
-from .extension import extend_branch as extend_branch
-from .isolas import find_branches as find_branches
-from .settings import ContinuationSettings as ContinuationSettings
-from .switching import switch_branch as switch_branch
+from typing import TYPE_CHECKING
+
+from ..foundation.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from .bifurcation import bifurcation_point as bifurcation_point
+    from .bifurcation_results import BifurcationPoint as BifurcationPoint
+    from .bifurcation_results import FieldBifurcation as FieldBifurcation
+    from .branch import Branch as Branch
+    from .branch import BranchEvent as BranchEvent
+    from .continuation import continue_orbit as continue_orbit
+    from .continuation import continue_orbits as continue_orbits
+    from .curves import BifurcationCurve as BifurcationCurve
+    from .curves import bifurcation_curves as bifurcation_curves
+    from .curves import continue_bifurcation as continue_bifurcation
+    from .cycles import CycleBranch as CycleBranch
+    from .equilibria import EquilibriumBranch as EquilibriumBranch
+    from .equilibria import continue_equilibrium as continue_equilibrium
+    from .extension import extend_branch as extend_branch
+    from .isolas import find_branches as find_branches
+    from .settings import ContinuationSettings as ContinuationSettings
+    from .switching import switch_branch as switch_branch
+else:
+    export_lazily(__name__)

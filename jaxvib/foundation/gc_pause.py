@@ -35,4 +35,7 @@ def gc_paused() -> Generator[None]:
         with _PAUSES.lock:
             _PAUSES.active -= 1
             if _PAUSES.active == 0 and _PAUSES.enabled:
+                if gc.get_freeze_count() == 0:  # nothing that others have frozen
+                    gc.freeze()
+                    gc.unfreeze()  # into the oldest generation
                 gc.enable()

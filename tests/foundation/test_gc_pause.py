@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 
 import pytest
 
@@ -46,3 +47,35 @@ def test_of_several_threads_the_last_one_collects_again():
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+@pytest.fixture
+def nothing_frozen():
+    gc.unfreeze()  # what `conftest.py` has frozen
+    yield
+    gc.freeze()
+
+
+class Node:
+    """An object that refers to itself, so that only the collector frees it."""
+
+    def __init__(self):
+        self.me = self
+
+
+def test_what_was_made_meanwhile_counts_as_old_and_is_still_collected(nothing_frozen):
+    with gc_paused():
+        node = Node()
+    assert any(each is node for each in gc.get_objects(generation=2))
+    freed = weakref.ref(node)
+    del node
+    gc.collect()
+    assert freed() is None
+
+
+def test_what_others_have_frozen_stays_so(nothing_frozen):
+    node = Node()
+    gc.freeze()
+    with gc_paused():
+        pass
+    assert not any(each is node for each in gc.get_objects())

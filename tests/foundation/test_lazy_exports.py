@@ -1,0 +1,66 @@
+"""Checked against: the modules of a package written here, and Python's own imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+PACKAGE = {
+    "__init__.py": '''"""A package."""
+from typing import TYPE_CHECKING
+from jaxvib.foundation.lazy_exports import export_lazily
+if TYPE_CHECKING:
+    from .bar import Bar as Bar
+    from .bar import bar as bar
+    from .inner.foo import foo as foo
+else:
+    export_lazily(__name__)
+''',
+    "bar.py": "class Bar: pass\ndef bar(): return 1\n",
+    "inner/__init__.py": "",
+    "inner/foo.py": "def foo(): return 2\n",
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    for name, text in PACKAGE.items():
+        path = tmp_path / "lazy" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def printed(code):
+        command = [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{code}",
+        ]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    return printed
+
+
+LOADED = "print(*sorted(name for name in sys.modules if name.startswith('lazy.')))"
+
+
+def test_a_module_is_imported_when_its_name_is_used(run):
+    assert run(f"import lazy\n{LOADED}") == []
+    assert run(f"import lazy\nlazy.foo\n{LOADED}") == ["lazy.inner", "lazy.inner.foo"]
+    assert run(f"from lazy import Bar\n{LOADED}") == ["lazy.bar"]
+
+
+@pytest.mark.parametrize(
+    "first", ["lazy.bar", "import lazy.bar", "from lazy.bar import Bar", "lazy.Bar"]
+)
+def test_a_function_hides_the_module_of_its_name(run, first):
+    assert run(f"import lazy\n{first}\nprint(lazy.bar())") == ["1"]
+
+
+def test_all_names_are_listed_and_no_other_is_found(run):
+    listed = run("import lazy\nprint(*lazy.__all__)\nfrom lazy import *\nprint(foo(), Bar)")
+    assert listed[:4] == ["Bar", "bar", "foo", "2"]
+    assert run("import lazy\nprint(hasattr(lazy, 'baz'), 'foo' in dir(lazy))") == [
+        "False",
+        "True",
+    ]
