@@ -45,7 +45,6 @@ MORE_ARGUMENTS = {
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {
     "__main__": 1,
-    "branches": 1,
     "cli": 17,
     "design": 2,
     "drawing": 7,

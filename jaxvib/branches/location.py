@@ -14,10 +14,13 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason
+from .bracketing import find_roots
 from .defining_equations import NEAR
 from .problem import BranchProblem, lane_of
 from .test_functions import Find, Seen, SignChange, eigenvalues_of, sign_changes
 from .tracer import BranchPoint
+
+_MOST_STEPS = 60  # of a search: bisection reaches rounding in 53
 
 
 class Located(NamedTuple):
@@ -174,8 +177,6 @@ class _Search:
 
     def zeros(self) -> _Zeros:
         """Return the zeros of the test functions on all chords."""
-        from scipy.optimize import elementwise  # takes 0.3 s; many branches have no zeros
-
         every = np.arange(len(self.tests))
         fractions, success = np.zeros(len(every)), self.corners.copy()
         evaluations = np.zeros(len(every), int)
@@ -183,20 +184,9 @@ class _Search:
         for accuracy in np.unique(accuracies):
             which = every[~self.corners & (accuracies == accuracy)]
             if which.size:
-                found = elementwise.find_root(
-                    self._test,
-                    (np.zeros(which.size), np.ones(which.size)),
-                    args=(which,),
-                    tolerances={
-                        "xatol": accuracy,
-                        "xrtol": 0.0,
-                        "fatol": 0.0,
-                        "frtol": 0.0,
-                    },
-                    maxiter=60,
-                )
+                found = find_roots(self._test, which, accuracy, _MOST_STEPS)
                 fractions[which] = np.nan_to_num(found.x, nan=0.5)
-                success[which], evaluations[which] = found.success, found.nfev
+                success[which], evaluations[which] = found.success, found.evaluations
         found = self.corrected(fractions, every)
         x, eigenvalues = np.array(found.x), eigenvalues_of(found)
         for i, test in enumerate(self.tests):
@@ -226,9 +216,7 @@ class _Search:
 
     def _test(self, fraction, which):
         """Return the test functions; NaN if the correction fails."""
-        which = which.astype(int)
-        shape, fraction, which = fraction.shape, fraction.ravel(), which.ravel()
-        return self.values(self.corrected(fraction, which), which).reshape(shape)
+        return self.values(self.corrected(fraction, which), which)
 
     def values(self, found, which) -> np.ndarray:
         """Return the test functions at corrected points of the chords `which`."""
