@@ -23,7 +23,7 @@ def main() -> int:
     if "WIDTH" in os.environ:
         import jaxvib.kernels.kernel_cache  # noqa: F401 - imports all that asks for the width
 
-        for name in ("cpu", "kernel", "kernel_cache"):
+        for name in ("cpu", "kernel", "code_digest"):
             module = sys.modules[f"jaxvib.kernels.{name}"]
             module.host_width = lambda: int(os.environ["WIDTH"])
     found = {name: _hashes(name) for name in names}

@@ -7,7 +7,9 @@ on the installed package, and the size of everything. Needs the network.
     python -m experiments.newcomer.wheels python3.11 python3.12 python3.13
 
 `--short` builds both and runs a study with the unpacked wheel and the packages of the
-environment that runs this; the network is needed for the build tools only.
+environment that runs this; the network is needed for the build tools only. The wheel
+contains the programs of `experiments.newcomer.programs`: with the versions that they were
+made with, the orbit of the README then is computed without tracing in a first process.
 """
 
 import argparse
@@ -22,16 +24,33 @@ import time
 import zipfile
 from pathlib import Path
 
+from experiments.benchmarks.first_runs import ORBIT
+
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_suffix(".json")
 TESTS = ("test_units.py", "test_words.py", "systems/test_contact.py")
 _WITH_TESTS = ("pytest", "hypothesis", "beartype", "mpmath")
+# The README's orbit; prints how many programs it traced, and its processor time.
+ORBIT_TRACED = f"""
+import time
+import jax
+traced = []
+
+def note(name, seconds, **_):
+    if name == "/jaxvib/kernels/print_duration":
+        traced.append(seconds)
+
+jax.monitoring.register_event_duration_secs_listener(note)
+{ORBIT}
+print(len(traced), time.process_time())
+"""
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """Build the last commit; return wheel and sdist."""
+    """Build the last commit, with its programs; return wheel and sdist."""
     clone, tools = folder / "clone", folder / "tools"
     run("git", "clone", "-q", ROOT, clone)
+    print(run(sys.executable, "-m", "experiments.newcomer.programs", cwd=clone), end="")
     run(sys.executable, "-m", "venv", tools)
     pip(tools, "build")
     run(tools / "bin/python", "-m", "build", "--outdir", folder / "dist", cwd=clone)
@@ -44,7 +63,8 @@ def inside(wheel: Path) -> dict[str, object]:
     """Return what the wheel holds. **Raises:** `SystemExit` if a ready study is missing."""
     names = zipfile.ZipFile(wheel).namelist()
     wanted = {f"jaxvib/configs/{path.name}" for path in (ROOT / "configs").iterdir()}
-    missing = (wanted | {"jaxvib/CITATION.cff"}) - set(names)
+    wanted |= {"jaxvib/CITATION.cff", "jaxvib/kernels/shipped_programs.bin"}
+    missing = wanted - set(names)
     strange = [name for name in names if not name.startswith(("jaxvib/", "jaxvib-"))]
     if missing or strange:
         raise SystemExit(f"the wheel lacks {missing} and holds {strange}")
@@ -80,6 +100,7 @@ def used(python: Path, folder: Path, more: dict[str, str]) -> dict[str, object]:
     where = "import jaxvib, sys; print(sys.version.split()[0], jaxvib.__file__)"
     version, file = run(python, "-c", where, **options).split()
     jaxvib = (python, "-m", "jaxvib")
+    traced, seconds = run(python, "-c", ORBIT_TRACED, **options).split()[-2:]
     studies = json.loads(run(*jaxvib, "new", "--json", **options))
     if len(studies) != len(list((ROOT / "configs").glob("*.toml"))):
         raise SystemExit(f"{len(studies)} ready studies in {file}")
@@ -89,7 +110,12 @@ def used(python: Path, folder: Path, more: dict[str, str]) -> dict[str, object]:
         raise SystemExit(f"quick ends with {ended}")
     if str(ROOT) in file:
         raise SystemExit(f"jaxvib was imported from {file}")
-    return {"python": version, "quick_seconds": time.monotonic() - began}
+    quick = time.monotonic() - began
+    found = {
+        "traced_in_first_orbit": int(traced),
+        "first_orbit_core_seconds": float(seconds),
+    }
+    return {"python": version, "quick_seconds": quick} | found
 
 
 def pip(environment: Path, *words: str) -> None:
@@ -117,7 +143,10 @@ def short(wheel: Path, folder: Path) -> dict[str, object]:
     target = folder / "wheel"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
-    return used(Path(sys.executable), folder / "empty", {"PYTHONPATH": target})
+    found = used(Path(sys.executable), folder / "empty", {"PYTHONPATH": target})
+    if found["traced_in_first_orbit"]:
+        raise SystemExit(f"programs of the wheel are not used: {found}")
+    return found
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from .. import linalg
 from ..dynamics.flow import flow, simulate
 from ..systems.equation import Equation
-from ..systems.system import System
+from ..systems.system import System, equation_shape, structural_fact
 from .corrector import LaneData, state_size, system_of
 from .point import at
 
@@ -46,7 +46,11 @@ class Grazing(NamedTuple):
 
 def has_grazing(system: System) -> bool:
     """Return whether a system has hard stops."""
-    return bool(hard_contacts(eqx.filter_eval_shape(system.equation)).any())
+    return structural_fact(_has_hard_contacts, system)
+
+
+def _has_hard_contacts(system: System) -> bool:
+    return bool(hard_contacts(equation_shape(system)).any())
 
 
 def hard_contacts(equation: Equation) -> np.ndarray:

@@ -18,6 +18,7 @@ from ..foundation.cache import read_entry, write_entry
 from .handler import handler_text, run_text
 from .lowering import Program
 from .tiered_compilation import recompile_when
+from .vector_memory import VectorMemory
 from .workspace import ALIGNMENT
 
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
@@ -33,6 +34,9 @@ _QUICK, _BEST = 0, 2
 _SHORT_TEXT = 15_000
 # Seconds of run time, and lanes per call, above which the final code is compiled.
 _WORTH, MANY = 0.5, 1024
+
+
+_now = time.perf_counter
 
 
 class _Code:
@@ -74,12 +78,14 @@ class Native:
         """Compile a program for this processor, or for other `features`."""
         self.program, self._features = program, features or host_features()
         self._spent, self._lanes, self._lock = 0.0, 0, threading.Lock()
-        kept = _kept(program, self._features, _BEST)
-        # Loops over long arrays take five times as long unoptimised.
-        loops = program.workspace and program.text.count("\n") < _SHORT_TEXT
-        level = _BEST if loops else _QUICK
-        self._first = _Code(kept or _object(program, self._features, level))
-        self._best = self._first if kept or level == _BEST else None
+        code, level = _kept(program, self._features, _BEST), _BEST
+        if code is None:
+            # Loops over long arrays take five times as long unoptimised.
+            loops = program.workspace and program.text.count("\n") < _SHORT_TEXT
+            level = _BEST if loops else _QUICK
+            code = _object(program, self._features, level)
+        self._first = _Code(code)
+        self._best = self._first if level == _BEST else None
 
     def best(self) -> _Code:
         """Return the optimised code, compiling it if necessary."""
@@ -95,6 +101,23 @@ class Native:
         if self._best is None:
             recompile_when(lambda: self._first.seconds() > _WORTH, self.best)
         return self._first.handler
+
+    def one_vector(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Run up to a vector of lanes, the last axis; results have a whole vector."""
+        memory, places = self._vector.filled(arrays)
+        if self._spent > _WORTH:
+            self.best()
+        code, width, begun = self._best or self._first, self.program.width, _now()
+        address = places.__array_interface__["data"][0]
+        outputs = address + len(arrays) * places.itemsize
+        code.run(width, 0, width, address, outputs)
+        self._spent += _now() - begun
+        self._lanes += width
+        return self._vector.results(memory)
+
+    @functools.cached_property
+    def _vector(self) -> VectorMemory:
+        return VectorMemory(self.program.signature, self.program.width)
 
     def __call__(self, arrays: Sequence[np.ndarray], threads: int) -> list[np.ndarray]:
         """Run the lanes, the last axis of every array and a multiple of the width."""
@@ -112,11 +135,11 @@ class Native:
         code = self._best or self._first
 
         def run(first: int) -> None:
-            last, begun = min(first + share, lanes), time.perf_counter()
+            last, begun = min(first + share, lanes), _now()
             memory = _aligned(size) if size else None
             places = inputs if memory is None else _pointers([*taken, memory])
             code.run(lanes, first, last, places.ctypes.data, outputs.ctypes.data)
-            self._spent += time.perf_counter() - begun
+            self._spent += _now() - begun
             self._lanes += last - first
 
         worth = _TASK * self._lanes / self._spent if self._spent else _SHARE
@@ -177,20 +200,20 @@ def host_features() -> str:
 
 def _kept(program: Program, features: str, level: int) -> bytes | None:
     """Return a program's machine code from the cache."""
-    return read_entry(_entry(_text(program), features, level))
+    return read_entry(_entry(program, features, level))
 
 
-def _text(program: Program) -> str:
-    return program.text + run_text() + handler_text(program.signature, program.workspace)
+def _entry_points(program: Program) -> str:
+    return run_text() + handler_text(program.signature, program.workspace)
 
 
-def _entry(text: str, features: str, level: int) -> str:
-    """Return the cache key of the machine code of an IR text."""
+def _entry(program: Program, features: str, level: int) -> str:
+    """Return the cache key of a program's machine code."""
     import llvmlite
 
     versions = f"{llvmlite.__version__} {bindings().get_host_cpu_name()} {features}"
-    key = hashlib.sha256(f"{text}\n{versions}".encode()).hexdigest()
-    return f"kernels/{key}.{level}.o"
+    parts = f"{program.key}\n{_entry_points(program)}\n{versions}"
+    return f"kernels/{hashlib.sha256(parts.encode()).hexdigest()}.{level}.o"
 
 
 def _object(program: Program, features: str, level: int) -> bytes:
@@ -202,8 +225,8 @@ def _object(program: Program, features: str, level: int) -> bytes:
     if known is not None:
         return known
     began = time.monotonic()
-    llvm, text = bindings(), _text(program)
-    module = llvm.parse_assembly(text)
+    llvm = bindings()
+    module = llvm.parse_assembly(program.text + _entry_points(program))
     module.triple = llvm.get_process_triple()
     module.verify()
     machine = llvm.Target.from_default_triple().create_target_machine(
@@ -211,7 +234,7 @@ def _object(program: Program, features: str, level: int) -> bytes:
     )
     with without_rescheduling():
         code = machine.emit_object(module)
-    write_entry(_entry(text, features, level), code)
+    write_entry(_entry(program, features, level), code)
     jax.monitoring.record_event_duration_secs(COMPILED, time.monotonic() - began)
     return code
 

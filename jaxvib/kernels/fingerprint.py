@@ -72,12 +72,12 @@ def _is_builtin(module) -> bool:
     return str(module).partition(".")[0] in _KNOWN
 
 
-def _stays(module) -> bool:
+def stays(module) -> bool:
     """Return whether a module's code is fixed, including the standard library's."""
     return _is_builtin(module) or str(module).partition(".")[0] in sys.stdlib_module_names
 
 
-def _is_installed(module) -> bool:
+def is_installed(module) -> bool:
     """Return whether a module belongs to an installed package."""
     file = getattr(sys.modules.get(str(module)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
@@ -144,7 +144,7 @@ class _Fingerprinter(pickle.Pickler):
             return str, (type(obj).__qualname__,)
 
     def _digest_function(self, function: types.FunctionType) -> Any:
-        if function in self._within or _is_installed(function.__module__):
+        if function in self._within or is_installed(function.__module__):
             return self._named(function)
         taken = list(_captured_by(function))
         self._met.taken.extend(taken)
@@ -153,9 +153,9 @@ class _Fingerprinter(pickle.Pickler):
         return self._digest_by(function, (function.__code__, defaults, names))
 
     def _digest_class(self, one: type) -> Any:
-        if _stays(one.__module__):
+        if stays(one.__module__):
             return NotImplemented  # by name
-        if one in self._within or _is_installed(one.__module__):
+        if one in self._within or is_installed(one.__module__):
             return self._named(one)
         self._met.changing.append(one)
         return self._digest_by(one, _parts_of_class(one))
@@ -174,7 +174,7 @@ class _Fingerprinter(pickle.Pickler):
 
 
 def _has_a_name(function: types.FunctionType) -> bool:
-    return _stays(function.__module__) and "<" not in function.__qualname__
+    return stays(function.__module__) and "<" not in function.__qualname__
 
 
 def _captured_by(function: types.FunctionType) -> Iterator[CapturedVariable]:

@@ -305,7 +305,10 @@ class _Form:
         `threads`: of the CPU; `None` also allows GPUs.
         """
         arrays = [lanes_last(np.asarray(leaf)) for leaf in leaves]
-        lanes = arrays[0].shape[-1]
+        lanes, native = arrays[0].shape[-1], self._native
+        if lanes <= native.program.width and not native.program.workspace:
+            results = native.one_vector(arrays)
+            return [lanes_first(result)[:lanes] for result in results]
         if threads is None and lanes > MANY:
             results = self._elsewhere(arrays)
             if results is not None:

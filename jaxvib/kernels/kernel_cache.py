@@ -5,15 +5,20 @@ function is its name, the static parts of its system, and the library's code.
 """
 
 import hashlib
+import json
 import types
 from typing import Any
+
+import jax
 
 from ..foundation.cache import read_entry, write_entry
 from .code_digest import code_digest
 from .fingerprint import Fingerprint, fingerprint
 from .kernel import Kernel
 from .lowering import Traced
+from .patches import is_patched
 from .serialization import deserialize, serialize
+from .shipped_programs import shipped_entry
 
 
 def cached_kernel(function: types.FunctionType, *parts: Any) -> Kernel:
@@ -26,6 +31,22 @@ def cached_kernel(function: types.FunctionType, *parts: Any) -> Kernel:
     return Kernel(
         function, _DiskCache(f"{function.__module__}.{function.__qualname__}", parts)
     )
+
+
+def cached_fact(function: types.FunctionType, *arguments: Any) -> Any:
+    """Return `function(*arguments)`, plain data for JSON, cached like a program.
+
+    `function`: one of the library; `arguments`: everything that the result depends on.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+    entry = _entry(fingerprint((name, arguments)), "fact")
+    known = None if entry is None else _read(entry)
+    if known is not None:
+        return json.loads(known)
+    fact = function(*arguments)
+    if entry is not None:
+        write_entry(entry, json.dumps(fact).encode())
+    return fact
 
 
 class _DiskCache:
@@ -48,7 +69,7 @@ class _DiskCache:
     def get(self, arguments) -> Traced | None:
         """Return the cached trace for arguments, a pytree of shapes, if any."""
         entry = self._entry(arguments)
-        whole = None if entry is None else read_entry(entry)
+        whole = None if entry is None else _read(entry)
         return None if whole is None else deserialize(whole)
 
     def put(self, arguments, traced: Traced) -> None:
@@ -60,7 +81,25 @@ class _DiskCache:
 
     def _entry(self, arguments) -> str | None:
         self._description = fingerprint((self._name, self._parts, arguments))
-        digest, code = self._description.digest, code_digest()
-        if digest is None or code is None:
-            return None
-        return f"kernels/{hashlib.sha256(code + digest).hexdigest()}.text"
+        return _entry(self._description, "text")
+
+
+def _read(entry: str) -> bytes | None:
+    """Return a cached entry, or one that comes with the package, which is cached then."""
+    whole = read_entry(entry)
+    if whole is None:
+        whole = shipped_entry(entry)
+        if whole is not None:
+            write_entry(entry, whole)
+    return whole
+
+
+def _entry(description: Fingerprint, kind: str) -> str | None:
+    """Return the name of an entry; `None` if what it depends on may change unnoticed."""
+    code = code_digest()
+    if description.digest is None or code is None or is_patched():
+        return None
+    config: Any = jax.config
+    settings = f"{config.jax_enable_x64} {config.jax_numpy_dtype_promotion}"
+    whole = code + settings.encode() + b"\0" + description.digest
+    return f"kernels/{hashlib.sha256(whole).hexdigest()}.{kind}"

@@ -53,30 +53,29 @@ class Program(NamedTuple):
 
     `packed`: the IR, compressed to a sixth, since a program that XLA may call stays in
     memory for the life of the process. `workspace`: the bytes of memory that it needs
-    while it runs, 0 for most; a pointer to them follows those of `inputs`.
+    while it runs, 0 for most; a pointer to them follows those of `inputs`. `key`: a
+    hash of the IR, so that its machine code is found without the IR.
     """
 
     packed: bytes
     width: int
     signature: Signature
-    workspace: int = 0
+    workspace: int
+    key: str
 
     @classmethod
     def of(
         cls, text: str, width: int, signature: Signature, workspace: int = 0
     ) -> "Program":
         """Return a program from its IR."""
-        return cls(zlib.compress(text.encode(), 1), width, signature, workspace)
+        whole = text.encode()
+        key = hashlib.sha256(whole).hexdigest()[:32]
+        return cls(zlib.compress(whole, 1), width, signature, workspace, key)
 
     @property
     def text(self) -> str:
         """The IR, decompressed."""
         return zlib.decompress(self.packed).decode()
-
-    @property
-    def key(self) -> str:
-        """A hash of the IR."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
 
 
 class Traced(NamedTuple):

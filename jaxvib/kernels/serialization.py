@@ -1,23 +1,25 @@
-"""Serialisation of lowered functions as plain data, checked when read."""
+"""Serialisation of lowered functions as plain data, checked when read.
+
+A line of JSON is followed by the program's compressed text, which is not needed where its
+machine code is kept, and not decompressed then.
+"""
 
 import dataclasses
 import importlib
 import json
-import zlib
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from ..foundation.cache import LARGEST
 from .lowering import Program, Signature, Traced
 
 # Users' classes may change before the next process.
 _LIBRARIES = ("jaxvib", "jax", "equinox", "diffrax")
 _INVALID = (
     ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError,
-    ValueError, zlib.error,
+    ValueError,
 )  # fmt: skip
 
 
@@ -31,9 +33,10 @@ def serialize(traced: Traced) -> bytes | None:
             "width": program and program.width,
             "inputs": program and program.signature.inputs,
             "workspace": program and program.workspace,
+            "key": program and program.key,
         }
-        text = program.text if program else ""
-        whole = zlib.compress(f"{json.dumps(header)}\n{text}".encode(), 1)
+        packed = program.packed if program else b""
+        whole = json.dumps(header).encode() + b"\n" + packed
     except _INVALID:
         return None
     return whole if _equal(deserialize(whole), traced) else None
@@ -48,11 +51,7 @@ def deserialize(whole: bytes) -> Traced | None:
 
 
 def _traced(whole: bytes) -> Traced:
-    stream = zlib.decompressobj()
-    plain = stream.decompress(whole, LARGEST)
-    if not stream.eof:
-        raise ValueError("entry too large")
-    line, _, text = plain.decode().partition("\n")
+    line, _, packed = whole.partition(b"\n")
     header = json.loads(line)
     results, reason, width = _tree(header["results"]), header["reason"], header["width"]
     if width is None:
@@ -60,7 +59,8 @@ def _traced(whole: bytes) -> Traced:
     outputs = tuple((each.shape, each.dtype.name) for each in jax.tree.leaves(results))
     inputs = tuple((_shape(shape), _of(str, kind)) for shape, kind in header["inputs"])
     signature, workspace = Signature(inputs, outputs), _of(int, header["workspace"])
-    program = Program.of(text, _of(int, width), signature, workspace)
+    key = _of(str, header["key"])
+    program = Program(packed, _of(int, width), signature, workspace, key)
     return Traced(program, results, _of(str, reason))
 
 

@@ -2,6 +2,7 @@
 
 import abc
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
+from ..kernels.kernel_cache import cached_fact
 from .equation import Equation
 from .roles import Linear
 from .system_repr import SystemRepr
@@ -88,25 +90,52 @@ def equation_shape(system: System) -> Any:
 
 def state_shape(system: System) -> tuple[int, ...]:
     """Return the shape of a system's states."""
-    return _abstract(system, "rest").shape
+    return tuple(structural_fact(_state_shape, system))
+
+
+def _state_shape(system: System) -> list[int]:
+    return list(_abstract(system, "rest").shape)
+
+
+def structural_fact(function: types.FunctionType, system: System) -> Any:
+    """Return `function(system)`, which depends on shapes only, as plain data for JSON.
+
+    It is cached between processes, as JAX's evaluation of shapes takes ten times as long.
+    """
+    leaves, tree = _with_shapes(system)
+    try:
+        return _cached_fact(function, tree, *leaves)
+    except TypeError:  # a user's system with an unhashable part, or that needs numbers
+        return function(system)
+
+
+@functools.lru_cache(maxsize=256)
+def _cached_fact(function, tree, *leaves):
+    return cached_fact(function, jax.tree.unflatten(tree, leaves))
 
 
 def _abstract(system: System, method: str) -> Any:
     """Return what a method returns, with shapes; systems of equal shapes share it."""
-    leaves, tree = jax.tree.flatten(system)
-    shapes = (
-        jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf
-        for leaf in leaves
-    )
+    leaves, tree = _with_shapes(system)
     try:
-        return _cached_abstract(method, tree, *shapes)
+        return _cached_abstract(method, tree, *leaves)
     except TypeError:  # a user's system with an unhashable part, or that needs numbers
         return eqx.filter_eval_shape(lambda: getattr(system, method)())
 
 
+def _with_shapes(system: System) -> tuple[list[Any], Any]:
+    """Return the leaves of a system, with shapes in place of arrays, and its tree."""
+    leaves, tree = jax.tree.flatten(system)
+    shapes = [
+        jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if eqx.is_array(leaf) else leaf
+        for leaf in leaves
+    ]
+    return shapes, tree
+
+
 @functools.lru_cache(maxsize=256)
-def _cached_abstract(method: str, tree, *shapes):
-    system = jax.tree.unflatten(tree, shapes)
+def _cached_abstract(method: str, tree, *leaves):
+    system = jax.tree.unflatten(tree, leaves)
     return eqx.filter_eval_shape(lambda system: getattr(system, method)(), system)
 
 

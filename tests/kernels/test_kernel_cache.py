@@ -1,14 +1,18 @@
 """Checked against: the same function traced anew, to the bit."""
 
+import functools
 import hashlib
 import json
 import os
+import pathlib
 import pickle
 import shutil
+import subprocess
 import sys
 import threading
 import time
 import types
+import unittest.mock
 import zlib
 
 import equinox as eqx
@@ -17,12 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxvib
 from jaxvib.foundation.cache import write_entry
 from jaxvib.kernels import kernel_cache
-from jaxvib.kernels.kernel_cache import cached_kernel
+from jaxvib.kernels.kernel_cache import cached_fact, cached_kernel
 from jaxvib.kernels.lowering import Signature
 from jaxvib.kernels.serialization import deserialize
 from jaxvib.systems import HarmonicLoad
+from jaxvib.systems.loads import load as load_module
 
 LANES = np.linspace(-2.0, 3.0, 37)
 
@@ -383,6 +389,101 @@ def test_nothing_is_kept_where_a_source_changed_since_the_process_began(
     assert len(turns) == 2
 
 
+DIGEST = """
+import importlib.metadata, pathlib
+read = []
+plain = pathlib.Path.read_bytes
+pathlib.Path.read_bytes = lambda path: read.append(path) or plain(path)
+from jaxvib.kernels.code_digest import code_digest
+digest = code_digest()
+print(digest.hex(), sum(path.suffix == ".py" for path in read))
+"""
+
+
+def test_sources_are_read_again_only_where_they_may_have_changed(tmp_path, monkeypatch):
+    package = tmp_path / "place" / "jaxvib"
+    shutil.copytree(pathlib.Path(jaxvib.__file__).parent, package)
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    time.sleep(2.5)  # files changed a moment ago are not trusted
+
+    def digest():
+        run = subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        value, read = run.stdout.split()
+        return value, int(read)
+
+    first, read = digest()
+    assert read > 400
+    assert digest() == (first, 0)
+    source = package / "linalg" / "small.py"
+    text, times = source.read_bytes(), source.stat()
+    changed = text.replace(b"MOST_ROWS", b"MOST_R0WS")  # of the same length
+    assert changed != text
+    source.write_bytes(changed)
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other, read = digest()
+    assert other != first
+    assert read > 400
+    source.write_bytes(text)
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert digest()[0] == first
+
+
+def test_other_precision_is_another_program(stage, turns):
+    lanes = LANES.astype(np.float32)
+    for _ in range(2):
+        cached_kernel(stage).map(lanes)
+        with jax.enable_x64(False):
+            cached_kernel(stage).map(lanes)
+    assert len(turns) == 2
+
+
+class Own:
+    def __call__(self, *_):
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [pull, Own(), Own, functools.partial(pull, 1.0), functools.cache(pull),
+     staticmethod(pull), unittest.mock.MagicMock()],
+    ids=lambda one: type(one).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(load_module, "as_load"), (HarmonicLoad, "force"), (kernel_cache, "fingerprint")],
+    ids=["a function", "a method", "of kernels"],
+)
+def test_nothing_is_cached_while_the_library_is_patched(
+    stage, turns, monkeypatch, owner, name, replacement
+):
+    if owner is kernel_cache:  # is called itself
+        plain, replacement = kernel_cache.fingerprint, lambda parts: plain(parts)
+    cached_kernel(stage).map(LANES)
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, replacement)
+        for _ in range(2):
+            cached_kernel(stage).map(LANES)
+    assert len(turns) == 3
+    cached_kernel(stage).map(LANES)
+    assert len(turns) == 3
+
+
+def test_facts_are_computed_once_for_each_argument(turns):
+    def fact(number, word):
+        turns.append(number)
+        return {"twice": 2 * number, "word": word}
+
+    for number in (1, 2, 1, 2):
+        assert cached_fact(fact, number, "a") == {"twice": 2 * number, "word": "a"}
+    assert turns == [1, 2]
+
+
 def test_code_of_another_function_is_not_run(folder):
     """Copied to its name, as by a sync of folders that went wrong, or on purpose."""
 
@@ -410,20 +511,25 @@ class Runs:
 
 
 def header(results, **more):
-    told = {"results": results, "reason": "", "width": 2, "inputs": [[[], "float64"]]}
-    return zlib.compress(json.dumps(told | more).encode() + b"\ntext")
+    told = {
+        "results": results,
+        "reason": "",
+        "width": 2,
+        "inputs": [[[], "float64"]],
+        "workspace": 0,
+        "key": "0",
+    }
+    return json.dumps(told | more).encode() + b"\n" + zlib.compress(b"text")
 
 
 ARRAY = ["array", [], "float64", False]
 WRONG = {
     "nothing": b"",
-    "no stream": b"plain",
-    "no text": zlib.compress(b"\xff"),
-    "two streams": zlib.compress(b"{}")[:-2],
-    "no JSON": zlib.compress(b"[\n"),
-    "nested too deeply": zlib.compress(b"[" * 100_000),
-    "no fields": zlib.compress(b"{}\n"),
-    "a list": zlib.compress(b"[]\n"),
+    "no text": b"\xff\n",
+    "no JSON": b"[\n",
+    "nested too deeply": b"[" * 100_000,
+    "no fields": b"{}\n",
+    "a list": b"[]\n",
     "no results": header(None),
     "no such node": header(["eval", "1"]),
     "no such dtype": header(["array", [], "objekt", False]),
@@ -436,6 +542,7 @@ WRONG = {
     "a width of text": header(ARRAY, width="2"),
     "inputs of text": header(ARRAY, inputs="float64"),
     "a reason that is none": header(ARRAY, reason=None),
+    "a key that is none": header(ARRAY, key=None),
 }
 
 

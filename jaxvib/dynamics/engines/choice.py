@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, overload
 
 from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
-from ...systems.system import System, equation_shape, state_shape
+from ...systems.system import System, equation_shape, state_shape, structural_fact
 from ..events import requires_events_reason
 from ..exponential import BlockForm, block_form
 from ..modal import ModalForm, modal_form
@@ -108,23 +108,23 @@ def engine_for(
     """
     check_engine(engine)
     require_float64()
-    equation = equation_shape(system)
-    only = requires_events_reason(equation)
+    facts = _Facts(**structural_fact(_facts, system))
+    only = facts.needs_events
     chosen = "event" if engine == "auto" and only else engine
     if chosen != "auto":
-        module = chosen if isinstance(chosen, Engine) else ENGINES[chosen]
-        reason = module.refusal(equation)
+        if isinstance(chosen, Engine):
+            reason = chosen.refusal(equation_shape(system))
+        else:
+            reason = facts.refusals[chosen]
         if reason:
-            others = [
-                name for name, other in ENGINES.items() if not other.refusal(equation)
-            ]
+            others = [name for name, refusal in facts.refusals.items() if not refusal]
             allowed = ", ".join(["auto", *others])
             raise ValueError(f"engine = {engine!r}: {reason}; allowed: {allowed}")
         return chosen, only or "requested"
-    reason = ENGINES["event"].refusal(equation)
-    if not reason and equation.may_jump():
+    reason = facts.refusals["event"]
+    if facts.jumps:
         return "event", "forces jump, which time stepping cannot differentiate"
-    slow = not reason and lanes < MANY and not _compiles_at_once(equation)
+    slow = not reason and lanes < MANY and not facts.compiles_at_once
     if slow and (unsupported is None or unsupported()):
         reason = (
             f"{lanes} samples are fewer than {MANY}, needed for events to pay off with "
@@ -133,8 +133,31 @@ def engine_for(
     return ("diffrax", reason) if reason else ("event", "linear except for contacts")
 
 
-def _compiles_at_once(equation) -> bool:
-    return equation.inertia.size <= MOST_AT_ONCE
+class _Facts(NamedTuple):
+    """What the choice of an engine needs to know of an equation of motion.
+
+    `needs_events`: why it requires events, and `refusals`: why each engine does not
+    support it, "" if not; with a form of events, whether its forces `jump`, and whether
+    its kernel `compiles_at_once`.
+    """
+
+    needs_events: str
+    refusals: dict[str, str]
+    jumps: bool
+    compiles_at_once: bool
+
+
+def _facts(system: System) -> dict[str, Any]:
+    """Return the `_Facts` of a system's equation as plain data."""
+    equation = equation_shape(system)
+    refusals = {name: engine.refusal(equation) for name, engine in ENGINES.items()}
+    by_events = not refusals["event"]
+    return _Facts(
+        requires_events_reason(equation),
+        refusals,
+        bool(by_events and equation.may_jump()),
+        bool(by_events and equation.inertia.size <= MOST_AT_ONCE),
+    )._asdict()
 
 
 def in_precision(engine: str | Engine, precision: str) -> str | Engine:
