@@ -1,7 +1,8 @@
 """Derivatives of results of iterations, without differentiating the iteration."""
 
+import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,25 @@ from jaxtyping import PyTree
 from .. import linalg
 from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
+from ..kernels import Kernel
+from ..kernels.kernel_cache import cached_kernel
 from .lazy_linear import lazy_linearize
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelFunction:
+    """A function whose Jacobians are computed by one kernel, cached under `key`.
+
+    XLA needs a second to compile the operations around the kernels of a motion. `key`:
+    everything that the function depends on besides its arguments.
+    """
+
+    function: Callable = dataclasses.field(compare=False)
+    key: tuple[Hashable, ...]
+
+    def __call__(self, *arguments):
+        """Return the function's result."""
+        return self.function(*arguments)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -25,9 +44,10 @@ def implicit_root(residual: Callable, root: AnyArray, parameters: PyTree) -> Any
     $$\frac{dx}{dp} = -\Big(\frac{\partial r}{\partial x}\Big)^{-1}
       \frac{\partial r}{\partial p}.$$
 
-    `residual(root, parameters)` must be a plain function; both Jacobians come from one
-    call of `jax.jacfwd`, with columns for the perturbed parameters only. Derivatives
-    work to any order, forward and reverse, however `root` was computed.
+    `residual(root, parameters)` must be a plain function or a `KernelFunction`; both
+    Jacobians come from one call of `jax.jacfwd`, with columns for the perturbed
+    parameters only. Derivatives work to any order, forward and reverse, however `root`
+    was computed.
     """
     return root
 
@@ -35,19 +55,35 @@ def implicit_root(residual: Callable, root: AnyArray, parameters: PyTree) -> Any
 def _root_rule(residual, primals, tangents):
     root, parameters = primals
     value = implicit_root(residual, root, parameters)
-    moving = _Moving(parameters, tangents[1])
+    moving = _Moving.along(parameters, tangents[1])
     if not moving.changes:
         return value, jnp.zeros_like(root)
+    if isinstance(residual, KernelFunction):
+        slopes = _slopes_kernel(residual, moving.places)(value, parameters)
+        return value, _along(slopes, moving.changes)
+    by_root, by_values = _by_root_and_values(residual, value, moving)
+    return value, -_solved(by_root, _along(by_values, moving.changes))
+
+
+def _by_root_and_values(residual, root, moving: "_Moving"):
+    """Return the Jacobians of a residual by its root and by the perturbed parameters."""
 
     def moved(root, values):
         return residual(root, moving.filled(values))
 
-    by_root, by_values = jax.jacfwd(moved, (0, 1))(value, moving.values)
-    forcing = sum(
-        jnp.tensordot(jacobian, change, change.ndim)
-        for jacobian, change in zip(by_values, moving.changes, strict=True)
-    )
-    return value, -_solved(by_root, forcing)
+    return jax.jacfwd(moved, (0, 1))(root, moving.values)
+
+
+@functools.lru_cache(maxsize=64)
+def _slopes_kernel(residual: KernelFunction, places: tuple[int, ...]) -> Kernel:
+    """Return the kernel of (root, parameters) to the root's Jacobians by leaves."""
+
+    def slopes(root, parameters):
+        moving = _Moving(parameters, places)
+        by_root, by_values = _by_root_and_values(residual.function, root, moving)
+        return [-_solved(by_root, jacobian) for jacobian in by_values]
+
+    return cached_kernel(slopes, residual.key, places)
 
 
 implicit_root.defjvp(_root_rule, symbolic_zeros=True)
@@ -66,11 +102,16 @@ def with_derivative_of(function: Callable, value: AnyArray, arguments: tuple) ->
 def _function_rule(function, primals, tangents):
     value, arguments = primals
     value = with_derivative_of(function, value, arguments)
-    moving = _Moving(arguments, tangents[1])
+    moving = _Moving.along(arguments, tangents[1])
     if not moving.changes:
         return value, jnp.zeros_like(value)
 
     def along(leaves, changes):
+        if isinstance(function, KernelFunction):
+            kernel = _jacobian_kernel(function, moving.places)
+            jacobians = kernel(*jax.tree.unflatten(moving.tree, leaves))
+            return [_along(jacobians, changes)]
+
         def moved(values):
             return function(*moving.filled(values, leaves))
 
@@ -83,14 +124,42 @@ def _function_rule(function, primals, tangents):
 with_derivative_of.defjvp(_function_rule, symbolic_zeros=True)
 
 
-class _Moving:
-    """The leaves of arguments that have tangents: their `values` and `changes`."""
+@functools.lru_cache(maxsize=64)
+def _jacobian_kernel(function: KernelFunction, places: tuple[int, ...]) -> Kernel:
+    """Return the kernel of a function's arguments to its Jacobians by leaves."""
 
-    def __init__(self, arguments, tangents):
+    def jacobians(*arguments):
+        moving = _Moving(arguments, places)
+        by_values = jax.jacfwd(lambda values: function.function(*moving.filled(values)))
+        return by_values(moving.values)
+
+    return cached_kernel(jacobians, function.key, places)
+
+
+def _along(jacobians, changes):
+    """Return the sum of Jacobians times changes."""
+    return sum(
+        jnp.tensordot(jacobian, change, change.ndim)
+        for jacobian, change in zip(jacobians, changes, strict=True)
+    )
+
+
+class _Moving:
+    """The leaves of arguments at the `places` that have tangents."""
+
+    def __init__(self, arguments, places: tuple[int, ...]):
         self.leaves, self.tree = jax.tree.flatten(arguments)
+        self.places, self.values = places, [self.leaves[i] for i in places]
+        self.changes: list[Any] = []
+
+    @classmethod
+    def along(cls, arguments, tangents) -> "_Moving":
+        """Return the leaves with tangents that are not zero, and these as `changes`."""
         changes = jax.tree.leaves(tangents, is_leaf=_is_zero)
-        self.places = [i for i, change in enumerate(changes) if not _is_zero(change)]
-        self.values, self.changes = self.of(self.leaves), self.of(changes)
+        places = tuple(i for i, change in enumerate(changes) if not _is_zero(change))
+        moving = cls(arguments, places)
+        moving.changes = moving.of(changes)
+        return moving
 
     def of(self, leaves) -> list:
         """Return those of all leaves that have tangents."""

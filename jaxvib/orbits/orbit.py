@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
-from ..dynamics.engines import engine_of
+from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
 from ..ensemble.result import Result
@@ -30,7 +30,7 @@ from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray, Integer, Number
 from ..systems.system import System
 from .error_estimates import assess_orbit
-from .implicit import implicit_root, with_derivative_of
+from .implicit import KernelFunction, implicit_root, with_derivative_of
 from .motion_kernels import ShootingDetails
 from .motion_pictures import multipliers_chart, orbit_motion
 from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
@@ -286,11 +286,14 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
         motion = revolution(state, arguments)
         return motion.after(motion.period, engine) - state
 
-    state = implicit_root(residual, given.state, arguments)
+    # Derivatives of small systems are kernels; of others a few calls of their flow.
+    key = (static, engine) if isinstance(engine, EventEngine) else None
+    by_kernel = residual if key is None else KernelFunction(residual, (key, "residual"))
+    state = implicit_root(by_kernel, given.state, arguments)
     details, watched = given.details, given.watched
     monodromy, forces, seen = differentiable_values(
         revolution, (state, arguments), given.monodromy, watched,
-        details.forces, details.times, engine,
+        details.forces, details.times, engine, key,
     )  # fmt: skip
     # The derivative of the duration is not computed: NaN rather than 0.
     duration = jnp.sum(watched.duration)

@@ -12,8 +12,9 @@ from ..dynamics.engines import Engine
 from ..dynamics.extremes import top
 from ..dynamics.flow import flow
 from ..dynamics.observables import Observables, tracked_contacts
+from ..kernels.map_rows import map_rows
 from ..systems.system import System
-from .implicit import with_derivative_of
+from .implicit import KernelFunction, with_derivative_of
 
 
 class Revolution(NamedTuple):
@@ -37,13 +38,15 @@ def differentiable_values(
     forces: Array,
     times: Array,
     engine: str | Engine = "auto",
+    key: tuple | None = None,
 ) -> tuple[Array, Array, Observables]:
     """Return monodromy, forces and observables with derivatives with respect to `where`.
 
     `revolution(*where)`: the motion as a function of its unknowns and of the parameters;
     `forces`: the largest one of each contact, N, at `times`, s. Forces and displacements
     use one mapped flow to the times of their extremes, compiled once; one component of
-    each time's vector is used.
+    each time's vector is used. `key`: on which `revolution` depends, for derivatives of
+    the extremes by a kernel.
     """
     contacts, size = forces.shape[0], watched.highest.shape[0]
     # Counted from the end: displacements follow the forces, which may not be wanted.
@@ -61,12 +64,15 @@ def differentiable_values(
 
     def extremes_at(times, *where):
         motion = revolution(*where)
-        rows = jax.vmap(lambda time: _forces_and_displacements(motion, time, engine))(times)
+        rows = map_rows(lambda time: _forces_and_displacements(motion, time, engine), times)
         where_in = jnp.asarray(places % rows.shape[1])
         return jnp.take_along_axis(rows, where_in[:, None], axis=1)[:, 0]
 
     monodromy = with_derivative_of(monodromy_of, monodromy, where)
-    found = with_derivative_of(extremes_at, values, (times, *where))
+    extremes = (
+        extremes_at if key is None else KernelFunction(extremes_at, (key, "extremes"))
+    )
+    found = with_derivative_of(extremes, values, (times, *where))
     forces, highest, lowest = jnp.split(found, [contacts, contacts + size])
     return monodromy, forces, watched._replace(highest=highest, lowest=lowest)
 
