@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, Float
 from numpy.polynomial import legendre
 
 from ...foundation.types import Number
@@ -35,6 +35,27 @@ LAST_TERMS = _TERMS[: NODES - 3 : -1]
 _NEAR, _SERIES = 6.0, 32
 # Amplitudes are nearly constant in a step of length h below this |lambda h|.
 _SLOW = 1.0
+
+
+class Eigenvalues(NamedTuple):
+    """Complex eigenvalues: decay and angular frequency, 1/s."""
+
+    decay: Float[Array, " p"]
+    angular: Float[Array, " p"]
+
+    def times(self, factor: Number) -> "Eigenvalues":
+        """Return the eigenvalues times a real factor."""
+        return Eigenvalues(self.decay * factor, self.angular * factor)
+
+    def paces(self) -> Float[Array, " p"]:
+        """Return their absolute values."""
+        return jnp.hypot(self.decay, self.angular)
+
+    def rates_of(self, rows: Float[Array, "*r y"]) -> Float[Array, "*r y"]:
+        """Return the rows of the time derivatives of what `rows` times y gives."""
+        a, b = jnp.split(rows, 2, axis=-1)
+        decay, angular = (x.reshape(*[1] * (rows.ndim - 1), -1) for x in self)
+        return jnp.concatenate([a * decay + b * angular, b * decay - a * angular], axis=-1)
 
 
 class Collocation(NamedTuple):
@@ -61,82 +82,102 @@ class Collocation(NamedTuple):
 
 
 def collocation(
-    eigenvalues: Complex[Array, " p"],
-    rows: Complex[Array, "c p"],
-    pushes: Complex[Array, "p c"],
+    eigenvalues: Eigenvalues,
+    rows: Float[Array, "c y"],
+    pushes: Float[Array, "y c"],
     length: Number,
 ) -> Collocation:
     """Return the matrices of a step."""
     length = jnp.asarray(length, float)
-    unit = length.astype(eigenvalues.dtype)
-    seen, inner, end = _integrals(eigenvalues * unit)
-    inner, end = inner * unit, end * unit
-    node_rows = rows[None] * seen.T[:, None, :]  # (K, c, p)
-    rates_of = eigenvalues[None]
-    # Rates have no other part: a force does not change a displacement at once.
-    coupling = _coupling(rows, pushes, inner)
-    rates = _coupling(rows * rates_of, pushes, inner)
-    push = end[:, :, None] * pushes[:, None, :]
-    paces = jnp.abs(eigenvalues)
-    lasts = jnp.asarray(_LEGENDRE[: NODES - 3 : -1]).astype(push.dtype)
+    seen, inner, end = _integrals(eigenvalues.times(length))
+    half = eigenvalues.decay.shape[0]
+    row, push = (rows[:, :half], -rows[:, half:]), (pushes[:half], pushes[half:])
+    node_rows = _product([x[None] for x in row], [x.T[:, None] for x in seen])
+    rates = _product(row, [x[None] for x in eigenvalues])
+    node_rates = _product(node_rows, [x[None, None] for x in eigenvalues])
+    columns = _product([x[:, :, None] for x in end], [x[:, None] for x in push])
+    ends = jnp.concatenate(columns) * length
+    size = jnp.hypot(*push)
+    lasts = jnp.asarray(_LEGENDRE[: NODES - 3 : -1])
+    terms = jnp.einsum("qi,yic->qyc", lasts, ends)
+    paces = eigenvalues.paces()
+    slow = (paces * length < _SLOW).astype(float)
     return Collocation(
         length,
         turn_less_one(eigenvalues, length),
-        _real_rows(node_rows),
-        _real_rows(node_rows * rates_of[None]),
-        coupling,
-        rates,
-        jnp.concatenate([push.real, push.imag], axis=0),
-        jnp.abs(pushes) * jnp.minimum(length, 1 / paces)[:, None],
-        jnp.abs(jnp.einsum("qi,pic->qpc", lasts, push)),
-        jnp.tile(paces * length < _SLOW, 2).astype(float),
+        jnp.concatenate([node_rows[0], -node_rows[1]], axis=-1),
+        jnp.concatenate([node_rates[0], -node_rates[1]], axis=-1),
+        _coupling(row, push, inner) * length,
+        # Rates have no other part: a force does not change a displacement at once.
+        _coupling(rates, push, inner) * length,
+        ends,
+        size * jnp.minimum(length, 1 / paces)[:, None],
+        jnp.hypot(terms[:, :half], terms[:, half:]),
+        jnp.concatenate([slow, slow]),
     )
 
 
-def _integrals(w: Complex[Array, " p"]):
+def _product(one, other):
+    """Return the product of two complex arrays as their real and imaginary parts."""
+    return one[0] * other[0] - one[1] * other[1], one[0] * other[1] + one[1] * other[0]
+
+
+def _integrals(w):
     """Return the projections (p, K), their convolutions (p, K, K), and ends (p, K)."""
-    near = jnp.abs(w) < _NEAR
-    seen, inner, end = _by_series(jnp.where(near, w, 0))
-    far_seen, far_inner, far_end = _by_parts(jnp.where(near, _NEAR, w))
-    return (
-        jnp.where(near[:, None], seen, far_seen),
-        jnp.where(near[:, None, None], inner, far_inner),
-        jnp.where(near[:, None], end, far_end),
-    )
+    near = jnp.hypot(*w) < _NEAR
+    here = _by_series([jnp.where(near, x, 0.0) for x in w])
+    far = _by_parts([jnp.where(near, x, y) for x, y in zip((_NEAR, 0.0), w, strict=True)])
+
+    def chosen(one, other):
+        which = near.reshape(-1, *[1] * (one.ndim - 1))
+        return jnp.where(which, one, other)
+
+    return jax.tree.map(chosen, here, far)
 
 
-def _by_series(w: Complex[Array, " p"]):
+def _by_series(w):
     """Return the integrals as power series in w."""
-    powers = _powers(w, _SERIES)
-    found = _product(powers, jnp.asarray(_SERIES_TERMS))
-    seen, inner, end = jnp.split(found, [NODES, NODES + NODES**2], axis=1)
-    return seen, inner.reshape(-1, NODES, NODES), end
+    found = [x @ jnp.asarray(_SERIES_TERMS) for x in _powers(w, _SERIES)]
+    seen, inner, end = zip(
+        *[jnp.split(x, [NODES, NODES + NODES**2], axis=1) for x in found], strict=True
+    )
+    return seen, tuple(x.reshape(-1, NODES, NODES) for x in inner), end
 
 
-def _powers(w: Complex[Array, " p"], count: int) -> Complex[Array, "p count"]:
-    """Return 1, w, w^2, ... by doubling their number."""
-    found, square = jnp.ones_like(w)[:, None], w[:, None]
-    while found.shape[1] < count:
-        found = jnp.concatenate([found, found * square], axis=1)
+def _powers(w, count: int):
+    """Return 1, w, w^2, ... as columns, by doubling their number."""
+    square = tuple(x[:, None] for x in w)
+    found = jnp.ones_like(square[0]), jnp.zeros_like(square[0])
+    while found[0].shape[1] < count:
+        more = _product(found, square)
+        found = [jnp.concatenate(x, axis=1) for x in zip(found, more, strict=True)]
         # Unfused: the square would be evaluated anew for each power.
-        found, square = jax.lax.optimization_barrier((found, square * square))
-    return found[:, :count]
+        square = jax.lax.optimization_barrier(_product(square, square))
+    return [x[:, :count] for x in found]
 
 
-def _by_parts(w: Complex[Array, " p"]):
+def _by_parts(w):
     r"""Return the integrals as polynomials in 1/w, by repeated integration by parts.
 
     With Legendre's $P_q$ on (0, 1): $w \int P_q e^{w x} = [P_q e^{w x}] - \int P_q'
     e^{w x}$ and $w \int P_q y_i = P_q(1) y_i(1) - \int P_q \ell_i - \int P_q' y_i$.
     """
-    inverse, grown = 1 / w, jnp.exp(w)[:, None]
-    powers = _powers(inverse, NODES) * inverse[:, None]
-    found = _product(powers, jnp.asarray(_PARTS_TERMS))
+    square = w[0] ** 2 + w[1] ** 2
+    inverse = w[0] / square, -w[1] / square
+    grown = jnp.exp(w[0])[:, None]
+    grown = grown * jnp.cos(w[1])[:, None], grown * jnp.sin(w[1])[:, None]
+    powers = _product(_powers(inverse, NODES), [x[:, None] for x in inverse])
     sizes = np.cumsum([NODES] * 4)
-    upper, lower, end_upper, end_lower, inner = jnp.split(found, sizes, axis=1)
-    end = grown * end_upper - end_lower
-    inner = upper[:, :, None] * end[:, None] - inner.reshape(-1, NODES, NODES)
-    return grown * upper - lower, inner, end
+    parts = [jnp.split(x @ jnp.asarray(_PARTS_TERMS), sizes, axis=1) for x in powers]
+    upper, lower, end_upper, end_lower, inner = zip(*parts, strict=True)
+    end = _less(_product(grown, end_upper), end_lower)
+    outer = _product([x[:, :, None] for x in upper], [x[:, None] for x in end])
+    inner = _less(outer, [x.reshape(-1, NODES, NODES) for x in inner])
+    return _less(_product(grown, upper), lower), inner, end
+
+
+def _less(one, other):
+    return one[0] - other[0], one[1] - other[1]
 
 
 def _series_terms() -> np.ndarray:
@@ -185,21 +226,14 @@ def _parts_terms() -> np.ndarray:
 _SERIES_TERMS, _PARTS_TERMS = _series_terms(), _parts_terms()
 
 
-def _product(values: Complex[Array, "*p q"], matrix: Float[Array, "q r"]):
-    """Return complex values times a real matrix."""
-    values = jax.lax.optimization_barrier(values)
-    return jax.lax.complex(values.real @ matrix, values.imag @ matrix)
-
-
-def turn_less_one(eigenvalues: Complex[Array, " p"], time: Number) -> Float[Array, "2 p"]:
+def turn_less_one(eigenvalues: Eigenvalues, time: Number) -> Float[Array, "2 p"]:
     r"""Return $e^{\lambda t} - 1$, real and imaginary parts.
 
     The 1 is omitted: its rounding error, the same in each of many short steps, would
     add up.
     """
     time = jnp.asarray(time, float)
-    grown = jnp.expm1(eigenvalues.real * time)
-    angle = eigenvalues.imag * time
+    grown, angle = jnp.expm1(eigenvalues.decay * time), eigenvalues.angular * time
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
     return jnp.stack([grown * cosine - 2 * jnp.sin(angle / 2) ** 2, (1 + grown) * sine])
 
@@ -214,13 +248,9 @@ def turned(turn: Float[Array, "2 p"], y: Array) -> Array:
 
 def _coupling(rows, pushes, inner):
     """Return what forces at nodes i of contacts d do at nodes j of contacts c."""
-    modes = (rows[:, None] * pushes.T[None]).reshape(-1, rows.shape[1])
-    flat = inner.reshape(rows.shape[1], -1)
-    found = modes.real @ flat.real - modes.imag @ flat.imag
-    contacts = rows.shape[0]
-    found = found.reshape(contacts, contacts, *inner.shape[1:])
+    contacts, count = rows[0].shape
+    modes = _product([x[:, None] for x in rows], [x.T[None] for x in pushes])
+    real, imag = (x.reshape(contacts**2, count) for x in modes)
+    found = real @ inner[0].reshape(count, -1) - imag @ inner[1].reshape(count, -1)
+    found = found.reshape(contacts, contacts, NODES, NODES)
     return found.transpose(2, 0, 3, 1)
-
-
-def _real_rows(rows):
-    return jnp.concatenate([rows.real, -rows.imag], axis=-1)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...foundation.types import Number
-from .modal_form import ModalForm, as_rows
+from .modal_form import ModalForm
 
 # A gap closer to zero than this, relative to its terms, is at an onset or a release.
 _TOUCH = 1e-13
@@ -76,7 +76,8 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
     motion, values = system.motion, system.modes.eigenvalues
     half = system.modes.shapes.shape[0] // 2
     first = system.gap_rows()
-    rows = jnp.stack([as_rows(first * values[None] ** k) for k in range(3)])
+    second = values.rates_of(first)
+    rows = jnp.stack([first, second, values.rates_of(second)])
     positions = system.forced[..., :half]
     if motion.contacts:
         directions = jnp.stack([contact.direction for contact in motion.contacts])
@@ -88,8 +89,9 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
         steady = jnp.zeros((*positions.shape[:2], 0))
     sizes = jnp.sqrt(jnp.sum(steady**2, axis=0))
     amplitudes = jnp.hypot(*jnp.split(y, 2))
-    reach = jnp.abs(first) @ amplitudes + jnp.sum(sizes, axis=0) + jnp.abs(limits)
-    growth = jnp.maximum(jnp.max(values.real), 0.0)
+    largest = jnp.hypot(*jnp.split(first, 2, axis=-1))
+    reach = largest @ amplitudes + jnp.sum(sizes, axis=0) + jnp.abs(limits)
+    growth = jnp.maximum(jnp.max(values.decay), 0.0)
     return Gaps(
         rows,
         steady,
@@ -97,7 +99,7 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
         system.frequency,
         system.phase,
         coupling,
-        jnp.abs(first) * jnp.abs(values)[None] ** 2,
+        largest * values.paces()[None] ** 2,
         jnp.sum(system.frequency[:, None] ** 2 * sizes, axis=0),
         jnp.exp(growth * longest),
         _TOUCH * reach,

@@ -6,6 +6,7 @@ so that forces are smooth within each. All steps depend on the contact forces on
 on the number of modes.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -14,12 +15,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
+from ...foundation.arrays import combine_arrays, partition_arrays
 from ...foundation.types import Number
+from ...kernels import Kernel
+from ...kernels.kernel_cache import cached_kernel
 from ..observables import Observables, init_observables, update_observables
 from .collocation import NODES, PLACES, turn_less_one, turned
 from .contact import Forces, extrapolated, missed, moved_sensitivities, nodal_forces
 from .gaps import Gaps, gaps_of
-from .modal_form import LEVELS, ModalForm, as_columns, as_rows
+from .modal_form import LEVELS, ModalForm
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
 MOST_STEPS = 1_000_000
@@ -111,12 +115,35 @@ def modal_flow(
     With a `grazing` depth, m, contacts and displacements are observed, starting from
     `watched` if given.
     """
-    t0, t1 = jnp.asarray(t0, float), jnp.asarray(t1, float)
+    numbers = (jnp.asarray(number, float) for number in (t0, t1, rtol))
+    if grazing is not None:
+        grazing = jnp.asarray(grazing, float)
+        if watched is None:
+            watched = init_observables(jnp.asarray(t0, float), state, system.motion)
+    leaves, static = partition_arrays(system)
+    lane = leaves, jnp.asarray(state, float), *numbers, grazing, watched
+    kernel = _motion_kernel(static, sensitivities)
+    kernel.optimise(lane)  # loops over modes take five times as long unoptimised
+    return kernel(lane)
+
+
+@functools.lru_cache(maxsize=64)
+def _motion_kernel(static: ModalForm, sensitivities: bool) -> Kernel:
+    """Return the kernel from (leaves, other arguments of `modal_flow`) to motions."""
+
+    def motion(lane):
+        leaves, *arguments = lane
+        return _motion(combine_arrays(leaves, static), *arguments, sensitivities)
+
+    return cached_kernel(motion, static, sensitivities)
+
+
+def _motion(
+    system: ModalForm, state, t0, t1, rtol, grazing, watched, sensitivities: bool
+) -> ExactSolution:
     numbers = [*jax.tree.leaves((system.motion, system.modes)), state, t0, t1]
     finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in numbers])) & (t1 >= t0)
     end = jnp.where(finite, t1, t0)
-    if grazing is not None and watched is None:
-        watched = init_observables(t0, state, system.motion)
     y = system.amplitudes(state, t0)
     context = _context(system, y, end, rtol, grazing)
     gaps = context.gaps
@@ -171,20 +198,16 @@ def modal_flow(
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
     found = lane.sensitivities
     if sensitivities:
-        found = as_rows(system.modes.shapes) @ found @ _duals(system)
+        found = system.modes.shapes @ found @ system.modes.duals
         found = jnp.where(code == Reason.SUCCESS, found, jnp.nan)
     return ExactSolution(final, found, lane.watched, code, lane.steps)
 
 
-def _duals(system: ModalForm):
-    return as_columns(system.modes.duals)
-
-
 def _context(system: ModalForm, y, end, rtol, grazing) -> _Context:
     gaps = gaps_of(system, y, system.steps.length[0])
-    sizes = jnp.linalg.norm(system.forced @ _duals(system).T, axis=-1)
+    sizes = jnp.linalg.norm(system.forced @ system.modes.duals.T, axis=-1)
     half = system.modes.shapes.shape[0] // 2
-    reach = jnp.max(jnp.abs(system.modes.shapes[:half]), axis=0)
+    reach = jnp.max(jnp.hypot(*jnp.split(system.modes.shapes[:half], 2, axis=1)), axis=0)
     moved = jnp.max(jnp.sum(jnp.abs(system.forced[..., :half]), axis=(0, 1)))
     return _Context(system, gaps, end, rtol, grazing, jnp.sum(sizes), reach, moved)
 
@@ -197,7 +220,7 @@ def _finest(context: _Context, lane: _Lane):
     """
     real, imag = jnp.split(lane.y, 2)
     parts = context.reach * jnp.hypot(real, imag)
-    pace = jnp.abs(context.system.modes.eigenvalues)
+    pace = context.system.modes.eigenvalues.paces()
     lengths = context.system.steps.length
     unseen = jnp.minimum((pace[None] * lengths[:, None]) ** 6 / 46080, 2.0) @ parts
     of_loads = (jnp.max(context.system.frequency) * lengths) ** 6 / 46080 * context.moved
@@ -298,7 +321,7 @@ def _contact(context: _Context, lane: _Lane) -> _Lane:
     good = ((ratio <= 1) & ~event.inside) | finest
     sensitivities = lane.sensitivities
     if sensitivities is not None:
-        decayed = jnp.exp(system.modes.eigenvalues.real * (context.end - time))
+        decayed = jnp.exp(system.modes.eigenvalues.decay * (context.end - time))
         sensitivities, worst = jax.lax.cond(
             good,
             lambda: moved_sensitivities(step, found, lane.sensitivities, decayed),

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, Float
 
 from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
@@ -15,7 +15,7 @@ from ...systems.roles import is_impulsive
 from ...systems.system import System, state_shape
 from ...systems.variation import variations_of
 from ..linear_modes import InModes, forced_motion, modal_blocks
-from .collocation import Collocation, collocation
+from .collocation import Collocation, Eigenvalues, collocation
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
 FEW = 8
@@ -29,12 +29,14 @@ class Eigenmodes(NamedTuple):
     r"""Complex modes: $s = \mathrm{Re}(V a)$ with $a = W s$ and $\dot a = \lambda a$.
 
     One of each pair of complex eigenvalues, and each real one, with real columns. The
-    norm of $a$ is about the square root of twice the energy.
+    norm of $a$ is about the square root of twice the energy. `shapes` and `duals` are V
+    and W as real matrices for y, the real parts of the amplitudes followed by the
+    imaginary ones.
     """
 
-    eigenvalues: Complex[Array, " p"]
-    shapes: Complex[Array, "state p"]
-    duals: Complex[Array, "p state"]
+    eigenvalues: Eigenvalues
+    shapes: Float[Array, "state y"]
+    duals: Float[Array, "y state"]
 
 
 class ModalForm(InModes):
@@ -53,11 +55,11 @@ class ModalForm(InModes):
     modes: Eigenmodes
     steps: Collocation
 
-    def gap_rows(self) -> Complex[Array, "contacts p"]:
+    def gap_rows(self) -> Float[Array, "contacts y"]:
         """Return how far each unit amplitude closes each gap."""
         return _gap_rows(self.motion, self.modes.shapes)
 
-    def pushes(self) -> Complex[Array, "p contacts"]:
+    def pushes(self) -> Float[Array, "y contacts"]:
         r"""Return $\beta$, the reduction of the rates per unit force of each contact."""
         return _pushes(self.motion, self.modes.duals)
 
@@ -68,21 +70,11 @@ class ModalForm(InModes):
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state with amplitudes y at a time."""
-        return as_rows(self.modes.shapes) @ y + self.carried(time) + self.rest()
+        return self.modes.shapes @ y + self.carried(time) + self.rest()
 
     def amplitudes(self, state: Array, time: Number) -> Float[Array, " y"]:
         """Return the amplitudes of a state at a time."""
-        return as_columns(self.modes.duals) @ (state - self.rest() - self.carried(time))
-
-
-def as_rows(rows: Complex[Array, "*r p"]) -> Float[Array, "*r y"]:
-    """Return real rows that give the real part of complex ones times amplitudes."""
-    return jnp.concatenate([rows.real, -rows.imag], axis=-1)
-
-
-def as_columns(columns: Complex[Array, "p c"]) -> Float[Array, "y c"]:
-    """Return complex columns with their real parts above their imaginary parts."""
-    return jnp.concatenate([columns.real, columns.imag], axis=0)
+        return self.modes.duals @ (state - self.rest() - self.carried(time))
 
 
 def modal_form(system: System) -> ModalForm | None:
@@ -124,7 +116,7 @@ def modal_form(system: System) -> ModalForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    modes = Eigenmodes(*(jnp.asarray(part) for part in _complex(*split)))
+    modes = _eigenmodes(*split)
     numbers = [
         jnp.stack([jnp.asarray(getattr(wave, name), float) for _, wave in pushed])
         for name in ("frequency", "phase")
@@ -138,8 +130,8 @@ def _refused(law) -> bool:
     return is_impulsive(law) or getattr(law, "jumps", True)
 
 
-def _complex(to_state, to_blocks, decay, angular):
-    """Return eigenvalues, shapes and duals from real 2 x 2 blocks.
+def _eigenmodes(to_state, to_blocks, decay, angular) -> Eigenmodes:
+    """Return the modes of real 2 x 2 blocks.
 
     A block [[a, b], [-b, a]] with b > 0 acts on (p, q) as a + i b does on p - i q.
     """
@@ -147,14 +139,16 @@ def _complex(to_state, to_blocks, decay, angular):
     turns = angular > 0
     pairs, real = np.flatnonzero(turns), np.flatnonzero(~turns)
     real = np.concatenate([real, real + half])
-    shapes = to_state[:, pairs] + 1j * to_state[:, pairs + half]
-    duals = to_blocks[pairs] - 1j * to_blocks[pairs + half]
-    values = decay[pairs] + 1j * angular[pairs]
-    return (
-        np.concatenate([values, decay[real]]),
-        np.concatenate([shapes, to_state[:, real]], axis=1),
-        np.concatenate([duals, to_blocks[real]], axis=0),
+    # Amplitudes of real eigenvalues have no imaginary part.
+    nothing = np.zeros((to_state.shape[0], real.size))
+    shapes = [to_state[:, pairs], to_state[:, real], -to_state[:, pairs + half], nothing]
+    duals = [to_blocks[pairs], to_blocks[real], -to_blocks[pairs + half], nothing.T]
+    eigenvalues = Eigenvalues(
+        jnp.asarray(np.concatenate([decay[pairs], decay[real]])),
+        jnp.asarray(np.concatenate([angular[pairs], np.zeros(real.size)])),
     )
+    shapes, duals = np.concatenate(shapes, axis=1), np.concatenate(duals, axis=0)
+    return Eigenmodes(eigenvalues, jnp.asarray(shapes), jnp.asarray(duals))
 
 
 @jax.jit
@@ -168,14 +162,14 @@ def _tables(motion, period, modes: Eigenmodes) -> Collocation:
 def _gap_rows(motion: EquationOfMotion, shapes):
     half = shapes.shape[0] // 2
     if not motion.contacts:
-        return jnp.zeros((0, shapes.shape[1]), shapes.dtype)
+        return jnp.zeros((0, shapes.shape[1]))
     directions = jnp.stack([contact.direction for contact in motion.contacts])
-    return directions.astype(shapes.dtype) @ shapes[:half]
+    return directions @ shapes[:half]
 
 
 def _pushes(motion: EquationOfMotion, duals):
     half = duals.shape[1] // 2
     if not motion.contacts:
-        return jnp.zeros((duals.shape[0], 0), duals.dtype)
+        return jnp.zeros((duals.shape[0], 0))
     responses = jnp.stack(motion.contact_responses, axis=1)
-    return duals[:, half:] @ responses.astype(duals.dtype)
+    return duals[:, half:] @ responses
