@@ -1,50 +1,11 @@
 """Modes of a linear system in real 2 x 2 blocks, and its motion under harmonic loads."""
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-
-from ..foundation.types import Number
-from ..systems.impact import EquationOfMotion
-from ..systems.system import Mechanical
 
 # Eigenvectors closer to each other than this lose digits; sharp resonances do too.
 _WORST_CONDITION = 1e6
 # Off-diagonal rest allowed in a matrix diagonalized by modes, relative to its size.
 _ROUNDING = 1e-12
-
-
-class InModes(Mechanical):
-    r"""A vibro-impact system under harmonic loads whose linear part moves in its modes.
-
-    **Fields:** `repeats`: the period, s; `forced` (2, waves, 2n): the parts of the
-    linear steady state with cosine and sine of `frequency` t + `phase` (waves,).
-    """
-
-    motion: EquationOfMotion
-    repeats: Float[Array, ""]
-    forced: Float[Array, "2 waves state"]
-    frequency: Float[Array, " waves"]
-    phase: Float[Array, " waves"]
-
-    has_contacts = True
-
-    def equation(self) -> EquationOfMotion:
-        """Return the equation of motion, ready to be evaluated."""
-        return self.motion
-
-    def period(self) -> Float[Array, ""]:
-        """Return the common period of the loads, s."""
-        return self.repeats
-
-    def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest, with unstrained springs."""
-        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
-
-    def carried(self, time: Number) -> Float[Array, " state"]:
-        """Return the linear steady state, without offset."""
-        angle = self.frequency * time + self.phase
-        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
 
 
 def modal_blocks(mass, damping, stiffness):

@@ -42,15 +42,20 @@ class Kernel:
     [1.0, 9.0]
     """
 
-    def __init__(self, function: Callable, kept: "KernelCache | None" = None):
+    def __init__(
+        self,
+        function: Callable,
+        kept: "KernelCache | None" = None,
+        in_memory: bool = False,
+    ):
         functools.update_wrapper(self, function)
-        self._function, self._kept = function, kept
+        self._function, self._kept, self._in_memory = function, kept, in_memory
         self._forms: dict[Any, _Form] = {}
         self._times = 0  # number of changes of captured variables
 
     def __reduce__(self):
         # Machine code is not pickled: another process may have another processor.
-        return Kernel, (self._function, self._kept)
+        return Kernel, (self._function, self._kept, self._in_memory)
 
     def __call__(self, *arguments):
         """Return the function's result, for one lane or under JAX's transformations."""
@@ -149,12 +154,12 @@ class Kernel:
     def _traced(self, flat, shapes, rest) -> Traced:
         """Return the cached trace for such arguments, or trace the function."""
         if self._kept is None:
-            return _traced(flat, shapes)
+            return _traced(flat, shapes, self._in_memory)
         signature = [(shape.shape, shape.dtype.name) for shape in shapes]
         arguments = _unflattened(signature, rest)
         traced = self._kept.get(arguments)
         if traced is None:
-            traced = _traced(flat, shapes)
+            traced = _traced(flat, shapes, self._in_memory)
             if traced.reason == _DERIVED:  # never by the library itself
                 raise ValueError(
                     "a law or a field captures a traced value under a derivative; "
@@ -213,15 +218,19 @@ class KernelCache(Protocol):
         """Return whether the last trace is still valid."""
 
 
-def _traced(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
+def _traced(
+    flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct], in_memory: bool = False
+) -> Traced:
     began = time.monotonic()
     with gc_paused():
-        traced = _lowered(flat, shapes)
+        traced = _lowered(flat, shapes, in_memory)
     jax.monitoring.record_event_duration_secs(LOWERING_EVENT, time.monotonic() - began)
     return traced
 
 
-def _lowered(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
+def _lowered(
+    flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct], in_memory: bool
+) -> Traced:
     closed, results = trace(flat, shapes)
     if not shapes:
         return Traced(None, results, "it takes no arrays")
@@ -230,7 +239,7 @@ def _lowered(flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct]) -> Traced:
     if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
         derived = has_tangents(closed.consts)
         return Traced(None, results, _DERIVED if derived else _ENCLOSES)
-    in_memory = needs_memory(closed)
+    in_memory = in_memory or needs_memory(closed)
     length = estimate_instructions(closed)
     if length > LONGEST and not in_memory:  # before minutes are spent on lowering
         return Traced(None, results, f"it would have about {length} instructions")

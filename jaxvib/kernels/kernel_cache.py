@@ -21,16 +21,19 @@ from .serialization import deserialize, serialize
 from .shipped_programs import shipped_entry
 
 
-def cached_kernel(function: types.FunctionType, *parts: Any) -> Kernel:
+def cached_kernel(
+    function: types.FunctionType, *parts: Any, in_memory: bool = False
+) -> Kernel:
     """Return a `kernel` whose program is cached under a fingerprint.
 
     `parts`: everything but the library's code that distinguishes functions of the same
     name: systems without their arrays, names, numbers. For users' functions among them
     see `fingerprint`; those without a fingerprint are traced in each process.
+    `in_memory`: whether arrays of more than 16 numbers are in memory, also where that
+    is not decided by the length of the program.
     """
-    return Kernel(
-        function, _DiskCache(f"{function.__module__}.{function.__qualname__}", parts)
-    )
+    cache = _DiskCache(f"{function.__module__}.{function.__qualname__}", parts)
+    return Kernel(function, cache, in_memory)
 
 
 def cached_fact(function: types.FunctionType, *arguments: Any) -> Any:

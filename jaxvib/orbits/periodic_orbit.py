@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Real
 from ..dynamics.engines import Plan, plan_for
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.flow import checked_state, watch
-from ..dynamics.modal import ModalForm, compiled_for_loops
+from ..dynamics.modal import compiled_for_loops
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
 from ..foundation.environment import require_float64
@@ -213,14 +213,11 @@ def _shot(system, guess, periods, rtol, factor, plan: Plan):
         leaves, static = partition_arrays(system)
         kernel = shooting_kernel(static, plan.engine)
         return kernel((leaves, guess, periods, rtol, factor))
-    system, tolerances = plan.modal, (rtol, rtol * factor)
-    if isinstance(system, ModalForm):
-        # The iteration needs no observables, which take shorter steps.
-        engine = ModalEngine(watches=False)
-        shooting = shoot(system, guess, periods, *tolerances, GRAZING, engine)
-        shooting = _watched(system, shooting, periods, tolerances[1])
-    else:
-        shooting = shoot(system, guess, periods, *tolerances, GRAZING, plan.engine)
+    system, tight = plan.modal, rtol * factor
+    # The iteration needs no observables, which take shorter steps.
+    engine = ModalEngine(watches=False)
+    shooting = shoot(system, guess, periods, rtol, tight, GRAZING, engine)
+    shooting = _watched(system, shooting, periods, tight)
     return shooting, details_of(system, shooting, guess, periods)
 
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Float, Int
 
-from ..dynamics.linear_modes import InModes
+from ..dynamics.modal import ModalForm
 from ..ensemble import Reason
 from ..foundation.arrays import (
     array_namespace,
@@ -45,7 +45,7 @@ def run_transient(system: System) -> tuple[Any, Any, Any]:
     transient the recurrences show how nearly it converged.
     """
     leaves, static = partition_arrays(system)
-    kernels, count = not isinstance(system, InModes), 2 * LONGEST_PERIOD
+    kernels, count = not isinstance(system, ModalForm), 2 * LONGEST_PERIOD
     if kernels and is_concrete(system):
         begin = to_numpy(beginning_kernel(static)(leaves))
     else:

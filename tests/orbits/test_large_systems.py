@@ -8,7 +8,8 @@ import scipy.linalg
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.dynamics.exponential import block_form
+from jaxvib.dynamics.modal import modal_form
+from jaxvib.dynamics.modal.collocation import turn_less_one, turned
 
 TIGHT = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-15}
 PERIOD = 2 * np.pi / 12.0
@@ -120,15 +121,19 @@ def test_its_monodromy_matrix_moves_as_the_variational_equation_does(twelve):
 
 
 @pytest.mark.parametrize("damper", [0.0, 300.0])
-def test_blocks_of_two_turn_as_the_matrix_exponential_does(damper):
+def test_modes_turn_as_the_matrix_exponential_does(damper):
     system, _ = row(12, damper=damper)
-    blocks = block_form(system)
+    modes = modal_form(system).modes
     mass, damping, springs = (np.asarray(m) for m in system.matrices())
     inverse = np.linalg.inv(mass)
     matrix = np.block(
         [[np.zeros((12, 12)), np.eye(12)], [-inverse @ springs, -inverse @ damping]]
     )
-    moved_at = jax.jit(lambda time: blocks.to_state @ blocks.turn(time)(blocks.to_blocks))
+
+    @jax.jit
+    def moved_at(time):
+        return modes.shapes @ turned(turn_less_one(modes.eigenvalues, time), modes.duals)
+
     for time in (1e-6, 0.01, 1.0):
         moved = moved_at(time)
         expected = scipy.linalg.expm(matrix * time)
@@ -136,12 +141,12 @@ def test_blocks_of_two_turn_as_the_matrix_exponential_does(damper):
 
 
 @pytest.mark.slow  # assembles four large systems, 8 s
-def test_what_has_no_such_blocks_has_none():
+def test_what_has_no_modal_form_has_none():
     system, _ = row(12)
     small, _ = row(8)
-    assert block_form(small) is None
+    assert modal_form(small) is None
     hard = jv.Contact(system.contacts[0].direction, 0.01, jv.RestitutionContact(0.5))
-    assert block_form(jv.ImpactSystem(system.linear, (hard,), system.loads)) is None
+    assert modal_form(jv.ImpactSystem(system.linear, (hard,), system.loads)) is None
     names = [f"b{i}" for i in range(12)]
     # Every body alone, critically damped: one eigenvector for two equal eigenvalues.
     alone = jv.assemble(
@@ -151,10 +156,10 @@ def test_what_has_no_such_blocks_has_none():
         ]
     )
     load = jv.AppliedLoad(alone.direction("b0"), jv.HarmonicLoad(1.0, 12.0))
-    assert block_form(jv.ImpactSystem(alone, (), (load,))) is None
+    assert modal_form(jv.ImpactSystem(alone, (), (load,))) is None
     traced = jax.eval_shape(
         lambda scale: jnp.zeros(
-            1 if block_form(jv.replace(system, {"contacts.0.gap": scale})) is None else 2
+            1 if modal_form(jv.replace(system, {"contacts.0.gap": scale})) is None else 2
         ),
         jnp.asarray(0.01),
     )

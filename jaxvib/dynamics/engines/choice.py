@@ -6,11 +6,9 @@ from typing import Any, NamedTuple, overload
 
 from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
-from ...systems.system import System, equation_shape, state_shape, structural_fact
+from ...systems.system import System, equation_shape, structural_fact
 from ..events import requires_events_reason
-from ..exponential import BlockForm, block_form
 from ..modal import ModalForm, modal_form
-from .blocks import BlocksEngine
 from .diffrax_engine import DiffraxEngine
 from .engine import Engine
 from .event import EventEngine
@@ -24,9 +22,6 @@ ENGINES = {
 }
 # Largest system (degrees of freedom) whose event kernels compile in seconds.
 MOST_AT_ONCE = 6
-# Systems of more degrees of freedom and at most so many contacts take fewer steps by
-# collocation; with more contacts, whose forces are unknowns of each step, it is slower.
-_MANY_FREEDOMS, _FEW_CONTACTS = 16, 2
 MANY = 512  # lanes; fewer of larger systems finish before event kernels are compiled
 
 
@@ -39,7 +34,7 @@ class Plan(NamedTuple):
     """
 
     engine: str | Engine
-    modal: ModalForm | BlockForm | None
+    modal: ModalForm | None
     by_kernels: bool
 
 
@@ -52,23 +47,14 @@ def plan_for(
     """
     concrete = is_concrete(system, values)
     if modal and engine == "auto":
-        form = _modal_form_of(system if concrete else stop_gradient_tree(system))
+        form = modal_form(system if concrete else stop_gradient_tree(system))
         if form is not None:
             return Plan(engine, form, by_kernels=False)
     return Plan(engine_for(system, engine, lanes=1)[0], None, concrete)
 
 
-def _modal_form_of(system: System) -> ModalForm | BlockForm | None:
-    """Return the form in which a large system is integrated the fastest, or None."""
-    many = state_shape(system)[0] > 2 * _MANY_FREEDOMS
-    few = len(getattr(system, "contacts", ())) <= _FEW_CONTACTS
-    return modal_form(system) if many and few else block_form(system)
-
-
 def engine_of(system: System, engine: str | Engine) -> Engine:
     """Return the engine for one motion of a system, possibly in modal form."""
-    if isinstance(system, BlockForm):
-        return BlocksEngine()
     if isinstance(system, ModalForm):
         return engine if isinstance(engine, ModalEngine) else ModalEngine()
     chosen, _ = engine_for(system, engine, lanes=1)

@@ -135,7 +135,7 @@ def _motion_kernel(static: ModalForm, sensitivities: bool) -> Kernel:
         leaves, *arguments = lane
         return _motion(combine_arrays(leaves, static), *arguments, sensitivities)
 
-    return cached_kernel(motion, static, sensitivities)
+    return cached_kernel(motion, static, sensitivities, in_memory=True)
 
 
 def _motion(
@@ -306,7 +306,7 @@ def _contact(context: _Context, lane: _Lane) -> _Lane:
     near = length < _FARTHEST * lane.length
     start = jnp.where(near, start, lane.forces[-1:])
     start = jnp.where(known & lane.closed, start, 0.0)
-    found = nodal_forces(system.motion, gaps, step, lane.y, lane.time, start)
+    found = nodal_forces(system.motion, gaps, step, lane.closed, lane.y, lane.time, start)
     pushed = step.push.reshape(lane.y.shape[0], -1) @ found.forces.reshape(-1)
     y = turned(step.turn, lane.y) - pushed
     time = jnp.where(last, context.end, lane.time + length)
@@ -324,7 +324,9 @@ def _contact(context: _Context, lane: _Lane) -> _Lane:
         decayed = jnp.exp(system.modes.eigenvalues.decay * (context.end - time))
         sensitivities, worst = jax.lax.cond(
             good,
-            lambda: moved_sensitivities(step, found, lane.sensitivities, decayed),
+            lambda: moved_sensitivities(
+                system.motion, step, lane.closed, found.slopes, lane.sensitivities, decayed
+            ),
             lambda: (lane.sensitivities, jnp.zeros(())),
         )
         ratio = jnp.maximum(ratio, worst / (_SHARE_OF_SENSITIVITIES * context.rtol))

@@ -12,9 +12,9 @@ from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.roles import is_impulsive
-from ...systems.system import System, state_shape
+from ...systems.system import Mechanical, System, state_shape
 from ...systems.variation import variations_of
-from ..linear_modes import InModes, forced_motion, modal_blocks
+from ..linear_modes import forced_motion, modal_blocks
 from .collocation import Collocation, Eigenvalues, collocation
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
@@ -39,7 +39,7 @@ class Eigenmodes(NamedTuple):
     duals: Float[Array, "y state"]
 
 
-class ModalForm(InModes):
+class ModalForm(Mechanical):
     r"""A vibro-impact system in its complex modes.
 
     $$s = \mathrm{Re}(V a) + s_p(t), \qquad
@@ -49,11 +49,37 @@ class ModalForm(InModes):
     real parts followed by their imaginary parts. It implements the interface of any
     other system.
 
-    **Fields:** `steps`: tables of steps of T/4, T/8, ... in contact, with a leading axis.
+    **Fields:** `repeats`: the period, s; `forced` (2, waves, 2n): the parts of the
+    steady state with cosine and sine of `frequency` t + `phase` (waves,); `steps`: tables
+    of steps of T/4, T/8, ... in contact, with a leading axis.
     """
 
+    motion: EquationOfMotion
+    repeats: Float[Array, ""]
+    forced: Float[Array, "2 waves state"]
+    frequency: Float[Array, " waves"]
+    phase: Float[Array, " waves"]
     modes: Eigenmodes
     steps: Collocation
+
+    has_contacts = True
+
+    def equation(self) -> EquationOfMotion:
+        """Return the equation of motion, ready to be evaluated."""
+        return self.motion
+
+    def period(self) -> Float[Array, ""]:
+        """Return the common period of the loads, s."""
+        return self.repeats
+
+    def rest(self) -> Float[Array, " state"]:
+        """Return the state at rest, with unstrained springs."""
+        return jnp.concatenate([self.motion.offset, jnp.zeros_like(self.motion.offset)])
+
+    def carried(self, time: Number) -> Float[Array, " state"]:
+        """Return the linear steady state, without offset."""
+        angle = self.frequency * time + self.phase
+        return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
 
     def gap_rows(self) -> Float[Array, "contacts y"]:
         """Return how far each unit amplitude closes each gap."""
