@@ -95,7 +95,9 @@ def flow(
     but for many degrees of freedom slower to compile. "auto" selects it where that pays
     and for hard stops, see `engine_for`, and time stepping by diffrax otherwise. All
     are kernels, see `jv.kernel`. `engine="stepping"` (`dynamics.lanes`) is for many
-    lanes of any vector field on a GPU. With `precision="float32"` it evaluates the
+    lanes of any vector field on a GPU. `engine="modal"` (`dynamics.modal`) is for
+    linear systems of more than 8 degrees of freedom with elastic contacts and harmonic
+    loads; "auto" selects it for single calls. With `precision="float32"` it evaluates the
     rates of a system without contacts in float32 and accumulates steps in float64,
     mainly for GPUs with few float64 units; parameters then have seven digits, and
     `rtol` must be 1e-6 or more.
@@ -132,7 +134,8 @@ def solve_system(
     """Return the `Solution` of `flow`: state, reason code and number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    return engine_of(system, engine).end(system, state, t0, t1, rtol)
+    chosen = engine_of(system, engine, state, t0, t1, rtol)
+    return chosen.end(system, state, t0, t1, rtol)
 
 
 def simulate(

@@ -20,6 +20,8 @@ ENGINES = {
     "event": EventEngine(),
     "stepping": SteppingEngine(),
 }
+# An engine for single motions and orbits of large systems, not for batches.
+MODAL = "modal"
 # Largest system (degrees of freedom) whose event kernels compile in seconds.
 MOST_AT_ONCE = 6
 MANY = 512  # lanes; fewer of larger systems finish before event kernels are compiled
@@ -46,17 +48,28 @@ def plan_for(
     `modal`: whether "auto" may select the modal form. **Raises:** as `engine_for`.
     """
     concrete = is_concrete(system, values)
-    if modal and engine == "auto":
+    if modal and engine in ("auto", MODAL):
         form = modal_form(system if concrete else stop_gradient_tree(system))
         if form is not None:
             return Plan(engine, form, by_kernels=False)
     return Plan(engine_for(system, engine, lanes=1)[0], None, concrete)
 
 
-def engine_of(system: System, engine: str | Engine) -> Engine:
-    """Return the engine for one motion of a system, possibly in modal form."""
-    if isinstance(system, ModalForm):
-        return engine if isinstance(engine, ModalEngine) else ModalEngine()
+def engine_of(system: System, engine: str | Engine, *values: Any) -> Engine:
+    """Return the engine for one motion of a system, possibly in modal form.
+
+    With `values`, those of the motion, "auto" selects the modal form of a large system
+    for concrete values, differentiated or not: a batch would repeat its tables.
+    """
+    if isinstance(engine, ModalEngine):
+        return engine
+    if isinstance(system, ModalForm) or engine == MODAL:
+        return ModalEngine()
+    if values and engine == "auto":
+        known = system, values
+        fixed = known if is_concrete(known) else stop_gradient_tree(known)
+        if is_concrete(fixed) and modal_form(fixed[0]) is not None:
+            return ModalEngine()
     chosen, _ = engine_for(system, engine, lanes=1)
     return chosen if isinstance(chosen, Engine) else ENGINES[chosen]
 

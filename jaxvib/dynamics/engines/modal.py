@@ -1,23 +1,40 @@
-"""The engine of large systems in modal form."""
+"""The engine of large linear systems with contacts in their modes."""
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
+from ...foundation.arrays import (
+    combine_arrays,
+    is_concrete,
+    partition_arrays,
+    stop_gradient_tree,
+)
 from ...foundation.types import Number
+from ...kernels.derivative_rule import with_rule
 from ...systems.equation import Equation
-from ..modal import modal_flow
+from ..modal import ModalForm, modal_flow, modal_form
 from ..observables import Observables, init_observables
 from ..solve import Solution
+from .diffrax_engine import DiffraxEngine
 from .engine import Engine, Observation, Segment
 
 
 class ModalEngine(Engine):
-    """Exact flights of a `ModalForm` system, and steps in contact by collocation.
+    """Exact flights of all modes, and steps in contact by collocation.
+
+    Its steps do not depend on the number of modes. Derivatives by the state and by the
+    times come from the sensitivities of its own steps; derivatives by parameters, and
+    those of higher order, are those of time stepping by diffrax.
 
     **Fields:** `watches`: whether `observe` updates observables, which takes steps that
     resolve all displacements; otherwise they are those of the start.
+
+    **Raises:** `ValueError` for a system without a modal form, see `modal_form`.
     """
 
     watches: bool = True
@@ -29,19 +46,26 @@ class ModalEngine(Engine):
     def end(
         self, system: Any, state: Array, t0: Number, t1: Number, rtol: Number
     ) -> Solution:
-        """Return the end of a motion."""
-        found = modal_flow(system, state, t0, t1, rtol)
-        return Solution(found.state, found.result, found.steps)
+        """Return the end of a motion, differentiable to any order."""
+        form = _form_of(system)
+        if form is system or is_concrete(system, state, t0, t1, rtol):
+            found = modal_flow(form, state, t0, t1, rtol)
+            return Solution(found.state, found.result, found.steps)
+        leaves, static = partition_arrays(system)
+        numbers = (jnp.asarray(number, float) for number in (t0, t1, rtol))
+        found = _differentiable(form, static)(leaves, jnp.asarray(state, float), *numbers)
+        return Solution(*found)
 
     def observe(
         self, system: Any, segment: Segment, watched: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
+        form = _form_of(system)
         if watched is None:
             time = jnp.asarray(segment.t0, float)
-            watched = init_observables(time, segment.state, system.motion)
+            watched = init_observables(time, segment.state, form.motion)
         found = modal_flow(
-            system,
+            form,
             *segment[:4],
             grazing=segment.grazing if self.watches else None,
             watched=watched if self.watches else None,
@@ -54,5 +78,78 @@ class ModalEngine(Engine):
         self, system: Any, segment: Segment, watched: Observables | None = None
     ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
-        found = modal_flow(system, *segment[:4], grazing=segment.grazing, watched=watched)
+        form = _form_of(system)
+        found = modal_flow(form, *segment[:4], grazing=segment.grazing, watched=watched)
         return found.state, found.watched, found.result
+
+
+def _form_of(system: Any) -> ModalForm:
+    if isinstance(system, ModalForm):
+        return system
+    form = modal_form(system if is_concrete(system) else stop_gradient_tree(system))
+    if form is None:
+        raise ValueError(
+            "engine = 'modal': the system has no modal form; allowed: linear systems of "
+            "more than 8 degrees of freedom with up to 16 elastic contacts and harmonic "
+            "loads, their parameters not traced by jit or vmap"
+        )
+    return form
+
+
+def _differentiable(form: ModalForm, static: Any):
+    """Return the flow of (leaves, state, t0, t1, rtol): state, reason code and steps."""
+
+    def by_steps(leaves, *arguments):
+        return DiffraxEngine().end(combine_arrays(leaves, static), *arguments).state
+
+    def run(leaves, *arguments):
+        found = modal_flow(form, *arguments)
+        return found.state, found.result, found.steps
+
+    def rule(primals, tangents):
+        found = flow(*primals)
+        if all(_is_zero(tangent) for tangent in jax.tree.leaves(tangents[0], _is_zero)):
+            change = along_states(primals, found[0], tangents[1:])
+        else:
+            change = _slope(by_steps, primals, tangents)
+        still = [np.zeros(number.shape, jax.dtypes.float0) for number in found[1:]]
+        return found, (change, *still)
+
+    def along_states(primals, end, tangents):
+        leaves, state, t0, t1, _ = primals
+        moved, earlier, later, _ = (
+            jnp.zeros(tangent.shape) if _is_zero(tangent) else tangent
+            for tangent in tangents
+        )
+        field = combine_arrays(leaves, static).equation().vector_field
+        begins = moved - field(t0, state) * earlier
+        return monodromy(*primals) @ begins + field(t1, end) * later
+
+    def own_monodromy(leaves, *arguments):
+        return modal_flow(form, *arguments, sensitivities=True).sensitivities
+
+    def higher(primals, tangents):
+        return monodromy(*primals), _slope(jax.jacfwd(by_steps, 1), primals, tangents)
+
+    flow, monodromy = with_rule(run, rule), with_rule(own_monodromy, higher)
+    return flow
+
+
+def _slope(function, primals, tangents):
+    """Return the change of a function of arrays along symbolic tangents."""
+    leaves, tree = jax.tree.flatten(primals)
+    changes = jax.tree.leaves(tangents, is_leaf=_is_zero)
+    places = [k for k, change in enumerate(changes) if not _is_zero(change)]
+
+    def of(*values):
+        every = list(leaves)
+        for k, value in zip(places, values, strict=True):
+            every[k] = value
+        return function(*jax.tree.unflatten(tree, every))
+
+    moving = tuple(leaves[k] for k in places), tuple(changes[k] for k in places)
+    return jax.jvp(of, *moving)[1]
+
+
+def _is_zero(leaf: Any) -> bool:
+    return isinstance(leaf, SymbolicZero)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...ensemble import Reason
-from ...foundation.arrays import combine_arrays, partition_arrays
+from ...foundation.arrays import as_array, combine_arrays, partition_arrays
 from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.kernel_cache import cached_kernel
@@ -115,13 +115,13 @@ def modal_flow(
     With a `grazing` depth, m, contacts and displacements are observed, starting from
     `watched` if given.
     """
-    numbers = (jnp.asarray(number, float) for number in (t0, t1, rtol))
+    numbers = (as_array(number, float) for number in (t0, t1, rtol))
     if grazing is not None:
         grazing = jnp.asarray(grazing, float)
         if watched is None:
             watched = init_observables(jnp.asarray(t0, float), state, system.motion)
     leaves, static = partition_arrays(system)
-    lane = leaves, jnp.asarray(state, float), *numbers, grazing, watched
+    lane = leaves, as_array(state, float), *numbers, grazing, watched
     kernel = _motion_kernel(static, sensitivities)
     kernel.optimise(lane)  # loops over modes take five times as long unoptimised
     return kernel(lane)

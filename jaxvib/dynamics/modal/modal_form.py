@@ -1,13 +1,14 @@
 """Modal form of a linear system with contacts."""
 
+import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
@@ -109,13 +110,36 @@ def modal_form(system: System) -> ModalForm | None:
     None for few degrees of freedom, many contacts, hard ones or such with jumping
     forces, loads that are not sums of harmonics or traced parameters; also where
     eigenvectors are nearly dependent (critically damped modes, rigid-body modes, an
-    undamped resonance).
+    undamped resonance). The last few are kept, for repeated calls.
     """
     if state_shape(system)[0] <= 2 * FEW or not system.mechanical:
         return None
+    if not is_concrete(system):
+        return None
+    return _form_of(_Content(system))
+
+
+class _Content:
+    """A system that is equal to another one with the same numbers."""
+
+    def __init__(self, system: System):
+        self.system = system
+        leaves, static = partition_arrays(system)
+        arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(leaves)]
+        self._key = static, tuple((x.dtype.str, x.shape, x.tobytes()) for x in arrays)
+
+    def __eq__(self, other):
+        return isinstance(other, _Content) and self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+
+@functools.lru_cache(maxsize=8)
+def _form_of(content: _Content) -> ModalForm | None:
+    system = content.system
     linear = system.linear_part()
-    leaves = jax.tree.leaves(eqx.filter(system, eqx.is_array))
-    if linear is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+    if linear is None:
         return None
     laws = [as_load(load.law) for load in system.loads]
     waves = [law.waves() if law is not None else None for law in laws]
