@@ -14,6 +14,7 @@ from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.flow import checked_state, watch
 from ..dynamics.modal import compiled_for_loops
 from ..ensemble import Reason, raise_if_empty
+from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
@@ -142,8 +143,14 @@ def check_periods(periods: ArrayLike) -> None:
         raise ValueError(f"periods = {periods} is not a whole number")
 
 
-@compiled_for_loops
 def _settled_by_xla(system):
+    # LAPACK's threads wait for each other longer than these matrices take.
+    with one_blas_thread():
+        return jax.block_until_ready(_compiled_transient(system))
+
+
+@compiled_for_loops
+def _compiled_transient(system):
     return run_transient(stop_gradient_tree(system))
 
 
@@ -189,7 +196,9 @@ def orbit_from_guess(
     if plan is None:
         plan = plan_for(system, "auto", guess, periods, rtol, factor)
     if plan.modal is not None:
-        return _modal_orbit(system, guess, periods, rtol, factor, plan)
+        with one_blas_thread():
+            found = _modal_orbit(system, guess, periods, rtol, factor, plan)
+            return jax.block_until_ready(found)
     if not plan.by_kernels:
         return _orbit_by_xla(system, guess, periods, rtol, factor, plan)
     found = _shot(system, guess, periods, rtol, factor, plan)

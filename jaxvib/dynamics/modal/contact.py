@@ -116,7 +116,9 @@ def nodal_forces(
     """
     loads = gaps.carried(time + step.length * jnp.asarray(PLACES))
     free = jnp.tensordot(step.rows, y, 1) + loads[:, 0]
-    free_rates = jnp.tensordot(step.rate_rows, y, 1) + loads[:, 1]
+    free_rates = jnp.zeros_like(free)
+    if any(motion.damped_contacts()):
+        free_rates = jnp.tensordot(step.rate_rows, y, 1) + loads[:, 1]
 
     def solved(count, start):
         few = _few(step, closed, count)

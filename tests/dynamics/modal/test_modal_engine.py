@@ -116,4 +116,4 @@ def test_a_system_without_a_modal_form_is_refused():
     with pytest.raises(ValueError, match=r"engine = 'modal': .* more than 8 degrees"):
         jv.flow(small, np.zeros(6), 0.0, 1.0, engine="modal")
     with pytest.raises(ValueError, match=r"engine = 'modal'; allowed: auto, diffrax"):
-        jv.lyapunov_exponent(small, engine="modal")
+        jv.lyapunov_exponents(small, np.zeros(6), engine="modal")
