@@ -1,12 +1,18 @@
-"""A cantilever in its modes that hits a stop: cost and accuracy by the number of modes.
+"""Structures in their modes that hit stops: cost and accuracy by modes and contacts.
 
     python -m experiments.benchmarks.elastic [--modes 5 10 20 40 80] [--others 20]
+        [--bodies 12 24]
 
-Unit cantilever, 1 % damping, Hertz stop and harmonic load at the tip. `periodic_orbit`
-without a guess, second call; one period from the orbit at the tolerance 1e-9, by the
-modal form (10 modes or more) and, up to `--others` modes, by diffrax and scipy's DOP853.
-Errors relative to the modal form at 1e-12, displacements times their modes' frequency.
-Processor seconds. Writes `elastic-<device>-<cores>.json`.
+`rows`: unit cantilever, 1 % damping, Hertz stop and harmonic load at the tip.
+`periodic_orbit` without a guess, later calls, each with another stiffness, and the part
+of the modal form; one period from the orbit at the tolerance 1e-9, by the modal form
+(10 modes or more) and, up to `--others` modes, by diffrax and scipy's DOP853; a period
+with `flow` at 1e-6. Errors relative to the modal form at 1e-12, displacements times
+their modes' frequency. `stops`: a period of 80 modes with ten stops that close nearly
+at once, and its monodromy matrix. `gradient`: `jax.jacfwd` of `flow` by stiffness, gap
+and load frequency, and the largest difference from central differences of `flow`.
+`bodies`: orbits of rows of bodies with five stops. Processor seconds of one process;
+LAPACK has one thread. Writes `elastic-<device>-<cores>.json`.
 """
 
 import argparse
@@ -16,12 +22,15 @@ import time
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
+from experiments.benchmarks.large_systems import row as row_of_bodies
 from experiments.benchmarks.regime_map import machine
 from jaxvib.dynamics.modal import modal_flow, modal_form
+from jaxvib.ensemble.blas import one_blas_thread
 from tests.modal_cantilever import (
     AMPLITUDE,
     DAMPING_RATIO,
@@ -61,10 +70,15 @@ def by_scipy(modes: int, start: np.ndarray) -> np.ndarray:
     return solve_ivp(rates, (0.0, PERIOD), start, **tight).y[:, -1]
 
 
-def row(modes: int, others: int) -> dict:
+def row(modes: int, compared: bool) -> dict:
     """Return the figures of one number of modes."""
     system = modal_cantilever(modes, jv.HertzContact(STIFFNESS))
-    orbit, cost = seconds(lambda: jv.periodic_orbit(system))
+    orbit = jv.periodic_orbit(system)
+    others = iter(
+        modal_cantilever(modes, jv.HertzContact(STIFFNESS * (1 + 1e-6 * k)))
+        for k in range(1, 99)
+    )
+    _, cost = seconds(lambda: jv.periodic_orbit(next(others)))
     start = np.asarray(orbit.state)
     found = {
         "modes": modes,
@@ -76,6 +90,14 @@ def row(modes: int, others: int) -> dict:
     units = np.concatenate([1 / cantilever_frequencies(modes), np.ones(modes)])
     ends, form = {}, modal_form(system)
     if form is not None:
+        _, found["modal_form_s"] = seconds(lambda: modal_form(next(others)).modes)
+        end, found["flow_s"] = seconds(
+            lambda: jv.flow(system, start, 0.0, PERIOD, rtol=1e-6)
+        )
+        within = jax.jit(
+            lambda s: jv.flow(system, s, 0.0, PERIOD, rtol=1e-6, engine="modal")
+        )
+        _, found["flow_in_jit_s"] = seconds(lambda: within(start))
         flow = jax.jit(modal_flow, static_argnames="sensitivities")
         tight = flow(form, start, 0.0, PERIOD, TIGHT, sensitivities=True)
         wide, cost = seconds(
@@ -89,9 +111,11 @@ def row(modes: int, others: int) -> dict:
         found["period_steps"] = int(plain.steps)
         ends["period"] = np.asarray(plain.state), cost
         reference = np.asarray(tight.state)
+        off = np.abs((np.asarray(end) - reference) / units).max()
+        found["flow_error"] = float(off / np.abs(reference / units).max())
     else:
         reference = np.asarray(jv.flow(system, start, 0.0, PERIOD, rtol=TIGHT))
-    if modes <= others:
+    if compared:
         ends["diffrax"] = seconds(
             lambda: jv.flow(system, start, 0.0, PERIOD, rtol=RTOL, engine="diffrax")
         )
@@ -103,19 +127,90 @@ def row(modes: int, others: int) -> dict:
     return found
 
 
+def ten_stops(modes: int = 80) -> dict:
+    """Return the figures of ten stops beside each other that close nearly at once."""
+    gaps = GAP * (1 + 1e-4 * np.arange(10))
+    laws = [jv.HertzContact(STIFFNESS / 10)] * 10
+    form = modal_form(modal_cantilever(modes, *laws, gaps=gaps))
+    start = np.zeros(2 * modes)
+    start[0], start[modes] = 0.0095, 0.006
+    flow = jax.jit(modal_flow, static_argnames="sensitivities")
+    tight = flow(form, start, 0.0, PERIOD, TIGHT)
+    plain, cost = seconds(lambda: flow(form, start, 0.0, PERIOD, RTOL))
+    whole, more = seconds(lambda: flow(form, start, 0.0, PERIOD, RTOL, sensitivities=True))
+    units = np.concatenate([1 / cantilever_frequencies(modes), np.ones(modes)])
+    off = np.abs((plain.state - tight.state) / units).max()
+    return {
+        "modes": modes,
+        "stops": len(laws),
+        "period_s": cost,
+        "period_steps": int(plain.steps),
+        "period_error": float(off / np.abs(tight.state / units).max()),
+        "monodromy_s": more,
+        "monodromy_steps": int(whole.steps),
+    }
+
+
+def gradient(modes: int) -> dict:
+    """Return time and error of the gradient of `flow` by three parameters."""
+    system = modal_cantilever(modes, jv.HertzContact(STIFFNESS))
+    start = np.zeros(2 * modes)
+    start[0], start[modes] = 0.0095, 0.006
+    values = {
+        "contacts.0.law.stiffness": STIFFNESS,
+        "contacts.0.gap": GAP,
+        "loads.0.law.frequency": FREQUENCY,
+    }
+    logarithms = {name: jnp.asarray(0.0) for name in values}
+
+    def end(changes):
+        changed = {name: values[name] * jnp.exp(changes[name]) for name in values}
+        there = jv.replace(system, changed)
+        return jv.flow(there, start, 0.0, PERIOD, rtol=1e-12, engine="modal")
+
+    found, cost = seconds(lambda: jax.jacfwd(end)(logarithms), repeats=1)
+    units = np.concatenate([1 / cantilever_frequencies(modes), np.ones(modes)])
+    worst = 0.0
+    for name in values:
+        ends = [end(logarithms | {name: jnp.asarray(k * 1e-4)}) for k in (-2, -1, 1, 2)]
+        slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-4 / units
+        off = np.abs(np.asarray(found[name]) / units - slope).max()
+        worst = max(worst, float(off / np.abs(slope).max()))
+    return {"modes": modes, "gradient_s": cost, "error": worst}
+
+
+def row_orbit(bodies: int) -> dict:
+    """Return the figures of the orbit of a row of bodies with five stops."""
+    system = row_of_bodies(bodies)
+    orbit, cost = seconds(lambda: jv.periodic_orbit(system), repeats=1)
+    return {
+        "bodies": bodies,
+        "orbit_s": cost,
+        "contacts": int(orbit.contacts),
+        "state_error": float(orbit.state_error),
+        "multiplier_error": float(orbit.multiplier_error),
+    }
+
+
 def main() -> None:
     """Measure, print and write the result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--modes", type=int, nargs="+", default=[5, 10, 20, 40, 80])
     parser.add_argument("--others", type=int, default=20)
+    parser.add_argument("--bodies", type=int, nargs="*", default=[12, 24])
     options = parser.parse_args()
-    rows = []
-    for modes in options.modes:
-        rows.append(row(modes, options.others))
-        print(json.dumps(rows[-1]), flush=True)
+    with one_blas_thread():
+        found: dict = {"machine": machine(), "rows": []}
+        for modes in options.modes:
+            found["rows"].append(row(modes, modes <= options.others))
+            print(json.dumps(found["rows"][-1]), flush=True)
+        found["stops"] = ten_stops()
+        found["gradient"] = gradient(10)
+        found["bodies"] = [row_orbit(bodies) for bodies in options.bodies]
+        print(json.dumps({k: found[k] for k in ("stops", "gradient", "bodies")}))
     device = jax.devices()[0].platform
     path = Path(__file__).with_name(f"elastic-{device}-{os.cpu_count()}.json")
-    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    path.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from jaxtyping import Array, ArrayLike, Real
 from ..dynamics.engines import Plan, plan_for
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.flow import checked_state, watch
-from ..dynamics.modal import compiled_for_loops
 from ..ensemble import Reason, raise_if_empty
 from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
@@ -149,7 +148,7 @@ def _settled_by_xla(system):
         return jax.block_until_ready(_compiled_transient(system))
 
 
-@compiled_for_loops
+@eqx.filter_jit
 def _compiled_transient(system):
     return run_transient(stop_gradient_tree(system))
 
@@ -197,7 +196,7 @@ def orbit_from_guess(
         plan = plan_for(system, "auto", guess, periods, rtol, factor)
     if plan.modal is not None:
         with one_blas_thread():
-            found = _modal_orbit(system, guess, periods, rtol, factor, plan)
+            found = _orbit_by_xla(system, guess, periods, rtol, factor, plan)
             return jax.block_until_ready(found)
     if not plan.by_kernels:
         return _orbit_by_xla(system, guess, periods, rtol, factor, plan)
@@ -213,7 +212,6 @@ def _found_by_xla(system, guess, periods, rtol, factor, plan: Plan) -> PeriodicO
 
 
 _orbit_by_xla = eqx.filter_jit(_found_by_xla)
-_modal_orbit = compiled_for_loops(_found_by_xla)
 
 
 def _shot(system, guess, periods, rtol, factor, plan: Plan):
