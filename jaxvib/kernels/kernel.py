@@ -218,9 +218,7 @@ class KernelCache(Protocol):
         """Return whether the last trace is still valid."""
 
 
-def _traced(
-    flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct], in_memory: bool = False
-) -> Traced:
+def _traced(flat: Callable, shapes: Sequence, in_memory: bool = False) -> Traced:
     began = time.monotonic()
     with gc_paused():
         traced = _lowered(flat, shapes, in_memory)
@@ -228,9 +226,7 @@ def _traced(
     return traced
 
 
-def _lowered(
-    flat: Callable, shapes: Sequence[jax.ShapeDtypeStruct], in_memory: bool
-) -> Traced:
+def _lowered(flat: Callable, shapes: Sequence, in_memory: bool) -> Traced:
     closed, results = trace(flat, shapes)
     if not shapes:
         return Traced(None, results, "it takes no arrays")
