@@ -44,8 +44,9 @@ class _LazyPackage(types.ModuleType):
     def __setattr__(self, name: str, value) -> None:
         # An imported module becomes an attribute of its package. A public name of the
         # same spelling replaces it, as where names are imported at once.
-        shadowed = isinstance(value, types.ModuleType) and name in self._exports
-        if shadowed and value.__name__ == f"{self.__name__}{self._exports[name]}":
+        if isinstance(value, types.ModuleType) and name in self._exports:
+            if value.__name__ != f"{self.__name__}{self._exports[name]}":
+                return  # the name is exported by another module
             value = getattr(value, name)
         super().__setattr__(name, value)
 
