@@ -64,10 +64,13 @@ class _DiskCache:
         return _DiskCache, (self._name, self._parts)
 
     def is_current(self) -> bool:
-        """Return whether the last trace is still valid."""
+        """Return whether nothing has changed since the last call or trace."""
         if self._description is None:
             self._description = fingerprint(self._parts)
-        return self._description.is_current()
+        current = self._description.is_current()
+        if not current:  # what is traced next is compared with the values of now
+            self._description = fingerprint(self._parts)
+        return current
 
     def get(self, arguments) -> Traced | None:
         """Return the cached trace for arguments, a pytree of shapes, if any."""

@@ -170,6 +170,23 @@ def test_a_function_that_takes_another_number_is_traced_anew(inner):
     check(4.0 * np.abs(LANES))
 
 
+def test_a_part_of_a_kernel_is_traced_anew_for_a_number_that_it_had_before():
+    """As where a constant is changed and changed back between calls of two functions."""
+    function = written("def f(x):\n    return rate * x", rate=2.0)
+
+    def stage(x):
+        return function(x)
+
+    def outer(x):
+        return part(x) + 1.0
+
+    part, kernel = cached_kernel(stage, function), cached_kernel(outer, function)
+    np.testing.assert_array_equal(part.map(LANES), 2.0 * LANES)
+    for rate in (3.0, 2.0, 3.0, 4.0, 2.0):
+        function.__globals__["rate"] = rate
+        np.testing.assert_allclose(kernel.map(LANES), rate * LANES + 1.0, rtol=1e-14)
+
+
 class Held:
     rate = 2.0
 

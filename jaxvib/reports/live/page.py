@@ -40,7 +40,9 @@ def live_page(
     **Raises:** `ValueError` for a system that is not one of bodies under loads with a
     common period, or whose motion cannot be compiled to WebAssembly.
 
-    >>> written = jv.live_page(system, "two_bodies.html")
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> written = jv.live_page(system, folder / "two_bodies.html")
     >>> written.stat().st_size < 300_000
     True
     """
