@@ -1,18 +1,17 @@
 """Measures of periodic orbits."""
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.flow import flow
+from ..dynamics.integrated_system import IntegratedSystem
 from ..foundation.suggestions import unknown_key
 from ..orbits import PeriodicOrbit, periodic_orbit
 from ..orbits.transient import run_transient
 from ..systems.equation import Equation
-from ..systems.system import System
 from .measure import Measure, Outcome
 
 # Tight, because a design uses the orbit without further error estimates.
@@ -116,53 +115,15 @@ class ImpulseAnalysis:
         """Return the impulses, N s, of the orbit near the previous one."""
         found = self.orbit(system, memory)
         orbit = found.result
-        counted = _Counted(system)
-        contacts = counted.rest().shape[0] - orbit.state.shape[0]
+        contacts = system.equation().penetrations(orbit.state).shape[0]
+        counted = IntegratedSystem(system, _contact_forces, contacts)
         start = jnp.concatenate([orbit.state, jnp.zeros(contacts)])
         end = flow(counted, start, 0.0, orbit.period, throw=False)
         return found._replace(result=end[orbit.state.shape[0] :])
 
 
-class _Counted(System):
-    """A system augmented with the impulses of its contacts as states."""
-
-    system: Any
-    has_contacts = True
-
-    def equation(self):
-        return _CountedEquation(self.system.equation(), self.system.rest().shape[0])
-
-    def rest(self):
-        state = self.system.rest()
-        return jnp.concatenate([state, jnp.zeros_like(self.equation().penetrations(state))])
-
-    def period(self):
-        return self.system.period()
-
-
-class _CountedEquation(Equation):
-    equation: Equation
-    size: int = eqx.field(static=True)
-
-    def vector_field(self, time, state):
-        rate = self.equation.vector_field(time, state[: self.size])
-        forces = self.equation.at(time).forces_at(state[: self.size])
-        return jnp.concatenate([rate, forces])
-
-    def penetrations(self, state):
-        return self.equation.penetrations(state[: self.size])
-
-    def closing_rates(self, state):
-        return self.equation.closing_rates(state[: self.size])
-
-    def contact_forces(self, penetrations, rates):
-        return self.equation.contact_forces(penetrations, rates)
-
-    def contact_motion(self, state, rate):
-        return self.equation.contact_motion(state[: self.size], rate[: self.size])
-
-    def contact_reach(self, sizes):
-        return self.equation.contact_reach(sizes[: self.size])
+def _contact_forces(equation: Equation, time, state):
+    return equation.at(time).forces_at(state)
 
 
 @dataclasses.dataclass(frozen=True)
