@@ -150,3 +150,17 @@ def stop_gradient_tree(tree: PyTree) -> Any:
         return jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
 
     return jax.tree.map(stopped, tree)
+
+
+def gather_lanes(tree: PyTree, lanes: np.ndarray | slice) -> Any:
+    """Return the lanes of a tree of arrays."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
+
+
+def put_lanes(tree: PyTree, lanes: np.ndarray, values: PyTree) -> None:
+    """Replace the lanes of a tree of NumPy arrays."""
+
+    def put(leaf, new):
+        leaf[lanes] = new
+
+    jax.tree.map(put, tree, values)

@@ -15,6 +15,7 @@ from ..drawing.axes import Axes
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, checkpointed, map_samples
+from ..foundation.arrays import gather_lanes
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.parameters import replace, unit_at
@@ -25,7 +26,7 @@ from .attractors import exponent_error_of, exponent_of
 from .orbit import PeriodicOrbit, with_fields
 from .pictures import diagram_chart
 from .regimes import batched
-from .sample_orbits import SampleOrbits, gather_lanes
+from .sample_orbits import SampleOrbits
 from .settings import USUAL, SettlingSettings
 from .settling import samples_kernel
 

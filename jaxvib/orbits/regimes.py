@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 
 from ..dynamics.engines import MANY, engine_for
 from ..ensemble import Reason, compile_ahead, map_samples
-from ..foundation.arrays import partition_arrays
+from ..foundation.arrays import gather_lanes, partition_arrays
 from ..foundation.quantity import Range, check_range
 from ..linalg import kernel_of
 from ..systems.parameters import parameter_at, replace
@@ -21,7 +21,7 @@ from .aperiodic import track_stage
 from .linear_steady_state import transient_periods, what_is_left
 from .motion_kernels import Beginning, beginning_kernel, poincare_kernel
 from .orbit import PeriodicOrbit
-from .sample_orbits import CLOSE, SampleOrbits, gather_lanes
+from .sample_orbits import CLOSE, SampleOrbits
 from .settings import USUAL, SettlingSettings
 from .transient import LONGEST_PERIOD
 

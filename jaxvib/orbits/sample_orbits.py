@@ -1,16 +1,16 @@
 """Periodic orbits of many samples, and classification of the remaining motions."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import PyTree
 
 from ..ensemble import Reason
+from ..foundation.arrays import gather_lanes, put_lanes
 from ..systems.system import System
-from .aperiodic import TrackedMotions, limit_of, track_motions
+from .aperiodic import TrackedMotions, track_motions
+from .classification import limit_of
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit, unknown_orbits
 from .orbit_finder import OrbitFinder
@@ -83,7 +83,7 @@ class SampleOrbits:
         )  # fmt: skip
         others = watched.code != Reason.SUCCESS
         lanes, rows = pending[others], gather_lanes(watched, others)
-        _put(self.orbits, lanes, _classed(self.orbits, lanes, rows, period[lanes]))
+        put_lanes(self.orbits, lanes, _classed(self.orbits, lanes, rows, period[lanes]))
         self.report(lanes.size)
         return pending, watched
 
@@ -105,7 +105,7 @@ class SampleOrbits:
         accepted = np.asarray(success & (found.stable != UNSTABLE))
         if fits is not None:
             accepted &= [fits(place, state) for place, state in enumerate(found.state)]
-        _put(self.orbits, lanes[accepted], gather_lanes(found, accepted))
+        put_lanes(self.orbits, lanes[accepted], gather_lanes(found, accepted))
         self.report(int(accepted.sum()))
         return accepted
 
@@ -187,15 +187,3 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
             watched.code.astype(np.int32),
         ),
     )
-
-
-def gather_lanes(tree: PyTree, lanes: np.ndarray) -> Any:
-    """Return the lanes of a tree of arrays."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
-
-
-def _put(tree, lanes, values) -> None:
-    def put(leaf, new):
-        leaf[lanes] = new
-
-    jax.tree.map(put, tree, values)

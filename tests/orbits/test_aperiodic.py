@@ -8,7 +8,8 @@ import jaxvib as jv
 from jaxvib.dynamics.flow import watch
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.aperiodic import LOOKS, WINDOW, classify, limit_of
+from jaxvib.orbits.aperiodic import LOOKS, WINDOW
+from jaxvib.orbits.classification import classify, limit_of
 from jaxvib.orbits.settling import GRAZING, track_aperiodic
 from jaxvib.orbits.shooting import scales
 
@@ -109,6 +110,16 @@ def test_noise_about_zero_is_undecided():
     states = draw.normal(size=(512, 2))
     found = classify(states, draw.normal(size=512), UNITS)
     assert found.code == Reason.UNDECIDED_MOTION
+
+
+def test_motions_classified_at_once_have_the_classes_and_numbers_of_each_alone():
+    motions = [torus(512), torus(512, 1e-3), logistic(3.9, 512), logistic(3.83, 512)]
+    states, growth = (np.stack(parts) for parts in zip(*motions, strict=True))
+    found = classify(states, growth, np.ones((4, 2)))
+    assert len(set(found.code)) == 4
+    for lane, motion in enumerate(motions):
+        alone = classify(*motion, UNITS)
+        assert [column[lane] for column in found] == list(alone)
 
 
 @pytest.mark.slow  # judges 400 motions nine times, 4 s
