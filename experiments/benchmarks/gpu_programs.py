@@ -26,8 +26,7 @@ import numpy as np
 import jaxvib as jv
 from jaxvib.branches.corrector import LaneData
 from jaxvib.branches.orbit_equations import orbit_corrector
-from jaxvib.dynamics.events import watch_kernel
-from jaxvib.dynamics.events.engine import Request, integrate_events
+from jaxvib.dynamics.events import Request, integrate_events, watch_kernel
 from jaxvib.dynamics.flow import solve_system
 from jaxvib.foundation.arrays import partition_arrays
 from jaxvib.kernels import gpu

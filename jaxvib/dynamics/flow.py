@@ -206,25 +206,6 @@ def watch(
     return engine_of(system, engine).watch(system, Segment(state, t0, t1, **settings))
 
 
-def watch_along(
-    system: System,
-    state: Array,
-    change: Array,
-    t0: Number,
-    t1: Number,
-    *,
-    engine: str | Engine = "auto",
-    watched: Observables | None = None,
-    **settings: Any,
-) -> tuple[Array, Array, Observables, Array]:
-    """Return `watch` and, after the state, the tangent of a small change of the state.
-
-    See `Engine.watch_along`.
-    """
-    segment = Segment(state, t0, t1, **settings)
-    return engine_of(system, engine).watch_along(system, segment, change, watched)
-
-
 def end_of(
     system: System,
     state: Any,

@@ -8,6 +8,7 @@ import numpy as np
 from .. import linalg
 from ..ensemble import Reason
 from ..kernels import elementwise
+from .settling import CLOSEST
 
 # Averages of the two halves of a quasi-periodic motion agree this closely, in standard
 # deviations; those of chaotic ones by one over the root of their points.
@@ -24,6 +25,8 @@ _CLEAR = 4e-3
 _RECURS = 1e-6
 # ... and so are states that recur this closely and converge at the exponent's rate.
 _NEARING = 1e-3
+# Growth in a period below this: the neighbour was lost, see `settling.CLOSEST`.
+_LOST = float(np.log(CLOSEST)) + 1e-6
 _GROWS = 1.5  # a motion that is larger by this factor in its second half diverges
 
 
@@ -31,8 +34,9 @@ class Classification(NamedTuple):
     """Classes of observed motions, and the underlying numbers.
 
     `code`: a reason code, SUCCESS if the motion recurs after `repeats` periods of the
-    load (0: it does not); `exponent`: the largest one, per period, with its `error`;
-    `spread`: difference of the averages of the two halves, in standard deviations.
+    load (0: it does not); `exponent`: the largest one, per period, with its `error`,
+    NaN if the neighbour was lost, where only an upper bound is known; `spread`:
+    difference of the averages of the two halves, in standard deviations.
     """
 
     code: Any
@@ -57,7 +61,9 @@ def classify(
     $N^{-1/2}$ for a chaotic one: the two halves of the window distinguish them, as do
     those of the exponent, which is 0 within a small error for the first.
     A motion with a negative exponent converges to an orbit: it has, if it recurs, and
-    it will, if its recurrence improves at the exponent's rate.
+    it will, if its recurrence improves at the exponent's rate. So does one whose
+    neighbour is lost in some period, as where rebounds come to rest on a stop: nothing
+    of the past remains there.
 
     **Source:** Das, Sander and Yorke, *Nonlinearity* 30 (2017) 4111.
     """
@@ -76,8 +82,14 @@ def classify(
     apart = np.abs(begin - end), np.abs(whole - begin), np.abs(whole - end)
     error = np.maximum(np.max(apart, axis=0), _LEAST_ERROR)
     falls = (np.max([begin, end, whole], axis=0) < -3 * _LEAST_ERROR) & (whole < -3 * error)
+    lost = growth.min(axis=-1) < _LOST
     repeats = _repeats(points, np.where(falls, end, 0.0))
-    quiet = (np.abs(whole) < 3 * error) & (error < _LARGEST_ERROR) & (spread < _CONVERGED)
+    quiet = (
+        (np.abs(whole) < 3 * error)
+        & (error < _LARGEST_ERROR)
+        & (spread < _CONVERGED)
+        & ~lost
+    )
     blocks = growth[..., : 8 * (number // 8)]
     blocks = blocks.reshape(*blocks.shape[:-1], 8, -1).mean(axis=-1)
     mean, deviation = blocks.mean(axis=-1), blocks.std(axis=-1, ddof=1) / np.sqrt(8.0)
@@ -88,15 +100,16 @@ def classify(
         & (spread > 1e-5)
         & (sizes[1] < _GROWS * sizes[0])
         & ~quiet
+        & ~lost
         & (repeats == 0)
     )
-    classes = [repeats > 0, quiet, chaotic, falls]
+    classes = [repeats > 0, quiet, chaotic, falls | lost]
     codes = Reason.SUCCESS, Reason.QUASI_PERIODIC, Reason.CHAOTIC, Reason.TRANSIENT
     return Classification(
         np.select(classes, codes, Reason.UNDECIDED_MOTION),
         repeats,
-        np.where(chaotic, mean, whole),
-        np.where(chaotic, deviation, error),
+        np.where(lost, np.nan, np.where(chaotic, mean, whole)),
+        np.where(lost, np.nan, np.where(chaotic, deviation, error)),
         spread,
     )
 

@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..dynamics.flow import end_of, watch_along
+from ..dynamics.engines.choice import engine_of
+from ..dynamics.engines.engine import Segment
+from ..dynamics.flow import checked_state, end_of
 from ..dynamics.observables import Observables, init_observables, largest_forces
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
@@ -33,15 +35,9 @@ TRANSIENT_RTOL = 1e-7
 # small enough for a curvature error of 1e-6, large enough for ten digits of the
 # difference.
 _NEIGHBOUR = 1e-6
-# Differences below this cannot be resolved: the states coincide.
-_MET = 1e-16
-
-
-class _Motion(NamedTuple):
-    """A motion at the end of a period, and its reason code."""
-
-    state: Float[Array, " n"]
-    result: Int[Array, ""]
+# A neighbour that comes closer than this in a period, relatively, is lost: in the
+# rounding of a difference, or held by a stop, where the distance is 0.
+CLOSEST = 1e-10
 
 
 class _Transient(NamedTuple):
@@ -59,17 +55,10 @@ def poincare_map(
 
     A failed motion is not continued; its states are NaN from there on.
     """
-    period = period_of(system)
-
-    def step(last: _Motion, _):
-        end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
-        solution = end_of(system, last.state, 0.0, end, rtol, engine)
-        result = jnp.where(last.result == Reason.SUCCESS, solution.result, last.result)
-        return _Motion(solution.state, result), solution.state
-
-    start = _Motion(jnp.asarray(state, float), jnp.asarray(0, jnp.int32))
-    last, states = jax.lax.scan(step, start, length=count)
-    return states, no_period(system, period, last.result)
+    period, chosen = period_of(system), engine_of(system, engine)
+    state = checked_state(system, state)
+    states, result = chosen.periods(system, state, period, count, rtol)
+    return states, no_period(system, period, result)
 
 
 def recurrences(system: System, states: Array, longest: int) -> Float[Array, " longest"]:
@@ -199,46 +188,42 @@ def track_aperiodic(
 
     where after each period the distance is reset to $\epsilon$ (1e-6 of the motion's
     size) in the current direction. Event-driven engines use an infinitesimal neighbour:
-    a sensitivity of the motion (see `Engine.watch_along`).
+    a sensitivity of the motion (see `Engine.periods_along`), of which a reset after a
+    few periods is enough.
     **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
-    period = period_of(system)
+    period, chosen = period_of(system), engine_of(system, engine)
     equation = system.equation()
     units = scales(system, state)
-    grazing = GRAZING * units[0]
+    at_once = max(k for k in range(1, chosen.at_once + 1) if periods % k == 0)
 
     def step(last: _Pair, _) -> tuple[_Pair, tuple]:
-        state, direction = last.state, last.direction
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
-        change = _NEIGHBOUR * units * direction
-        image, apart, watched, code = watch_along(
-            system,
-            state,
-            change,
-            0.0,
-            end,
-            rtol=rtol,
-            grazing=grazing,
-            watched=last.watched,
-            engine=engine,
+        segment = Segment(last.state, 0.0, end, rtol, GRAZING * units[0])
+        change = _NEIGHBOUR * units * last.direction
+        states, apart, watched, code = chosen.periods_along(
+            system, segment, change, at_once, last.watched
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
-        apart = apart / units
-        distance = jnp.linalg.norm(apart)
+        apart = apart / units[None]
+        distances = jnp.linalg.norm(apart, axis=1)
+        before = jnp.concatenate([jnp.full(1, _NEIGHBOUR), distances[:-1]])
+        ratios = distances / jnp.where(before > 0, before, 1.0)
+        growth = jnp.log(jnp.maximum(ratios, CLOSEST))
         # Neighbours held by a hard contact coincide: their direction is lost.
-        met = distance < _MET
-        direction = jnp.where(met, direction, apart / jnp.where(met, 1.0, distance))
-        growth = jnp.log(jnp.maximum(distance, _MET) / _NEIGHBOUR)
-        return _Pair(image, direction, watched, result), (image, growth)
+        met = distances[-1] == 0.0
+        direction = apart[-1] / jnp.where(met, 1.0, distances[-1])
+        direction = jnp.where(met, last.direction, direction)
+        return _Pair(states[-1], direction, watched, result), (states, growth)
 
     state = jnp.asarray(state, float)
     watched = init_observables(jnp.zeros(()), state, equation)
     start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
-    last, (states, growth) = jax.lax.scan(step, start, length=periods)
+    last, (states, growth) = jax.lax.scan(step, start, length=periods // at_once)
     seen = last.watched
     records = Records(
-        states,
-        growth,
+        states.reshape(periods, -1),
+        growth.reshape(periods),
         jnp.sum(seen.onsets).astype(float),
         jnp.max(largest_forces(equation, seen), initial=0.0),
         seen.highest,

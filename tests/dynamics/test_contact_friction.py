@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.dynamics.events.engine import Integrand, Request, integrate_events
+from jaxvib.dynamics.events import Integrand, Request, integrate_events
 from jaxvib.kernels.kernel import kernel
 
 MASS, PULLED, ALONG, DOWN = 2.0, 50.0, [1.0, 0.0], [0.0, 1.0]

@@ -301,10 +301,30 @@ def test_a_solver_or_an_order_that_there_is_not_is_refused():
 def test_a_change_becomes_what_parts_two_neighbours(contact):
     system = jv.two_body_impact(contact=contact)
     start, change = system.rest(), 1e-7 * jnp.array([1.0, -2.0, 0.5, 1.0])
-    segment = Segment(start, 0.0, 3.0 * system.period(), rtol=1e-11, grazing=1e-9)
+    first = Segment(start, 0.0, system.period(), rtol=1e-11, grazing=1e-9)
     events = EventEngine()
-    end, moved, watched, _ = events.watch_along(system, segment, change)
-    two = Engine.watch_along(events, system, segment, change)
-    np.testing.assert_allclose(end, two[0], rtol=1e-9)
-    np.testing.assert_allclose(moved, two[1], atol=1e-4 * np.abs(moved).max())
+    states, moved, watched, _ = events.periods_along(system, first, change, 3)
+    whole = first._replace(t1=3.0 * system.period())
+    two = Engine.periods_along(events, system, whole, change, 1)
+    np.testing.assert_allclose(states[-1], two[0][0], rtol=1e-9)
+    np.testing.assert_allclose(moved[-1], two[1][0], atol=1e-4 * np.abs(moved).max())
     assert int(watched.onsets[0]) == int(two[2].onsets[0]) > 0
+
+
+def test_periods_in_one_loop_are_those_one_after_another_to_the_bit():
+    system = jv.two_body_impact()
+    lanes = [0.5, 0.8, 1.0, np.nan, 2.0, 4.0, 7.0, 9.0]  # each contacts at other times
+    starts = jnp.outer(jnp.asarray(lanes), jnp.array([-0.02, 0.1, 0.01, 0.3]))
+
+    def alone(engine, state):
+        return Engine.periods(engine, system, state, system.period(), 8, 1e-7)
+
+    def together(state):
+        return EventEngine().periods(system, state, system.period(), 8, 1e-7)
+
+    states, code = jax.vmap(together)(starts)
+    expected = [alone(EventEngine(), start) for start in starts]
+    np.testing.assert_array_equal(states, [each for each, _ in expected])
+    assert list(code) == [int(each) for _, each in expected]
+    assert np.isnan(states[3]).all()
+    assert np.isfinite(np.delete(states, 3, 0)).all()

@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
-from jaxvib.dynamics.events.engine import Integrand, Request, integrate_events
+from jaxvib.dynamics.events import Integrand, Request, integrate_events
 from jaxvib.dynamics.flow import observe
 from jaxvib.kernels.kernel import kernel
 

@@ -112,6 +112,15 @@ def test_noise_about_zero_is_undecided():
     assert found.code == Reason.UNDECIDED_MOTION
 
 
+def test_a_motion_that_comes_to_rest_on_a_stop_is_not_chaotic():
+    # A period in which its neighbours meet: it forgets all, and so repeats itself.
+    states, growth = logistic(3.9, 512)
+    growth[300] = np.log(1e-10)
+    found = classify(states, growth, UNITS)
+    assert found.code == Reason.TRANSIENT
+    assert np.isnan(found.exponent)
+
+
 def test_motions_classified_at_once_have_the_classes_and_numbers_of_each_alone():
     motions = [torus(512), torus(512, 1e-3), logistic(3.9, 512), logistic(3.83, 512)]
     states, growth = (np.stack(parts) for parts in zip(*motions, strict=True))

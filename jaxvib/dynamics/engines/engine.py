@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -57,7 +57,11 @@ class Engine(eqx.Module):
     `SteppedEngine`, and implements `steps` only. Results carry a reason code; nothing
     is raised. `end` can be differentiated to any order, under its own error control;
     observables have no derivatives.
+
+    `at_once`: the number of periods that one call of `periods_along` may integrate.
     """
+
+    at_once: ClassVar[int] = 1
 
     @abc.abstractmethod
     def refusal(self, equation: Equation) -> str:
@@ -84,22 +88,45 @@ class Engine(eqx.Module):
     ) -> tuple[Array, Observables, Array]:
         """Return `observe` without sensitivities: state, observables, reason code."""
 
-    def watch_along(
+    def periods_along(
         self,
         system: System,
         segment: Segment,
         change: Array,
+        count: int,
         watched: Observables | None = None,
     ) -> tuple[Array, Array, Observables, Array]:
-        """Return `watch` and, after the state, the change due to a small change of it.
+        """Return `watch` over `count` periods of the loads, with a small change's effect.
 
-        By a neighbouring motion: two states cost steps less than one with its
-        sensitivity.
+        **Arguments:** `segment`: the first period, from 0; `change`: of its state;
+        `count`: at most `at_once`.
+        **Returns:** the states at the ends of the periods, (count, n), the changes of
+        these, the observables, and a reason code. Here by a neighbouring motion: two
+        states cost steps less than one with its sensitivity.
         """
         state, t0, t1, rtol = segment[:4]
         there = self.end(system, state + change, t0, t1, rtol).state
         end, watched, code = self.watch(system, segment, watched)
-        return end, there - end, watched, code
+        return end[None], (there - end)[None], watched, code
+
+    def periods(
+        self, system: System, state: Array, period: Number, count: int, rtol: Number
+    ) -> tuple[Array, Array]:
+        """Return the state after each of `count` periods of the loads, and a reason code.
+
+        A failed motion is not continued; its states are NaN from there on.
+        """
+
+        def step(last, _):
+            state, result = last
+            end = jnp.where(result == Reason.SUCCESS, period, 0.0)
+            found = self.end(system, state, 0.0, end, rtol)
+            result = jnp.where(result == Reason.SUCCESS, found.result, result)
+            return (found.state, result), found.state
+
+        begun = jnp.asarray(state, float), jnp.asarray(Reason.SUCCESS, jnp.int32)
+        (_, result), states = jax.lax.scan(step, begun, length=count)
+        return states, result
 
     def sampled(
         self, system: System, state: Array, times: Array, rtol: Number

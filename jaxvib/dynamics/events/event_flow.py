@@ -18,7 +18,8 @@ from ...kernels.kernel_cache import cached_kernel
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents, is_zero
 from ..solve import Solution
-from .engine import Request, integrate_events
+from .engine import integrate_events, integrate_periods
+from .request import Request
 from .scalar_system import ORDER
 
 
@@ -86,6 +87,57 @@ def event_problem(
     run = with_rule(ended, rule)
     start = jax.tree.map(jnp.asarray, (state, parameters))
     return run(*start, *(jnp.asarray(number, float) for number in (t0, t1, rtol)))
+
+
+def periods_problem(
+    static: PyTree,
+    state: Array,
+    parameters: PyTree,
+    period: Number,
+    count: int,
+    rtol: Number,
+    *,
+    at_once: int,
+    order: int = ORDER,
+) -> tuple[Array, Array]:
+    """Return the states after each of `count` periods, and a reason code; differentiable.
+
+    `at_once`: the number of periods in one loop, a divisor of `count`.
+    """
+
+    def repeated(go, state, groups):
+        def step(last, _):
+            state, result = last
+            states, code = go(state, jnp.where(result == Reason.SUCCESS, 1.0, 0.0))
+            result = jnp.where(result == Reason.SUCCESS, code, result)
+            return (states[-1], result), states
+
+        begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
+        (_, result), states = jax.lax.scan(step, begun, length=groups)
+        return states.reshape(count, -1), result
+
+    def run(state, parameters, period, rtol):
+        go = periods_kernel(static, at_once, order)
+        return repeated(
+            lambda state, going: go(state, parameters, going * period, rtol),
+            state,
+            count // at_once,
+        )
+
+    def one_by_one(state, parameters, period, rtol):
+        def go(state, going):
+            end = going * period
+            found = event_problem(static, state, parameters, 0.0, end, rtol, order)
+            return found.state[None], found.result
+
+        return repeated(go, state, count)
+
+    def rule(primals, tangents):
+        changes = jax.tree.map(_as_array, tangents, is_leaf=is_zero)
+        return jax.jvp(one_by_one, primals, changes)
+
+    start = jax.tree.map(jnp.asarray, (state, parameters))
+    return with_rule(run, rule)(*start, *(jnp.asarray(x, float) for x in (period, rtol)))
 
 
 # Kernels of event-driven motions: the code around them is small for XLA. A kernel is
@@ -187,20 +239,43 @@ def observe_kernel(static: PyTree, order: int = ORDER) -> Kernel:
 
 
 @functools.lru_cache(maxsize=64)
-def watch_along_kernel(static: PyTree, order: int = ORDER) -> Kernel:
-    """Return the kernel of `watch_kernel` with the tangent of a change of the state."""
+def periods_kernel(static: PyTree, count: int, order: int = ORDER) -> Kernel:
+    """Return the kernel of states after each of `count` periods: states, result."""
 
-    def watch_along(state, parameters, t0, t1, rtol, grazing, watched, change):
+    def periods(state, parameters, period, rtol):
+        equation, asked = _equation(parameters, static), Request(order=order)
+        return integrate_periods(equation, state, period, count, rtol, asked)[:2]
+
+    return cached_kernel(periods, static, count, order)
+
+
+@functools.lru_cache(maxsize=64)
+def periods_along_kernel(static: PyTree, count: int, order: int = ORDER) -> Kernel:
+    """Return the kernel of `periods_kernel` with observables and tangents of a change.
+
+    Results: states (count, n), their tangents (count, n), observables, result.
+    """
+
+    def periods_along(state, parameters, period, rtol, grazing, watched, change):
         equation = _equation(parameters, static)
         if watched is None:
-            watched = init_observables(t0, state, equation)
-        asked = Request(grazing, watched, order=order)
-        rows = change[None]
-        whole = equation, state, rows, t0, t1, rtol, asked
-        sensitivities, found = _event_sensitivities(*whole)
-        return found.state, sensitivities[:, 0], found.watched, found.result
+            watched = init_observables(jnp.zeros(()), state, equation)
 
-    return cached_kernel(watch_along, static, order)
+        def go(state, others, one, steady):
+            arrays, watched = others
+            equation, period, rtol, grazing = eqx.combine(arrays, rest)
+            asked = Request(grazing, watched, None, one, steady, order)
+            found = integrate_periods(equation, state, period, count, rtol, asked)
+            return found[0], found
+
+        whole = equation, period, rtol, grazing
+        arrays, rest = eqx.partition(whole, eqx.is_array)
+        others, one = (arrays, watched), jnp.ones(())
+        _, moved, found = _side_by_side(go)(state, change[None], others, one)
+        states, result, watched = found
+        return states, moved[0], watched, result
+
+    return cached_kernel(periods_along, static, count, order)
 
 
 def _equation(parameters, static):

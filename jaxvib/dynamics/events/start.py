@@ -1,0 +1,114 @@
+"""Starts of event-driven integration: the lane, its rates and its contacts."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ...foundation.types import Number
+from ...systems.equation import Time
+from ...systems.impact import EquationOfMotion
+from ..barrier import Barrier
+from .damped import grip_of
+from .flight import ONSET
+from .friction import start_sliding
+from .hard_stop import speed_signs, start_holding
+from .normal_forces import loose_signs
+from .rates import impact_size, longest_turn, motion_rates
+from .request import Request
+from .scalar_system import ScalarSystem, along, gap, is_smooth, scalar_system
+from .series import largest
+from .steps import Context, Lane, speed_and_slight
+
+# The longest step with observables, in units of the inverse rate.
+_TURN = 2.0
+# A start deeper than this in a hard stop, in units of the motion's size, is rejected.
+_INSIDE = 1e-3
+
+
+def motion_of(
+    equation: EquationOfMotion, state: Array, t0: Time, t1: Time, asked: Request
+) -> tuple[ScalarSystem, Array, Array]:
+    """Return a motion's equations, its end, and whether all inputs are finite."""
+    numbers = [leaf for leaf in jax.tree.leaves(equation) if getattr(leaf, "size", 0)]
+    finite = jnp.all(
+        jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
+    ) & (t1 >= t0)
+    steady = asked.steady and is_smooth(equation) and equation.next_breakpoint(t0) is None
+    one = 1.0 if asked.one is None else asked.one
+    barrier = Barrier(jnp.where(finite, one, jnp.nan))
+    motion = scalar_system(equation, barrier, steady, asked.order)
+    # A lane with invalid input takes no step, so that it delays no other.
+    return motion, jnp.where(finite, jnp.asarray(t1, float), t0), finite
+
+
+def started(
+    motion: ScalarSystem,
+    equation: EquationOfMotion,
+    state: Array,
+    t0: Time,
+    end: Array,
+    rtol: Number,
+    asked: Request,
+) -> tuple[Lane, Context, Any]:
+    """Return a motion's start, the data of its steps, and whether it is valid.
+
+    An invalid start, inside a hard stop, has its end at once.
+    """
+    watched, integrand = asked.watched, asked.integrand
+    lane = _start(motion, equation, state, t0, watched)
+    rate, own = motion_rates(motion, lane, end - t0)
+    if integrand is not None:
+        borne = [jnp.zeros(())] * len(motion.frictions)
+        nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))
+        lane = lane._replace(integral=jnp.zeros(nothing.shape))
+    # An observed signal turns at most once in a step.
+    longest = jnp.inf if watched is None else _TURN / rate
+    turn = jnp.inf
+    if asked.one is not None:
+        longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
+        turn = longest_turn(rtol, motion.order_in_contact)
+    settings = rtol, (rate, own), longest, turn
+    context = Context(motion, equation, end, *settings, asked.grazing, integrand)
+    if not motion.holders:
+        return lane, context, True
+    lane, end, valid = _start_held(motion, lane, end, rtol, rate)
+    return lane, context._replace(end=end), valid
+
+
+def _start(motion: ScalarSystem, equation, state, t0, watched) -> Lane:
+    position, velocity = jnp.split(state, 2)
+    position, velocity = list(position - equation.offset), list(velocity)
+    roots, touching, sizes = [], [], []
+    slight = ONSET * largest([jnp.abs(x) for x in position])
+    for contact in motion.contacts:
+        depth = gap(contact, position)
+        closed = (depth > (slight if contact.hertz else 0.0)) & (not contact.hard)
+        if contact.damped:
+            closed = closed & (grip_of(contact, depth, along(contact, velocity)) > 0)
+        touching.append(closed)
+        if contact.hertz:
+            root = jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0)
+            roots.append(motion.still(root))
+            sizes.append(impact_size(contact, along(contact, velocity)))
+    steps = jnp.asarray(0, jnp.int32)
+    time = jnp.asarray(t0, float)
+    known = roots, touching, sizes, steps, watched, None
+    return Lane(position, velocity, time, *known, [jnp.zeros(()) for _ in motion.frictions])
+
+
+def _start_held(motion: ScalarSystem, lane: Lane, end, rtol, rate):
+    """Return the start with holding constraints, its end, and whether it is valid."""
+    speed, slight = speed_and_slight(motion, lane, rtol, rate)
+    depths = [gap(motion.contacts[j], lane.position) for j in motion.hard]
+    if motion.frictions:
+        signs = speed_signs(motion, lane.velocity, speed)
+        lane = lane._replace(sliding=loose_signs(motion, lane.touching, signs))
+    if motion.hard:
+        position, velocity, touching = start_holding(motion, lane, speed, slight)
+        lane = lane._replace(position=position, velocity=velocity, touching=touching)
+    if motion.frictions:
+        lane = start_sliding(motion, lane, speed, slight)
+    outside = largest([jnp.zeros(()), *depths]) <= _INSIDE * speed / rate
+    return lane, jnp.where(outside, end, lane.time), outside
