@@ -6,7 +6,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 from jax.extend.core import JaxprEqn
 
 from .assembler import Assembler, Value
@@ -24,18 +26,48 @@ def called(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
 
 def loop(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     """Lower a `while`: it runs until all lanes are done; finished lanes are masked."""
-    parameters = equation.params
-    first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
-    asked, used = inputs[:first], inputs[first : first + second]
+    condition, body, asked, used, start = loop_parts(equation, inputs)
 
     def go_on(values):
-        (go,) = lowering.closed(parameters["cond_jaxpr"], [*asked, *values])
+        (go,) = lowering.closed(condition, [*asked, *values])
         return go[()]
 
     def turn(values):
-        return lowering.closed(parameters["body_jaxpr"], [*used, *values])
+        return lowering.closed(body, [*used, *values])
 
-    return repeat(lowering, inputs[first + second :], go_on, turn)
+    return repeat(lowering, start, go_on, turn)
+
+
+def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, list, list]:
+    """Return a `while`'s condition and body, their constants, and the carried values.
+
+    A loop that `jax.vmap` has mapped has a condition for each element: it goes on while
+    any holds, and the others keep their values.
+    """
+    parameters = equation.params
+    first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
+    condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
+    asked, used = list(inputs[:first]), list(inputs[first : first + second])
+    start = list(inputs[first + second :])
+    if not condition.out_avals[0].shape:
+        return condition, body, asked, used, start
+
+    def any_holds(*arguments):
+        return jnp.any(core.jaxpr_as_fun(condition)(*arguments)[0])
+
+    def turn(*arguments):
+        asked, rest = arguments[:first], arguments[first:]
+        values = rest[second:]
+        (go,) = core.jaxpr_as_fun(condition)(*asked, *values)
+        new = core.jaxpr_as_fun(body)(*rest)
+        return [
+            jnp.where(go.reshape(go.shape + (1,) * (x.ndim - go.ndim)), x, old)
+            for x, old in zip(new, values, strict=True)
+        ]
+
+    one = jax.make_jaxpr(any_holds)(*condition.in_avals)
+    other = jax.make_jaxpr(turn)(*condition.in_avals[:first], *body.in_avals)
+    return one, other, asked, [*asked, *used], start
 
 
 def repeat(lowering: Any, start: Sequence, go_on: Callable, turn: Callable) -> list:

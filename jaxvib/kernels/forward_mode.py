@@ -14,7 +14,7 @@ from jax.extend import core
 from jax.extend.core import ClosedJaxpr
 
 from .assembler import Value, kind_of
-from .control import Table, counted, repeat
+from .control import Table, counted, loop_parts, repeat
 from .jvp_rules import called, has_zero_tangents, is_real, jvp_of, results_with_tangents
 from .primitives import each
 
@@ -219,11 +219,9 @@ class ForwardMode:
     def _loop(self, equation, inputs, changes):
         """Lower a `while` with loop-carried tangents, kept in memory."""
         self.flush()
-        parameters, a = equation.params, self.lowering.assembler
-        first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
-        asked, used = inputs[:first], inputs[first : first + second]
-        begun, pushes = inputs[first + second :], changes[first : first + second]
-        starts, body = changes[first + second :], parameters["body_jaxpr"]
+        a = self.lowering.assembler
+        condition, body, asked, used, begun = loop_parts(equation, inputs)
+        *_, pushes, starts = loop_parts(equation, changes)
         pushed = [change is not None and change.moves for change in pushes]
         moves = [change is not None and change.moves for change in starts]
         while True:  # fixed point of which carried values have tangents
@@ -238,7 +236,7 @@ class ForwardMode:
         ]
 
         def go(values):
-            (go,) = self.lowering.closed(parameters["cond_jaxpr"], [*asked, *values])
+            (go,) = self.lowering.closed(condition, [*asked, *values])
             return go[()]
 
         def turn(values):

@@ -15,20 +15,16 @@ from .memory_arrays import Stored
 
 def _loop(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a `while`: long carried arrays are replaced after each iteration."""
-    parameters = equation.params
-    first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
     inputs = [lowering.kept(array) for array in inputs]
-    asked, used = inputs[:first], inputs[first : first + second]
-    carried = _Carried(lowering, inputs[first + second :])
+    condition, body, asked, used, start = control.loop_parts(equation, inputs)
+    carried = _Carried(lowering, start)
 
     def go_on(short):
-        values = [*asked, *carried.whole(short)]
-        (go,) = lowering.closed(parameters["cond_jaxpr"], values)
+        (go,) = lowering.closed(condition, [*asked, *carried.whole(short)])
         return go[()]
 
     def turn(short):
-        values = [*used, *carried.whole(short)]
-        return carried.replace(lowering.closed(parameters["body_jaxpr"], values))
+        return carried.replace(lowering.closed(body, [*used, *carried.whole(short)]))
 
     return carried.whole(control.repeat(lowering, carried.short, go_on, turn))
 

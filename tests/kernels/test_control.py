@@ -33,6 +33,30 @@ def test_every_lane_stops_when_it_is_done():
     np.testing.assert_array_equal(collatz.map(numbers), [steps(n) for n in range(1, 200)])
 
 
+def doubled(x, most):
+    def turn(carry):
+        x, turns = carry
+        return x * jnp.array([2.0, 4.0]), turns + 1.0
+
+    return lax.while_loop(lambda carry: carry[0][0] < most, turn, (x, 0.0))
+
+
+@pytest.mark.parametrize("number", [5, 200])  # named values, and arrays in memory
+def test_a_loop_that_is_mapped_goes_on_until_all_its_elements_are_done(number):
+    x = random.uniform(0.1, 12.0, number)
+    mapped = kernel(jax.vmap(lambda x: doubled(jnp.stack([x, x]), 10.0)))
+    pair, turns = mapped(x)
+    wanted = np.maximum(np.ceil(np.log2(10.0 / x)), 0.0)
+    np.testing.assert_array_equal(turns, wanted)
+    np.testing.assert_array_equal(pair, np.stack([x * 2**wanted, x * 4**wanted], axis=1))
+
+    def along(x):
+        return jax.jvp(lambda x: mapped(x)[0], (x,), (jnp.ones(number),))[1]
+
+    slopes = kernel(along)(x)
+    np.testing.assert_array_equal(slopes, np.stack([2**wanted, 4**wanted], axis=1))
+
+
 @kernel
 def nested(x, n):
     def inner(carry):
