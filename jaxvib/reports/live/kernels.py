@@ -1,5 +1,6 @@
 """The kernels of a live page: a motion with its contacts, and its derivative."""
 
+import base64
 import contextlib
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from ...dynamics.engines.engine import Segment
 from ...dynamics.observables import largest_forces, times_of_largest_forces
 from ...foundation.types import AnyArray
 from ...kernels import WebAssembly, web_assembly
+from ...kernels.kernel_cache import cached_fact
 from ...systems import replace
 from ...systems.system import System, state_shape
 
@@ -32,19 +34,35 @@ def modules(system: System, values: Mapping[str, float]) -> dict[str, WebAssembl
 
     **Raises:** `ValueError` if a motion cannot be compiled.
     """
-    size = state_shape(system)[0]
-    state = np.zeros(size)
-    # A motion is one lane, which the scalar form computes the fastest.
-    found = {
-        "segment": web_assembly(
-            _segment(system), dict(values), state, 0.0, 1.0, instructions="scalar"
-        )
+    # The values are arguments: the modules are the same for all of them.
+    unvalued = replace(system, dict.fromkeys(values, 1.0))
+    kept = cached_fact(_encoded_modules, unvalued, list(values))
+    if isinstance(kept, str):
+        raise ValueError(kept)
+    return {
+        name: WebAssembly(base64.b64decode(code), layout)
+        for name, (code, layout) in kept.items()
     }
-    with contextlib.suppress(ValueError):
-        found["slope"] = web_assembly(
-            _slope(system), dict(values), state, state, lanes=size
+
+
+def _encoded_modules(system: System, paths: list[str]) -> dict[str, list] | str:
+    """Return the code in base64 and the layout of each module, or why there is none."""
+    size = state_shape(system)[0]
+    state, values = np.zeros(size), dict.fromkeys(paths, 1.0)
+    try:
+        # A motion is one lane, which the scalar form computes the fastest.
+        segment = web_assembly(
+            _segment(system), values, state, 0.0, 1.0, instructions="scalar"
         )
-    return found
+    except ValueError as error:
+        return str(error)
+    found = {"segment": segment}
+    with contextlib.suppress(ValueError):
+        found["slope"] = web_assembly(_slope(system), values, state, state, lanes=size)
+    return {
+        name: [base64.b64encode(each.code).decode(), each.layout]
+        for name, each in found.items()
+    }
 
 
 def _segment(system: System):

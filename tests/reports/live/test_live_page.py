@@ -11,7 +11,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
+from jaxvib.foundation import cache
 from jaxvib.reports.live.controls import controls
+from jaxvib.reports.live.kernels import modules
 from tests import independent
 from tests.systems_table import hard_stop
 
@@ -160,6 +162,18 @@ def test_eigenvalues_are_those_of_numpy(page):
         if matrix is not defective:
             gaps = np.abs(ours[:, None] - theirs).min(1)
             assert gaps.max() < 1e-10
+
+
+def test_the_programs_of_a_page_are_kept_for_all_values_of_the_parameters():
+    values = {"load.frequency": 6.0, "load.amplitude": 500.0}
+    first = modules(jv.two_body_impact(), values)
+    kept = {path for path, _ in cache.entries()}
+    other = jv.two_body_impact(load=jv.HarmonicLoad(amplitude=80.0, frequency=5.0))
+    assert modules(other, values) == first
+    assert {path for path, _ in cache.entries()} == kept
+    heavier = jv.two_body_impact(attached_mass=120.0)
+    changed = modules(heavier, values)  # its mass is a constant of the program
+    assert changed["segment"].code != first["segment"].code
 
 
 def test_the_page_is_one_file_that_asks_nothing_of_a_network(page):
