@@ -164,10 +164,14 @@ def test_eigenvalues_are_those_of_numpy(page):
             assert gaps.max() < 1e-10
 
 
-def test_the_programs_of_a_page_are_kept_for_all_values_of_the_parameters():
+def test_the_programs_of_a_page_are_kept_for_all_values_of_the_parameters(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # other tests write to theirs
     system, values = hard_stop(0.8), {"contacts.0.gap": 0.5}
     first = modules(system, values)
     kept = {path for path, _ in cache.entries()}
+    assert len([path for path in kept if path.suffix == ".fact"]) > 0
     other = jv.replace(system, {"contacts.0.gap": 0.25})
     assert modules(other, {"contacts.0.gap": 0.25}) == first
     assert {path for path, _ in cache.entries()} == kept
