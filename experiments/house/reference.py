@@ -101,7 +101,10 @@ GROUPS = {
         orbits.gaps_from_equilibrium orbits.regimes orbits.SettlingSettings
         orbits.orbit_trajectories
         bifurcation_diagram orbits.BifurcationDiagram basins orbits.Basins
-        orbits.attractors orbits.Attractors orbits.state_grid lyapunov_exponents
+        orbits.attractors orbits.Attractors orbits.state_grid orbits.robustness
+        orbits.Robustness orbits.basin_entropy orbits.BasinEntropy
+        orbits.integrity_curves orbits.IntegrityCurves orbits.smallest_shock orbits.Shock
+        lyapunov_exponents
         orbits.LyapunovExponents orbits.poincare_section orbits.Section
         orbits.transient_engine orbits.basins_engine
         """,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .diagram import bifurcation_diagram as bifurcation_diagram
     from .equilibrium import Equilibrium as Equilibrium
     from .equilibrium import equilibrium as equilibrium
+    from .integrity_curves import IntegrityCurves as IntegrityCurves
+    from .integrity_curves import integrity_curves as integrity_curves
     from .limit_cycle import LimitCycle as LimitCycle
     from .lyapunov import LyapunovExponents as LyapunovExponents
     from .lyapunov import Section as Section
@@ -24,7 +26,13 @@ if TYPE_CHECKING:
     from .periodic_orbit import periodic_orbit as periodic_orbit
     from .regimes import regimes as regimes
     from .regimes import transient_engine as transient_engine
+    from .robustness import BasinEntropy as BasinEntropy
+    from .robustness import Robustness as Robustness
+    from .robustness import basin_entropy as basin_entropy
+    from .robustness import robustness as robustness
     from .settings import SettlingSettings as SettlingSettings
+    from .smallest_shock import Shock as Shock
+    from .smallest_shock import smallest_shock as smallest_shock
     from .static_equilibrium import StaticEquilibrium as StaticEquilibrium
     from .static_equilibrium import gaps_from_equilibrium as gaps_from_equilibrium
     from .static_equilibrium import static_equilibrium as static_equilibrium

@@ -162,7 +162,7 @@ def basins(
     """
     starts = np.asarray(starts, float)
     check_range("batch", batch, "", Range(at_least=2))
-    search = _search(system, starts, period, settings)
+    search = search_for(system, starts, period, settings)
     label = np.full(len(starts), -1, np.int16)
     result = np.zeros(len(starts), np.int32)
     run = np.zeros(len(starts), np.int32)
@@ -189,7 +189,7 @@ def basins(
     )
 
 
-def _search(system, starts: np.ndarray, period, settings) -> Search:
+def search_for(system: System, starts: np.ndarray, period: float | None, settings) -> Search:
     """Return the attractor search of a system. **Raises:** `ValueError`."""
     unforced = is_unforced(system)
     if unforced:
