@@ -189,7 +189,9 @@ def basins(
     )
 
 
-def search_for(system: System, starts: np.ndarray, period: float | None, settings) -> Search:
+def search_for(
+    system: System, starts: np.ndarray, period: float | None, settings
+) -> Search:
     """Return the attractor search of a system. **Raises:** `ValueError`."""
     unforced = is_unforced(system)
     if unforced:

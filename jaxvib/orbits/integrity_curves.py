@@ -17,7 +17,6 @@ from .attractors import Attractors, distances
 from .basins import Basins, basins
 from .robustness import Robustness, robustness
 from .settings import USUAL, SettlingSettings
-from .shooting import scales
 
 _OF_ATTRACTORS = (
     "share",
@@ -35,6 +34,12 @@ class IntegrityCurves(eqx.Module):
     An attractor continues as the nearest one of its kind at the next value, or the one
     to which its state leads there; the values must be dense enough for that. See
     `Robustness` for the measures; `..._at_edge` is 1 where the grid's edge limits one.
+
+    >>> grid = np.linspace(-0.1, 0.0, 5)
+    >>> starts = jv.orbits.state_grid(system, {0: grid, 2: np.linspace(0.0, 0.5, 5)})
+    >>> curves = jv.orbits.integrity_curves(system, "gap", [0.05], starts)
+    >>> curves.local_at_edge.shape
+    (1, 1)
     """
 
     path: str = eqx.field(static=True)
@@ -116,7 +121,7 @@ def integrity_curves(
         whole = np.concatenate([starts, np.reshape(extra, (-1, starts.shape[1]))])
         found = basins(here, whole, settings=settings, period=period, progress=False)
         before = before._replace(led=found.label[len(starts) :].tolist())
-        numbered = _followed(here, found.attractors, before)
+        numbered = _followed(found.attractors, before)
         kinds = [_kind(found.attractors, i) for i in range(len(numbered))]
         new = max([before.new, *(number + 1 for number in numbered)])
         before = _Known(numbered, list(found.attractors.points), kinds, [], new)
@@ -138,7 +143,7 @@ class _Known(NamedTuple):
     new: int
 
 
-def _followed(system, found: Attractors, before: "_Known") -> list[int]:
+def _followed(found: Attractors, before: "_Known") -> list[int]:
     """Return the number of each attractor: that of an earlier one, or a new one.
 
     Pairs of the same kind, or of which one leads to the other, are matched in the order
@@ -146,7 +151,9 @@ def _followed(system, found: Attractors, before: "_Known") -> list[int]:
     """
     if not before.numbers or not len(found.points):
         return [before.new + i for i in range(len(found.points))]
-    units = np.max([scales(system, state) for state in found.state], axis=0)
+    every = np.concatenate([*found.points, *before.points])
+    units = np.nanmax(np.abs(every), axis=0)
+    units = np.where(units > 0, units, 1.0)
     pairs = sorted(
         (_apart(points, before.points[j], units), i, number)
         for i, points in enumerate(found.points)

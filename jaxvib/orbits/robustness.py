@@ -31,6 +31,10 @@ class BasinEntropy(eqx.Module):
     """Basin entropy, its mean over the boxes on boundaries, and the share of these.
 
     Standard errors are those of a mean over independent boxes; NaN for one box.
+
+    >>> halves = np.repeat([0, 1], 8).reshape(4, 4)
+    >>> int(jv.orbits.basin_entropy(halves, box=2).boxes)
+    4
     """
 
     entropy: Float[np.ndarray, ""] = result_field("basin entropy")
@@ -61,6 +65,11 @@ class Robustness(eqx.Module):
     lower bound. Otherwise it is the distance of the nearest state of the grid that
     leads elsewhere or is undecided, and the boundary may be nearer by up to
     `resolution`.
+
+    >>> grid = np.linspace(-0.1, 0.0, 5)
+    >>> starts = jv.orbits.state_grid(system, {0: grid, 2: np.linspace(0.0, 0.5, 5)})
+    >>> jv.orbits.robustness(jv.basins(system, starts)).factor_at_edge.tolist()
+    [True]
     """
 
     names: list[str] = eqx.field(static=True)

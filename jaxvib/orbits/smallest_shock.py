@@ -34,6 +34,7 @@ _PARTS = (1.0, 0.5, 0.25, 0.125)  # of the turn towards the normal
 _TURNS = 12  # improvements of a direction
 _GROWN = 16  # periods over which derivatives of the flow are taken
 _ROUNDS = 3  # searches from a smaller shock that the test found
+_TESTS = 4  # smaller shocks tried at the end, for each direction
 _NARROW = 1e-6  # relative width of the final bracket
 
 
@@ -43,6 +44,12 @@ class Shock(eqx.Module):
     The attractor is left with `change`, and not with `inside` / `size` of it: both were
     found by settling the motion. `tested` smaller shocks in random directions do not
     leave it either; this is evidence, not proof, that none does.
+
+    >>> shock = jv.orbits.smallest_shock(
+    ...     system, orbit.state, {2: 1.0}, 0.1, directions=2, throw=False
+    ... )
+    >>> int(shock.tested)
+    0
     """
 
     change: Float[np.ndarray, " state"] = result_field(
@@ -57,7 +64,9 @@ class Shock(eqx.Module):
         "rad",
     )
     tested: Int[np.ndarray, ""] = result_field("smaller shocks that stay")
-    undecided: Int[np.ndarray, ""] = result_field("smaller shocks that are undecided")
+    undecided: Int[np.ndarray, ""] = result_field(
+        "shocks tried, of all sizes, whose motion did not settle"
+    )
     destination: Float[np.ndarray, " state"] = result_field(
         "a state of the attractor reached, NaN if the motion escapes", "", ("state",)
     )
@@ -78,10 +87,8 @@ def smallest_shock(
     largest: float,
     *,
     directions: int = 64,
-    tests: int = 256,
     period: float | None = None,
     settings: SettlingSettings = USUAL,
-    seed: int = 0,
     throw: bool = True,
 ) -> Shock:
     r"""Return the smallest change of an attractor's state that leaves its basin.
@@ -90,9 +97,11 @@ def smallest_shock(
       \text{ goes elsewhere},$$
 
     with d in the components of `units`, u. Random directions are searched at 16 sizes
-    each, and the best ones improved with derivatives of the flow. Finally `tests` random
-    shocks smaller than the result are settled; if one of them leaves, the search goes
-    on from it. Motions that do not settle (see `basins`) are not counted as leaving.
+    each, and the best ones improved with derivatives of the flow. Finally random shocks
+    smaller than the result, four for each of the `directions`, are settled; if one of
+    them leaves, the search goes on from it. Motions that do not settle (see `basins`), or
+    whose integration fails as that of a driven system that diverges, are not counted as
+    leaving.
 
     **Arguments:** `state`: x_0, of the attractor at t = 0. `units`: by component of the
     state, of which a shock of size 1 changes one. `largest`: size of shocks up to which
@@ -102,20 +111,20 @@ def smallest_shock(
     unless `throw=False`: the result then has NaN and the code `LIMIT_VIOLATED`.
 
     >>> shock = jv.orbits.smallest_shock(
-    ...     system, orbit.state, {2: 1.0}, 0.1, directions=2, tests=2, throw=False
+    ...     system, orbit.state, {2: 1.0}, 0.1, directions=2, throw=False
     ... )
     >>> int(shock.tested)
     0
     """
     state = np.asarray(state, float)
-    _check(state, units, largest, directions, tests)
+    _check(state, units, largest, directions)
     boundary = _Boundary(system, state, units, period, settings)
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(0)
     ways = _random_ways(draw, directions, len(units))
     stays, leaves = boundary.bracket(ways, np.full(len(ways), largest))
     kept = np.argsort(leaves, kind="stable")[:_REFINED]
     ways, stays, leaves = ways[kept], stays[kept], leaves[kept]
-    tested = undecided = 0
+    tested, tests = 0, _TESTS * directions
     for _ in range(_ROUNDS):
         ways, stays, leaves = boundary.improved(ways, stays, leaves)
         best = int(np.argmin(leaves))
@@ -124,7 +133,7 @@ def smallest_shock(
         smaller = _random_ways(draw, tests, len(units))
         sizes = leaves[best] * draw.uniform(0, 1, tests) ** (1 / len(units))
         code = boundary.leaving(smaller * sizes[:, None])
-        tested, undecided = int(np.sum(code == _STAYS)), int(np.sum(code == _UNKNOWN))
+        tested = int(np.sum(code == _STAYS))
         if not (code == _LEAVES).any():
             break
         tested = 0
@@ -132,15 +141,16 @@ def smallest_shock(
         ways = np.concatenate([ways[best : best + 1], smaller[found]])[:_REFINED]
         known = np.append(leaves[best], sizes[found])[:_REFINED]
         stays, leaves = boundary.bracket(ways, known)
-    found = boundary.shock(ways, stays, leaves, tested, undecided)
+    found = boundary.shock(ways, stays, leaves, tested)
     raise_if_empty("smallest_shock", throw, found.result, found.size)
     return found
 
 
-_LEAVES, _STAYS, _UNKNOWN = 1, 0, -1
+# Codes of a shock.
+_LEAVES, _STAYS, _UNKNOWN = 1, 0, -1  # as the motion goes elsewhere, back, nowhere known
 
 
-def _check(state, units, largest, directions, tests) -> None:
+def _check(state, units, largest, directions) -> None:
     size = len(state)
     inside = Range(at_least=0, at_most=size - 1)
     if not units:
@@ -149,7 +159,6 @@ def _check(state, units, largest, directions, tests) -> None:
     check_range("units", list(units.values()), "", Range(above=0.0))
     check_range("largest", largest, "", Range(above=0.0, below=np.inf))
     check_range("directions", directions, "", Range(at_least=2, at_most=100_000))
-    check_range("tests", tests, "", Range(at_least=1, at_most=1_000_000))
 
 
 def _random_ways(draw, number: int, count: int) -> np.ndarray:
@@ -164,7 +173,7 @@ class _Boundary:
     """The boundary of the basin around a state, in shocks (s, components) in units."""
 
     def __init__(self, system, state, units: Mapping[int, float], period, settings):
-        self.state = state
+        self.state, self.undecided = state, 0
         self.lift = np.zeros((len(units), len(state)))
         for row, (component, unit) in enumerate(units.items()):
             self.lift[row, component] = unit
@@ -183,8 +192,10 @@ class _Boundary:
     def leaving(self, shocks: np.ndarray) -> np.ndarray:
         """Return for each shock whether it leaves, stays or is undecided."""
         label, result = self._labels(self.state + shocks @ self.lift)
-        elsewhere = (label >= 0) & (label != self.own) | (result == Reason.ESCAPED)
-        return np.where(elsewhere, _LEAVES, np.where(label == self.own, _STAYS, _UNKNOWN))
+        elsewhere = (label >= 0) | (result == Reason.ESCAPED)
+        code = np.where(label == self.own, _STAYS, np.where(elsewhere, _LEAVES, _UNKNOWN))
+        self.undecided += int(np.sum(code == _UNKNOWN))
+        return code
 
     def bracket(self, ways, reach, begin=None) -> tuple[np.ndarray, np.ndarray]:
         """Return the sizes (ways,) that stay and leave in each direction, inf if none.
@@ -258,14 +269,15 @@ class _Boundary:
         growth = np.asarray(map_samples(stage, lanes, chunk=self.search.chunk))
         return np.stack([_normal(each) for each in growth])
 
-    def shock(self, ways, stays, leaves, tested: int, undecided: int) -> Shock:
+    def shock(self, ways, stays, leaves, tested: int) -> Shock:
         """Return the smallest shock of those found."""
         best = int(np.argmin(leaves))
         nothing = np.full(self.state.shape, np.nan)
-        nan, none = np.asarray(np.nan), np.asarray(0)
+        nan, undecided = np.asarray(np.nan), np.asarray(self.undecided)
         if not np.isfinite(leaves[best]):
             code = np.asarray(Reason.LIMIT_VIOLATED, np.int32)
-            return Shock(nothing, nan, nan, nan, none, none, nothing, code)
+            none = np.asarray(tested)
+            return Shock(nothing, nan, nan, nan, none, undecided, nothing, code)
         way, size = ways[best], leaves[best]
         label, _ = self._labels((self.state + size * way @ self.lift)[None])
         tilt = nan
@@ -275,7 +287,7 @@ class _Boundary:
         destination = nothing
         if label[0] >= 0:
             destination = self.search.attractors[label[0]].points[0]
-        numbers = size, stays[best], tilt, tested, undecided
+        numbers = size, stays[best], tilt, tested, self.undecided
         return Shock(
             size * way @ self.lift,
             *map(np.asarray, numbers),

@@ -102,6 +102,40 @@ def test_two_wells_under_a_constant_load_are_told_in_a_config(tmp_path):
     assert lines[-1] == "undecided  0 of 36 initial states"
 
 
+@pytest.mark.slow
+def test_a_config_stores_robustness_and_shocks_of_basins(tmp_path):
+    file = tmp_path / "wells.toml"
+    more = "box = 3\nshock.body = 0.5\nlargest_shock = 10.0\n"
+    file.write_text(WELLS + more)
+    study = load(file)
+    kind, system = ANALYSES["basins"], build(study)
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    found = {name: field.values for name, field in fields.items()}
+    entropy = jv.orbits.basin_entropy(found["label"].reshape(6, 6), 3)
+    np.testing.assert_array_equal(found["robustness.entropy"], entropy.entropy)
+    upper = found["attractors.state"][1]
+    shock = jv.orbits.smallest_shock(system, upper, {0: 0.5}, 10.0, period=4.0)
+    np.testing.assert_allclose(found["shock.size"][1], shock.size, rtol=1e-6)
+    lines = kind.summary(lambda name: found[name], study)
+    assert f"smallest shock {float(shock.size):.4g}" in lines[0]
+    assert lines[2].startswith(f"basin entropy {float(entropy.entropy):.3g}")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("box = 7", "box = 7 is larger than points = 6"),
+        ("shock.bod = 1.0", "did you mean 'body'"),
+        ("shock.body = 0.0", "shock.body"),
+    ],
+)
+def test_options_of_robustness_are_checked(tmp_path, more, message):
+    file = tmp_path / "wells.toml"
+    file.write_text(WELLS + more)
+    with pytest.raises(ValueError, match=message):
+        build(load(file))
+
+
 def test_constant_loads_alone_need_a_period(tmp_path):
     file = tmp_path / "wells.toml"
     file.write_text(WELLS.replace("period = 4.0", ""))

@@ -100,6 +100,23 @@ def test_the_legend_has_shares_with_errors_and_the_undecided(plane):
     ]
 
 
+def test_the_caption_has_entropy_integrity_and_shocks_if_they_are_stored(plane):
+    assert "ntropy" not in basins.pictures([plane])[0].text
+    plane.study["config"]["analysis"] |= {"box": 3, "shock": {"body": 0.5}}
+    numbers = {
+        "robustness.entropy": 0.25, "robustness.entropy_error": 0.03,
+        "robustness.boundary_entropy": 0.5, "robustness.boundary_entropy_error": 0.04,
+    }  # fmt: skip
+    plane.results.update(numbers)
+    plane.results["robustness.integrity_factor"] = "attractor", [0.125, 0.5]
+    plane.results["robustness.factor_at_edge"] = "attractor", [False, True]
+    plane.results["shock.size"] = "attractor", [0.75, np.nan]
+    caption = basins.pictures([plane])[0].text
+    assert "Basin entropy 0.25 +- 0.03, boundary 0.5 +- 0.04." in caption
+    assert "A1 0.125, A2 >= 0.5." in caption
+    assert "(body in 0.5): A1: smallest shock 0.75; A2: no shock to 1." in caption
+
+
 def test_a_diagram_has_a_point_for_each_state_and_the_exponent_underneath(swept):
     (picture,) = diagram.pictures([swept])
     above, below = picture.charts

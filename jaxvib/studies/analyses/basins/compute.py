@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ....orbits import SettlingSettings, basins, basins_engine, state_grid
+from ....orbits import (
+    SettlingSettings,
+    basins,
+    basins_engine,
+    robustness,
+    smallest_shock,
+    state_grid,
+)
 from ....orbits.attractors import named
 from ....systems.system import System
 from ...store.fields import Variable
@@ -44,12 +51,8 @@ def compute(
         for name, bounds in options.grid.items()
     }
     starts = state_grid(system, grid)
-    found = basins(
-        system,
-        starts,
-        settings=SettlingSettings(options.transient, options.max_periods, run.rtol),
-        period=options.period,
-    )
+    settings = SettlingSettings(options.transient, options.max_periods, run.rtol)
+    found = basins(system, starts, settings=settings, period=options.period)
     progress(1)
     engine, why = basins_engine(system, len(starts), options.period)
     notes = {"engine": f"{engine} ({why})"}
@@ -64,6 +67,41 @@ def compute(
         "result": Variable(
             result.axes, result.values, result.unit, result.description, notes
         ),
+        **(_robustness(found, options.box) if options.box else {}),
+        **(_shocks(system, found, options, settings) if options.shock else {}),
+    }  # fmt: skip
+
+
+def _robustness(found, box: int) -> dict[str, Variable]:
+    """Return entropy and integrity measures."""
+    measured = robustness(found, box=box)
+    own = own_variables(measured.entropy) | own_variables(measured, "share", "entropy")
+    return {f"robustness.{name}": one for name, one in own.items()}
+
+
+def _shocks(system, found, options, settings) -> dict[str, Variable]:
+    """Return the smallest shock of each attractor."""
+    names = system.state_names
+    units = {names.index(name): unit for name, unit in options.shock.items()}
+    shocks = [
+        own_variables(
+            smallest_shock(
+                system, state, units, options.largest_shock, period=options.period,
+                settings=settings, throw=False,
+            )
+        )
+        for state in found.attractors.state
+    ]  # fmt: skip
+    if not shocks:
+        return {}
+    return {
+        f"shock.{name}": replace(
+            one,
+            axes=("attractor", *(axis.replace("state", "state_component")
+                                 for axis in one.axes)),
+            values=np.stack([each[name].values for each in shocks]),
+        )
+        for name, one in shocks[0].items()
     }  # fmt: skip
 
 
@@ -83,15 +121,34 @@ def _basin_variables(found) -> dict[str, Variable]:
 
 
 def summary(read: Callable, study: Any) -> list[str]:
-    """Return the largest shares with their errors, and the number undecided."""
-    names = attractor_names(read)
+    """Return the largest shares with their errors, the entropy, the number undecided."""
+    names, options = attractor_names(read), study.analysis
     share, error = read("share"), read("share_error")
-    lines = [
-        f"{names[i]:<32} {share[i]:.1%} +- {error[i]:.1%}"
-        for i in np.argsort(-share, kind="stable")[:5]
-    ]
+    most = 5 - (options.box is not None)
+    lines = []
+    for i in np.argsort(-share, kind="stable")[:most].tolist():
+        words = f"{names[i]:<32} {share[i]:.1%} +- {error[i]:.1%}"
+        if options.shock:
+            words += f", {shock_words(read, i, options.largest_shock)}"
+        lines.append(words)
+    if options.box is not None:
+        lines.append(entropy_words(read))
     undecided = int(np.sum(read("label") < 0))
     return [*lines, f"undecided  {undecided} of {len(read('label'))} initial states"]
+
+
+def entropy_words(read: Callable) -> str:
+    """Return the stored basin entropies as text."""
+    names = ("entropy", "entropy_error", "boundary_entropy", "boundary_entropy_error")
+    whole, error, edge, edge_error = (float(read(f"robustness.{name}")) for name in names)
+    text = f"basin entropy {whole:.3g} +- {error:.1g}"
+    return text if np.isnan(edge) else f"{text}, boundary {edge:.3g} +- {edge_error:.1g}"
+
+
+def shock_words(read: Callable, attractor: int, largest: float) -> str:
+    """Return the stored smallest shock of an attractor as text."""
+    size = float(read("shock.size")[attractor])
+    return f"no shock to {largest:g}" if np.isnan(size) else f"smallest shock {size:.4g}"
 
 
 def attractor_names(read: Callable) -> list[str]:

@@ -1,12 +1,16 @@
 """The analysis `basins`: the attractor of each initial state in a plane."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from ....foundation.suggestions import unknown_key
 from ...config.bounds import BoundsByPath
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
+
+UnitByComponent = dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]]
 
 
 class BasinsOptions(Table):
@@ -27,6 +31,16 @@ class BasinsOptions(Table):
         "load periods after which a motion is undecided or aperiodic", 512, ge=16,
         le=1_000_000,
     )  # fmt: skip
+    box: int | None = option(
+        "states along a side of the boxes of the basin entropy; with it, entropy and "
+        "integrity measures are stored", None, ge=2, le=2000,
+    )  # fmt: skip
+    shock: UnitByComponent | None = option(
+        "units of the components that a shock changes; with it, the smallest shock that "
+        "leaves each attractor is stored", None, min_length=1,
+        allowed="component = unit for one component or more",
+    )  # fmt: skip
+    largest_shock: float = option("largest shock tried, in its units", 1.0, gt=0.0)
 
 
 class BasinsKind(AnalysisKind[BasinsOptions]):
@@ -42,9 +56,14 @@ class BasinsKind(AnalysisKind[BasinsOptions]):
         self, options: BasinsOptions, values: Mapping, declared: Mapping, system: Any = None
     ) -> None:
         """Raise `ValueError` for bounds that do not ascend or an unknown component."""
+        if options.box is not None and options.box > options.points:
+            raise ValueError(
+                f"box = {options.box} is larger than points = {options.points}"
+            )
         for name, (low, high) in options.grid.items():
             if not low < high:
                 raise ValueError(f"grid.{name} = [{low:g}, {high:g}] does not ascend")
+        for name in (*options.grid, *(options.shock or ())):
             if system is not None and name not in system.state_names:
                 raise ValueError(unknown_key("component", name, system.state_names))
 

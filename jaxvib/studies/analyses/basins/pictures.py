@@ -8,7 +8,7 @@ from ....drawing import colours
 from ...pictures.picture import Axis, Cells, Chart, Classes, Notes, Picture, Scale, Share
 from ...pictures.swept_planes import MOST_CELLS
 from ...store.finished_study import Run
-from .compute import attractor_names
+from .compute import attractor_names, entropy_words, shock_words
 
 _SYMBOLS = ("diamond", "star", "triangle-up", "hexagon", "square", "circle")
 _MOST_MARKED = 8  # points of an attractor
@@ -48,7 +48,7 @@ def _picture(run: Run, several: bool) -> Picture:
         "Each initial state coloured by the attractor that it converges to; the other "
         "components are at rest. Marks: the attractors' states, once per load period, or "
         "along a cycle. Second chart: the time until the attractor was identified, in load "
-        f"periods, or in periods given by the config.{_thinned(stride)}",
+        f"periods, or in periods given by the config.{_thinned(stride)}{_robust(run)}",
         f"Basins of attraction over {first} and {second}. {words}.",
         (
             Chart(*axes, (Cells(x, y, laid_out(members), classes),
@@ -57,6 +57,27 @@ def _picture(run: Run, several: bool) -> Picture:
         ),
         shares,
     )  # fmt: skip
+
+
+def _robust(run: Run) -> str:
+    """Return sentences on the entropy, the integrity and the smallest shocks."""
+    options, words = run.study["config"]["analysis"], []
+    shares = range(len(run.field("share")))
+    if options.get("box"):
+        words.append(f"{entropy_words(run.field).capitalize()}.")
+        factor = run.field("robustness.integrity_factor")
+        edge = run.field("robustness.factor_at_edge")
+        each = (f"A{i + 1} {'>= ' * bool(edge[i])}{factor[i]:.3g}" for i in shares)
+        words.append(
+            "Integrity factor (radius of the largest disc within a basin, in half widths "
+            f"of the plane): {', '.join(each)}."
+        )
+    if options.get("shock"):
+        most = options.get("largest_shock", 1.0)
+        each = (f"A{i + 1}: {shock_words(run.field, i, most)}" for i in shares)
+        units = ", ".join(f"{name} in {unit:g}" for name, unit in options["shock"].items())
+        words.append(f"Shocks ({units}): {'; '.join(each)}.")
+    return "".join(f" {word}" for word in words)
 
 
 def _at_start(run: Run, name: str) -> str:
