@@ -138,7 +138,8 @@ GROUPS = {
         design.optimise design.SearchSettings
         design.evaluated design.Problem
         design.Variable design.Limit design.Goal design.Design design.pareto_front
-        design.Front design.simplex_lattice design.fit design.Fit design.local_sensitivity
+        design.Front design.simplex_lattice design.fit design.Fit design.likelihood
+        design.Likelihood design.Record design.local_sensitivity
         design.LocalSensitivity design.sobol_indices design.SobolIndices design.Measure
         design.over design.parameter_measure design.change_measure
         design.natural_frequency_measure design.response_measure design.peaks_measure

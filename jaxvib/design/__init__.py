@@ -15,6 +15,9 @@ from .front import pareto_front as pareto_front
 from .front_search import simplex_lattice as simplex_lattice
 from .goal import Goal as Goal
 from .history import Design as Design
+from .likelihood import Likelihood as Likelihood
+from .likelihood import Record as Record
+from .likelihood import likelihood as likelihood
 from .linear_measures import natural_frequency_measure as natural_frequency_measure
 from .linear_measures import peaks_measure as peaks_measure
 from .linear_measures import response_measure as response_measure
