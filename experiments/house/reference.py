@@ -145,6 +145,7 @@ GROUPS = {
         design.natural_frequency_measure design.response_measure design.peaks_measure
         design.white_noise_measure design.orbit_measure design.contact_impulse
         design.bifurcation_measure design.stable_range_measure
+        design.branch_maximum_measure design.branch_maximum design.BranchMaximum
         design.beam_measure design.placement_measure
         design.energy_share_measure design.RandomSplit design.packet_measure design.Packet
         design.optimal_absorber design.entry_at design.Notice design.notice

@@ -4,6 +4,9 @@ from .beam_measures import beam_measure as beam_measure
 from .beam_measures import placement_measure as placement_measure
 from .bifurcation_measures import bifurcation_measure as bifurcation_measure
 from .bifurcation_measures import stable_range_measure as stable_range_measure
+from .branch_maximum import BranchMaximum as BranchMaximum
+from .branch_maximum import branch_maximum as branch_maximum
+from .branch_maximum import branch_maximum_measure as branch_maximum_measure
 from .chain_measures import Packet as Packet
 from .chain_measures import RandomSplit as RandomSplit
 from .chain_measures import energy_share_measure as energy_share_measure

@@ -9,21 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
-from ..branches import (
-    Branch,
-    EquilibriumBranch,
-    bifurcation_point,
-    continue_equilibrium,
-    continue_orbit,
-)
 from ..ensemble import Reason, reason
 from ..foundation.arrays import stop_gradient_tree
 from ..foundation.suggestions import unknown_key
-from ..orbits import equilibrium, periodic_orbit
-from ..systems.autonomous import is_autonomous
-from ..systems.parameters import replace
+from .diagram import Diagram
 from .measure import EvaluationLostError, Measure, Outcome, plain
-from .orbit_measures import OrbitAnalysis
 from .variables import entry_at
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing", "branch_point", "hopf")
@@ -37,46 +27,6 @@ FIELDS = tuple(_FIELDS)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Diagram:
-    """The branch of a system's own motion along a parameter.
-
-    The motion is the periodic orbit of a system with periodic loads, and the
-    equilibrium of an autonomous system. It is the one near a `guess` if that is given,
-    by default the one after a transient, or near the state of rest.
-    """
-
-    path: str
-    bounds: tuple[float, float]
-    periods: int = 1
-    guess: tuple[float, ...] | None = None
-
-    @classmethod
-    def of(cls, path: str, bounds, periods: int, guess) -> "_Diagram":
-        """Return the diagram, hashable, of the arguments of a measure."""
-        state = None if guess is None else tuple(map(float, np.ravel(guess)))
-        return cls(path, tuple(bounds), periods, state)
-
-    def motion(self, system: Any, guess: Any = None) -> Any:
-        """Return the motion; its reason code may be a failure."""
-        guess = self.guess if guess is None else guess
-        guess = None if guess is None else jnp.asarray(guess)
-        if is_autonomous(system):
-            return equilibrium(system, guess, throw=False)
-        return periodic_orbit(system, guess, self.periods, throw=False)
-
-    def branch(self, system: Any, motion: Any) -> Branch | EquilibriumBranch:
-        """Return the branch of a motion, with its bifurcations."""
-        if is_autonomous(system):
-            return continue_equilibrium(system, motion, self.path, self.bounds)
-        return continue_orbit(system, motion, self.path, self.bounds, method="arclength")
-
-    def point(self, system: Any, near: Any) -> Any:
-        """Return the bifurcation near another one, differentiable by the system."""
-        there = replace(system, {self.path: jax.lax.stop_gradient(near.parameter)})
-        return bifurcation_point(there, near, near.kind, self.path, throw=False)
-
-
-@dataclasses.dataclass(frozen=True)
 class BifurcationAnalysis:
     """The bifurcation point of a motion along a parameter.
 
@@ -86,7 +36,7 @@ class BifurcationAnalysis:
     """
 
     kind: str
-    diagram: _Diagram
+    diagram: Diagram
     compiled = True
     start_compiled = False
 
@@ -155,7 +105,7 @@ def bifurcation_measure(
     >>> flip.unit
     'N'
     """
-    analysis = BifurcationAnalysis(kind, _Diagram.of(path, bounds, periods, guess))
+    analysis = BifurcationAnalysis(kind, Diagram.of(path, bounds, periods, guess))
     return Measure(analysis, _parameter, unit, f"{path} at the {kind}")
 
 
@@ -171,17 +121,13 @@ class StableRangeAnalysis:
     vanish while designing are found.
     """
 
-    diagram: _Diagram
+    diagram: Diagram
     compiled = False
     start_compiled = False
 
     def start(self, system: Any) -> Array:
-        """Return the first guess of the motion: its state after a transient."""
-        if self.diagram.guess is not None:
-            return jnp.asarray(self.diagram.guess)
-        if is_autonomous(system):
-            return system.rest()
-        return OrbitAnalysis(self.diagram.periods).start(system)
+        """Return the first guess of the motion."""
+        return self.diagram.first_guess(system)
 
     def __call__(self, system, memory) -> Outcome:
         """Return the lower end, the system's own value and the upper end."""
@@ -300,5 +246,5 @@ def stable_range_measure(
     """
     if field not in _FIELDS:
         raise ValueError(unknown_key("field of a stable range", field, FIELDS))
-    analysis = StableRangeAnalysis(_Diagram.of(path, bounds, periods, guess))
+    analysis = StableRangeAnalysis(Diagram.of(path, bounds, periods, guess))
     return Measure(analysis, _FIELDS[field], unit, f"{field} of the stable range of {path}")

@@ -62,8 +62,16 @@ def orbit_measure(
     analysis = OrbitAnalysis(periods, rtol)
     if field == "stability_margin":
         return Measure(analysis, _margin, "", "1 - |largest multiplier|")
-    read = _Field(field, component)
+    read = orbit_field(field, component)
     return Measure(analysis, read, read.unit, f"{field}[{component}]")
+
+
+def orbit_field(field: str, component: int) -> "_Field":
+    """Return the function from an orbit to one component of a differentiable field.
+
+    **Raises:** `ValueError` for a field that is unknown or not differentiable.
+    """
+    return _Field(field, component)
 
 
 class _Field(eqx.Module):

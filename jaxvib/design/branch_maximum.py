@@ -1,0 +1,263 @@
+r"""The largest value of an orbit's field over a branch, with derivatives.
+
+Between the points of a branch the maximum is searched along its pseudo-arclength, which
+passes folds. With the field g of the orbit at the parameter $\mu$ of a design p,
+
+$$G(p) = \max_{\mu} g(\mu, p), \qquad
+  \frac{dG}{dp} = \frac{\partial g}{\partial p}(\mu^*, p),$$
+
+at an interior maximum, where $\partial g / \partial\mu = 0$, and at an end of the range,
+which is fixed.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy  # loads submodules lazily: .optimize
+from jaxtyping import Array, ArrayLike, Bool, Float, Real
+
+from .. import linalg
+from ..branches import Branch
+from ..branches.point import at, evaluate_state, linearised
+from ..ensemble import Reason
+from ..foundation.arrays import stop_gradient_tree
+from ..foundation.quantity import result_field
+from ..orbits import PeriodicOrbit, periodic_orbit
+from ..systems.autonomous import is_autonomous
+from ..systems.parameters import replace
+from .diagram import Diagram
+from .measure import EvaluationLostError, Measure, Outcome
+from .orbit_measures import orbit_field
+
+_RTOL = 1e-10  # of the flow
+_ITERATIONS, _CLOSE = 12, 1e-9  # Newton's steps back to the branch, their relative size
+# Of the distance between points: the error of the maximum is of its square.
+_RESOLVED = 1e-6
+# Ends at which a branch is complete within the range.
+_COMPLETE = {
+    Reason.PARAMETER_BOUND,
+    Reason.CLOSED,
+    Reason.BRANCHED,
+    Reason.PERIOD_HALVED,
+}
+
+
+class BranchMaximum(eqx.Module):
+    """The largest value of a field over a branch.
+
+    >>> tuned = jv.replace(system, {"load.frequency": 5.7})
+    >>> peak = jv.design.branch_maximum(
+    ...     tuned, "max_contact_force", "load.amplitude", (480.0, 520.0)
+    ... )
+    >>> bool(peak.interior), float(peak.parameter)
+    (False, 520.0)
+    """
+
+    value: Float[Array, ""] = result_field("largest value")
+    parameter: Float[Array, ""] = result_field("value of the parameter there")
+    interior: Bool[Array, ""] = result_field("whether it is not at an end of the branch")
+    orbit: PeriodicOrbit
+
+    def __repr__(self) -> str:
+        place = "within the branch" if bool(self.interior) else "at an end of the branch"
+        return f"BranchMaximum: {float(self.value):.8g} at {float(self.parameter):.8g}, {place}"
+
+
+@dataclasses.dataclass(frozen=True)
+class BranchMaximumAnalysis:
+    """The largest value of an orbit's field over the branch of the system's own motion.
+
+    The branch is traced anew at each design.
+    """
+
+    diagram: Diagram
+    read: Any
+    compiled = False
+    start_compiled = False
+
+    def start(self, system: Any) -> Array:
+        """Return the first guess of the motion. **Raises:** `ValueError` without loads."""
+        if is_autonomous(system):
+            raise ValueError("the system is autonomous; allowed: systems with a period")
+        return self.diagram.first_guess(system)
+
+    def __call__(self, system, memory) -> Outcome:
+        """Return the `BranchMaximum`."""
+        here = stop_gradient_tree(system)
+        motion = self.diagram.motion(here, memory)
+        code = Reason(int(motion.result))
+        place, interior, near = jnp.asarray(jnp.nan), False, motion.state
+        if code == Reason.SUCCESS:
+            branch = self.diagram.branch(here, motion)
+            ends = [Reason(int(end)) for end in np.asarray(branch.ends)]
+            code = max((end for end in ends if end not in _COMPLETE), default=code)
+            found = _Along(here, self.diagram.path, branch, self.read).maximum()
+            place, near, interior = found
+        there = replace(system, {self.diagram.path: place})
+        orbit = periodic_orbit(
+            there, near, self.diagram.periods, rtol=_RTOL, evidence="quick", throw=False
+        )
+        code = code or Reason(int(orbit.result))
+        maximum = BranchMaximum(
+            self.read(orbit), jnp.asarray(place), jnp.asarray(interior), orbit
+        )
+        margin = orbit.grazing_margin / jnp.max(orbit.amplitude)
+        memory = memory if code else motion.state
+        return Outcome(
+            maximum, memory, jnp.asarray(int(code), jnp.int32), margin, orbit.contacts
+        )
+
+
+class _Along:
+    """The values of a field along a branch, at its points and between them."""
+
+    def __init__(self, system, path: str, branch: Branch, read):
+        self.system, self.path, self.branch, self.read = system, path, branch, read
+        values, states = np.asarray(branch.parameter), np.asarray(branch.states)
+        self.periods = jnp.asarray(np.asarray(branch.orbits.periods)[0])
+        self.units = np.append(
+            np.abs(states).max(axis=0, initial=1e-300), np.ptp(values) or 1.0
+        )
+        self.points = np.column_stack([states, values]) / self.units
+
+    def maximum(self) -> tuple[float, np.ndarray, bool]:
+        """Return the parameter, the state, and whether the maximum is not at an end."""
+        number = len(self.points)
+        values = np.array([self._field(point) for point in self.points])
+        top = int(np.argmax(values))
+        last, following = (
+            self.points[max(top - 1, 0)],
+            self.points[min(top + 1, number - 1)],
+        )
+        way = following - last
+        length = float(np.sqrt(way @ way))
+        if not length:
+            return self._unscaled(self.points[top]) + (False,)
+        way = way / length
+        begin, end = (float(way @ (each - self.points[top])) for each in (last, following))
+
+        def negative(distance):
+            point = self._corrected(self.points[top], way, distance)
+            return np.inf if point is None else -self._field(point)
+
+        found = scipy.optimize.minimize_scalar(
+            negative, bounds=(begin, end), method="bounded",
+            options={"xatol": _RESOLVED * (end - begin)},
+        )  # fmt: skip
+        best = self._corrected(self.points[top], way, float(found.x))
+        if best is None or -found.fun <= values[top]:
+            best = self.points[top]
+        apart = float(np.abs(best - self.points[top]).max())
+        at_end = top in (0, number - 1) and apart <= 2 * _RESOLVED * length
+        best = self.points[top] if at_end else best
+        return *self._unscaled(best), not at_end
+
+    def _unscaled(self, point) -> tuple[float, np.ndarray]:
+        whole = point * self.units
+        return float(whole[-1]), whole[:-1]
+
+    def _field(self, point) -> float:
+        """Return the field of the orbit at a point of the branch."""
+        value, state = self._unscaled(point)
+        there = at(self.system, self.path, value)
+        orbit = evaluate_state(
+            there, jnp.asarray(state), self.periods, jnp.asarray(_RTOL), jnp.asarray(_RTOL)
+        )
+        return float(self.read(orbit))
+
+    def _corrected(self, start, way, distance: float) -> np.ndarray | None:
+        """Return the point of the branch at a distance along a way, None if not found."""
+        point = start + distance * way
+        for _ in range(_ITERATIONS):
+            value, state = self._unscaled(point)
+            seen = linearised(
+                self.system, self.path, value, jnp.asarray(state), self.periods, _RTOL
+            )
+            size = self.units[:-1]
+            matrix = np.asarray(seen.matrix) * size / size[:, None]
+            column = np.asarray(seen.column) / size * self.units[-1]
+            bordered = np.block([[matrix, column[:, None]], [way[None]]])
+            left = np.append(
+                np.asarray(seen.residual) / size, way @ (point - start) - distance
+            )
+            if not (np.isfinite(bordered).all() and np.isfinite(left).all()):
+                return None
+            step = linalg.solve_vector(bordered, left)
+            point = point - np.asarray(step)
+            if np.abs(step).max() < _CLOSE:
+                return point
+        return None
+
+
+def _analysis(field, component, path, bounds, periods, guess) -> BranchMaximumAnalysis:
+    diagram = Diagram.of(path, bounds, periods, guess)
+    return BranchMaximumAnalysis(diagram, orbit_field(field, component))
+
+
+def branch_maximum(
+    system: Any,
+    field: str,
+    path: str,
+    bounds: tuple[float, float],
+    component: int = 0,
+    *,
+    periods: int = 1,
+    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+) -> BranchMaximum:
+    """Return the largest value of an orbit's field over the branch along a parameter.
+
+    See `branch_maximum_measure`. **Raises:** `ValueError` for an unknown field or an
+    autonomous system; `EvaluationLostError` if the branch is not complete.
+
+    >>> peak = jv.design.branch_maximum(
+    ...     system, "max_contact_force", "load.amplitude", (480.0, 520.0)
+    ... )
+    >>> bool(peak.interior), float(peak.parameter)
+    (False, 520.0)
+    """
+    analysis = _analysis(field, component, path, bounds, periods, guess)
+    found = analysis(system, analysis.start(system))
+    if int(found.code):
+        raise EvaluationLostError(int(found.code))
+    return found.result
+
+
+def branch_maximum_measure(
+    field: str,
+    path: str,
+    bounds: tuple[float, float],
+    component: int = 0,
+    *,
+    periods: int = 1,
+    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+) -> Measure:
+    """Return a measure of the largest value of an orbit's field over a branch.
+
+    From the system's own motion the branch is traced to both bounds, past folds: motions
+    on all its points count, stable or not. The maximum is located between points;
+    derivatives are those at its place. Where two maxima are equal, or at a grazing, the
+    derivative jumps. A branch that ends elsewhere than at the bounds or another branch
+    has no value.
+
+    **Arguments:** `field`, `component`: as in `orbit_measure`; `path`, `bounds`: the
+    parameter and its range; `periods`: of the load in one of the orbit; `guess`: a
+    state of the motion, see `bifurcation_measure`. **Raises:** `ValueError` for an
+    unknown field.
+
+    >>> force = jv.design.branch_maximum_measure(
+    ...     "max_contact_force", "load.amplitude", (480.0, 520.0)
+    ... )
+    >>> force.unit
+    'N'
+    """
+    analysis = _analysis(field, component, path, bounds, periods, guess)
+    described = f"largest {field}[{component}] over {path}"
+    return Measure(analysis, _value, analysis.read.unit, described)
+
+
+def _value(maximum: BranchMaximum):
+    return maximum.value
