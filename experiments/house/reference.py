@@ -146,6 +146,8 @@ GROUPS = {
         design.white_noise_measure design.orbit_measure design.contact_impulse
         design.bifurcation_measure design.stable_range_measure
         design.branch_maximum_measure design.branch_maximum design.BranchMaximum
+        design.worst_over_box design.WorstCase design.verify_stable_range
+        design.RangeVerification
         design.beam_measure design.placement_measure
         design.energy_share_measure design.RandomSplit design.packet_measure design.Packet
         design.optimal_absorber design.entry_at design.Notice design.notice

@@ -46,3 +46,7 @@ from .smoothness import notice as notice
 from .tuned_mass_damper import optimal_absorber as optimal_absorber
 from .variables import Variable as Variable
 from .variables import entry_at as entry_at
+from .verification import RangeVerification as RangeVerification
+from .verification import verify_stable_range as verify_stable_range
+from .worst_case import WorstCase as WorstCase
+from .worst_case import worst_over_box as worst_over_box

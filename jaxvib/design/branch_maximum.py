@@ -64,7 +64,8 @@ class BranchMaximum(eqx.Module):
 
     def __repr__(self) -> str:
         place = "within the branch" if bool(self.interior) else "at an end of the branch"
-        return f"BranchMaximum: {float(self.value):.8g} at {float(self.parameter):.8g}, {place}"
+        value, parameter = float(self.value), float(self.parameter)
+        return f"BranchMaximum: {value:.8g} at {parameter:.8g}, {place}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _Along:
     def maximum(self) -> tuple[float, np.ndarray, bool]:
         """Return the parameter, the state, and whether the maximum is not at an end."""
         number = len(self.points)
-        values = np.array([self._field(point) for point in self.points])
+        values = np.asarray(eqx.filter_vmap(self.read)(self.branch.orbits))
         top = int(np.argmax(values))
         last, following = (
             self.points[max(top - 1, 0)],
@@ -136,7 +137,7 @@ class _Along:
         way = following - last
         length = float(np.sqrt(way @ way))
         if not length:
-            return self._unscaled(self.points[top]) + (False,)
+            return *self._unscaled(self.points[top]), False
         way = way / length
         begin, end = (float(way @ (each - self.points[top])) for each in (last, following))
 
@@ -149,7 +150,7 @@ class _Along:
             options={"xatol": _RESOLVED * (end - begin)},
         )  # fmt: skip
         best = self._corrected(self.points[top], way, float(found.x))
-        if best is None or -found.fun <= values[top]:
+        if best is None or -found.fun <= self._field(self.points[top]):
             best = self.points[top]
         apart = float(np.abs(best - self.points[top]).max())
         at_end = top in (0, number - 1) and apart <= 2 * _RESOLVED * length
@@ -174,9 +175,9 @@ class _Along:
         point = start + distance * way
         for _ in range(_ITERATIONS):
             value, state = self._unscaled(point)
-            seen = linearised(
-                self.system, self.path, value, jnp.asarray(state), self.periods, _RTOL
-            )
+            # Arrays: it is compiled anew for each number that is not one.
+            given = jnp.asarray(value), jnp.asarray(state), self.periods, _RTOL
+            seen = linearised(self.system, self.path, *given)
             size = self.units[:-1]
             matrix = np.asarray(seen.matrix) * size / size[:, None]
             column = np.asarray(seen.column) / size * self.units[-1]

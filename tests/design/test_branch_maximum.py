@@ -24,6 +24,7 @@ def linear():
     return jv.ImpactSystem(jv.assemble([spring]), loads=(push,))
 
 
+@pytest.mark.slow  # compiles derivatives of an orbit
 def test_the_resonance_of_a_linear_body_and_its_slopes_have_closed_forms(linear):
     measure = branch_maximum_measure("amplitude", FREQUENCY, (6.0, 13.0))
     damping = "linear.modules.ground-body.damping"
@@ -38,6 +39,7 @@ def test_the_resonance_of_a_linear_body_and_its_slopes_have_closed_forms(linear)
     np.testing.assert_allclose(found.slopes[0], [2 * slope, 0.0], rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow  # the same programs
 @pytest.mark.parametrize(("bounds", "end"), [((6.0, 9.0), 9.0), ((7.5, 8.5), 8.5)])
 def test_away_from_the_resonance_the_maximum_is_at_an_end(linear, bounds, end):
     found = branch_maximum(linear, "amplitude", FREQUENCY, bounds)

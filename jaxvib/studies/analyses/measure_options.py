@@ -76,6 +76,14 @@ KEYS: Mapping[str, Measured] = {
             periods=options.periods or 1, guess=options.guess,
         ),
     ),
+    "branch_maximum": Measured(
+        ("field", "path", "bounds"), ("component", "periods", "guess"),
+        {"amplitude": "m", "max_contact_force": "N"},
+        lambda design, options, run: design.branch_maximum_measure(
+            options.field, options.path, tuple(options.bounds), options.component or 0,
+            periods=options.periods or 1, guess=options.guess,
+        ),
+    ),
     "response": Measured(
         ("force", "at", "frequencies"), (), "m/N",
         lambda design, options, run: design.response_measure(
@@ -177,7 +185,7 @@ class MeasureOptions(Table):
         "parameters to be summed", None, allowed="a list of parameters' paths"
     )
     bounds: _Pair | None = option(
-        "range of the branch that is searched for bifurcations", None,
+        "range of the branch", None,
         allowed="[lowest, highest]",
     )  # fmt: skip
     guess: Annotated[list[float], Field(min_length=1, max_length=1000)] | None = option(

@@ -26,6 +26,7 @@ from ..design_problem import (
 from ..measure_options import build_measure, describe_measure, unit_of
 from ..tree_stack import systems
 from .kind import DesignOptions, OneDesign
+from .verified import verified_fields, verified_lines
 
 _LONGEST = 1000  # stored steps of a search; longer ones are subsampled
 
@@ -56,6 +57,8 @@ def compute(
         progress(1)
     length = _length(options, rows, bool(samples))
     fields = _fields(system, options, rows, length)
+    if options.verify:
+        fields |= verified_fields(rows, options, run)
     fields = fields if options.designs else without(fields, "design")
     return fields if samples else without(fields, "sample")
 
@@ -75,7 +78,10 @@ def summary(read: Callable, study: Any) -> list[str]:
     for path in options.variables:
         values = read(path)
         lines.append(f"           {path} {values[0]:.6g} -> {values[best]:.6g}")
-    return lines[:6]
+    if not options.verify:
+        return lines[:6]
+    verified = verified_lines(read, options)[:2]
+    return [*lines[: 6 - len(verified)], *verified]
 
 
 def _problem(system, options, one: OneDesign, run):

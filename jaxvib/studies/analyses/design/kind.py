@@ -66,6 +66,10 @@ class DesignOptions(SearchOptions):
     tolerance: float = option(
         "relative tolerance of objective and variables", 1e-10, gt=0.0, lt=1.0
     )
+    verify: int = option(
+        "random points at which the range that a constraint on a bifurcation or a stable "
+        "range promises is verified by branches", 0, ge=0, le=100_000,
+    )  # fmt: skip
     designs: dict[str, OneDesign] = option(
         "several named designs", {}, max_length=100,
         allowed="tables of the differing keys",

@@ -1,0 +1,230 @@
+"""Verification of a stable range by branches at random points."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import scipy  # loads submodules lazily: .stats takes 0.6 s
+from jaxtyping import ArrayLike, Float, Int, Real
+
+from ..ensemble import Reason
+from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.suggestions import unknown_key
+from ..systems.autonomous import is_autonomous
+from ..systems.parameters import parameters, replace
+from .diagram import Diagram
+
+_CONFIDENCE = 0.95  # that the share of unstable points is below the reported bound
+_STABLE = 1
+_LOST = None, -1  # the branch does not reach the value
+# Distance of a bifurcation from the interpolated way to it, relative to the states: those
+# on other parts of a branch that turns back are not counted.
+_ON_WAY = 0.05
+
+
+class RangeVerification(NotebookRepr):
+    """Motions at random points of a range, each with its stability.
+
+    `unstable_bound`: with 95 % confidence less than this share of the range is not
+    stable, by the number of points and of those that are not.
+
+    >>> seen = jv.design.verify_stable_range(
+    ...     system, "load.amplitude", (499.0, 501.0), points=2
+    ... )
+    >>> seen.passed
+    True
+    """
+
+    path: str = eqx.field(static=True)
+    parameter: Float[np.ndarray, " point"] = result_field(
+        "value of the parameter", "", ("point",)
+    )
+    others: dict[str, Float[np.ndarray, " point"]]
+    stable: Int[np.ndarray, " point"] = result_field(
+        "1 stable, 0 unstable, -1 undecided or not found", "", ("point",)
+    )
+    growth: Float[np.ndarray, " point"] = result_field(
+        "largest |multiplier|, or largest real part of an eigenvalue, 1/s", "", ("point",)
+    )
+    lost: Int[np.ndarray, " point"] = result_field(
+        "bifurcations at which stability changes between the system's own value and the "
+        "point, -1 if the branch does not reach it",
+        "",
+        ("point",),
+    )
+    result: Int[np.ndarray, " point"] = result_field("reason code", "", ("point",))
+    unstable_bound: Float[np.ndarray, ""] = result_field(
+        "upper bound of the share that is not stable, of 95 % confidence"
+    )
+
+    @property
+    def passed(self) -> bool:
+        """Whether the motion at all points is stable and on the branch."""
+        return bool(((self.stable == _STABLE) & (self.lost == 0)).all())
+
+    def __repr__(self) -> str:
+        good = int(np.sum((self.stable == _STABLE) & (self.lost == 0)))
+        return (
+            f"RangeVerification along {self.path}: {good} of {len(self.stable)} random "
+            f"points stable and on the branch; less than {float(self.unstable_bound):.2%} "
+            "of the range is not"
+        )
+
+
+def verify_stable_range(
+    system: Any,
+    path: str,
+    bounds: tuple[float, float],
+    *,
+    box: Mapping[str, tuple[float, float]] | None = None,
+    points: int = 200,
+    periods: int = 1,
+    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    seed: int = 0,
+) -> RangeVerification:
+    """Verify that a motion stays stable within bounds by branches at random points.
+
+    At each point the motion at the system's own value of the parameter is found, with
+    the point's values of the uncertain parameters, and its branch is traced to the
+    point's value: all bifurcations between, except grazings, are counted. Without a
+    `box` the branches are the same, and one is traced to the outermost points.
+
+    **Arguments:** `bounds`: enclose the system's own value, or end at it; `box`: bounds
+    of uncertain parameters by path, from which values are drawn evenly. `periods`,
+    `guess`: of the motion, see `bifurcation_measure`.
+    **Raises:** `ValueError` for an unknown path, bounds that do not enclose the own
+    value, or no point.
+
+    >>> jv.design.verify_stable_range(
+    ...     system, "load.amplitude", (499.0, 501.0), points=2
+    ... ).lost.tolist()
+    [0, 0]
+    """
+    box = {} if box is None else box
+    known = parameters(system)
+    for each in (path, *box):
+        if each not in known:
+            raise ValueError(unknown_key("parameter", each, known))
+    check_range("points", points, "", Range(at_least=1, at_most=1_000_000))
+    own, (low, high) = float(known[path].value), bounds
+    if not low <= own <= high or low == high:
+        raise ValueError(
+            f"bounds = [{low:g}, {high:g}] do not enclose {path} = {own:g}; allowed: "
+            "bounds around the system's own value"
+        )
+    draw = np.random.default_rng(seed)
+    values = draw.uniform(low, high, points)
+    others = {name: draw.uniform(*ends, points) for name, ends in box.items()}
+    if not box:
+        seen = _Branch(system, path, (values.min(), values.max()), periods, guess)
+        rows = [seen.at(value) for value in values]
+    else:
+        rows = []
+        for i, value in enumerate(values):
+            here = replace(system, {name: column[i] for name, column in others.items()})
+            ends = min(own, value), max(own, value)
+            rows.append(_Branch(here, path, ends, periods, guess).at(value))
+    stable, growth, lost, result = (np.array(column) for column in zip(*rows, strict=True))
+    bad = int(np.sum((stable != _STABLE) | (lost != 0)))
+    return RangeVerification(
+        path, values, others, stable, growth, lost, result.astype(np.int32),
+        np.asarray(_upper_bound(bad, points)),
+    )  # fmt: skip
+
+
+def _upper_bound(bad: int, number: int) -> float:
+    """Return the upper bound of a share: Clopper and Pearson, *Biometrika* 26 (1934)."""
+    if bad == number:
+        return 1.0
+    return float(scipy.stats.beta.ppf(_CONFIDENCE, bad + 1, number - bad))
+
+
+class _Branch:
+    """The branch of a system's own motion, and motions at values along it."""
+
+    def __init__(self, system, path: str, ends, periods: int, guess):
+        own = float(parameters(system)[path].value)
+        self.system, self.path, self.own = system, path, own
+        bounds = min(ends[0], own), max(ends[1], own)
+        self.diagram = Diagram.of(path, bounds, periods, guess)
+        first = self.diagram.first_guess(system)
+        self.motion = self.diagram.motion(system, first)
+        self.code = Reason(int(self.motion.result))
+        self.branch = None
+        if self.code == Reason.SUCCESS and bounds[0] < bounds[1]:
+            self.branch = self.diagram.branch(system, self.motion)
+
+    def at(self, value: float) -> tuple[int, float, int, int]:
+        """Return stability, growth, bifurcations on the way and the reason code."""
+        if self.code != Reason.SUCCESS:
+            return -1, np.nan, -1, int(self.code)
+        if self.branch is None:
+            found, lost = self.motion, 0
+        else:
+            near, lost = self._on_way(value)
+            if near is None:
+                return -1, np.nan, -1, int(Reason.POINT_LIMIT)
+            found = self.diagram.motion(replace(self.system, {self.path: value}), near)
+        code = int(found.result)
+        if code:
+            return -1, np.nan, lost, code
+        if is_autonomous(self.system):
+            growth = float(np.max(np.real(np.asarray(found.eigenvalues))))
+        else:
+            growth = float(np.max(np.abs(np.asarray(found.floquet_multipliers))))
+        return int(found.stable), growth, lost, code
+
+    def _on_way(self, value: float) -> tuple[np.ndarray | None, int]:
+        """Return a state near the branch at a value, and the bifurcations before it.
+
+        The way is that from the own value, in which the parameter does not turn back:
+        None if it turns before.
+        """
+        values = np.asarray(self.branch.parameter)
+        states = np.asarray(self.branch.states)
+        begin = np.abs(values - self.own) + np.abs(
+            states - np.asarray(self.motion.state)
+        ).max(axis=1) / (np.abs(states).max() or 1.0)
+        place, side = int(np.argmin(begin)), np.sign(value - self.own)
+        step = self._step(values, place, side)
+        way = [place]
+        while 0 <= place + step < len(values) and step:
+            there = place + step
+            if side * (values[there] - values[place]) <= 0:
+                return None, -1
+            way.append(there)
+            if side * (values[there] - value) >= 0:
+                break
+            place = there
+        reached = side * (values[way[-1]] - value) >= 0
+        return (self._between(way, value), self._passed(way, value)) if reached else _LOST
+
+    def _between(self, way: list[int], value: float) -> np.ndarray:
+        """Return the interpolated state at a value on a way along the branch."""
+        order = np.argsort(np.asarray(self.branch.parameter)[way])
+        along = np.asarray(self.branch.parameter)[way][order]
+        columns = np.asarray(self.branch.states)[way][order].T
+        return np.array([np.interp(value, along, column) for column in columns])
+
+    @staticmethod
+    def _step(values: np.ndarray, place: int, side: float) -> int:
+        """Return the direction along the branch in which the parameter moves to a side."""
+        for step in (1, -1):
+            there = place + step
+            if 0 <= there < len(values) and side * (values[there] - values[place]) > 0:
+                return step
+        return 0
+
+    def _passed(self, way: list[int], value: float) -> int:
+        """Return the bifurcations on a way between the own value and a value."""
+        low, high = sorted((self.own, float(value)))
+        size = np.abs(np.asarray(self.branch.states)).max() or 1.0
+        passed = 0
+        for point in self.branch.bifurcations:
+            there = float(point.parameter)
+            if point.kind != "grazing" and low < there < high:
+                apart = np.asarray(point.state) - self._between(way, there)
+                passed += bool(np.abs(apart).max() < _ON_WAY * size)
+        return passed
