@@ -1,7 +1,7 @@
 """Measures of a system: an analysis and numbers extracted from its result."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -195,7 +195,7 @@ def parameter_measure(*paths: str) -> Measure:
     return Measure(Direct(_Values(paths)), jnp.sum, "", " + ".join(paths))
 
 
-def change_measure(system: eqx.Module, bounds: dict[str, tuple[float, float]]) -> Measure:
+def change_measure(system: eqx.Module, bounds: Mapping[str, Sequence[float]]) -> Measure:
     r"""Return a measure of the distance of parameters from those of a system.
 
     $\sum_i ((p_i - p_{0,i}) / (h_i - l_i))^2$ with the bounds $(l_i, h_i)$ by path, for

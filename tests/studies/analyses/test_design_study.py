@@ -9,6 +9,12 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
+from jaxvib.studies.analyses.design.verified import (
+    promised_range,
+    verified_fields,
+    verified_lines,
+)
+from jaxvib.studies.analyses.design_options import LimitOptions
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
@@ -294,3 +300,44 @@ def test_a_mistake_in_a_sensitivity_or_a_fit_is_named(
     with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
         load(written(tmp_path, text.replace(wrong, instead, 1)))
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ({"measure": "bifurcation", "at_least": 6.2}, (6.0, 6.2)),
+        ({"measure": "bifurcation", "at_least": 5.8}, None),
+        ({"measure": "bifurcation", "at_most": 5.8}, (5.8, 6.0)),
+        ({"measure": "stable_range", "field": "low", "at_most": 5.5}, (5.5, 6.0)),
+        ({"measure": "stable_range", "field": "margin", "at_least": 0.3}, (5.7, 6.3)),
+        ({"measure": "stable_range", "field": "width", "at_least": 0.3}, None),
+    ],
+)
+def test_a_constraint_promises_the_range_from_the_own_value_on(limit, expected):
+    kind = {"bifurcation": "fold"} if limit["measure"] == "bifurcation" else {}
+    field = {"field": "low"} if limit["measure"] == "stable_range" else {}
+    whole = {"path": "load.frequency", "bounds": [5.0, 7.0]} | kind | field | limit
+    found = promised_range(LimitOptions(**whole), 6.0)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.slow  # traces a branch of two bodies
+def test_points_beyond_a_flip_are_told_by_the_verification():
+    study = load(
+        builtin_studies.folder() / "flip_out_of_range.toml",
+        ["analysis.verify=8", "system.load.frequency=6.03"],
+    )
+    system, options = build(study), study.analysis
+    change = jv.design.change_measure(system, options.variables)
+    bounds = {path: tuple(ends) for path, ends in options.variables.items()}
+    design = jv.design.evaluated(jv.design.Problem(system, bounds, change))
+    fields = verified_fields([[design]], options, study.run)
+    found = {name: field.values for name, field in fields.items()}
+    orbit = jv.periodic_orbit(system)
+    flip = jv.bifurcation_point(system, orbit, "period_doubling", "load.frequency")
+    below = found["verified.flip.parameter"] < float(flip.parameter)
+    assert 0 < below.sum() < 8
+    np.testing.assert_array_equal(found["verified.flip.stable"] == 1, below)
+    np.testing.assert_array_equal(found["verified.flip.lost"], ~below)
+    (line,) = verified_lines(lambda name: found[name], options)
+    assert line.startswith(f"verified   flip: stable at {below.sum()} of 8 random points")

@@ -47,11 +47,26 @@ def design_history(runs: Sequence[Run]) -> Picture:
     return Picture(
         "design_history",
         "Design history",
-        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}",
+        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}{_verified(run)}",
         f"Objective and {', '.join(variables)} over the steps: {changes[0]}.",
         tuple(charts),
         choice=choice,
     )
+
+
+def _verified(run: Run) -> str:
+    """Return a sentence about each range that was verified at random points."""
+    words = []
+    for name in run.study["config"]["analysis"].get("constraints", {}):
+        if run.has(f"verified.{name}.stable"):
+            parts = ("stable", "lost", "parameter")
+            stable, lost, values = (run.field(f"verified.{name}.{part}") for part in parts)
+            good = int(np.sum((stable == 1) & (lost == 0)))
+            words.append(
+                f" {name}: stable at {good} of {stable.size} random points from "
+                f"{values.min():.6g} to {values.max():.6g}, on branches traced there."
+            )
+    return "".join(words)
 
 
 def best_designs(runs: Sequence[Run]) -> Picture:
