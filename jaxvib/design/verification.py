@@ -68,8 +68,8 @@ class RangeVerification(NotebookRepr):
         good = int(np.sum((self.stable == _STABLE) & (self.lost == 0)))
         return (
             f"RangeVerification along {self.path}: {good} of {len(self.stable)} random "
-            f"points stable and on the branch; less than {float(self.unstable_bound):.2%} "
-            "of the range is not"
+            f"points stable and on the branch; with 95 % confidence less than "
+            f"{float(self.unstable_bound):.2%} of the range is not"
         )
 
 
