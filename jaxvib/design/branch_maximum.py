@@ -21,7 +21,6 @@ import scipy  # loads submodules lazily: .optimize
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from .. import linalg
-from ..branches import Branch
 from ..branches.point import at, evaluate_state, linearised
 from ..ensemble import Reason
 from ..foundation.arrays import stop_gradient_tree
@@ -116,7 +115,7 @@ class BranchMaximumAnalysis:
 class _Along:
     """The values of a field along a branch, at its points and between them."""
 
-    def __init__(self, system, path: str, branch: Branch, read):
+    def __init__(self, system, path: str, branch: Any, read):
         self.system, self.path, self.branch, self.read = system, path, branch, read
         values, states = np.asarray(branch.parameter), np.asarray(branch.states)
         self.periods = jnp.asarray(np.asarray(branch.orbits.periods)[0])

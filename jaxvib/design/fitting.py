@@ -30,7 +30,7 @@ from .settings import SearchSettings
 from .variables import Bounds
 
 # Tight, because errors and intervals are linearised at the optimum.
-_CLOSER = SearchSettings(tolerance=1e-12)
+CLOSER = SearchSettings(tolerance=1e-12)
 
 
 class Fit(NotebookRepr):
@@ -73,7 +73,7 @@ def fit(
     data: Real[np.ndarray, " data"] | list[float],
     deviations: Real[np.ndarray, " data"] | list[float] | float | None = None,
     *,
-    settings: SearchSettings = _CLOSER,
+    settings: SearchSettings = CLOSER,
     remember: EvaluationStore | None = None,
 ) -> Fit:
     """Fit parameters within bounds to data by least squares.

@@ -27,7 +27,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..systems.parameters import replace
-from .fitting import Fit, fit
+from .fitting import CLOSER, Fit, fit
 from .measure import Measure, Outcome, as_measure
 from .settings import SearchSettings
 from .variables import Bounds
@@ -95,6 +95,7 @@ class Likelihood(eqx.Module):
     """The log-likelihood of several records as a function of a system's parameters.
 
     See `likelihood`. **Fields:** `system`: with the other parameters; `records` by name.
+    **Raises:** `ValueError` when called with an unknown path or record.
 
     >>> both = jv.design.natural_frequency_measure((0, 1))
     >>> records = {"shaker": jv.design.Record(both, [10.0, 24.5], 0.1)}
@@ -158,22 +159,19 @@ class Likelihood(eqx.Module):
             records[name] = eqx.tree_at(lambda record: record.data, records[name], numbers)
         return dataclasses.replace(self, records=records)
 
-    def fit(
-        self, bounds: Mapping[str, Bounds], settings: SearchSettings | None = None
-    ) -> Fit:
+    def fit(self, bounds: Mapping[str, Bounds], settings: SearchSettings = CLOSER) -> Fit:
         """Return the parameters within bounds that fit all records best.
 
         The start of a sampler: `Fit.values` and `Fit.standard_errors`. Unknown deviations
         of several records are estimated from the fit, which is repeated with them until
         they are settled. **Raises:** as `fit` does.
         """
-        chosen = {} if settings is None else {"settings": settings}
         records = list(self.records.values())
         joint = Measure(_Joint(tuple(record.measure for record in records)), _itself)
         data = np.concatenate([record.data for record in records])
         unknown = [record.deviations is None for record in records]
         if unknown == [True]:
-            return fit(joint, self.system, bounds, data, **chosen)
+            return fit(joint, self.system, bounds, data, settings=settings)
 
         sizes = [_by_data(record) for record in records]
         system = self.system
@@ -187,7 +185,7 @@ class Likelihood(eqx.Module):
                     for size, record in zip(sizes, records, strict=True)
                 ]
             )
-            found = fit(joint, system, bounds, data, every, **chosen)
+            found = fit(joint, system, bounds, data, every, settings=settings)
             if not any(unknown):
                 break
             last, system, sizes = sizes, found.system, self._spreads(found)

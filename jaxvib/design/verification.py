@@ -12,12 +12,12 @@ from ..ensemble import Reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
+from ..orbits.multipliers import STABLE
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters, replace
 from .diagram import Diagram
 
 _CONFIDENCE = 0.95  # that the share of unstable points is below the reported bound
-_STABLE = 1
 _LOST = None, -1  # the branch does not reach the value
 # Distance of a bifurcation from the interpolated way to it, relative to the states: those
 # on other parts of a branch that turns back are not counted.
@@ -62,10 +62,10 @@ class RangeVerification(NotebookRepr):
     @property
     def passed(self) -> bool:
         """Whether the motion at all points is stable and on the branch."""
-        return bool(((self.stable == _STABLE) & (self.lost == 0)).all())
+        return bool(((self.stable == STABLE) & (self.lost == 0)).all())
 
     def __repr__(self) -> str:
-        good = int(np.sum((self.stable == _STABLE) & (self.lost == 0)))
+        good = int(np.sum((self.stable == STABLE) & (self.lost == 0)))
         return (
             f"RangeVerification along {self.path}: {good} of {len(self.stable)} random "
             f"points stable and on the branch; with 95 % confidence less than "
@@ -127,7 +127,7 @@ def verify_stable_range(
             ends = min(own, value), max(own, value)
             rows.append(_Branch(here, path, ends, periods, guess).at(value))
     stable, growth, lost, result = (np.array(column) for column in zip(*rows, strict=True))
-    bad = int(np.sum((stable != _STABLE) | (lost != 0)))
+    bad = int(np.sum((stable != STABLE) | (lost != 0)))
     return RangeVerification(
         path, values, others, stable, growth, lost, result.astype(np.int32),
         np.asarray(_upper_bound(bad, points)),
@@ -152,7 +152,7 @@ class _Branch:
         first = self.diagram.first_guess(system)
         self.motion = self.diagram.motion(system, first)
         self.code = Reason(int(self.motion.result))
-        self.branch = None
+        self.branch: Any = None
         if self.code == Reason.SUCCESS and bounds[0] < bounds[1]:
             self.branch = self.diagram.branch(system, self.motion)
 

@@ -103,7 +103,8 @@ def worst_over_box(
     numbers[lost] = np.nan
     if lost.any():
         first = int(np.flatnonzero(lost)[0])
-        code = Reason.NO_BIFURCATION if seen[first] is None else seen[first].code
+        begun = seen[first]
+        code = Reason.NO_BIFURCATION if begun is None else begun.code
         return _worst(problem, points[first], np.nan, numbers, [], len(points), code)
     order = np.argsort(sign * numbers, kind="stable")
     best, value = points[order[0]], numbers[order[0]]

@@ -29,7 +29,7 @@ def verified_fields(rows, options: DesignOptions, run: Any) -> dict[str, Variabl
     """Return stability at random points, along (sample, design, point)."""
     fields = {}
     for name, limit in options.constraints.items():
-        if limit.measure not in ("bifurcation", "stable_range"):
+        if limit.measure not in ("bifurcation", "stable_range") or limit.path is None:
             continue
         seen = [[_verified(design.system, limit, options, run) for design in row]
                 for row in rows]  # fmt: skip
