@@ -272,6 +272,9 @@ def test_what_is_computed_is_drawn():
     branch = jv.continue_orbit(duffing, orbit, "f", (0.25, 0.35))
     line = drawn(branch.plot())[0]
     np.testing.assert_array_equal(line[:, 1], branch.orbits.amplitude[:, 0])
+    low, high = drawn(branch.plot(measure="range", components=[0], system=duffing))
+    middle = (high[:, 1] - low[:, 1]) / 2
+    np.testing.assert_allclose(middle, branch.orbits.amplitude[:, 0], rtol=1e-5)
     grid = jv.orbits.state_grid(duffing, {0: [-1.0, 1.0], 1: [-1.0, 0.0, 1.0]})
     basins = jv.basins(duffing, grid)
     mesh = basins.plot().collections[0]
@@ -293,7 +296,7 @@ def test_every_result_with_a_plot_says_what_it_draws():
     kinds = {
         kind
         for folder in folders
-        for kind in vars(folder).values()
+        for kind in (getattr(folder, name) for name in dir(folder))
         if inspect.isclass(kind) and hasattr(kind, "plot")
     }
     assert len(kinds) == 11

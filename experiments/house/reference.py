@@ -118,7 +118,7 @@ GROUPS = {
         branches.extend_branch branches.find_branches switch_branch bifurcation_point
         branches.BifurcationPoint branches.FieldBifurcation branches.bifurcation_curves
         branches.continue_bifurcation branches.BifurcationCurve continue_equilibrium
-        branches.EquilibriumBranch
+        branches.EquilibriumBranch branches.plot_branches branches.plot_curves
         """,
     ),
     "transients": (

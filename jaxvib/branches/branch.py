@@ -9,15 +9,18 @@ import jax
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from ..drawing import Plottable, draw
+from ..drawing import Plottable
 from ..drawing.axes import Axes
 from ..ensemble import reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import result_field
 from ..orbits.orbit import peak_force_text
 from ..orbits.periodic_orbit import PeriodicOrbit
+from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, listed
-from .pictures import branch_chart
+from .dataset import branch_dataset
+from .measures import Components, Measure
+from .pictures import plot_branches
 
 
 class BranchEvent(eqx.Module):
@@ -82,14 +85,54 @@ class AbstractBranch(Plottable, NotebookRepr):
         """Whether the branch has a point."""
         return bool(len(self.parameter))
 
-    def plot(self, *, ax: Axes = None) -> Axes:
-        """Draw the branch over its parameter, and return the axes.
+    def plot(
+        self,
+        *,
+        measure: Measure = None,
+        components: Components = None,
+        system: System | None = None,
+        ax: Axes = None,
+    ) -> Axes:
+        r"""Draw the branch over its parameter on matplotlib axes, and return them.
 
-        Amplitudes of orbits, states of equilibria: solid if stable, dashed if unstable,
-        dotted if undecided; markers at bifurcations. `ax`: matplotlib axes, default:
+        Solid if stable, dashed if unstable, dotted if undecided; bifurcations are points
+        of the lines, with marks.
+
+        **Arguments:** `measure`: what is drawn over the parameter,
+
+        - "amplitude": (max - min)/2 of each displacement, or of each state of a field; the
+          default of motions. 0 for equilibria;
+        - "state": the state (of orbits: at t = 0); the default of equilibria;
+        - "range": the lowest and the highest value of each;
+        - "norm": the Euclidean norm of the state; of motions the root mean square over a
+          period, $\sqrt{\frac{1}{T} \int_0^T |x|^2 \, dt}$;
+        - "period": the period, s;
+        - another field of the solutions, such as "max_contact_force";
+        - a function of one solution, which returns a number or several.
+
+        `components`: of the state, names or positions; default: all. `system`: the branch's
+        system, needed for "norm" of motions and "range" of forced motions, which are then
+        computed; a point whose motion does not close within 1e-3 is left out. `ax`: default:
         new.
+
+        **Raises:** `ValueError` for an unknown measure or component, a quantity that the
+        solutions do not have, or a missing or another `system`.
         """
-        return draw(branch_chart(self), ax)
+        options = {"measure": measure, "components": components, "system": system}
+        return plot_branches([self], **options, ax=ax)
+
+    def to_xarray(self) -> Any:
+        """Return the branch as an `xarray.Dataset`.
+
+        Dimensions: `point`, in the order along the branch, with the parameter as coordinate;
+        `state` and `freedom` by name; `bifurcation`. Variables: the fields of the solutions
+        with `long_name` and `units`, and `bifurcation.kind`, `bifurcation.parameter` and
+        `bifurcation.state`.
+
+        >>> branch.to_xarray()["amplitude"].dims
+        ('point', 'freedom')
+        """
+        return branch_dataset(self)
 
     def __repr__(self) -> str:
         name = f"{type(self).__name__} along {self.path}"

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from ..drawing import Plottable, draw
+from ..drawing import Plottable
 from ..drawing.axes import Axes
 from ..ensemble import Reason, reason
 from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
@@ -23,7 +23,7 @@ from .corrector import LaneData
 from .curve_equations import CurvePoint, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .parameter_range import check_periods_along
-from .pictures import curve_chart
+from .pictures import plot_curves
 from .problem import BranchProblem, one_branch
 from .settings import USUAL, ContinuationSettings, report_to
 from .test_functions import Find
@@ -60,8 +60,11 @@ class BifurcationCurve(Plottable, eqx.Module):
     drawable = True
 
     def plot(self, *, ax: Axes = None) -> Axes:
-        """Draw the curve in its two parameters on matplotlib axes and return them."""
-        return draw(curve_chart(self), ax)
+        """Draw the curve in its two parameters on matplotlib axes and return them.
+
+        `plot_curves` draws several, each in a colour and with a label.
+        """
+        return plot_curves([self], ax=ax)
 
     @property
     def states(self) -> Float[Array, "points n"]:

@@ -130,6 +130,8 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
         largest_multiplier=largest,
         stable=jnp.where(known, stable, -1).astype(jnp.int8),
         amplitude=(fine.highest - fine.lowest) / 2,
+        highest=fine.highest,
+        lowest=fine.lowest,
         residual=fine.residual,
         state_error=jnp.where(evidenced, jnp.max(moved[:size]), jnp.nan),
         period_error=jnp.where(evidenced, moved[size], jnp.nan),

@@ -1,78 +1,258 @@
 """Charts of branches and of bifurcation curves."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import linalg
-from ..drawing import Axis, Chart, Line, Notes
-from ..drawing.labels import shared, with_unit
+from ..drawing import Axis, Chart, Line, Notes, draw
+from ..drawing.axes import Axes
+from ..drawing.labels import with_unit
+from ..systems.system import System
+from .measures import Components, Measure, Measured, measured
 
 _STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
 _SYMBOLS = {
     "fold": "triangle-up",
     "period_doubling": "circle",
     "neimark_sacker": "hexagon",
-    "hopf": "hexagon",
+    "hopf": "diamond",
     "branch_point": "star",
     "grazing": "cross",
 }
+_OTHERS = ("star", "diamond", "square", "circle", "hexagon", "cross", "triangle-up")
+_INK = 6  # index of the neutral line colour
 
 
-def branch_chart(branch: Any) -> Chart:
-    """Return a chart of amplitudes of orbits, or states of equilibria."""
-    labels, moving = branch.found.labels, hasattr(branch.found, "amplitude")
-    columns = np.asarray(branch.found.amplitude if moving else branch.states).T
-    names = (labels.freedoms if moving else labels.names) or tuple(
-        map(labels.name, range(len(columns)))
-    )
-    units = labels.freedom_units if moving else labels.units
-    axis = Axis(shared("amplitude, (max - min)/2" if moving else "state", units))
+def plot_branches(
+    branches: Sequence[Any],
+    *,
+    measure: Measure = None,
+    components: Components = None,
+    system: System | None = None,
+    labels: Sequence[str] | None = None,
+    ax: Axes = None,
+) -> Axes:
+    """Draw branches along one parameter on the same axes, and return the axes.
+
+    Each has its colour; the legend names each branch, each line style and each kind of
+    bifurcation once. For equilibria and cycles together: `measure="range"`, which draws
+    the lowest and highest values of cycles around the values of equilibria.
+
+    **Arguments:** `branches`: along the same parameter. `labels`: of the legend, one per
+    branch; default: what the branches consist of, numbered if necessary. The others as in
+    `AbstractBranch.plot`, but `measure` is "range" by default where equilibria are among
+    moving branches, as "amplitude" and "state" are different quantities.
+
+    **Raises:** `ValueError` for no branch, branches along different parameters, as many
+    labels as are not branches, and as `AbstractBranch.plot`.
+
+    >>> rolls = jv.branches.plot_branches([branch], labels=["period 1"])
+    >>> rolls.get_ylabel()
+    'amplitude, (max - min)/2 (m)'
+    """
+    branches = tuple(branches)
+    paths = list(dict.fromkeys(branch.path for branch in branches))
+    if len(paths) != 1:
+        raise ValueError(f"branches along {paths}; allowed: along one parameter")
+    names = _branch_names(branches) if labels is None else tuple(labels)
+    _check_labels(names, branches, "branches")
+    kinds = {hasattr(branch.found, "period") for branch in branches}
+    if measure is None and len(kinds) > 1:
+        measure = "range"
+    curves = [measured(branch, measure, components, system) for branch in branches]
+    x = Axis(with_unit(paths[0], branches[0].unit), paths[0])
+    words = list(dict.fromkeys(each.label for each in curves))
+    layers = _branch_layers(list(zip(names, branches, curves, strict=True)))
+    return draw(Chart(x, Axis(words[0]), tuple(layers)), ax)
+
+
+def plot_curves(
+    curves: Sequence[Any], *, labels: Sequence[str] | None = None, ax: Axes = None
+) -> Axes:
+    """Draw bifurcation curves in the plane of their two parameters; return the axes.
+
+    Each has its colour and label; codimension-two points are marked by kind.
+    **Arguments:** `curves`: of the same two parameters. `labels`: one per curve; default:
+    the kinds, numbered if necessary.
+
+    **Raises:** `ValueError` for no curve, curves in different parameters, or another
+    number of labels.
+    """
+    curves = tuple(curves)
+    planes = list(dict.fromkeys(frozenset(curve.paths) for curve in curves))
+    if len(planes) != 1:
+        found = [" and ".join(curve.paths) for curve in curves]
+        raise ValueError(f"curves in {found}; allowed: in the same two parameters")
+    kinds = [curve.kind.replace("_", " ") for curve in curves]
+    names = _numbered(kinds) if labels is None else tuple(labels)
+    _check_labels(names, curves, "curves")
+    paths, units = curves[0].paths, curves[0].units
     layers: list[Line | Notes] = []
-    for colour, (name, column) in enumerate(zip(names, columns, strict=True)):
-        layers += _by_verdict(branch, name, column, colour)
-    layers += _marks(branch, columns)
-    x = Axis(with_unit(branch.path, branch.unit), branch.path)
-    return Chart(x, axis, tuple(layers))
+    found: dict[str, list[np.ndarray]] = {}
+    for colour, (name, curve) in enumerate(zip(names, curves, strict=True)):
+        order = [curve.paths.index(path) for path in paths]
+        places = np.asarray(curve.parameters)[:, order]
+        marks = [np.asarray(point.parameters)[order] for point in curve.codimension_two]
+        for point, mark in zip(curve.codimension_two, marks, strict=True):
+            found.setdefault(point.kind, []).append(mark)
+        # The marked points become points of the line.
+        drawn = _inserted(places, [_Mark(_position(places, mark), mark) for mark in marks])
+        layers.append(Line(drawn[:, 0], drawn[:, 1], name, colour))
+    for number, (kind, each) in enumerate(found.items()):
+        x, y = np.array(each).T
+        words = kind.replace("_", " ")
+        symbol = _OTHERS[number % len(_OTHERS)]
+        layers.append(Notes(x, y, (words,) * len(x), words, symbol))
+    axes = [Axis(with_unit(*each), each[0]) for each in zip(paths, units, strict=True)]
+    title = kinds[0] if len(curves) == 1 else ""
+    return draw(Chart(*axes, tuple(layers), title), ax)
 
 
-def curve_chart(curve: Any) -> Chart:
-    """Return a chart of a bifurcation curve in the plane of its parameters."""
-    x, y = np.asarray(curve.parameters).T
-    kind = curve.kind.replace("_", " ")
-    layers: list[Line | Notes] = [Line(x, y, kind, 0)]
-    points = curve.codimension_two
-    if points:
-        places = np.array([point.parameters for point in points])
-        words = tuple(point.kind for point in points)
-        layers.append(Notes(places[:, 0], places[:, 1], words, "codimension 2", "star"))
-    named = zip(curve.paths, curve.units, strict=True)
-    across, up = (Axis(with_unit(*each), each[0]) for each in named)
-    return Chart(across, up, tuple(layers), kind)
+class _Mark(NamedTuple):
+    """A point to insert: its position among the points of a line, and its value."""
+
+    position: float
+    value: np.ndarray
 
 
-def _by_verdict(branch, name: str, values, colour: int) -> Iterator[Line]:
-    """Return one line per stability; neighbouring lines share a point to avoid gaps."""
-    x, verdicts = np.asarray(branch.parameter), np.asarray(branch.stable)
+def _branch_layers(named: list[tuple[str, Any, Measured]]) -> Iterator[Line | Notes]:
+    single = sum(len(curves.names) for _, _, curves in named) == 1
+    marks: dict[str, list[np.ndarray]] = {}
+    present, colour = set(), 0
+    for name, branch, curves in named:
+        x, values, verdicts, kinds = _with_bifurcations(branch, curves)
+        present |= set(verdicts.tolist())
+        for kind in dict.fromkeys(filter(None, kinds)):
+            own = np.array([each == kind for each in kinds])
+            height = values[own].reshape(own.sum(), -1)
+            across = np.broadcast_to(x[own, None], height.shape)
+            places = np.stack([across.ravel(), height.ravel()])
+            marks.setdefault(kind, []).append(places)
+        for column, word in enumerate(curves.names):
+            words = name if len(curves.names) == 1 and name else word
+            if len(curves.names) > 1 and len(named) > 1:
+                words = f"{name}, {word}"
+            label = "" if single else words
+            yield from _by_verdict(x, values[:, column], verdicts, label, colour)
+            colour += 1
+    if not single and present != {1}:
+        nowhere = np.full(1, np.nan)
+        for verdict, (style, word) in _STYLES.items():
+            if verdict in present:
+                yield Line(nowhere, nowhere, word, _INK, style)
+    for kind, each in marks.items():
+        x, y = np.concatenate(each, axis=1)
+        words = kind.replace("_", " ")
+        texts = (words,) * len(x)
+        yield Notes(x, y, texts, words, _SYMBOLS.get(kind, "diamond"))
+
+
+def _by_verdict(x, lines, verdicts, name: str, colour: int) -> Iterator[Line]:
+    """Return lines by verdict; neighbours share a point to avoid gaps.
+
+    The first line has the `name` in the legend, or each verdict its own if it is empty.
+    """
+    first = True
     for verdict, (style, word) in _STYLES.items():
         own = verdicts == verdict
-        if own.any():
-            own[1:] |= verdicts[:-1] == verdict
-            yield Line(x, np.where(own, values, np.nan), f"{name}, {word}", colour, style)
+        if not own.any():
+            continue
+        own[1:] |= verdicts[:-1] == verdict
+        for number, values in enumerate(lines.T):
+            shown = np.where(own, values, np.nan)
+            legend = number == 0 and (first or not name)
+            yield Line(x, shown, name or word, colour, style, legend=legend)
+        first = False
 
 
-def _marks(branch, columns) -> Iterator[Notes]:
-    """Return markers of bifurcations, at the height of the nearest point's state."""
-    states = np.asarray(branch.states)
-    size = np.maximum(np.abs(states).max(axis=0), np.finfo(float).tiny)
-    for kind in sorted({point.kind for point in branch.bifurcations}):
-        own = [point for point in branch.bifurcations if point.kind == kind]
-        apart = [(np.asarray(point.state) - states) / size for point in own]
-        nearest = [linalg.norm(each).argmin() for each in apart]
-        places = np.array([float(point.parameter) for point in own])
-        words = kind.replace("_", " ")
-        texts = (words,) * len(own)
-        yield Notes(
-            places, columns[0][nearest], texts, words, _SYMBOLS.get(kind, "diamond")
-        )
+def _with_bifurcations(branch, curves: Measured):
+    """Return parameters, values, verdicts and kinds ("" of other points) of a branch.
+
+    Bifurcations are inserted between the points beside them, so that marks are on the
+    lines, and the line style changes there.
+    """
+    x, states = np.asarray(branch.parameter), np.asarray(branch.states)
+    known = [
+        point for point in branch.bifurcations if np.isfinite(np.asarray(point.state)).all()
+    ]
+    place = np.column_stack([x, states])
+    positions = [
+        _position(place, np.append(point.parameter, point.state)) for point in known
+    ]
+    last = len(x) - 1
+    marks, values, verdicts = [], [], []
+    verdict = np.asarray(branch.stable)
+    for point, position in zip(known, positions, strict=True):
+        value = curves.at(point)
+        inside = np.clip(position, 0, last)
+        below = min(int(inside), max(last - 1, 0))
+        above, share = min(below + 1, last), inside - below
+        if value is None:
+            value = (1 - share) * curves.values[below] + share * curves.values[above]
+        # An orbit at rest has neither a lowest nor a highest value.
+        values.append(_Mark(position, np.broadcast_to(value, curves.values.shape[1:])))
+        marks.append(_Mark(position, np.asarray(float(point.parameter))))
+        behind = min(max(int(np.floor(position)) + 1, 0), last)
+        verdicts.append(_Mark(position, verdict[behind]))
+    numbers = [_Mark(position, np.asarray(i + 1)) for i, position in enumerate(positions)]
+    which = _inserted(np.zeros(len(x), int), numbers)
+    kinds = [known[i - 1].kind if i else "" for i in which]
+    return (
+        _inserted(x, marks),
+        _inserted(curves.values, values),
+        _inserted(verdict, verdicts),
+        kinds,
+    )
+
+
+def _position(points: np.ndarray, mark: np.ndarray) -> float:
+    """Return the position of a mark on the line through points (points, n).
+
+    2.25 is a quarter of the way from point 2 to point 3; -0.5 and len(points) - 0.5 are
+    before the first and behind the last point.
+    """
+    if len(points) < 2:
+        return -0.5
+    size = np.ptp(points, axis=0)
+    size = np.where(size > 0, size, np.maximum(np.abs(points).max(axis=0), 1e-300))
+    start, along = points[:-1] / size, np.diff(points, axis=0) / size
+    squares = np.maximum(np.sum(along**2, axis=1), 1e-300)
+    shares = np.sum((mark / size - start) * along, axis=1) / squares
+    nearest = start + np.clip(shares, 0.0, 1.0)[:, None] * along
+    apart = np.nan_to_num(np.sum((mark / size - nearest) ** 2, axis=1), nan=np.inf)
+    best = int(np.argmin(apart))
+    last = len(points) - 2
+    if (best == 0 and shares[0] < 0) or (best == last and shares[last] > 1):
+        return -0.5 if best == 0 and shares[0] < 0 else last + 1.5
+    return best + float(np.clip(shares[best], 0.0, 1.0))
+
+
+def _inserted(values: np.ndarray, marks: Sequence[_Mark]) -> np.ndarray:
+    """Return the values with those of the marks inserted in order of position."""
+    marks = sorted(marks, key=lambda mark: mark.position)
+    before = [int(np.floor(mark.position)) + 1 for mark in marks]
+    if not marks:
+        return values
+    return np.insert(values, before, np.stack([mark.value for mark in marks]), axis=0)
+
+
+def _branch_names(branches: Sequence[Any]) -> tuple[str, ...]:
+    if len(branches) == 1:
+        return ("",)
+    return _numbered([branch.noun for branch in branches])
+
+
+def _numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, those that occur repeatedly with a number."""
+    return tuple(
+        f"{name} {list(names[: i + 1]).count(name)}"
+        if list(names).count(name) > 1
+        else name
+        for i, name in enumerate(names)
+    )
+
+
+def _check_labels(labels, drawn, noun: str) -> None:
+    if len(labels) != len(drawn):
+        raise ValueError(f"labels: {len(labels)} of {len(drawn)} {noun}; allowed: one each")

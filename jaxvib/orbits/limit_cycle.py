@@ -78,6 +78,8 @@ class LimitCycle(Plottable, Result):
     amplitude: Float[Array, " freedoms"] = result_field(
         "half of highest minus lowest value", "", ("freedom",)
     )
+    highest: Float[Array, " freedoms"] = result_field("highest value", "", ("freedom",))
+    lowest: Float[Array, " freedoms"] = result_field("lowest value", "", ("freedom",))
     residual: Float[Array, ""] = result_field(
         "largest component of s(T) - s(0), tighter tolerance"
     )
@@ -219,6 +221,8 @@ def cycle_from_shooting(
         "largest_multiplier": largest,
         "stable": verdict(jax.lax.stop_gradient(largest), band),
         "amplitude": (watched.highest - watched.lowest) / 2,
+        "highest": watched.highest,
+        "lowest": watched.lowest,
         "residual": jnp.max(jnp.abs(seen.state - shooting.state)),
         "condition": linalg.condition(shooting.solver),
         "result": shooting.result,

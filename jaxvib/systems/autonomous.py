@@ -1,6 +1,6 @@
 """Autonomous systems from user-defined vector fields."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..foundation.quantity import Range, check_range
 from .equation import Equation, Time
-from .forced import check_field
+from .forced import check_field, checked_state_names
 from .parameters import as_given, named_values
 from .system import System
 
@@ -51,12 +51,23 @@ class AutonomousSystem(System):
     names: tuple[str, ...] = eqx.field(static=True)
     field: Field = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
+    states: tuple[str, ...] = eqx.field(static=True, default=())
 
     autonomous = True
 
     def equation(self) -> AutonomousEquation:
         """Return the equation of motion."""
         return AutonomousEquation(self.field, as_given(self.names, self.values))
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of a state's components, by default their numbers."""
+        return self.states or super().state_names
+
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The same names: each component of a field has an amplitude."""
+        return self.state_names
 
     def rest(self) -> Float[Array, " n"]:
         """Return the state 0, which need not be an equilibrium."""
@@ -68,7 +79,11 @@ class AutonomousSystem(System):
 
 
 def autonomous_system(
-    field: Field, *, parameters: Mapping[str, Any], dimension: int
+    field: Field,
+    *,
+    parameters: Mapping[str, Any],
+    dimension: int,
+    states: Sequence[str] = (),
 ) -> AutonomousSystem:
     r"""Build an autonomous system $\dot x = f(x, p)$ from a vector field.
 
@@ -85,9 +100,10 @@ def autonomous_system(
     **Arguments:** `field`: $f$, in JAX, of a state of shape (`dimension`,) and a dict of
     parameters; it must be smooth in the state. `parameters`: real numbers or arrays by
     name, or pytrees of them such as a network, see `forced_system`.
+    `states`: names of the components, for pictures and tables.
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
-    a dot, or a field of another shape or that captures a value under differentiation.
+    a dot, `states` that are not `dimension` different names, or a field of another shape or that captures a value under differentiation.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],
@@ -99,7 +115,9 @@ def autonomous_system(
     """
     check_range("dimension", dimension, "", Range(at_least=1))
     values = named_values(parameters)
-    system = AutonomousSystem(tuple(values.values()), tuple(values), field, int(dimension))
+    names = checked_state_names(states, dimension)
+    numbers = tuple(values.values())
+    system = AutonomousSystem(numbers, tuple(values), field, int(dimension), names)
     check_field(system, system.dimension)
     return system
 

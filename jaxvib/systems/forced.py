@@ -1,6 +1,6 @@
 """Time-periodic systems from user-defined vector fields."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -58,12 +58,23 @@ class ForcedSystem(System):
     repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
     largest_step: float | None = eqx.field(static=True, default=None)
+    states: tuple[str, ...] = eqx.field(static=True, default=())
 
     period_is_declared = True
 
     def equation(self) -> ForcedEquation:
         """Return the equation of motion."""
         return ForcedEquation(self.field, self._named(), self.period(), self.largest_step)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of a state's components, by default their numbers."""
+        return self.states or super().state_names
+
+    @property
+    def freedom_names(self) -> tuple[str, ...]:
+        """The same names: each component of a field has an amplitude."""
+        return self.state_names
 
     def rest(self) -> Float[Array, " n"]:
         """Return the state 0, the default initial state."""
@@ -84,6 +95,7 @@ def forced_system(
     period: Callable[[dict[str, Any]], Any] | Real[Array, ""] | float,
     dimension: int,
     largest_step: float | None = None,
+    states: Sequence[str] = (),
 ) -> ForcedSystem:
     r"""Build a system $\dot x = f(t, x, p)$ from a time-periodic vector field.
 
@@ -104,10 +116,10 @@ def forced_system(
     `period`: $T$, or a function of the parameters' dict. `largest_step`: of the solver,
     as a fraction of the period. By default the step size is limited by the field's
     variation at 512 times of the period (2048 for orbits): a pulse shorter than 1/340
-    of the period needs it.
+    of the period needs it. `states`: names of the components, for pictures and tables.
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
-    a dot, a period that is not positive, or a field of another shape or that captures a
+    a dot, `states` that are not `dimension` different names, a period that is not positive, or a field of another shape or that captures a
     value under differentiation.
 
     >>> duffing = jv.forced_system(
@@ -128,13 +140,29 @@ def forced_system(
         )
     repeats = period if callable(period) else _Constant(float(period))
     system = ForcedSystem(
-        tuple(values.values()), tuple(values), field, repeats, int(dimension), largest_step
+        tuple(values.values()),
+        tuple(values),
+        field,
+        repeats,
+        int(dimension),
+        largest_step,
+        checked_state_names(states, dimension),
     )
     if largest_step is not None:
         check_range("largest_step", largest_step, "periods", Range(above=0.0, at_most=1.0))
     check_range("period", system.period(), "", Range(above=0.0))
     check_field(system, system.dimension)
     return system
+
+
+def checked_state_names(states: Sequence[str], dimension: int) -> tuple[str, ...]:
+    """Return the names of a state's components; none if they are not named."""
+    names = tuple(map(str, states))
+    if names and (
+        isinstance(states, str) or not len(set(names)) == len(names) == dimension
+    ):
+        raise ValueError(f"states = {states!r}; allowed: {dimension} different names")
+    return names
 
 
 def check_field(system: System, dimension: int) -> None:
