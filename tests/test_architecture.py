@@ -44,6 +44,7 @@ MORE_ARGUMENTS = {
 }
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {
+    "branches": 1,
     "__main__": 1,
     "cli": 17,
     "design": 2,

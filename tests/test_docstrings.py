@@ -34,7 +34,8 @@ WITHOUT_EXAMPLE = """
     PlaneFrameModule SpinningDisc Variables bifurcation_diagram bifurcation_point
     branches.BifurcationCurve branches.BifurcationPoint branches.CycleBranch
     branches.EquilibriumBranch branches.FieldBifurcation branches.bifurcation_curves
-    branches.continue_bifurcation branches.find_branches continue_equilibrium derived
+    branches.continue_bifurcation branches.find_branches branches.plot_curves
+    continue_equilibrium derived
     design.Problem ensemble.TwoStageFunction orbits.BifurcationDiagram orbits.PeriodicOrbit
     periodic_orbit quantity read_matrices switch_branch transients.Fragility
     transients.Limit transients.Response transients.ShockSpectrum transients.Statistics

@@ -110,24 +110,25 @@ class AbstractBranch(Plottable, NotebookRepr):
         - another field of the solutions, such as "max_contact_force";
         - a function of one solution, which returns a number or several.
 
-        `components`: of the state, names or positions; default: all. `system`: the branch's
-        system, needed for "norm" of motions and "range" of forced motions, which are then
-        computed; a point whose motion does not close within 1e-3 is left out. `ax`: default:
-        new.
+        `components`: of the state, names or positions; default: all. `system`: the
+        branch's system, needed for "norm" of motions and "range" of forced motions, which
+        are then computed; a point whose motion does not close within 1e-3 is left out.
+        `ax`: default: new.
 
         **Raises:** `ValueError` for an unknown measure or component, a quantity that the
         solutions do not have, or a missing or another `system`.
         """
-        options = {"measure": measure, "components": components, "system": system}
-        return plot_branches([self], **options, ax=ax)
+        return plot_branches(
+            [self], measure=measure, components=components, system=system, ax=ax
+        )
 
     def to_xarray(self) -> Any:
         """Return the branch as an `xarray.Dataset`.
 
-        Dimensions: `point`, in the order along the branch, with the parameter as coordinate;
-        `state` and `freedom` by name; `bifurcation`. Variables: the fields of the solutions
-        with `long_name` and `units`, and `bifurcation.kind`, `bifurcation.parameter` and
-        `bifurcation.state`.
+        Dimensions: `point`, in the order along the branch, with the parameter as
+        coordinate; `state` and `freedom` by name; `bifurcation`. Variables: the fields of
+        the solutions with `long_name` and `units`, `state` as `states`, and
+        `bifurcation.kind`, `bifurcation.parameter` and `bifurcation.state`.
 
         >>> branch.to_xarray()["amplitude"].dims
         ('point', 'freedom')

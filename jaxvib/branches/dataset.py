@@ -26,7 +26,7 @@ def branch_dataset(branch: Any) -> Any:
         values = np.asarray(getattr(own, field.name))
         # Fields of the solutions have the axis of points in front, see `Branch.orbits`.
         axes = metadata["axes"] if own is branch else ("point", *metadata["axes"])
-        if own is branch and axes != ("point",) or field.name == "parameter":
+        if (own is branch and axes != ("point",)) or field.name == "parameter":
             continue
         attributes = {"long_name": metadata["description"], "units": metadata["unit"]}
         # xarray keeps the name of an axis for its coordinate.

@@ -47,9 +47,10 @@ def plot_branches(
     **Raises:** `ValueError` for no branch, branches along different parameters, as many
     labels as are not branches, and as `AbstractBranch.plot`.
 
-    >>> rolls = jv.branches.plot_branches([branch], labels=["period 1"])
-    >>> rolls.get_ylabel()
-    'amplitude, (max - min)/2 (m)'
+    >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
+    >>> axes = jv.branches.plot_branches([branch], components=["main"])
+    >>> axes.get_ylabel()
+    'amplitude of main (m)'
     """
     branches = tuple(branches)
     paths = list(dict.fromkeys(branch.path for branch in branches))
@@ -104,9 +105,11 @@ def plot_curves(
         words = kind.replace("_", " ")
         symbol = _OTHERS[number % len(_OTHERS)]
         layers.append(Notes(x, y, (words,) * len(x), words, symbol))
-    axes = [Axis(with_unit(*each), each[0]) for each in zip(paths, units, strict=True)]
+    across, up = (
+        Axis(with_unit(*each), each[0]) for each in zip(paths, units, strict=True)
+    )
     title = kinds[0] if len(curves) == 1 else ""
-    return draw(Chart(*axes, tuple(layers), title), ax)
+    return draw(Chart(across, up, tuple(layers), title), ax)
 
 
 class _Mark(NamedTuple):

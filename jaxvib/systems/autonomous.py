@@ -103,7 +103,8 @@ def autonomous_system(
     `states`: names of the components, for pictures and tables.
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
-    a dot, `states` that are not `dimension` different names, or a field of another shape or that captures a value under differentiation.
+    a dot, `states` that are not `dimension` different names, or a field of another
+    shape or that captures a value under differentiation.
 
     >>> oscillator = jv.autonomous_system(
     ...     lambda x, p: [x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]],

@@ -119,8 +119,8 @@ def forced_system(
     of the period needs it. `states`: names of the components, for pictures and tables.
 
     **Raises:** `ValueError` for a parameter that is not real or not finite, a name with
-    a dot, `states` that are not `dimension` different names, a period that is not positive, or a field of another shape or that captures a
-    value under differentiation.
+    a dot, `states` that are not `dimension` different names, a period that is not
+    positive, or a field of another shape or that captures a value under differentiation.
 
     >>> duffing = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(p["w"] * t) - x[0] - x[0] ** 3 - 0.1 * x[1]],
