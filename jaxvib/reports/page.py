@@ -53,20 +53,24 @@ def page(
     shown = list(zip(pictures, figures, strict=True))
     content = page_content(pictures, runs) | {"live": live}
     data = base64.b64encode(pack(content)).decode()
+    explored = "".join(figure for picture, figure in shown if picture.explorable)
+    panel = _live(live) if live else ""
+    others = "".join(
+        figure
+        for picture, figure in shown
+        if not picture.explorable and picture.view != "motion"
+    )
+    others = f'<div class="others">{others}</div>'
     return string.Template(text_of("page.html")).substitute(
         policy=policy(plotly, script),
         version=version(),
         title=html.escape(runs[0].study["title"]),
         style=text_of("page.css") + (text_of("live.css") if live else ""),
         head=head(runs),
-        explored="".join(figure for picture, figure in shown if picture.explorable),
+        explored=explored,
         motion="".join(figure for picture, figure in shown if picture.view == "motion"),
-        live=_live(live) if live else "",
-        others="".join(
-            figure
-            for picture, figure in shown
-            if not picture.explorable and picture.view != "motion"
-        ),
+        # The live motion follows the charts whose samples it opens.
+        below="\n".join([panel, others] if explored else [others, panel]),
         sample=_sample(runs),
         foot=foot(runs),
         data=data,

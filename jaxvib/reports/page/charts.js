@@ -200,14 +200,18 @@ function hoverRows(layer, page) {
   return Array.from({ length: height }, (_, row) => new Proxy([], { get: cell(row) }));
 }
 
+// Room beside every map for the widest scale, so that the columns of maps line up.
+const BESIDE_MAPS = 104;
+
 function layout(chart) {
   const ink = token("--ink");
   const named = chart.legend && chart.layers.filter((layer) => layer.is === "Notes" || layer.legend).length > 1;
+  const maps = chart.layers.some((layer) => layer.is === "Cells");
   return {
     title: chart.title
       ? { text: plain(chart.title), font: { size: 14 }, x: 0, xref: "paper", y: 1, yanchor: "top", pad: { t: 8 } }
       : undefined,
-    margin: { l: 66 * size(), r: 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
+    margin: { l: 66 * size(), r: maps && !narrow.matches ? BESIDE_MAPS * size() : 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12.5 * size(), color: ink },
     xaxis: axis(chart.x),

@@ -30,7 +30,8 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
         "Amplitude (max - min)/2 of each body's displacement, at the "
         f"{' and '.join(map(spoken, [plane.y_path, *plane.others]))} selected by the "
         f"slider{'s' if plane.slices else ''}. The vertical range is the same "
-        "for all of them. Lines break at samples that did not converge.",
+        "for all of them. Lines break where the regime changes, and at samples that did "
+        "not converge.",
         f"Curves of amplitude over {spoken(plane.x_path)}, for {len(labels)} values of "
         f"{spoken(plane.y_path)}.",
         (
@@ -65,16 +66,23 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
 
 def _amplitude_lines(plane: Plane, runs: Sequence[Run]):
     run = plane.run
+    members = sort_by_regime(runs).members[plane.number]
     amplitude = np.where(_settled(run)[:, None], run.field("amplitude"), np.nan)
     names = run.names("freedom", amplitude.shape[1])
     for option, samples in enumerate(plane.sheets.reshape(-1, plane.sheets.shape[2])):
         for freedom, name in enumerate(names):
-            yield Line(
+            x, y, shown = _broken(
                 run.field(plane.x_path)[samples],
                 amplitude[samples, freedom],
+                samples,
+                members[samples],
+            )
+            yield Line(
+                x,
+                y,
                 named(name, run, runs),
                 *look(freedom, plane.number, runs),
-                samples,
+                shown,
                 plane.number,
                 option,
             )
@@ -125,16 +133,34 @@ def _lines(run: Run, number: int, x: Axis, field: str, runs: Sequence[Run]):
     values = run.field(field).astype(float).reshape(run.size, -1)
     values = np.where(_settled(run)[:, None], values, np.nan)[samples]
     names = run.names("freedom", values.shape[1]) if values.shape[1] > 1 else [field]
+    members = sort_by_regime(runs).members[number][samples]
     for column, name in enumerate(names):
+        along, heights, shown = _broken(
+            run.field(x.path)[samples], values[:, column], samples, members
+        )
         yield Line(
-            run.field(x.path)[samples],
-            values[:, column],
+            along,
+            heights,
             named(name, run, runs),
             *look(column, number, runs),
-            samples,
+            shown,
             number,
             legend=len(names) * len(runs) > 1,
         )
+
+
+def _broken(x, y, samples, members) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a line with a gap, a NaN, wherever neighbours are of different classes.
+
+    A jump between two attractors is no steep curve. The gap has the sample before it.
+    """
+    after = np.flatnonzero(np.diff(members)) + 1
+    middles = (x[after - 1] + x[after]) / 2
+    return (
+        np.insert(x, after, middles),
+        np.insert(y, after, np.nan),
+        np.insert(samples, after, samples[after - 1]),
+    )
 
 
 def _settled(run: Run) -> np.ndarray:

@@ -266,6 +266,9 @@ def test_the_response_study_is_that_of_the_library():
     known = {name: field.values for name, field in fields.items()}
     lines = ANALYSES["response"].summary(known.__getitem__, study)
     assert lines[0].startswith("largest    machine")
+    forces = fields["max_contact_force"].values[:, 0]
+    worst = f"{forces.max():.4g} N, {path} = {values[forces.argmax()]:g}"
+    assert lines[1] == f"largest    force of buffer {worst}"
 
 
 @pytest.mark.slow  # compiles a response to each law, 2 s

@@ -65,7 +65,7 @@ def compute(
 
 
 def summary(read: Callable, study: Any) -> list[str]:
-    """Return the largest displacements over all samples, and the limits reached."""
+    """Return the largest displacements and contact forces, and the limits reached."""
     names, limits = study.axes["freedom"], list(study.analysis.limits)
     peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
     lines = []
@@ -78,6 +78,14 @@ def summary(read: Callable, study: Any) -> list[str]:
             f"largest    {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} m at "
             f"t = {times[at, i]:.4g} s{where}"
         )
+    contacts = study.axes.get("contact", [])
+    forces = read("max_contact_force") if contacts else np.zeros((1, 0))
+    for i, name in enumerate(contacts[:2]):
+        if not np.isfinite(forces[:, i]).any():
+            continue
+        at = int(np.nanargmax(forces[:, i]))
+        where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
+        lines.append(f"largest    force of {name} {forces[at, i]:.4g} N" + where)
     for i, name in enumerate(limits[:2]):
         passed = np.isfinite(read("first_passage")[:, i])
         lines.append(
