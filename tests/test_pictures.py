@@ -15,9 +15,11 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.branches.branch import Branch
-from jaxvib.drawing import colours
+from jaxvib.drawing import Axis, Chart, Line, colours, draw
 from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits
+from jaxvib.reports.files import _drawn
+from jaxvib.studies.pictures.picture import Picture
 
 mpl.use("Agg")
 
@@ -176,6 +178,21 @@ def test_a_branch_is_drawn_over_its_parameter(branch):
     np.testing.assert_array_equal(stable.get_ydata(), [1, 3, 5, np.nan, np.nan])
     np.testing.assert_array_equal(unstable.get_ydata(), [np.nan, np.nan, 5, 7, 9])
     assert "from 1 rad/s" in repr(branch)
+
+
+def test_a_point_between_gaps_is_marked_and_panels_share_a_legend():
+    x, y = np.arange(5.0), np.array([1.0, np.nan, 2.0, np.nan, 3.0])
+    line = Line(x, y, "a"), Line(x, np.arange(5.0), "b", 1)
+    axes = draw(Chart(Axis("x"), Axis("y"), line))
+    alone, whole = axes.get_lines()
+    assert alone.get_markevery() == [0, 2, 4]
+    assert (alone.get_marker(), whole.get_marker()) == (".", "None")
+    charts = (Chart(Axis("x"), Axis("long label " * 4), line),) * 2
+    figure = _drawn(Picture("p", "p", "p", "p", charts))
+    assert [each.get_legend() for each in figure.axes] == [None, None]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+    assert "\n" in figure.axes[0].get_ylabel()
 
 
 def test_basins_fill_their_grid_with_colour(basins):

@@ -117,13 +117,16 @@ def _line(figure, axes, layer: Line) -> None:
     if layer.rim:
         axes.plot(layer.x, layer.y, color="white", linewidth=3.2)
     palette = colours.LINES["light"]
+    known = np.pad(np.isfinite(np.asarray(layer.y, float)), 1)
+    alone = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:])  # no line shows these
     axes.plot(
         layer.x,
         layer.y,
         color=palette[layer.colour % len(palette)],
         linestyle=_STYLES[layer.style],
         linewidth=0.9 if layer.style == "dot" else 1.4,
-        marker="." if layer.marks else None,
+        marker="." if layer.marks or len(alone) else None,
+        markevery=None if layer.marks or not len(alone) else alone.tolist(),
         markersize=3,
         label=plain(layer.name) if layer.legend else None,
     )

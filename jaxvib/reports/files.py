@@ -68,9 +68,10 @@ def _drawn(picture: Picture):
     for axes, chart in zip(places, panels, strict=True):
         draw(chart, axes, classes=False)
         _fit(axes, width / across, chart.x.ticks)
+        _wrap_label(axes, shape * width / across)
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
-    _legend(figure, picture, 1 if width == _COLUMN else 3)
+    _legend(figure, picture, _shared_handles(figure), 1 if width == _COLUMN else 3)
     # Laid out once: each savefig would repeat it with an engine, even with "none".
     engine.execute(figure)
     figure.set_layout_engine(None)
@@ -99,6 +100,42 @@ def _fit(axes, width: float, names: Sequence[str]) -> None:
         )  # fmt: skip
 
 
+def _wrap_label(axes, height: float) -> None:
+    """Break a label of y that is longer than the axes, of this height in inches."""
+    # A difference is not broken: textwrap keeps non-breaking spaces.
+    label = axes.get_ylabel().replace(" - ", "\u00a0-\u00a0")
+    letters = max(int(height * _LETTERS), 12)
+    axes.set_ylabel(textwrap.fill(label, letters, break_on_hyphens=False))
+
+
+def _shared_handles(figure) -> list[Any]:
+    """Return the entries of the legends of several panels, and remove these legends.
+
+    Where the panels are small, legends would hide curves. A panel keeps its own if names
+    have another meaning in another panel.
+    """
+    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend()]
+    if len(legends) < 2:
+        return []
+    found: dict[str, Any] = {}
+    for legend in legends:
+        for handle in legend.legend_handles:
+            known = found.setdefault(handle.get_label(), handle)
+            if _look(known) != _look(handle):
+                return []
+    for legend in legends:
+        legend.remove()
+    return list(found.values())
+
+
+def _look(handle) -> tuple:
+    """Return the properties that distinguish entries of a legend."""
+    line = getattr(handle, "get_linestyle", None)
+    colour = handle.get_color() if hasattr(handle, "get_color") else handle.get_facecolor()
+    marker = handle.get_marker() if hasattr(handle, "get_marker") else None
+    return type(handle), str(colour), str(line and line()), str(marker)
+
+
 def _panels(picture: Picture) -> list[Chart]:
     """Return the charts to draw: for a slider, each chart at a few of its options."""
     if picture.choice is None:
@@ -120,10 +157,10 @@ def _at_option(chart: Chart, option: int, words: str) -> Chart:
     return dataclasses.replace(chart, layers=tuple(layers), title=title)
 
 
-def _legend(figure, picture: Picture, columns: int) -> None:
-    if not picture.shares:
+def _legend(figure, picture: Picture, lines: Sequence[Any], columns: int) -> None:
+    if not picture.shares and not lines:
         return
-    patches = [
+    patches = [*lines] + [
         patch(
             share.colour, f"{share.name}: {' | '.join(map(str, share.counts))}", share.hatch
         )

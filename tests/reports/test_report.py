@@ -44,6 +44,22 @@ def test_a_sweep_of_one_path_has_curves(sweep_study):
     ]  # fmt: skip
 
 
+def test_curves_break_where_the_regime_changes(sweep_study):
+    run = read_run(sweep_study)
+    changes = 0
+    for picture in pictures_of([run])[:3]:
+        for line in picture.charts[0].layers:
+            kinds = list(zip(run.field("periods"), run.field("contacts"), strict=True))
+            known = np.isfinite(line.y)
+            joined = known[1:] & known[:-1]
+            pairs = zip(line.samples[:-1], line.samples[1:], joined, strict=True)
+            assert all(kinds[a] == kinds[b] for a, b, both in pairs if both)
+            own = np.sort(run.field(run.paths[0])[line.samples[known]])
+            np.testing.assert_array_equal(line.x[known], own)
+            changes += len(line.x) - run.size
+    assert changes
+
+
 def test_random_samples_are_scattered(random_study):
     assert names(random_study) == ["regimes", "stability", "peak_force", "orbit"]
 

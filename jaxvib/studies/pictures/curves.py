@@ -67,6 +67,8 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
 def _amplitude_lines(plane: Plane, runs: Sequence[Run]):
     run = plane.run
     members = sort_by_regime(runs).members[plane.number]
+    if plane.slices:  # the page cuts these lines anew, from the samples of a grid
+        members = np.zeros_like(members)
     amplitude = np.where(_settled(run)[:, None], run.field("amplitude"), np.nan)
     names = run.names("freedom", amplitude.shape[1])
     for option, samples in enumerate(plane.sheets.reshape(-1, plane.sheets.shape[2])):
