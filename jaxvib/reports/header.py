@@ -74,7 +74,8 @@ def _facts(run: Run) -> dict[str, str]:
 
 def _strip(run: Run) -> str:
     rows = "".join(
-        f"<div><dt>{label}</dt><dd{' class=zero' * (value == '0')}>{_text(value)}</dd></div>"
+        f"<div><dt>{label}</dt>"
+        f"<dd{' class=zero' * (value == '0')}>{_text(value)}</dd></div>"
         for label, value in _facts(run).items()
     )
     return f"<dl class='facts'>{rows}</dl>"
