@@ -191,6 +191,15 @@ def bindings() -> Any:
 
 
 @functools.cache
+def for_all_targets() -> Any:
+    """Return llvmlite's binding module, initialised for the processors that it knows."""
+    llvm = bindings()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+@functools.cache
 def host_features() -> str:
     """Return this processor's features in LLVM's notation."""
     features = bindings().get_host_cpu_features().flatten()

@@ -1,25 +1,20 @@
 """`web_assembly`: a function of one lane as a WebAssembly module."""
 
-import functools
 import hashlib
 import importlib.metadata
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr
 
 from ..foundation.cache import read_entry, write_entry
 from .assembler import LoweringError
-from .cost_estimate import needs_memory
-from .cpu import bindings, without_rescheduling
+from .cpu import for_all_targets, without_rescheduling
 from .fused_multiply_add import with_multiply_add
-from .lowering import Program, Signature, lower_lanes, trace
-from .memory_lowering import lower_lanes_in_memory
+from .lowering import Program, Signature
+from .one_lane import lowered, traced_for
 from .wasm_library import library_text
 from .wasm_object import ObjectFile
 
@@ -114,8 +109,8 @@ def web_assembly(
 def _compiled(
     function: Callable, arguments: tuple, lanes: int, chosen: _InstructionSet
 ) -> WebAssembly:
-    shapes, closed, results = _traced(function, arguments)
-    program = _lowered(closed, chosen.width)
+    shapes, closed, results = traced_for(function, arguments)
+    program = lowered(closed, chosen.width)
     lines = program.text.count("\n")
     if lines > _LONGEST:
         raise LoweringError(f"it has {lines} instructions; allowed: {_LONGEST}")
@@ -134,36 +129,6 @@ def _compiled(
         "outputs": [array.entry(offsets) for array in outputs],
     }
     return WebAssembly(code.module("run", _STACK, offsets, size), layout)
-
-
-def _lowered(closed: ClosedJaxpr, width: int) -> Program:
-    """Lower to vectors of lanes, or with long arrays in memory to vectors along these."""
-    lower = lower_lanes_in_memory if needs_memory(closed) else lower_lanes
-    return lower(closed, width)
-
-
-def _traced(function: Callable, arguments: tuple) -> tuple[Any, ClosedJaxpr, Any]:
-    """Return the arrays among the arguments, the jaxpr, and the results' shapes."""
-    numbers, others = eqx.partition(arguments, eqx.is_array_like)
-    shapes = jax.tree.map(_shape, numbers)
-    leaves, tree = jax.tree.flatten(shapes)
-
-    def flat(*leaves):
-        return function(*eqx.combine(jax.tree.unflatten(tree, leaves), others))
-
-    if not leaves:
-        raise LoweringError("it takes no arrays")
-    closed, results = trace(flat, leaves)
-    if not closed.jaxpr.outvars:
-        raise LoweringError("it returns no arrays")
-    if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
-        raise LoweringError("it captures traced values")
-    return shapes, closed, results
-
-
-def _shape(number: Any) -> jax.ShapeDtypeStruct:
-    dtype = jax.dtypes.canonicalize_dtype(jnp.result_type(number))
-    return jax.ShapeDtypeStruct(np.shape(number), dtype)
 
 
 class _Array(NamedTuple):
@@ -296,14 +261,6 @@ ret void
 """
 
 
-@functools.cache
-def _for_all_targets() -> Any:
-    llvm = bindings()
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    return llvm
-
-
 def _object(text: str, chosen: _InstructionSet) -> bytes:
     """Return LLVM's object file of an IR text, from the cache or compiled."""
     whole = with_multiply_add(text, chosen.relaxed) + library_text(text)
@@ -320,7 +277,7 @@ def _object(text: str, chosen: _InstructionSet) -> bytes:
 
 
 def _compiled_object(whole: str, features: str) -> bytes:
-    llvm = _for_all_targets()
+    llvm = for_all_targets()
     module = llvm.parse_assembly(whole)
     target = llvm.Target.from_triple(_TRIPLE)
     machine = target.create_target_machine(opt=2, features=features)

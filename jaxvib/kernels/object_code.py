@@ -1,0 +1,287 @@
+"""`object_code`: functions of one lane as an object file with C's calling convention."""
+
+import hashlib
+import importlib.metadata
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..foundation.cache import read_entry, write_entry
+from .assembler import LoweringError
+from .cpu import for_all_targets, host_features, without_rescheduling
+from .elf import object_symbols
+from .fused_multiply_add import with_multiply_add
+from .integer_conversion import CONVERSIONS, conversion_text
+from .lowering import Program
+from .one_lane import lowered, traced_for
+from .wasm_library import library_text
+
+# Lines of LLVM IR of a function: LLVM's time grows with their square, see `wasm`.
+_LONGEST = 60_000
+_DEFINITION = re.compile(r"^(define [^{]*)\{", re.MULTILINE)
+_C_TYPES = {"float64": "double", "float32": "float", "int32": "i32", "int64": "i64"}
+
+
+class Target(NamedTuple):
+    """A machine, in LLVM's notation: target triple, processor and features."""
+
+    triple: str
+    processor: str = ""
+    features: str = ""
+
+
+# Machines with fused multiply-adds and rounding of doubles in hardware.
+TARGETS = {
+    "x86-64": Target("x86_64-unknown-linux-gnu", "x86-64-v3"),
+    "aarch64": Target("aarch64-unknown-linux-gnu", "generic"),
+    "cortex-a53": Target("aarch64-unknown-none-elf", "cortex-a53"),
+    "cortex-m7": Target("thumbv7em-none-eabihf", "cortex-m7"),
+    "cortex-m55": Target("thumbv8.1m.main-none-eabihf", "cortex-m55"),
+    "cortex-m4": Target("thumbv7em-none-eabihf", "cortex-m4"),
+    "cortex-m33": Target("thumbv8m.main-none-eabihf", "cortex-m33"),
+    "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c"),
+}
+HOST = "host"
+
+
+class CFunction(NamedTuple):
+    """A function to compile: of example `arguments` for one lane, with their names.
+
+    Numbers are passed by value and arrays by pointer; `results` names the results,
+    which are arrays written through pointers and, named "return", the returned number.
+    """
+
+    function: Callable
+    arguments: Mapping[str, Any]
+    results: Sequence[str]
+
+
+class ObjectCode(NamedTuple):
+    """An object file, the C declaration of each function, and facts about it.
+
+    **Fields:** `code`: the file's bytes; `machine`: as the file names it;
+    `declarations`: of the functions, by name; `workspace`: the bytes of memory that
+    they share, 0 if none needs any; `fused`: whether products in sums are fused
+    multiply-adds, as in jaxvib's own kernels, or rounded before they are added.
+    """
+
+    code: bytes
+    machine: str
+    declarations: dict[str, str]
+    workspace: int
+    fused: bool
+
+
+def target_of(name: str, processor: str = "", features: str = "") -> Target:
+    """Return a target by its name in `TARGETS`, "host" or an LLVM target triple.
+
+    **Raises:** `ValueError` for an unknown one, or one without an ELF object file.
+    """
+    llvm = for_all_targets()
+    if name == HOST:
+        found = Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), host_features())
+    else:
+        found = TARGETS.get(name, Target(name))
+    if processor:
+        found = found._replace(processor=processor, features=features)
+    elif features:
+        found = found._replace(features=features)
+    try:
+        llvm.Target.from_triple(found.triple)
+    except RuntimeError:
+        allowed = ", ".join([HOST, *TARGETS])
+        raise ValueError(
+            f"target = {name!r}; allowed: {allowed}, or a target triple of LLVM"
+        ) from None
+    if any(other in found.triple for other in ("darwin", "macos", "windows", "wasm")):
+        raise ValueError(
+            f"target = {name!r} has no ELF object files; allowed: targets of Linux and "
+            "of machines without an operating system"
+        )
+    return found
+
+
+def object_code(functions: Mapping[str, CFunction], target: Target) -> ObjectCode:
+    """Compile functions of one lane to one object file.
+
+    The file needs no other: no C library, no mathematical library, no allocation. A
+    processor without fused multiply-adds rounds each product before it is added.
+
+    **Raises:** `ValueError` for a function that cannot be compiled, or a processor that
+    lacks instructions for doubles, with the names of what it lacks.
+    """
+    programs = {name: _program(name, each) for name, each in functions.items()}
+    workspace = max(program.workspace for program in programs.values())
+    texts = [
+        _internal(program.text) + _entry(name, functions[name], program)
+        for name, program in programs.items()
+    ]
+    # Weak, as two exported object files in one program may both define them.
+    library = library_text("".join(texts)).replace("define hidden", "define weak hidden")
+    texts += [library] if library else []
+    code, fused = _object(texts, target), True
+    missing = set(object_symbols(code).undefined)
+    if missing & set(CONVERSIONS):
+        texts.append(conversion_text())
+    if "fma" in missing:
+        texts, fused = [with_multiply_add(text, False) for text in texts], False
+    if missing:
+        code = _object(texts, target)
+    symbols = object_symbols(code)
+    if symbols.undefined:
+        raise ValueError(
+            f"processor {target.processor or 'generic'!r} of {target.triple} has no "
+            f"instructions for {', '.join(symbols.undefined)}; allowed: a processor that "
+            "computes and rounds doubles in hardware"
+        )
+    declared = {
+        name: _declaration(name, functions[name], program)
+        for name, program in programs.items()
+    }
+    return ObjectCode(code, symbols.machine, declared, workspace, fused)
+
+
+def _program(name: str, given: CFunction) -> Program:
+    try:
+        _, closed, _ = traced_for(given.function, tuple(given.arguments.values()))
+        program = lowered(closed, 1)
+    except LoweringError as error:
+        raise ValueError(f"{name} cannot be compiled by LLVM: {error}") from None
+    lines = program.text.count("\n")
+    if lines > _LONGEST:
+        raise ValueError(
+            f"{name} cannot be compiled by LLVM: it has {lines} instructions; allowed: "
+            f"{_LONGEST}"
+        )
+    return program
+
+
+def _internal(text: str) -> str:
+    """Return a program's text with its functions hidden from other programs."""
+    return text.replace("define void @lanes(", "define internal void @lanes(")
+
+
+def _sides(given: CFunction, program: Program):
+    """Return name, shape and dtype of each argument and of each result."""
+    inputs, outputs = program.signature
+    taken = [(n, *e) for n, e in zip(given.arguments, inputs, strict=True)]
+    made = [(n, *e) for n, e in zip(given.results, outputs, strict=True)]
+    return taken, made
+
+
+def _entry(name: str, given: CFunction, program: Program) -> str:
+    """Return the function with C's calling convention, which calls `lanes`."""
+    taken, made = _sides(given, program)
+    lines, inputs, outputs, arguments, returned = [], [], [], [], "ret void"
+    for argument, shape, kind in taken:
+        type_ = _C_TYPES[kind]
+        arguments.append(f"{'ptr' if shape else type_} %{argument}")
+        if not shape:
+            lines += [
+                f"%{argument}.at = alloca {type_}",
+                f"store {type_} %{argument}, ptr %{argument}.at",
+            ]
+        inputs.append(f"%{argument}" if shape else f"%{argument}.at")
+    kind_of_result = "void"
+    for result, _, kind in made:
+        if result == "return":
+            kind_of_result = _C_TYPES[kind]
+            lines.append(f"%return.at = alloca {kind_of_result}")
+            returned = (
+                f"%return = load {kind_of_result}, ptr %return.at\n"
+                f"ret {kind_of_result} %return"
+            )
+            outputs.append("%return.at")
+        else:
+            arguments.append(f"ptr %{result}")
+            outputs.append(f"%{result}")
+    if program.workspace:
+        arguments.append("ptr %workspace")
+        inputs.append("%workspace")
+    lines += _filled("inputs", inputs) + _filled("outputs", outputs)
+    body = "\n".join(lines)
+    return f"""
+define {kind_of_result} @{name}({", ".join(arguments)}) {{
+entry:
+{body}
+call void @lanes(i64 1, i64 0, i64 1, ptr %inputs, ptr %outputs)
+{returned}
+}}
+"""
+
+
+def _filled(name: str, pointers: list[str]) -> list[str]:
+    """Return the lines that fill a table of pointers on the stack."""
+    lines = [f"%{name} = alloca [{len(pointers)} x ptr]"]
+    for place, pointer in enumerate(pointers):
+        lines += [
+            f"%{name}.{place} = getelementptr ptr, ptr %{name}, i64 {place}",
+            f"store ptr {pointer}, ptr %{name}.{place}",
+        ]
+    return lines
+
+
+def _declaration(name: str, given: CFunction, program: Program) -> str:
+    """Return the function's declaration in C."""
+    taken, made = _sides(given, program)
+    in_c = {"float64": "double", "float32": "float", "int32": "int32_t", "int64": "int64_t"}
+    arguments = [
+        f"const {in_c[kind]} {argument}[{_size(shape)}]"
+        if shape
+        else f"{in_c[kind]} {argument}"
+        for argument, shape, kind in taken
+    ]
+    returned = "void"
+    for result, shape, kind in made:
+        if result == "return":
+            returned = in_c[kind]
+        else:
+            arguments.append(f"{in_c[kind]} {result}[{_size(shape)}]")
+    if program.workspace:
+        arguments.append("void *workspace")
+    return f"{returned} {name}({', '.join(arguments)});"
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    # C has no arrays without entries.
+    return max(int(np.prod(shape)), 1)
+
+
+def _object(texts: list[str], target: Target) -> bytes:
+    """Return the object file of IR texts, from the cache or compiled."""
+    # Otherwise an ARM processor's object file needs functions that unwind the stack.
+    whole = [_DEFINITION.sub(r"\1nounwind {", text) for text in texts]
+    parts = [*whole, importlib.metadata.version("llvmlite"), *target]
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    entry = f"kernels/{key}.c.o"
+    known = read_entry(entry)
+    if known is not None:
+        return known
+    code = _compiled(whole, target)
+    write_entry(entry, code)
+    return code
+
+
+def _compiled(texts: list[str], target: Target) -> bytes:
+    llvm = for_all_targets()
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features=target.features, opt=2, reloc="pic",
+        codemodel="small",
+    )  # fmt: skip
+    modules = []
+    for text in texts:
+        module = llvm.parse_assembly(text)
+        module.triple, module.data_layout = target.triple, str(machine.target_data)
+        modules.append(module)
+    whole, *others = modules
+    for module in others:
+        whole.link_in(module)
+    whole.verify()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(whole, builder)
+    with without_rescheduling():
+        return machine.emit_object(whole)
