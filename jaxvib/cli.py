@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -268,13 +268,7 @@ def live(config: str, assignments: tuple[str, ...], out: Path | None) -> None:
     CONFIG is a TOML file with a [system] table, or the name of a built-in study. The page
     is one file that a browser opens from disk, without Python or a network.
     """
-    from .studies.run import builtin_studies, system_file
-
-    try:
-        path = builtin_studies.find(config)
-        found = system_file.read_system(path, assignments)
-    except ValueError as error:
-        raise Refusal(str(error)) from None
+    path, found = _system_of(config, assignments)
     from .reports import live_page  # imports JAX
 
     with _reading():
@@ -301,16 +295,69 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 
 
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("source", metavar="DIRECTORY|CONFIG")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-def export(directory: Path, file: Path | None) -> None:
-    """Export results as .nc (netCDF), .csv, .parquet or .mat."""
+@click.option(
+    "--c", "in_c", is_flag=True, help="Export the motions of CONFIG's system to C."
+)
+@click.option("--target", default="host", show_default=True, metavar="NAME",
+    help="For --c: the machine, such as x86-64, aarch64, cortex-m7, or a target triple.",
+)  # fmt: skip
+@click.option("--cpu", default="", metavar="NAME", help="For --c: LLVM's processor name.")
+@_set
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="For --c: the folder; default <name of the config>-c.",
+)  # fmt: skip
+def export(source: str, file: Path | None, in_c: bool, **options: Any) -> None:
+    """Export results as a table, or a system as a program.
+
+    DIRECTORY is the folder of a study; FILE ends in .nc (netCDF), .csv, .parquet or .mat.
+    CONFIG is a TOML file with a [system] table, or the name of a built-in study.
+    """
+    if in_c:
+        if file is not None:
+            raise Refusal(f"--c takes no file: {file}; allowed: --out FOLDER")
+        _export_program(source, **options)
+        return
+    for key, value in options.items():
+        if value not in (None, (), "", "host"):
+            flag = {"assignments": "set"}.get(key, key)
+            raise Refusal(f"--{flag} is for programs; allowed with --c", in_config=False)
+    directory = Path(source)
     _refuse_without_study(directory)
     from .studies.store.export import export as exported
 
     with _reading():
         for line in exported(directory, file or directory / "results.nc"):
             click.echo(printable(line))
+
+
+def _export_program(
+    config: str, assignments: tuple[str, ...], out: Path | None, target: str, cpu: str
+) -> None:
+    """Write a config's system as a program in C."""
+    path, found = _system_of(config, assignments)
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in path.stem)
+    name = name if name[:1].isalpha() else f"x{name}"
+    from .programs import export_c  # imports JAX
+
+    with _reading():
+        place = out or Path(f"{path.stem}-c")
+        export_c(found.system, place, name=name, target=target, processor=cpu)
+    for written in sorted(place.iterdir()):
+        click.echo(printable(str(written)))
+
+
+def _system_of(config: str, assignments: tuple[str, ...]):
+    """Return the path of a config and its system."""
+    from .studies.run import builtin_studies, system_file
+
+    try:
+        path = builtin_studies.find(config)
+        return path, system_file.read_system(path, assignments)
+    except ValueError as error:
+        raise Refusal(str(error)) from None
 
 
 @main.command()

@@ -20,7 +20,7 @@ from .wasm_library import library_text
 
 # Lines of LLVM IR of a function: LLVM's time grows with their square, see `wasm`.
 _LONGEST = 60_000
-_DEFINITION = re.compile(r"^(define [^{]*)\{", re.MULTILINE)
+_DEFINITION = re.compile(r"^(define .*)\{$", re.MULTILINE)
 _C_TYPES = {"float64": "double", "float32": "float", "int32": "i32", "int64": "i64"}
 
 
@@ -64,7 +64,8 @@ class ObjectCode(NamedTuple):
     **Fields:** `code`: the file's bytes; `machine`: as the file names it;
     `declarations`: of the functions, by name; `workspace`: the bytes of memory that
     they share, 0 if none needs any; `fused`: whether products in sums are fused
-    multiply-adds, as in jaxvib's own kernels, or rounded before they are added.
+    multiply-adds, as in jaxvib's own kernels, or rounded before they are added;
+    `left_out`: optional functions that cannot be compiled, with the reason.
     """
 
     code: bytes
@@ -72,6 +73,7 @@ class ObjectCode(NamedTuple):
     declarations: dict[str, str]
     workspace: int
     fused: bool
+    left_out: dict[str, str]
 
 
 def target_of(name: str, processor: str = "", features: str = "") -> Target:
@@ -103,16 +105,26 @@ def target_of(name: str, processor: str = "", features: str = "") -> Target:
     return found
 
 
-def object_code(functions: Mapping[str, CFunction], target: Target) -> ObjectCode:
+def object_code(
+    functions: Mapping[str, CFunction], target: Target, optional: Sequence[str] = ()
+) -> ObjectCode:
     """Compile functions of one lane to one object file.
 
     The file needs no other: no C library, no mathematical library, no allocation. A
     processor without fused multiply-adds rounds each product before it is added.
+    `optional`: functions that are left out if they cannot be compiled.
 
     **Raises:** `ValueError` for a function that cannot be compiled, or a processor that
     lacks instructions for doubles, with the names of what it lacks.
     """
-    programs = {name: _program(name, each) for name, each in functions.items()}
+    programs, left_out = {}, {}
+    for name, each in functions.items():
+        try:
+            programs[name] = _program(name, each)
+        except ValueError as error:
+            if name not in optional:
+                raise
+            left_out[name] = str(error)
     workspace = max(program.workspace for program in programs.values())
     texts = [
         _internal(program.text) + _entry(name, functions[name], program)
@@ -140,7 +152,7 @@ def object_code(functions: Mapping[str, CFunction], target: Target) -> ObjectCod
         name: _declaration(name, functions[name], program)
         for name, program in programs.items()
     }
-    return ObjectCode(code, symbols.machine, declared, workspace, fused)
+    return ObjectCode(code, symbols.machine, declared, workspace, fused, left_out)
 
 
 def _program(name: str, given: CFunction) -> Program:

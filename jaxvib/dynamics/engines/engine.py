@@ -88,6 +88,17 @@ class Engine(eqx.Module):
     ) -> tuple[Array, Observables, Array]:
         """Return `observe` without sensitivities: state, observables, reason code."""
 
+    def end_with_forces(
+        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
+    ) -> tuple[Array, Array, Array]:
+        """Return state and contact forces at `t1`, and a reason code.
+
+        Forces include holding forces of hard stops. They have no derivatives.
+        """
+        found = self.end(system, state, t0, t1, rtol)
+        forces = forces_in(system.equation())(jnp.asarray(t1, float), found.state)
+        return found.state, forces, found.result
+
     def periods_along(
         self,
         system: System,

@@ -60,6 +60,15 @@ class EventEngine(Engine):
         parameters, static = partition_arrays(system)
         return event_problem(static, state, parameters, t0, t1, rtol, self.order)
 
+    def end_with_forces(
+        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
+    ) -> tuple[Array, Array, Array]:
+        """Return state and contact forces at `t1`, and a reason code."""
+        parameters, static = partition_arrays(system)
+        end = end_kernel(static, self.order)
+        state, result, _, held = end(state, parameters, t0, t1, rtol)
+        return state, system.equation().at(t1).forces_at(state) + held, result
+
     def observe(
         self, system: System, segment: Segment, watched: Observables | None = None
     ) -> Observation:

@@ -1,0 +1,3 @@
+"""Programs that run without Python: a system's motions in C and as an FMU."""
+
+from .c_program import export_c as export_c

@@ -1,0 +1,80 @@
+"""`export_c`: the motions of a system as an object file for C."""
+
+import re
+from pathlib import Path
+
+from ..kernels.object_code import object_code, target_of
+from ..systems.system import System
+from .c_text import CProgram
+from .motion_functions import MotionFunctions
+from .new_files import write_new
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_OPTIONAL = ("sensitivity", "response")
+
+
+def export_c(
+    system: System,
+    directory: Path | str,
+    *,
+    name: str = "system",
+    target: str = "host",
+    processor: str = "",
+    features: str = "",
+) -> Path:
+    r"""Write the motions of a system as an object file, and return its folder.
+
+    The folder gets `NAME.o` and `NAME.h`, an example in C and a `README.txt` that says how
+    to compile it. The functions are those of `flow`, for all values of the parameters:
+
+    - `NAME_motion`: state and contact forces after a motion from $t_0$ to $t_1$
+    - `NAME_sensitivity`: its derivative along a change of state, times and parameters
+    - `NAME_response`, `NAME_period`: a period of the load, with the monodromy matrix
+      and the largest contact forces
+    - `NAME_derivatives`: $\dot y$, contact forces and gaps in a state
+    - `NAME_rest`; for hard stops `NAME_impact`
+
+    They need no library, allocate nothing and return a code of `Reason`. With fused
+    multiply-adds, results have the bits of the kernels in Python.
+
+    `name`: a prefix of all names; `target`: "host", "x86-64" (processors since 2013),
+    "aarch64", "cortex-a53", "cortex-m7", "cortex-m55", "riscv64" or a target triple of
+    LLVM with ELF object files; `processor` and `features` in LLVM's notation.
+
+    Motions are computed in float64. A processor without it, such as a Cortex-M4, is
+    refused: event times and contact forces of stiff contacts need more than the seven
+    digits of float32.
+
+    **Raises:** `ValueError` for a name that is no identifier of C, an unknown target, a
+    processor that cannot compute doubles, a system whose motions cannot be compiled, or
+    files that exist; nothing is written then. A `sensitivity` or `response` that would be
+    too long is left out, which the `README.txt` tells.
+
+    >>> import pathlib, tempfile
+    >>> folder = jv.export_c(system, pathlib.Path(tempfile.mkdtemp()) / "damper")
+    >>> sorted(file.name for file in folder.iterdir())
+    ['README.txt', 'example.c', 'system.h', 'system.o']
+    """
+    check_name(name)
+    machine = target_of(target, processor, features)
+    functions = MotionFunctions(system)
+    named = {f"{name}_{verb}": each for verb, each in functions.all().items()}
+    compiled = object_code(named, machine, [f"{name}_{verb}" for verb in _OPTIONAL])
+    program = CProgram(name, system, functions, compiled, machine)
+    return write_new(
+        Path(directory),
+        {
+            f"{name}.o": compiled.code,
+            f"{name}.h": program.header().encode(),
+            "example.c": program.example().encode(),
+            "README.txt": program.instructions().encode(),
+        },
+    )
+
+
+def check_name(name: str) -> None:
+    """Raise `ValueError` for a name that is not an identifier of C."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"name = {name!r}; allowed: a letter, then letters, digits and underscores"
+        )

@@ -1,0 +1,173 @@
+"""Functions of a system's motions, of plain arrays, to be compiled to machine code."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..dynamics.engines.choice import engine_of
+from ..dynamics.engines.engine import Engine, Segment
+from ..dynamics.observables import largest_forces
+from ..ensemble import Reason
+from ..kernels.object_code import CFunction
+from ..systems.system import System, state_shape
+from .parameter_vector import ParameterVector
+
+
+class MotionFunctions:
+    """The functions of one system that a program calls.
+
+    Failed motions have NaN as results, and a code of `Reason`.
+    """
+
+    def __init__(self, system: System):
+        self.parameters = ParameterVector(system)
+        self._engine: Engine = engine_of(system, "auto")
+        self._size = state_shape(system)[0]
+        self.periodic = _is_periodic(system)
+        self.hard = any(system.equation().hard_contacts())
+
+    def motion(self) -> CFunction:
+        """Return the motion from `t0` to `t1`: state, contact forces, reason code."""
+
+        def motion(parameters, t0, t1, rtol, state):
+            lane = self.parameters.system(parameters)
+            after, forces, code = self._engine.end_with_forces(lane, state, t0, t1, rtol)
+            return self._checked(parameters, t1 - t0, rtol, state, code, (after, forces))
+
+        return CFunction(motion, self._start("t0", "t1"), ("after", "forces", "return"))
+
+    def response(self) -> CFunction:
+        """Return the motion over a period, its monodromy matrix and largest forces."""
+
+        def response(parameters, t0, rtol, state):
+            lane = self.parameters.system(parameters)
+            period = lane.period()
+            segment = Segment(state, t0, t0 + period, rtol, 0.0)
+            found = self._engine.observe(lane, segment)
+            peaks = largest_forces(lane.equation(), found.watched)
+            made = found.state, found.monodromy, peaks
+            return self._checked(parameters, period, rtol, state, found.result, made)
+
+        results = ("after", "monodromy", "peak_forces", "return")
+        return CFunction(response, self._start("t0"), results)
+
+    def sensitivity(self) -> CFunction:
+        """Return the motion, and its change with a change of its arguments."""
+
+        def sensitivity(parameters, t0, t1, rtol, state, *changes):
+            def end(parameters, t0, t1, state):
+                lane = self.parameters.system(parameters)
+                found = self._engine.end(lane, state, t0, t1, rtol)
+                return found.state, found.result
+
+            given = parameters, t0, t1, state
+            after, change, code = jax.jvp(end, given, changes, has_aux=True)
+            made = after, change
+            return self._checked(parameters, t1 - t0, rtol, state, code, made)
+
+        moved = {
+            "d_parameters": self._vector(),
+            "d_t0": 0.0,
+            "d_t1": 0.0,
+            "d_state": self._state(),
+        }
+        arguments = self._start("t0", "t1") | moved
+        return CFunction(sensitivity, arguments, ("after", "d_after", "return"))
+
+    def derivatives(self) -> CFunction:
+        """Return the rates of a state, the contact forces and the gaps."""
+
+        def derivatives(parameters, time, state):
+            equation = self.parameters.system(parameters).equation()
+            rates = equation.vector_field(time, state)
+            forces = equation.at(time).forces_at(state)
+            return rates, forces, -equation.penetrations(state)
+
+        arguments = {"parameters": self._vector(), "time": 0.0, "state": self._state()}
+        return CFunction(derivatives, arguments, ("rates", "forces", "gaps"))
+
+    def rest(self) -> CFunction:
+        """Return the state at rest."""
+
+        def rest(parameters):
+            return self.parameters.system(parameters).rest()
+
+        return CFunction(rest, {"parameters": self._vector()}, ("state",))
+
+    def period(self) -> CFunction:
+        """Return the common period of the loads."""
+
+        def period(parameters):
+            return jnp.asarray(self.parameters.system(parameters).period(), float)
+
+        return CFunction(period, {"parameters": self._vector()}, ("return",))
+
+    def impact(self) -> CFunction:
+        """Return the state after an impact at a hard stop, unchanged at other contacts."""
+
+        def impact(parameters, contact, state):
+            equation: Any = self.parameters.system(parameters).equation()
+            half = state.shape[0] // 2
+            velocity = state[half:]
+            for place, hard in enumerate(equation.hard_contacts()):
+                if not hard:
+                    continue
+                each, response = equation.contacts[place], equation.contact_responses[place]
+                closing = jnp.sum(each.direction * velocity)
+                impulse = -(1 + each.law.restitution) * closing
+                impulse = impulse / jnp.sum(each.direction * response)
+                struck = (contact == place) & (closing > 0)
+                velocity = jnp.where(struck, velocity + response * impulse, velocity)
+            return jnp.concatenate([state[:half], velocity])
+
+        arguments = {
+            "parameters": self._vector(),
+            "contact": np.int32(0),
+            "state": self._state(),
+        }
+        return CFunction(impact, arguments, ("after",))
+
+    def all(self) -> Mapping[str, CFunction]:
+        """Return the functions of a program in C by name."""
+        found = {
+            "rest": self.rest(),
+            "motion": self.motion(),
+            "sensitivity": self.sensitivity(),
+            "derivatives": self.derivatives(),
+        }
+        if self.periodic:
+            found |= {"period": self.period(), "response": self.response()}
+        if self.hard:
+            found["impact"] = self.impact()
+        return found
+
+    def _checked(self, parameters, span, rtol, state, code, made):
+        """Return the results with NaN, and the code, for arguments out of range."""
+        usable = self.parameters.allowed(parameters) & jnp.all(jnp.isfinite(state))
+        usable = usable & jnp.isfinite(span) & (span >= 0) & (rtol > 0) & (rtol <= 0.1)
+        made = [jnp.where(usable, each, jnp.nan) for each in made]
+        code = jnp.where(usable, code, Reason.BAD_PARAMETER)
+        return (*made, jnp.asarray(code, jnp.int32))
+
+    def _start(self, *times: str) -> dict[str, Any]:
+        """Return example arguments of a motion."""
+        numbers = dict.fromkeys((*times, "rtol"), 0.0)
+        return {"parameters": self._vector(), **numbers, "state": self._state()}
+
+    def _vector(self) -> np.ndarray:
+        return np.zeros(len(self.parameters.numbers))
+
+    def _state(self) -> np.ndarray:
+        return np.zeros(self._size)
+
+
+def _is_periodic(system: System) -> bool:
+    """Return whether there is a period of the loads."""
+    try:
+        period = float(system.period())
+    except ValueError:  # loads that do not repeat, or do not change
+        return False
+    return bool(np.isfinite(period))

@@ -1,0 +1,29 @@
+"""Writing of files into a folder, all or none."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_new(directory: Path, files: Mapping[str, bytes]) -> Path:
+    """Write new files into a folder, created if needed, and return the folder.
+
+    Names may have folders in them. After a failure none of the files is left.
+    **Raises:** `ValueError` if a file exists; `OSError` if writing fails.
+    """
+    for name in files:
+        if os.path.lexists(directory / name):
+            raise ValueError(f"{directory / name} exists already; choose a new folder")
+    written: list[Path] = []
+    try:
+        for name, content in files.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                written.append(path)
+                file.write(content)
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+    return directory
