@@ -7,84 +7,27 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 
 from . import __version__
 from .foundation import signals
 from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
+from .foundation.command_failures import (
+    INTERRUPTED,
+    TRACEBACK,
+    BrokenOff,
+    Commands,
+    Refusal,
+)
 from .foundation.environment import use_compilation_cache
 from .foundation.terminal import pick, print_line, print_result
-from .foundation.text import printable, safe_text
-
-# Exit code 2 is click's for usage errors; 130 is the shell's for SIGINT.
-BAD_INPUT, BROKEN_OFF, INTERRUPTED = 2, 3, 130
-_TRACEBACK = "JAXVIB_TRACEBACK"
-
-
-class Refusal(click.ClickException):
-    """Invalid input: print one message, write nothing.
-
-    **Arguments:** `in_config`: whether the fault is in a config; the message then names
-    the command that lists the keys.
-    """
-
-    exit_code = BAD_INPUT
-
-    def __init__(self, fault: str, *, in_config: bool = True):
-        super().__init__(fault)
-        self._in_config = in_config
-
-    def show(self, file: IO | None = None) -> None:
-        """Print the message, and for a config where its keys are listed."""
-        print_line(f"jaxvib: {safe_text(self.message)}", err=True)
-        if self._in_config:
-            print_line("every key: jaxvib schema; built-in studies: jaxvib new", err=True)
-
-
-class BrokenOff(click.ClickException):
-    """A failure of a store or a worker; completed samples are kept.
-
-    **Arguments:** `advice`: how to continue, if possible.
-    """
-
-    exit_code = BROKEN_OFF
-
-    def __init__(self, fault: object, advice: str = ""):
-        super().__init__(safe_text(fault) + printable(advice))
-
-    def show(self, file: IO | None = None) -> None:
-        """Print the message."""
-        print_line(f"jaxvib: {self.message}", err=True)
-
-
-class _Commands(click.Group):
-    """Commands listed in order of definition, with the exit codes above."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in order of definition."""
-        return list(self.commands)
-
-    def invoke(self, ctx: click.Context):
-        """Run a command; report an unexpected exception in one line, code 3."""
-        try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except BrokenPipeError:  # `jaxvib schema | head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise click.exceptions.Exit(BROKEN_OFF) from None
-        except Exception as error:
-            if _TRACEBACK in os.environ:
-                raise
-            words = f"{type(error).__name__}: {error}"
-            advice = f"; this is a bug in jaxvib; set {_TRACEBACK}=1 for a traceback"
-            raise BrokenOff(words, advice) from None
+from .foundation.text import printable
 
 
 @click.group(
-    cls=_Commands,
+    cls=Commands,
     invoke_without_command=True,
     epilog="Try: jaxvib run quick",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 92},
@@ -247,7 +190,7 @@ def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     except OSError as error:
         raise BrokenOff(error) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
-        if _TRACEBACK in os.environ:
+        if TRACEBACK in os.environ:
             raise
         words = f"{directory} cannot be drawn: {type(error).__name__}: {error}"
         raise BrokenOff(

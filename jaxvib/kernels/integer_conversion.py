@@ -1,6 +1,6 @@
 """Conversions between doubles and 64-bit integers for 32-bit processors, as LLVM IR."""
 
-CONVERSIONS = ("__floatdidf", "__fixdfdi")
+CONVERSIONS = ("__floatdidf", "__floatundidf", "__fixdfdi")
 
 
 def conversion_text() -> str:
@@ -16,6 +16,17 @@ entry:
 %high = trunc i64 %above to i32
 %low = trunc i64 %n to i32
 %h = sitofp i32 %high to double
+%l = uitofp i32 %low to double
+%scaled = fmul double %h, 4294967296.0
+%sum = fadd double %scaled, %l
+ret double %sum
+}
+define weak hidden double @__floatundidf(i64 %n) {
+entry:
+%above = lshr i64 %n, 32
+%high = trunc i64 %above to i32
+%low = trunc i64 %n to i32
+%h = uitofp i32 %high to double
 %l = uitofp i32 %low to double
 %scaled = fmul double %h, 4294967296.0
 %sum = fadd double %scaled, %l

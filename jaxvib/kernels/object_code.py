@@ -117,6 +117,7 @@ def object_code(
     **Raises:** `ValueError` for a function that cannot be compiled, or a processor that
     lacks instructions for doubles, with the names of what it lacks.
     """
+    _check_instructions(target)
     programs, left_out = {}, {}
     for name, each in functions.items():
         try:
@@ -142,17 +143,48 @@ def object_code(
     if missing:
         code = _object(texts, target)
     symbols = object_symbols(code)
-    if symbols.undefined:
-        raise ValueError(
-            f"processor {target.processor or 'generic'!r} of {target.triple} has no "
-            f"instructions for {', '.join(symbols.undefined)}; allowed: a processor that "
-            "computes and rounds doubles in hardware"
-        )
+    _refuse_missing(target, symbols.undefined)
     declared = {
         name: _declaration(name, functions[name], program)
         for name, program in programs.items()
     }
     return ObjectCode(code, symbols.machine, declared, workspace, fused, left_out)
+
+
+# What programs do with doubles, but for conversions, for which there are functions.
+_OPERATIONS = """
+declare double @llvm.sqrt.f64(double)
+declare double @llvm.rint.f64(double)
+declare double @llvm.floor.f64(double)
+declare double @llvm.roundeven.f64(double)
+define double @operations(double %x, double %y) {
+%a = fadd double %x, %y
+%b = fmul double %a, %y
+%c = fdiv double %b, %x
+%d = call double @llvm.sqrt.f64(double %c)
+%e = call double @llvm.rint.f64(double %d)
+%f = call double @llvm.floor.f64(double %b)
+%g = call double @llvm.roundeven.f64(double %a)
+%h = fsub double %e, %f
+%i = fadd double %h, %g
+ret double %i
+}
+"""
+
+
+def _check_instructions(target: Target) -> None:
+    """Raise `ValueError` for a processor without doubles, before programs are compiled."""
+    _refuse_missing(target, object_symbols(_object([_OPERATIONS], target)).undefined)
+
+
+def _refuse_missing(target: Target, missing: Sequence[str]) -> None:
+    if missing:
+        raise ValueError(
+            f"processor {target.processor or 'generic'!r} of {target.triple} has no "
+            f"instructions for float64 ({', '.join(missing)}), and float32 has too few "
+            "digits for event times; allowed: a processor that computes and rounds "
+            "float64 in hardware"
+        )
 
 
 def _program(name: str, given: CFunction) -> Program:

@@ -27,7 +27,10 @@ class MotionFunctions:
         self._engine: Engine = engine_of(system, "auto")
         self._size = state_shape(system)[0]
         self.periodic = _is_periodic(system)
-        self.hard = any(system.equation().hard_contacts())
+        equation = system.equation()
+        self.hard = equation.hard_contacts()
+        self.breaks = equation.next_breakpoint(0.0) is not None
+        self.slides = bool(equation.frictions)
 
     def motion(self) -> CFunction:
         """Return the motion from `t0` to `t1`: state, contact forces, reason code."""
@@ -86,8 +89,7 @@ class MotionFunctions:
             forces = equation.at(time).forces_at(state)
             return rates, forces, -equation.penetrations(state)
 
-        arguments = {"parameters": self._vector(), "time": 0.0, "state": self._state()}
-        return CFunction(derivatives, arguments, ("rates", "forces", "gaps"))
+        return CFunction(derivatives, self._at_a_time(), ("rates", "forces", "gaps"))
 
     def rest(self) -> CFunction:
         """Return the state at rest."""
@@ -130,6 +132,26 @@ class MotionFunctions:
         }
         return CFunction(impact, arguments, ("after",))
 
+    def approach(self) -> CFunction:
+        """Return the closing rate and acceleration of each contact in a state."""
+
+        def approach(parameters, time, state):
+            equation = self.parameters.system(parameters).equation()
+            rate = equation.vector_field(time, state)
+            return equation.contact_motion(state, rate)[1:]
+
+        return CFunction(approach, self._at_a_time(), ("closing", "acceleration"))
+
+    def next_break(self) -> CFunction:
+        """Return the next time at which a load is not smooth."""
+
+        def next_break(parameters, time):
+            equation = self.parameters.system(parameters).equation()
+            return jnp.asarray(equation.next_breakpoint(time), float)
+
+        arguments = {"parameters": self._vector(), "time": 0.0}
+        return CFunction(next_break, arguments, ("return",))
+
     def all(self) -> Mapping[str, CFunction]:
         """Return the functions of a program in C by name."""
         found = {
@@ -140,7 +162,7 @@ class MotionFunctions:
         }
         if self.periodic:
             found |= {"period": self.period(), "response": self.response()}
-        if self.hard:
+        if any(self.hard):
             found["impact"] = self.impact()
         return found
 
@@ -156,6 +178,9 @@ class MotionFunctions:
         """Return example arguments of a motion."""
         numbers = dict.fromkeys((*times, "rtol"), 0.0)
         return {"parameters": self._vector(), **numbers, "state": self._state()}
+
+    def _at_a_time(self) -> dict[str, Any]:
+        return {"parameters": self._vector(), "time": 0.0, "state": self._state()}
 
     def _vector(self) -> np.ndarray:
         return np.zeros(len(self.parameters.numbers))

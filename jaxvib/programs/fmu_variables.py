@@ -1,0 +1,128 @@
+"""The variables of a system as an FMU, in the order of their value references."""
+
+from typing import NamedTuple
+
+from ..foundation.range import Range
+from ..systems.parameters import part_names
+from ..systems.system import System
+from .external_forces import is_external
+from .motion_functions import MotionFunctions
+
+
+class Variable(NamedTuple):
+    """A variable of an FMU: a number of float64.
+
+    **Fields:** `start`: its value before a simulation, `None` if calculated;
+    `derivative_of`: the value reference of the state of which it is the rate.
+    """
+
+    name: str
+    unit: str
+    description: str
+    causality: str
+    variability: str
+    start: float | None = None
+    allowed: Range = Range()
+    derivative_of: int | None = None
+
+
+class Variables:
+    """All variables of an FMU, and where the parts of its C program find theirs.
+
+    Value references are positions: the time, parameters, inputs, states, rates, contact
+    forces and gaps. **Fields:** `places`: of parameters and inputs in the array of
+    parameters; `first_state`: the value reference of the first state.
+    """
+
+    def __init__(self, system: System, functions: MotionFunctions, inputs: dict[str, str]):
+        numbers = functions.parameters.numbers
+        own = [k for k, each in enumerate(numbers) if not is_external(each.path)]
+        at = {each.path: k for k, each in enumerate(numbers)}
+        self.places = [*own, *(at[path] for path in inputs.values())]
+        time = Variable("time", "s", "time", "independent", "continuous")
+        self.all = [time, *(_parameter(numbers[k]) for k in own)]
+        self.all += [
+            Variable(
+                f"external_force.{name}", numbers[at[path]].unit, f"force on {name}",
+                "input", "continuous", 0.0,
+            )
+            for name, path in inputs.items()
+        ]  # fmt: skip
+        self.first_state = len(self.all)
+        self.states = len(system.state_names)
+        self.all += _states(system, self.first_state)
+        self.contacts = part_names(system.contacts)
+        self.all += [
+            Variable(
+                f"{name}.{contact}", unit, f"{name} of contact {contact}", "output",
+                "continuous",
+            )
+            for name, unit in (("contact_force", "N"), ("gap", "m"))
+            for contact in self.contacts
+        ]  # fmt: skip
+        self.all = _unique(self.all)
+
+    @property
+    def outputs(self) -> range:
+        """The value references of states, which are outputs."""
+        return range(self.first_state, self.first_state + self.states)
+
+    @property
+    def rates(self) -> range:
+        """The value references of the states' rates."""
+        return range(self.outputs.stop, self.outputs.stop + self.states)
+
+    @property
+    def forces(self) -> range:
+        """The value references of contact forces."""
+        return range(self.rates.stop, self.rates.stop + len(self.contacts))
+
+    @property
+    def gaps(self) -> range:
+        """The value references of gaps."""
+        return range(self.forces.stop, self.forces.stop + len(self.contacts))
+
+
+def _parameter(number) -> Variable:
+    about = number.path, number.unit, number.description
+    return Variable(*about, "parameter", "tunable", number.value, number.allowed)
+
+
+def _states(system: System, first: int) -> list[Variable]:
+    labels, rest = system.labels, system.rest()
+    named = [(labels.name(k), labels.unit(k)) for k in range(len(system.state_names))]
+    states = [
+        Variable(name, unit, f"state {k}", "output", "continuous", float(rest[k]))
+        for k, (name, unit) in enumerate(named)
+    ]
+    rates = [
+        Variable(
+            f"der({name})", _rate_unit(unit), f"rate of {name}", "local", "continuous",
+            derivative_of=first + k,
+        )
+        for k, (name, unit) in enumerate(named)
+    ]  # fmt: skip
+    return [*states, *rates]
+
+
+def _rate_unit(unit: str) -> str:
+    """Return the unit of a rate.
+
+    >>> _rate_unit("m"), _rate_unit("m/s")
+    ('m/s', 'm/s^2')
+    """
+    if not unit:
+        return "1/s"
+    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
+
+
+def _unique(variables: list[Variable]) -> list[Variable]:
+    """Return the variables with a number behind a name that another one has."""
+    found, names = [], set()
+    for each in variables:
+        name, number = each.name, 2
+        while name in names:
+            name, number = f"{each.name}-{number}", number + 1
+        names.add(name)
+        found.append(each._replace(name=name))
+    return found
