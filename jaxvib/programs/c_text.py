@@ -42,9 +42,9 @@ class CProgram(NamedTuple):
     def header(self) -> str:
         """Return the header: sizes, parameters with defaults, codes and functions."""
         upper, numbers = self.name.upper(), self.functions.parameters.numbers
-        entries = unique_names([number.path for number in numbers])
+        entries = unique_names([number.path.upper() for number in numbers])
         indices = "\n".join(
-            f"#define {upper}_P_{entry.upper()} {place}"
+            f"#define {upper}_P_{entry} {place}"
             f" /* {_described(number.description, number.unit, number.allowed)} */"
             for place, (entry, number) in enumerate(zip(entries, numbers, strict=True))
         )
@@ -53,8 +53,12 @@ class CProgram(NamedTuple):
             f" *   {place}: {labels.name(place)}, {labels.unit(place) or '-'}"
             for place in range(len(self.system.state_names))
         )
-        values = ",\n    ".join(
-            f"{number.value!r} /* {_plain(number.path)} */" for number in numbers
+        # C has no arrays without entries.
+        values = (
+            ",\n    ".join(
+                f"{number.value!r} /* {_plain(number.path)} */" for number in numbers
+            )
+            or "0.0"
         )
         functions = "\n\n".join(
             f"{_comment(_ABOUT[name.removeprefix(f'{self.name}_')])}\n{_wrapped(declaration)}"
@@ -87,7 +91,7 @@ extern "C" {{
 /* Places of the parameters, with unit and allowed range. */
 {indices}
 
-static const double {self.name}_defaults[{upper}_PARAMETERS] = {{
+static const double {self.name}_defaults[] = {{
     {values}
 }};
 
@@ -116,7 +120,7 @@ static const double {self.name}_defaults[{upper}_PARAMETERS] = {{
 #include "{name}.h"
 
 {memory if workspace else ""}int main(void) {{
-    double parameters[{upper}_PARAMETERS];
+    double parameters[{upper}_PARAMETERS + 1];
     double state[{upper}_STATES], after[{upper}_STATES];
     double forces[{upper}_CONTACTS + 1];
     for (int k = 0; k < {upper}_PARAMETERS; k++)

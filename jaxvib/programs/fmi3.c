@@ -30,7 +30,7 @@ typedef void (*fmi3LogMessageCallback)(
 
 typedef struct {
     double time, rtol;
-    double parameters[PARAMETERS];
+    double parameters[PARAMETERS + 1];
     double state[STATES];
     bool exchange; /* for model exchange */
     bool logging;
@@ -54,7 +54,7 @@ static fmi3Status fail(const Model *model, const char *format, ...) {
 static void restart(Model *model) {
     model->time = 0;
     model->rtol = DEFAULT_RTOL;
-    memcpy(model->parameters, defaults, sizeof model->parameters);
+    memcpy(model->parameters, defaults, sizeof defaults);
     memcpy(model->state, start_state, sizeof model->state);
     model->computed = false;
 }

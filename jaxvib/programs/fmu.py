@@ -130,9 +130,11 @@ def _header(functions, variables: Variables, token: str, exchange: bool, compile
         [
             "/* A system of jaxvib: numbers of its parameters and states. */",
             *lines,
-            _table("double", "defaults", [repr(number.value) for number in numbers]),
+            _table(
+                "double", "defaults", [repr(number.value) for number in numbers] or ["0.0"]
+            ),
             _table("double", "start_state", [repr(start) for start in starts]),
-            _table("int", "places", [str(place) for place in variables.places]),
+            _table("int", "places", [str(place) for place in variables.places] or ["0"]),
             _table("bool", "hard", [str(int(each)) for each in functions.hard] or ["0"]),
             "static const struct { int code; const char *text; } reasons[] = {",
             ",\n".join(reasons),
