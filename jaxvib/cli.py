@@ -240,33 +240,35 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 @main.command()
 @click.argument("source", metavar="DIRECTORY|CONFIG")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--c", "in_c", is_flag=True, help="Export the motions of CONFIG's system to C."
-)
-@click.option("--target", default="host", show_default=True, metavar="NAME",
-    help="For --c: the machine, such as x86-64, aarch64, cortex-m7, or a target triple.",
+@click.option("--c", "in_c", is_flag=True, help="Export CONFIG's system to C.")
+@click.option("--fmu", is_flag=True, help="Export CONFIG's system as an FMU of FMI 3.0.")
+@click.option("--target", metavar="NAME",
+    help="Of --c: x86-64, aarch64, cortex-m7 or another; default this machine.",
 )  # fmt: skip
-@click.option("--cpu", default="", metavar="NAME", help="For --c: LLVM's processor name.")
+@click.option("--cpu", metavar="NAME", help="Of --c: the processor, as LLVM names it.")
 @_set
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="For --c: the folder; default <name of the config>-c.",
+@click.option("--out", type=click.Path(path_type=Path), metavar="PATH",
+    help="The folder of --c, the file of --fmu.",
 )  # fmt: skip
-def export(source: str, file: Path | None, in_c: bool, **options: Any) -> None:
-    """Export results as a table, or a system as a program.
+def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any) -> None:
+    """Export results as a table, or a system as a program that needs no Python.
 
     DIRECTORY is the folder of a study; FILE ends in .nc (netCDF), .csv, .parquet or .mat.
-    CONFIG is a TOML file with a [system] table, or the name of a built-in study.
+    CONFIG, for --c and --fmu, is a TOML file with a [system] table, or the name of a
+    built-in study.
     """
-    if in_c:
-        if file is not None:
-            raise Refusal(f"--c takes no file: {file}; allowed: --out FOLDER")
-        _export_program(source, **options)
+    given = [name for name, value in options.items() if value]
+    if in_c or fmu:
+        wrong = [f"--{name}" for name in given if fmu and name in ("target", "cpu")]
+        wrong += [str(file)] if file else []
+        wrong += ["--c with --fmu"] if in_c and fmu else []
+        if wrong:
+            raise Refusal(f"{wrong[0]} has no meaning here; see --help", in_config=False)
+        _export_program(source, "fmu" if fmu else "c", **options)
         return
-    for key, value in options.items():
-        if value not in (None, (), "", "host"):
-            flag = {"assignments": "set"}.get(key, key)
-            raise Refusal(f"--{flag} is for programs; allowed with --c", in_config=False)
+    if given:
+        flag = given[0].replace("assignments", "set")
+        raise Refusal(f"--{flag} needs --c or --fmu", in_config=False)
     directory = Path(source)
     _refuse_without_study(directory)
     from .studies.store.export import export as exported
@@ -277,19 +279,19 @@ def export(source: str, file: Path | None, in_c: bool, **options: Any) -> None:
 
 
 def _export_program(
-    config: str, assignments: tuple[str, ...], out: Path | None, target: str, cpu: str
+    config: str, form: str, assignments: tuple[str, ...], out: Path | None, **machine: Any
 ) -> None:
-    """Write a config's system as a program in C."""
+    """Write a config's system as a program in C, or as an FMU."""
     path, found = _system_of(config, assignments)
-    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in path.stem)
-    name = name if name[:1].isalpha() else f"x{name}"
-    from .programs import export_c  # imports JAX
+    from .programs import command  # imports JAX
 
-    with _reading():
-        place = out or Path(f"{path.stem}-c")
-        export_c(found.system, place, name=name, target=target, processor=cpu)
-    for written in sorted(place.iterdir()):
-        click.echo(printable(str(written)))
+    try:
+        with _reading():
+            written = command.write(found, path.stem, form, out, **machine)
+    except RuntimeError as error:  # the C compiler's
+        raise BrokenOff(error) from None
+    for line in written:
+        click.echo(printable(line))
 
 
 def _system_of(config: str, assignments: tuple[str, ...]):

@@ -1,13 +1,15 @@
 """Systems with an external force on each degree of freedom, as inputs of an FMU."""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
 from ..systems import AppliedLoad, ConstantLoad, ImpactSystem, TwoBodyImpact
+from ..systems.parameters import part_names
 from ..systems.system import System
 
-_PREFIX = "external_force"
+_FORCE = ".law.force"
 
 
 class _PushedBodies(TwoBodyImpact):
@@ -21,16 +23,28 @@ class _PushedBodies(TwoBodyImpact):
         return (*super().loads, *self.external)
 
 
-def with_external_forces(system: System) -> tuple[System, dict[str, str]]:
-    """Return a system with constant forces of 0, and the paths of these forces.
+class PushedSystem(NamedTuple):
+    """A system with an external force on each degree of freedom, 0 by default.
 
-    Paths are by degree of freedom; there are none for systems that take no loads.
+    **Fields:** `forces`: the path of each force, by degree of freedom; none for a
+    system that takes no loads.
     """
+
+    system: System
+    forces: dict[str, str]
+
+    def is_external(self, path: str) -> bool:
+        """Return whether a parameter belongs to an external force."""
+        parts = (force.removesuffix(_FORCE) for force in self.forces.values())
+        return any(path.startswith(f"{part}.") for part in parts)
+
+
+def with_external_forces(system: System) -> PushedSystem:
+    """Return a system with constant forces of 0 on its degrees of freedom."""
     names = system.freedom_names
-    size = len(names)
     loads = tuple(
-        AppliedLoad(direction, ConstantLoad(0.0), name=f"{_PREFIX}_{place}")
-        for place, direction in enumerate(np.eye(size))
+        AppliedLoad(direction, ConstantLoad(0.0), name=f"external_force_{place}")
+        for place, direction in enumerate(np.eye(len(names)))
     )
     if isinstance(system, ImpactSystem):
         pushed: System = dataclasses.replace(system, loads=(*system.loads, *loads))
@@ -41,13 +55,7 @@ def with_external_forces(system: System) -> tuple[System, dict[str, str]]:
         }
         pushed, field = _PushedBodies(**fields, external=loads), "external"
     else:
-        return system, {}
-    paths = {
-        name: f"{field}.{_PREFIX}_{place}.law.force" for place, name in enumerate(names)
-    }
-    return pushed, paths
-
-
-def is_external(path: str) -> bool:
-    """Return whether a parameter belongs to an external force."""
-    return path.split(".")[1:2] != [] and path.split(".")[1].startswith(f"{_PREFIX}_")
+        return PushedSystem(system, {})
+    parts = part_names(getattr(pushed, field))[-len(names) :]
+    paths = [f"{field}.{part}{_FORCE}" for part in parts]
+    return PushedSystem(pushed, dict(zip(names, paths, strict=True)))

@@ -62,13 +62,13 @@ def export_fmu(
     if os.path.lexists(file):
         raise ValueError(f"{file} exists already; choose a new name")
     compiler, place = _compiler(), _platform()
-    pushed, inputs = with_external_forces(system)
-    functions = MotionFunctions(pushed)
+    pushed = with_external_forces(system)
+    functions = MotionFunctions(pushed.system)
     exchange = not functions.slides
     compiled = object_code(_functions(functions), target_of(HOST))
-    variables = Variables(pushed, functions, inputs)
+    variables = Variables(pushed, functions)
     token = hashlib.sha256(compiled.code).hexdigest()
-    period = float(pushed.period()) if functions.periodic else float("nan")
+    period = float(pushed.system.period()) if functions.periodic else float("nan")
     description = Description(
         name, title or name, token, variables, exchange, any(functions.hard), period,
         __version__,

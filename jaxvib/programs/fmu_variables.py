@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..foundation.range import Range
 from ..systems.parameters import part_names
 from ..systems.system import System
-from .external_forces import is_external
+from .external_forces import PushedSystem
 from .motion_functions import MotionFunctions
 
 
@@ -34,9 +34,10 @@ class Variables:
     parameters; `first_state`: the value reference of the first state.
     """
 
-    def __init__(self, system: System, functions: MotionFunctions, inputs: dict[str, str]):
+    def __init__(self, pushed: PushedSystem, functions: MotionFunctions):
+        system, inputs = pushed
         numbers = functions.parameters.numbers
-        own = [k for k, each in enumerate(numbers) if not is_external(each.path)]
+        own = [k for k, each in enumerate(numbers) if not pushed.is_external(each.path)]
         at = {each.path: k for k, each in enumerate(numbers)}
         self.places = [*own, *(at[path] for path in inputs.values())]
         time = Variable("time", "s", "time", "independent", "continuous")

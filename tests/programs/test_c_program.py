@@ -197,8 +197,9 @@ def test_elements_with_states_and_long_records(tmp_path):
         acceleration = (np.interp(t, times, values) - pull) / 0.1
         return [velocity, acceleration, (1e-3 * velocity - voltage / 1e5) / 1e-6]
 
+    tolerances = {"rtol": 1e-10, "atol": 1e-14, "max_step": 5e-3}
     by_scipy = scipy.integrate.solve_ivp(
-        rates, (0.0, 0.9), np.zeros(3), rtol=1e-8, atol=1e-12, max_step=2e-3
+        rates, (0.0, 0.9), np.zeros(3), "DOP853", **tolerances
     )
     np.testing.assert_allclose(after, by_scipy.y[:, -1], rtol=1e-6, atol=1e-9)
 

@@ -1,0 +1,216 @@
+"""Checked against: closed forms, `simulate`, scipy's integration, and FMPy's checks."""
+
+import ctypes
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from tests import independent
+from tests.programs.fmi3_importer import FmiError, Importer
+
+pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+HEIGHT, GRAVITY, RESTITUTION = 0.8, 9.81, 0.6
+BODIES = independent.TwoBody()
+
+
+@pytest.fixture(scope="module")
+def bodies():
+    return jv.two_body_impact(contact=jv.HertzContact(BODIES.contact_stiffness))
+
+
+@pytest.fixture(scope="module")
+def bodies_fmu(bodies, tmp_path_factory):
+    return jv.export_fmu(bodies, tmp_path_factory.mktemp("fmu") / "b.fmu", name="bodies")
+
+
+@pytest.fixture(scope="module")
+def ball_fmu(tmp_path_factory):
+    ball = jv.ImpactSystem(
+        jv.LinearSystem([[2.0]], [[0.0]], [[0.0]]),
+        contacts=[jv.Contact([-1.0], HEIGHT, jv.RestitutionContact(RESTITUTION), "floor")],
+        loads=[jv.AppliedLoad([1.0], jv.ConstantLoad(-2.0 * GRAVITY), "weight")],
+    )
+    return jv.export_fmu(ball, tmp_path_factory.mktemp("fmu") / "ball.fmu", name="ball")
+
+
+def bounces(number):
+    """Return the first times of impact of a ball that is dropped."""
+    first = np.sqrt(2 * HEIGHT / GRAVITY)
+    return first + 2 * first * np.cumsum(RESTITUTION ** np.arange(number)) - 2 * first
+
+
+def test_co_simulation_has_the_bits_of_flow_and_the_state_of_scipy(
+    bodies, bodies_fmu, tmp_path
+):
+    fmu = Importer(bodies_fmu, tmp_path, exchange=False)
+    fmu.initialise()
+    time, state = 0.0, bodies.rest()
+    for step in (0.3, 0.5, 0.9):
+        state = jv.flow(bodies, state, time, time + step)
+        time = fmu.step(time, step)
+        found = [fmu.get(name) for name in bodies.state_names]
+        np.testing.assert_array_equal(found, state)
+    by_scipy = independent.motion(BODIES, BODIES.rest, 0.0, time)
+    np.testing.assert_allclose(found, by_scipy.state, atol=1e-9)
+    depth = found[0] - found[1]
+    np.testing.assert_allclose(fmu.get("gap.0"), -depth, rtol=1e-12)
+
+
+def test_inputs_and_parameters_act_in_co_simulation_as_in_the_system(bodies_fmu, tmp_path):
+    fmu = Importer(bodies_fmu, tmp_path, exchange=False)
+    fmu.initialise(**{"load.amplitude": 0.0, "external_force.main": 700.0})
+    fmu.step(0.0, 0.2)
+    still = jv.two_body_impact(load=jv.ConstantLoad(700.0), contact=jv.HertzContact(1e7))
+    expected = jv.flow(still, still.rest(), 0.0, 0.2)
+    found = [fmu.get(name) for name in still.state_names]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_model_exchange_meets_scipys_motion_with_contacts(bodies_fmu, tmp_path):
+    fmu = Importer(bodies_fmu, tmp_path, exchange=True)
+    fmu.initialise()
+    times, state = fmu.integrate(1.5, 4, 1)
+    assert not times.size
+    by_scipy = independent.motion(BODIES, BODIES.rest, 0.0, 1.5)
+    assert by_scipy.meetings
+    np.testing.assert_allclose(state, by_scipy.state, atol=1e-7)
+
+
+def test_a_dropped_ball_hits_the_floor_at_the_times_of_the_closed_form(ball_fmu, tmp_path):
+    fmu = Importer(ball_fmu, tmp_path, exchange=True)
+    fmu.initialise()
+    expected = bounces(6)
+    times, _ = fmu.integrate(expected[-1] + 0.01, 2, 1)
+    np.testing.assert_allclose(times, expected, atol=1e-9)
+
+
+def test_a_ball_that_comes_to_rest_ends_model_exchange_but_not_co_simulation(
+    ball_fmu, tmp_path
+):
+    fmu = Importer(ball_fmu, tmp_path / "exchange", exchange=True)
+    fmu.initialise()
+    with pytest.raises(FmiError, match=r"comes to rest at its stop.*use co-simulation"):
+        fmu.integrate(3.0, 2, 1)
+    fmu = Importer(ball_fmu, tmp_path / "co", exchange=False)
+    fmu.initialise()
+    fmu.step(0.0, 3.0)
+    np.testing.assert_allclose(fmu.get("0"), -HEIGHT)
+    np.testing.assert_allclose(fmu.get("contact_force.floor"), 2.0 * GRAVITY)
+
+
+def test_a_jump_of_a_load_is_a_time_event_of_model_exchange(tmp_path):
+    push = jv.StepLoad(3.0, 0.37)
+    mass = jv.ImpactSystem(
+        jv.LinearSystem([[1.0]], [[0.2]], [[4.0]]),
+        loads=[
+            jv.AppliedLoad([1.0], push, "push"),
+            jv.AppliedLoad([1.0], jv.ConstantLoad(0.5), "external_force_0"),
+        ],
+    )
+    fmu = Importer(jv.export_fmu(mass, tmp_path / "m.fmu"), tmp_path, exchange=True)
+    fmu.initialise()
+    assert fmu.get("loads.external_force_0.law.force") == 0.5
+    assert fmu.update() == (False, 0.37)
+    _, state = fmu.integrate(1.0, 2, 0)
+
+    def answer(force, time):  # of the mass at rest to a force from 0 s on
+        decay, turn = 0.1, np.sqrt(4.0 - 0.01)
+        swing = np.cos(turn * time) + decay / turn * np.sin(turn * time)
+        return force / 4.0 * (1 - np.exp(-decay * time) * swing)
+
+    expected = answer(0.5, 1.0) + answer(3.0, 1.0 - 0.37)
+    np.testing.assert_allclose(state[0], expected, rtol=1e-9)
+
+
+def test_a_copied_state_is_restored(bodies_fmu, tmp_path):
+    fmu = Importer(bodies_fmu, tmp_path, exchange=False)
+    fmu.initialise()
+    fmu.step(0.0, 0.4)
+    copy = ctypes.c_void_p()
+    fmu.call("GetFMUState", ctypes.byref(copy))
+    fmu.step(0.4, 0.5)
+    after = fmu.get("x_attached")
+    fmu.call("SetFMUState", copy)
+    fmu.step(0.4, 0.5)
+    assert fmu.get("x_attached") == after
+    fmu.call("FreeFMUState", ctypes.byref(copy))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda fmu: fmu.set("gap.0", 1.0), "cannot be set"),
+        (lambda fmu: fmu.step(0.5, 0.1), "step from 0.5 s, but the time is 0 s"),
+        (lambda fmu: (fmu.set("main.mass", -1.0), fmu.step(0.0, 0.1)), "out of range"),
+    ],
+)
+def test_wrong_calls_are_refused_with_a_message(bodies_fmu, tmp_path, call, message):
+    fmu = Importer(bodies_fmu, tmp_path, exchange=False)
+    fmu.initialise()
+    with pytest.raises(FmiError, match=message):
+        call(fmu)
+
+
+def test_another_token_is_refused(bodies_fmu, tmp_path):
+    with pytest.raises(FmiError, match="instantiationToken"):
+        Importer(bodies_fmu, tmp_path, exchange=False, token="other")
+
+
+def test_friction_is_for_co_simulation_only(tmp_path):
+    block = jv.ImpactSystem(
+        jv.LinearSystem([[1.0]], [[0.0]], [[4.0]]),
+        loads=[jv.AppliedLoad([1.0], jv.HarmonicLoad(3.0, 1.0), "push")],
+        frictions=[jv.CoulombFriction([1.0], 1.0)],
+    )
+    file = jv.export_fmu(block, tmp_path / "block.fmu")
+    with zipfile.ZipFile(file) as archive:
+        description = archive.read("modelDescription.xml").decode()
+    assert "<CoSimulation" in description
+    assert "<ModelExchange" not in description
+    fmu = Importer(file, tmp_path, exchange=False)
+    fmu.initialise()
+    fmu.step(0.0, 2.0)
+    np.testing.assert_array_equal(
+        [fmu.get("0"), fmu.get("rate of 0")], jv.flow(block, block.rest(), 0.0, 2.0)
+    )
+
+
+def test_what_cannot_be_exported_is_refused_before_anything_is_written(
+    bodies, tmp_path, monkeypatch
+):
+    with pytest.raises(ValueError, match=r"ends in \.zip; allowed: \.fmu"):
+        jv.export_fmu(bodies, tmp_path / "a.zip")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(ValueError, match=r"no C compiler is found \(no-such-compiler\)"):
+        jv.export_fmu(bodies, tmp_path / "a.fmu")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+def test_fmpy_finds_no_fault_and_the_same_motion(bodies, bodies_fmu, kind):
+    fmpy = pytest.importorskip("fmpy", reason="needs FMPy: pip install 'jaxvib[fmi-test]'")
+    validation = pytest.importorskip("fmpy.validation")
+    assert validation.validate_fmu(str(bodies_fmu)) == []
+    found = fmpy.simulate_fmu(
+        str(bodies_fmu), fmi_type=kind, stop_time=1.0, output_interval=0.1,
+        relative_tolerance=1e-11,
+    )  # fmt: skip
+    times = np.unique(found["time"])
+    motion = jv.simulate(bodies, bodies.rest(), times)
+    last = [found[name][-1] for name in bodies.state_names]
+    np.testing.assert_allclose(last, motion.states[-1], atol=1e-7)
+
+
+def test_fmpy_finds_the_impacts_of_a_dropped_ball(ball_fmu):
+    fmpy = pytest.importorskip("fmpy", reason="needs FMPy: pip install 'jaxvib[fmi-test]'")
+    expected = bounces(5)
+    found = fmpy.simulate_fmu(
+        str(ball_fmu), fmi_type="ModelExchange", stop_time=expected[-1] + 0.02,
+        output_interval=0.05, relative_tolerance=1e-11, record_events=True,
+    )  # fmt: skip
+    times, speeds = found["time"], found["rate of 0"]
+    struck = times[1:][(np.diff(times) == 0) & (np.diff(speeds) > 0)]
+    np.testing.assert_allclose(struck, expected, atol=1e-7)
