@@ -41,7 +41,7 @@ _VERBS = {
         "periodic_orbit",
         "static_equilibrium",
     ),
-    "programs": ("export_c", "export_fmu"),
+    "programs": ("export_c",),
     "reports": ("live_page",),
     "studies": ("open_study", "sweep"),
     "systems": (),

@@ -16,7 +16,7 @@ FLOORS = (
     ("linalg",),
     ("systems", "ensemble"),
     ("dynamics", "modes"),
-    ("orbits", "transients"),
+    ("orbits", "transients", "programs"),
     ("branches",),
     ("design",),
     ("studies",),
@@ -46,7 +46,7 @@ MORE_ARGUMENTS = {
 LAZY_IMPORTS = {
     "branches": 1,
     "__main__": 1,
-    "cli": 17,
+    "cli": 18,
     "design": 2,
     "drawing": 7,
     "dynamics": 2,

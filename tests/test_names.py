@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 CALL = re.compile(r"(?<!\w)jv\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)?)")
 FOLDERS = (
     "systems ensemble kernels dynamics modes orbits branches design studies reports "
-    "transients"
+    "transients programs"
 )
 
 # What other people's programs are promised to find.

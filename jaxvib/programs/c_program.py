@@ -7,7 +7,7 @@ from ..kernels.object_code import object_code, target_of
 from ..systems.system import System
 from .c_text import CProgram
 from .motion_functions import MotionFunctions
-from .new_files import write_new
+from .new_files import refuse_taken, write_new
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _OPTIONAL = ("sensitivity", "response")
@@ -56,13 +56,15 @@ def export_c(
     ['README.txt', 'example.c', 'system.h', 'system.o']
     """
     check_name(name)
+    directory = Path(directory)
+    refuse_taken(directory, [f"{name}.o", f"{name}.h", "example.c", "README.txt"])
     machine = target_of(target, processor, features)
     functions = MotionFunctions(system)
     named = {f"{name}_{verb}": each for verb, each in functions.all().items()}
     compiled = object_code(named, machine, [f"{name}_{verb}" for verb in _OPTIONAL])
     program = CProgram(name, system, functions, compiled, machine)
     return write_new(
-        Path(directory),
+        directory,
         {
             f"{name}.o": compiled.code,
             f"{name}.h": program.header().encode(),

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import NamedTuple
 
-import numpy as np
+import jax.numpy as jnp
 
 from ..systems import AppliedLoad, ConstantLoad, ImpactSystem, TwoBodyImpact
 from ..systems.parameters import part_names
@@ -44,7 +44,7 @@ def with_external_forces(system: System) -> PushedSystem:
     names = system.freedom_names
     loads = tuple(
         AppliedLoad(direction, ConstantLoad(0.0), name=f"external_force_{place}")
-        for place, direction in enumerate(np.eye(len(names)))
+        for place, direction in enumerate(jnp.eye(len(names)))
     )
     if isinstance(system, ImpactSystem):
         pushed: System = dataclasses.replace(system, loads=(*system.loads, *loads))

@@ -21,7 +21,7 @@ from .external_forces import with_external_forces
 from .fmu_variables import Variables
 from .model_description import Description
 from .motion_functions import MotionFunctions
-from .new_files import write_new
+from .new_files import refuse_taken, write_new
 
 _SOURCE = Path(__file__).with_name("fmi3.c")
 _RTOL = 1e-10  # default of `flow`
@@ -59,8 +59,7 @@ def export_fmu(
     file = Path(file)
     if file.suffix != ".fmu":
         raise ValueError(f"{file} ends in {file.suffix or 'nothing'}; allowed: .fmu")
-    if os.path.lexists(file):
-        raise ValueError(f"{file} exists already; choose a new name")
+    refuse_taken(file.parent, [file.name])
     compiler, place = _compiler(), _platform()
     pushed = with_external_forces(system)
     functions = MotionFunctions(pushed.system)

@@ -1,7 +1,7 @@
 """Writing of files into a folder, all or none."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 
@@ -11,9 +11,7 @@ def write_new(directory: Path, files: Mapping[str, bytes]) -> Path:
     Names may have folders in them. After a failure none of the files is left.
     **Raises:** `ValueError` if a file exists; `OSError` if writing fails.
     """
-    for name in files:
-        if os.path.lexists(directory / name):
-            raise ValueError(f"{directory / name} exists already; choose a new folder")
+    refuse_taken(directory, files)
     written: list[Path] = []
     try:
         for name, content in files.items():
@@ -27,3 +25,10 @@ def write_new(directory: Path, files: Mapping[str, bytes]) -> Path:
             path.unlink(missing_ok=True)
         raise
     return directory
+
+
+def refuse_taken(directory: Path, names: Iterable[str]) -> None:
+    """Raise `ValueError` if a file of a folder exists."""
+    for name in names:
+        if os.path.lexists(directory / name):
+            raise ValueError(f"{directory / name} exists already; choose another name")

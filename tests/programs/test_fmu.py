@@ -23,7 +23,9 @@ def bodies():
 
 @pytest.fixture(scope="module")
 def bodies_fmu(bodies, tmp_path_factory):
-    return jv.export_fmu(bodies, tmp_path_factory.mktemp("fmu") / "b.fmu", name="bodies")
+    return jv.programs.export_fmu(
+        bodies, tmp_path_factory.mktemp("fmu") / "b.fmu", name="bodies"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,9 @@ def ball_fmu(tmp_path_factory):
         contacts=[jv.Contact([-1.0], HEIGHT, jv.RestitutionContact(RESTITUTION), "floor")],
         loads=[jv.AppliedLoad([1.0], jv.ConstantLoad(-2.0 * GRAVITY), "weight")],
     )
-    return jv.export_fmu(ball, tmp_path_factory.mktemp("fmu") / "ball.fmu", name="ball")
+    return jv.programs.export_fmu(
+        ball, tmp_path_factory.mktemp("fmu") / "ball.fmu", name="ball"
+    )
 
 
 def bounces(number):
@@ -110,7 +114,9 @@ def test_a_jump_of_a_load_is_a_time_event_of_model_exchange(tmp_path):
             jv.AppliedLoad([1.0], jv.ConstantLoad(0.5), "external_force_0"),
         ],
     )
-    fmu = Importer(jv.export_fmu(mass, tmp_path / "m.fmu"), tmp_path, exchange=True)
+    fmu = Importer(
+        jv.programs.export_fmu(mass, tmp_path / "m.fmu"), tmp_path, exchange=True
+    )
     fmu.initialise()
     assert fmu.get("loads.external_force_0.law.force") == 0.5
     assert fmu.update() == (False, 0.37)
@@ -165,7 +171,7 @@ def test_friction_is_for_co_simulation_only(tmp_path):
         loads=[jv.AppliedLoad([1.0], jv.HarmonicLoad(3.0, 1.0), "push")],
         frictions=[jv.CoulombFriction([1.0], 1.0)],
     )
-    file = jv.export_fmu(block, tmp_path / "block.fmu")
+    file = jv.programs.export_fmu(block, tmp_path / "block.fmu")
     with zipfile.ZipFile(file) as archive:
         description = archive.read("modelDescription.xml").decode()
     assert "<CoSimulation" in description
@@ -182,10 +188,10 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(
     bodies, tmp_path, monkeypatch
 ):
     with pytest.raises(ValueError, match=r"ends in \.zip; allowed: \.fmu"):
-        jv.export_fmu(bodies, tmp_path / "a.zip")
+        jv.programs.export_fmu(bodies, tmp_path / "a.zip")
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(ValueError, match=r"no C compiler is found \(no-such-compiler\)"):
-        jv.export_fmu(bodies, tmp_path / "a.fmu")
+        jv.programs.export_fmu(bodies, tmp_path / "a.fmu")
     assert not list(tmp_path.iterdir())
 
 
