@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.extend.core import ClosedJaxpr
 
 from ..foundation.cache import read_entry, write_entry
 from .assembler import LoweringError
+from .cost_estimate import SHORT
 from .cpu import for_all_targets, host_features, without_rescheduling
 from .elf import object_symbols
 from .fused_multiply_add import with_multiply_add
@@ -192,7 +194,7 @@ def _program(name: str, given: CFunction) -> Program:
     try:
         _, closed, _ = traced_for(given.function, tuple(given.arguments.values()))
         program = lowered(closed, 1)
-        if _lines(program) > _LONGEST:  # for tables whose entries it searches
+        if _lines(program) > _LONGEST and _has_table(closed):
             program = lower_lanes_in_memory(closed, 1)
     except LoweringError as error:
         raise ValueError(f"{name} cannot be compiled by LLVM: {error}") from None
@@ -202,6 +204,11 @@ def _program(name: str, given: CFunction) -> Program:
             f"allowed: {_LONGEST}"
         )
     return program
+
+
+def _has_table(closed: ClosedJaxpr) -> bool:
+    """Return whether a long array is built in, each of whose numbers would be a name."""
+    return any(np.size(each) > SHORT for each in closed.consts)
 
 
 def _lines(program: Program) -> int:

@@ -11,8 +11,11 @@ import subprocess
 import numpy as np
 import pytest
 import scipy
+from click.testing import CliRunner
 
 import jaxvib as jv
+from jaxvib import cli
+from jaxvib.foundation.command_failures import BAD_INPUT
 from jaxvib.kernels.object_code import object_code, target_of
 from jaxvib.programs.motion_functions import MotionFunctions
 from tests import independent
@@ -164,6 +167,7 @@ def test_a_dropped_ball_bounces_as_the_closed_form_and_then_rests(tmp_path):
     np.testing.assert_allclose(struck, [-height, 3.0 * restitution])
 
 
+@pytest.mark.slow  # the program with a table, and scipy's: 8 s
 @needs_compiler
 def test_elements_with_states_and_long_records(tmp_path):
     times = np.linspace(0.0, 1.0, 101)
@@ -252,6 +256,30 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(
     with pytest.raises(ValueError, match=message):
         jv.export_c(bodies, tmp_path / "new", **options)
     assert not list(tmp_path.iterdir())
+
+
+@needs_compiler
+def test_the_command_writes_a_program_and_refuses_faults(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)
+    (tmp_path / "2 bodies.toml").write_text('[system]\nkind = "two_body_impact"\n')
+
+    def export(*words):
+        done = CliRunner().invoke(cli.main, ["export", "2 bodies.toml", *words])
+        return done.exit_code, done.output
+
+    assert export("--fmu", "--set", "gap=0.03") == (0, "2 bodies.fmu\n")
+    for words, message in {
+        ("--fmu", "--target", "aarch64"): "--target has no meaning here",
+        ("--c", "--target", "cortex-m4"): "no instructions for float64",
+        ("--c", "table.csv"): "table.csv has no meaning here",
+        ("--target", "aarch64"): "--target needs --c or --fmu",
+        ("--c", "--set", "gap=-1"): "gap = -1",
+    }.items():
+        code, output = export(*words)
+        assert code == BAD_INPUT
+        assert message in output
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_files_that_exist_are_kept(bodies, folder):

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib import cli
+from jaxvib.foundation.command_failures import BAD_INPUT
 from jaxvib.studies.run.builtin_studies import find
 from jaxvib.studies.run.system_file import read_system
 
@@ -62,7 +63,7 @@ def test_the_command_writes_a_page_beside_and_refuses_faults(config):
     assert done.output == "bodies-live.html\n"
     assert "<title>bodies</title>" in (config.parent / done.output.strip()).read_text()
     done = CliRunner().invoke(cli.main, ["live", "bodies.toml", "--set", "gap=-1"])
-    assert done.exit_code == cli.BAD_INPUT
+    assert done.exit_code == BAD_INPUT
     assert "gap = -1" in done.output
     config.write_text(
         '[system]\nkind = "impact_assembly"\n[system.linear.modules.ground-a]\n'
@@ -71,5 +72,5 @@ def test_the_command_writes_a_page_beside_and_refuses_faults(config):
         "law.amplitude = 1.0\nlaw.start = 0.0\n"
     )
     done = CliRunner().invoke(cli.main, ["live", "bodies.toml"])
-    assert done.exit_code == cli.BAD_INPUT
+    assert done.exit_code == BAD_INPUT
     assert "push is not periodic" in done.output
