@@ -46,13 +46,19 @@ class Memory:
     """
 
     def __init__(
-        self, pointer: str, size: int, bytes_: int = 1, workspace: Workspace | None = None
+        self,
+        pointer: str,
+        size: int,
+        bytes_: int = 1,
+        workspace: Workspace | None = None,
+        of: "Memory | None" = None,
     ):
         """Take memory of a workspace; without one it is there, as that of constants.
 
-        `bytes_`: those of a number.
+        `bytes_`: those of a number; `of`: other memory that is kept as long as this.
         """
         self.pointer, self._workspace, self._size = pointer, workspace, size * bytes_
+        self._of = of
         # NumPy keeps the strides of views; these bytes are never touched.
         self.layout = np.empty(size, np.int8)
         self._first = 0 if workspace is None else workspace.take(self._size)
@@ -103,6 +109,10 @@ class Stored:
     def moved(self, a: Assembler, index: int | str) -> "Stored":
         """Return the array that begins `index` numbers later."""
         return Stored(self.memory, self.layout, self.kind, plus(a, self.origin, index))
+
+    def pointer(self, a: Assembler) -> str:
+        """Return the pointer to the first number."""
+        return self._pointer(a, [0] * len(self.shape))[0]
 
     def flat(self) -> "Stored | None":
         """Return the array with one axis, `None` if that takes a copy."""

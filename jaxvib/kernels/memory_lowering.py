@@ -82,14 +82,32 @@ class MemoryLowering(Lowering):
     # Arguments, results and constants.
 
     def load(self, pointer: str, shape: tuple[int, ...], kind: str, align: int) -> Any:
-        """Load an argument; long ones are copied, as their numbers are far apart."""
+        """Load an argument; the numbers of a long one are in order for one lane only."""
         if not self.is_long(shape):
             return super().load(pointer, shape, kind, align)
-        target, a = self.new(shape, kind), self.assembler
-        whole = target.view(target.layout.reshape(-1))
-        with counted(self, target.layout.size) as number:
+        a, copy = self.assembler, self.new(shape, kind)
+        whole = copy.view(copy.layout.reshape(-1))
+        start = whole.pointer(a)
+        before, scattered, after = a.block, a.label(), a.label()
+        a.branch(self._is_scattered(pointer, kind), scattered, after)
+        a.begin(scattered)
+        with counted(self, whole.shape[0]) as number:
             whole.write(a, [number], lowering.loaded(a, pointer, number, kind, align))
-        return target
+        end = a.block
+        a.jump(after)
+        a.begin(after)
+        found = a.assign(f"phi ptr [ {pointer}, %{before} ], [ {start}, %{end} ]")
+        memory = Memory(found, whole.shape[0], of=copy.memory)
+        return Stored(memory, memory.layout.reshape(shape), kind)
+
+    def _is_scattered(self, pointer: str, kind: str) -> str:
+        """Emit whether the numbers of a lane are apart, or not aligned."""
+        a = self.assembler
+        apart = a.assign("icmp ne i64 %n, 1")
+        place = a.assign(f"ptrtoint ptr {pointer} to i64")
+        rest = a.assign(f"and i64 {place}, {np.dtype(kind).itemsize - 1}")
+        crooked = a.assign(f"icmp ne i64 {rest}, 0")
+        return a.assign(f"or i1 {apart}, {crooked}")
 
     def store(self, pointer: str, values: Any, kind: str, align: int) -> None:
         """Store a result."""

@@ -65,16 +65,17 @@ class Collocation(NamedTuple):
     F, their rates `rate_rows` y + loads - `rate_echo` F; y becomes y + `turn`(y) - `push`
     F. `reach` (p, c) bounds what a force of alternating sign and unit size does to each
     amplitude, and `last` (2, p, c) is what the Legendre polynomials of the two highest
-    degrees do. `slow` (2p,) is 1 for amplitudes that a step resolves, else 0. Shapes:
+    degrees do. `slow` (2p,) is 1 for amplitudes that a step resolves, else 0. The matrices of
+    the rates are None if they are not needed. Shapes:
     `rows` (K, c, 2p), `echo` (K, c, K, c), `push` (2p, K, c), `turn` (2, p).
     """
 
     length: Array
     turn: Array
     rows: Array
-    rate_rows: Array
+    rate_rows: Array | None
     echo: Array
-    rate_echo: Array
+    rate_echo: Array | None
     push: Array
     reach: Array
     last: Array
@@ -86,15 +87,15 @@ def collocation(
     rows: Float[Array, "c y"],
     pushes: Float[Array, "y c"],
     length: Number,
+    *,
+    rates: bool,
 ) -> Collocation:
-    """Return the matrices of a step."""
+    """Return the matrices of a step, those of the `rates` if needed."""
     length = jnp.asarray(length, float)
     seen, inner, end = _integrals(eigenvalues.times(length))
     half = eigenvalues.decay.shape[0]
     row, push = (rows[:, :half], -rows[:, half:]), (pushes[:half], pushes[half:])
     node_rows = _product([x[None] for x in row], [x.T[:, None] for x in seen])
-    rates = _product(row, [x[None] for x in eigenvalues])
-    node_rates = _product(node_rows, [x[None, None] for x in eigenvalues])
     columns = _product([x[:, :, None] for x in end], [x[:, None] for x in push])
     ends = jnp.concatenate(columns) * length
     size = jnp.hypot(*push)
@@ -102,14 +103,20 @@ def collocation(
     terms = jnp.einsum("qi,yic->qyc", lasts, ends)
     paces = eigenvalues.paces()
     slow = (paces * length < _SLOW).astype(float)
+    rate_rows = rate_echo = None
+    if rates:
+        rate_row = _product(row, [x[None] for x in eigenvalues])
+        node_rates = _product(node_rows, [x[None, None] for x in eigenvalues])
+        rate_rows = jnp.concatenate([node_rates[0], -node_rates[1]], axis=-1)
+        # No other part: a force does not change a displacement at once.
+        rate_echo = _coupling(rate_row, push, inner) * length
     return Collocation(
         length,
         turn_less_one(eigenvalues, length),
         jnp.concatenate([node_rows[0], -node_rows[1]], axis=-1),
-        jnp.concatenate([node_rates[0], -node_rates[1]], axis=-1),
+        rate_rows,
         _coupling(row, push, inner) * length,
-        # Rates have no other part: a force does not change a displacement at once.
-        _coupling(rates, push, inner) * length,
+        rate_echo,
         ends,
         size * jnp.minimum(length, 1 / paces)[:, None],
         jnp.hypot(terms[:, :half], terms[:, half:]),

@@ -1,8 +1,10 @@
-r"""A step in contact: the forces at the nodes by Newton iteration.
+r"""A step in contact: the forces at the nodes, by iteration.
 
 The unknowns are the forces of all contacts at the K nodes, whatever the number of modes:
-$F = f(z_0 - W F, \dot z_0 - \dot W F)$ with the motion $z_0$ without forces. Its
-sensitivities are those of the converged equation, not of the iteration.
+$F = f(z_0 - W F, \dot z_0 - \dot W F)$ with the motion $z_0$ without forces. Steps
+resolve the fastest modes that move, so that the reaction $W F$ of the forces is small
+and $F \leftarrow f(z_0 - W F, \dots)$ converges in three iterations or so. Where it does
+not, contacts being stiff, a Newton iteration follows with few factorizations.
 """
 
 import functools
@@ -12,91 +14,93 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion
 from ...systems.roles import force_of
-from .collocation import LAST_TERMS, PLACES, Collocation, turned
+from .collocation import LAST_TERMS, PLACES, Collocation
 from .gaps import Gaps
 
-# Newton iterations: two to four from the last step's polynomial; more are a sign of a
-# step too long.
-_MOST_ITERATIONS = 12
-# After a change of the forces below this, relative to the largest, the next one would be
-# rounding: convergence is quadratic.
-_CONVERGED = 1e-8
+# The error of converged forces relative to the largest: the last change times the rate
+# at which changes fall.
+_CONVERGED = 1e-13
+# Iterations whose changes fall less than this each give up.
+_SLOW = 0.1
+_MOST_ITERATIONS, _MOST_FACTORIZATIONS = 12, 8
 # Shares of the last two terms in the error: the first one left out is smaller than both.
-_SHARES = np.array([1.0, 0.1])
+SHARES_OF_TERMS = LAST_TERMS * np.array([[1.0], [0.1]])
 
 
 class Forces(NamedTuple):
-    """Forces at the nodes (K, c), penetrations there, and slopes by depth and rate.
+    """Forces at the nodes (K, c), penetrations and rates there.
 
     `converged`: whether the iteration has.
     """
 
     forces: Float[Array, "k c"]
     depths: Float[Array, "k c"]
-    slopes: tuple[Array, Array]
+    rates: Float[Array, "k c"]
     converged: Bool[Array, ""]
 
 
-class _Few(NamedTuple):
-    """The matrices of a step for the forces of a few contacts, and the law of these.
+class Few(NamedTuple):
+    """The matrices of a step for the forces of a few contacts.
 
-    `places` (m,): their numbers; `acts` (m,): whether they are closed; `of_all`: what
-    their forces do to the depths of all contacts.
+    `places` (m,): their numbers; `acts` (m,): whether they are closed.
     """
 
     places: Array
     acts: Array
     rows: Array
-    rate_rows: Array
+    rate_rows: Array | None
     echo: Array
-    rate_echo: Array
-    of_all: Array
+    rate_echo: Array | None
     push: Array
 
+    def matrix(self, slopes: tuple[Array, Array]) -> Array:
+        """Return the matrix of the linearized equation, with slopes (K, m)."""
+        by_depth, by_rate = (slope.reshape(-1, 1) for slope in slopes)
+        size = by_depth.shape[0]
+        matrix = jnp.eye(size) + by_depth * self.echo.reshape(size, size)
+        if self.rate_echo is None:
+            return matrix
+        return matrix + by_rate * self.rate_echo.reshape(size, size)
 
-def _few(step: Collocation, closed: Bool[Array, " c"], count: int) -> _Few:
+
+def few_contacts(step: Collocation, closed: Bool[Array, " c"], count: int) -> Few:
     """Return the matrices of a step for the first `count` closed contacts."""
     contacts = closed.shape[0]
+    matrices = step.rows, step.rate_rows, step.echo, step.rate_echo, step.push
     if count == contacts:
-        every = jnp.arange(contacts)
-        parts = step.rows, step.rate_rows, step.echo, step.rate_echo, step.echo, step.push
-        return _Few(every, closed, *parts)
+        return Few(jnp.arange(contacts), closed, *matrices)
     order = jnp.argsort(jnp.where(closed, 0, 1) * contacts + jnp.arange(contacts))
     places = order[:count]
 
-    def taken(array, axis):
-        parts = [jax.lax.dynamic_index_in_dim(array, places[k], axis) for k in range(count)]
-        return parts[0] if count == 1 else jnp.concatenate(parts, axis)
+    def taken(array, *axes):
+        if array is None:
+            return None
+        for axis in axes:
+            parts = [
+                jax.lax.dynamic_index_in_dim(array, places[k], axis) for k in range(count)
+            ]
+            array = parts[0] if count == 1 else jnp.concatenate(parts, axis)
+        return array
 
-    of_all, of_rates = taken(step.echo, 3), taken(step.rate_echo, 3)
-    return _Few(
-        places,
-        jnp.ones(count, bool),
-        taken(step.rows, 1),
-        taken(step.rate_rows, 1),
-        taken(of_all, 1),
-        taken(of_rates, 1),
-        of_all,
-        taken(step.push, 2),
-    )
+    axes = (1,), (1,), (1, 3), (1, 3), (2,)
+    parts = [taken(one, *along) for one, along in zip(matrices, axes, strict=True)]
+    return Few(places, closed[places], *parts)
 
 
-def _by_number(closed: Bool[Array, " c"], function: Callable, *operands: Any) -> Any:
-    """Return `function` for as few contacts as are closed: one, two or all."""
+def by_number(closed: Bool[Array, " c"], function: Callable, *operands: Any) -> Any:
+    """Return `function(count, ...)` for one, two, four, ... contacts, as few as suffice."""
     contacts = closed.shape[0]
-    counts = [count for count in (1, 2) if count < contacts] + [contacts]
-    number = jnp.sum(closed.astype(int))
-    which = (
-        jnp.sum(jnp.stack([(number > count).astype(int) for count in counts[:-1]]))
-        if len(counts) > 1
-        else jnp.asarray(0)
-    )
+    counts = [2**k for k in range(contacts) if 2**k < contacts] + [contacts]
     branches = [functools.partial(function, count) for count in counts]
+    if len(counts) == 1:
+        return branches[0](*operands)
+    number = jnp.sum(closed.astype(int))
+    which = jnp.sum(jnp.stack([(number > count).astype(int) for count in counts[:-1]]))
     return jax.lax.switch(which, branches, *operands)
 
 
@@ -117,139 +121,144 @@ def nodal_forces(
     loads = gaps.carried(time + step.length * jnp.asarray(PLACES))
     free = jnp.tensordot(step.rows, y, 1) + loads[:, 0]
     free_rates = jnp.zeros_like(free)
-    if any(motion.damped_contacts()):
+    if step.rate_rows is not None:
         free_rates = jnp.tensordot(step.rate_rows, y, 1) + loads[:, 1]
+    size = free.size
 
-    def solved(count, start):
-        few = _few(step, closed, count)
-        return _iterated(motion, few, free, free_rates, start)
+    def moved(flat):
+        depths = free - (step.echo.reshape(size, size) @ flat).reshape(free.shape)
+        if step.rate_echo is None:
+            return depths, free_rates
+        back = step.rate_echo.reshape(size, size) @ flat
+        return depths, free_rates - back.reshape(free.shape)
 
-    return _by_number(closed, solved, start)
+    def renewed(flat):
+        forces = _laws(motion, *moved(flat))
+        return jnp.where(closed[None], forces, 0.0).reshape(-1)
 
+    begin = start.reshape(-1)
+    found = _iterated(renewed, begin)
 
-def _iterated(motion: EquationOfMotion, few: _Few, free, free_rates, start) -> Forces:
-    """Return the forces of few contacts by Newton iteration."""
-    nodes, count = free.shape[0], few.places.shape[0]
-    size = nodes * count
-    echo, rate_echo = (part.reshape(size, size) for part in (few.echo, few.rate_echo))
-    own, own_rates, begin = (
-        free[:, few.places],
-        free_rates[:, few.places],
-        start[:, few.places],
+    def by_newton(_):
+        nearer = jnp.where(found.rate < 1, found.forces, begin)
+        improved = functools.partial(_newton, motion, step, closed, moved, renewed)
+        return by_number(closed, improved, nearer)
+
+    flat, converged = jax.lax.cond(
+        found.converged(),
+        lambda _: (found.forces, jnp.asarray(True)),
+        by_newton,
+        None,
     )
-    damped = any(motion.damped_contacts())
+    depths, rates = moved(flat)
+    return Forces(flat.reshape(free.shape), depths, rates, converged)
 
-    def linearized(flat):
-        depths = own - (echo @ flat).reshape(own.shape)
-        rates = own_rates
-        if damped:
-            rates = rates - (rate_echo @ flat).reshape(own.shape)
-        ones, zeros = jnp.ones_like(depths), jnp.zeros_like(depths)
-        law = functools.partial(_laws, motion, few)
-        forces, by_depth = jax.jvp(law, (depths, rates), (ones, zeros))
-        by_rate = zeros
-        if damped:
-            _, by_rate = jax.jvp(law, (depths, rates), (zeros, ones))
-        return forces.reshape(-1), (by_depth, by_rate)
+
+class _Iterate(NamedTuple):
+    """Forces, the last relative change, the rate at which changes fall, and a count."""
+
+    forces: Array
+    change: ArrayLike
+    rate: ArrayLike
+    tries: ArrayLike
+
+    def converged(self) -> Array:
+        """Return whether the error is small."""
+        return self.change * jnp.minimum(self.rate, 1.0) <= _CONVERGED
+
+
+def _iterated(improve: Callable, begin: Array) -> _Iterate:
+    """Return forces improved until they have converged or their changes fall slowly."""
+
+    def goes_on(last):
+        falls = (last.rate < _SLOW) | (last.tries < 2)
+        ends = last.converged() | ~(last.change >= 0) & (last.tries > 0)
+        return ~ends & falls & (last.tries < _MOST_ITERATIONS)
+
+    def turn(last):
+        new = improve(last.forces)
+        largest = jnp.maximum(jnp.max(jnp.abs(new)), jnp.finfo(float).tiny)
+        change = jnp.max(jnp.abs(new - last.forces)) / largest
+        rate = jnp.where(last.tries > 0, change / last.change, 1.0)
+        return _Iterate(new, change, rate, last.tries + 1)
+
+    first = _Iterate(begin, jnp.asarray(jnp.inf), jnp.ones(()), jnp.asarray(0))
+    return jax.lax.while_loop(goes_on, turn, first)
+
+
+def _newton(motion, step, closed, moved, renewed, count, begin):
+    """Return the forces of few contacts by Newton iteration, and whether it converged.
+
+    A factorization serves as many iterations as converge quickly.
+    """
+    few = few_contacts(step, closed, count)
+    nodes = begin.shape[0] // closed.shape[0]
+
+    def of_few(flat):
+        return flat.reshape(nodes, -1)[:, few.places].reshape(-1)
 
     def unfinished(last):
-        _, change, tries = last
-        return (change > _CONVERGED) & (tries < _MOST_ITERATIONS)
+        _, converged, tries = last
+        return ~converged & (tries < _MOST_FACTORIZATIONS)
 
-    def improve(last):
+    def turn(last):
         flat, _, tries = last
-        forces, slopes = linearized(flat)
-        change = jnp.linalg.solve(_matrix(few, slopes, damped), forces - flat)
-        new = flat + change
-        largest = jnp.maximum(jnp.max(jnp.abs(new)), jnp.finfo(float).tiny)
-        return new, jnp.max(jnp.abs(change)) / largest, tries + 1
+        slopes = law_slopes(motion, closed, *moved(flat))
+        factors = jax.scipy.linalg.lu_factor(
+            few.matrix(tuple(slope[:, few.places] for slope in slopes))
+        )
 
-    begun = begin.reshape(-1), jnp.asarray(jnp.inf), jnp.asarray(0)
-    flat, change, _ = jax.lax.while_loop(unfinished, improve, begun)
-    _, slopes = linearized(flat)
-    depths = free - (few.of_all.reshape(free.size, size) @ flat).reshape(free.shape)
+        def improve(flat):
+            change = jax.scipy.linalg.lu_solve(factors, of_few(renewed(flat) - flat))
+            whole = jnp.zeros((nodes, closed.shape[0]))
+            whole = whole.at[:, few.places].set(change.reshape(nodes, count))
+            return flat + whole.reshape(-1)
 
-    def spread(some):
-        return jnp.zeros_like(free).at[:, few.places].set(some)
+        found = _iterated(improve, flat)
+        return found.forces, found.converged(), tries + 1
 
-    forces = spread(flat.reshape(own.shape))
-    return Forces(forces, depths, tuple(map(spread, slopes)), change <= _CONVERGED)
-
-
-def _laws(motion: EquationOfMotion, few: _Few, depths, rates):
-    """Return the forces of few contacts at the nodes."""
-    laws = [functools.partial(force_of, contact.law) for contact in motion.contacts]
-    columns = []
-    for k in range(depths.shape[1]):
-        column = depths[:, k], rates[:, k]
-        whole = depths.shape[1] == len(laws)
-        force = laws[k](*column) if whole else jax.lax.switch(few.places[k], laws, *column)
-        columns.append(jnp.where(few.acts[k], force, 0.0))
-    return jnp.stack(columns, axis=1)
+    first = begin, jnp.asarray(False), jnp.asarray(0)
+    flat, converged, _ = jax.lax.while_loop(unfinished, turn, first)
+    return flat, converged
 
 
-def _matrix(few: _Few, slopes, damped: bool) -> Array:
-    """Return the matrix of the linearized equation of few contacts."""
-    by_depth, by_rate = (slope.reshape(-1, 1) for slope in slopes)
-    size = by_depth.shape[0]
-    matrix = jnp.eye(size) + by_depth * few.echo.reshape(size, size)
-    return matrix + by_rate * few.rate_echo.reshape(size, size) if damped else matrix
+def _laws(motion: EquationOfMotion, depths, rates):
+    """Return the forces of all contacts (K, c) at the nodes."""
+    laws = [contact.law for contact in motion.contacts]
+    if _are_alike(laws):
+        law = jax.tree.map(lambda *leaves: jnp.stack(leaves), *laws)
+        return jax.vmap(force_of, (0, 1, 1), 1)(law, depths, rates)
+    forces = [force_of(law, depths[:, k], rates[:, k]) for k, law in enumerate(laws)]
+    return jnp.stack(forces, axis=1)
+
+
+def _are_alike(laws) -> bool:
+    """Return whether laws differ in their numbers only."""
+    kinds = [
+        (jax.tree.structure(law), [jnp.shape(leaf) for leaf in jax.tree.leaves(law)])
+        for law in laws
+    ]
+    arrays = all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(laws))
+    return len(laws) > 1 and arrays and all(kind == kinds[0] for kind in kinds)
+
+
+def law_slopes(
+    motion: EquationOfMotion, closed: Bool[Array, " c"], depths: Array, rates: Array
+) -> tuple[Float[Array, "k c"], Float[Array, "k c"]]:
+    """Return the slopes of the forces by depth and by rate, 0 for open contacts."""
+    law = functools.partial(_laws, motion)
+    ones, zeros = jnp.ones_like(depths), jnp.zeros_like(depths)
+    _, by_depth = jax.jvp(law, (depths, rates), (ones, zeros))
+    by_rate = zeros
+    if any(motion.damped_contacts()):
+        _, by_rate = jax.jvp(law, (depths, rates), (zeros, ones))
+    return jnp.where(closed[None], by_depth, 0.0), jnp.where(closed[None], by_rate, 0.0)
 
 
 def missed(step: Collocation, forces: Float[Array, "k c"]) -> Float[Array, ""]:
     """Return the error of a step's end: the effect of the last terms of the forces."""
-    terms = jnp.abs(jnp.asarray(LAST_TERMS * _SHARES[:, None]) @ forces)
+    terms = jnp.abs(jnp.asarray(SHARES_OF_TERMS) @ forces)
     return jnp.sum(terms * jnp.linalg.norm(step.reach, axis=0)[None])
-
-
-def moved_sensitivities(
-    motion: EquationOfMotion,
-    step: Collocation,
-    closed: Bool[Array, " c"],
-    slopes: tuple[Array, Array],
-    sensitivities: Float[Array, "y s"],
-    left: Float[Array, " p"],
-) -> tuple[Float[Array, "y s"], Float[Array, ""]]:
-    """Return sensitivities after a step, and the largest relative error of one.
-
-    `slopes`: of the converged forces; `left`: the part of each amplitude that is left
-    at the end of the motion.
-    """
-
-    def moved(count, sensitivities):
-        few = _few(step, closed, count)
-        own = [slope[:, few.places] for slope in slopes]
-        damped = any(motion.damped_contacts())
-        return _moved(step, few, own, damped, sensitivities, left)
-
-    return _by_number(closed, moved, sensitivities)
-
-
-def _moved(step: Collocation, few: _Few, slopes, damped: bool, sensitivities, left):
-    count, contacts = slopes[0].shape
-    by_depth, by_rate = (slope[..., None] for slope in slopes)
-    rows = by_depth * few.rows
-    if damped:
-        rows = rows + by_rate * few.rate_rows
-    right = rows.reshape(count * contacts, -1) @ sensitivities
-    # Unfused, products are calls of a fast routine; the inverse makes the second one.
-    inverse = jnp.linalg.inv(_matrix(few, slopes, damped))
-    pulls = inverse @ jax.lax.optimization_barrier(right)
-    push = few.push.reshape(sensitivities.shape[0], -1)
-    parts = turned(step.turn, sensitivities), push @ pulls
-    free, pushed = jax.lax.optimization_barrier(parts)
-    ends = free - pushed
-    shares = jnp.asarray(LAST_TERMS * _SHARES[:, None])
-    # What fast modes do averages out but for these terms.
-    terms = jnp.abs(shares @ pulls.reshape(count, -1)).reshape(2, contacts, -1)
-    reach = jnp.linalg.norm(step.last * left[None, :, None], axis=1)[:, few.places]
-    errors = jnp.sum(terms * reach[..., None], axis=(0, 1))
-    resolved = jnp.tensordot(shares, rows * step.slow[None, None], 1)
-    terms = jnp.abs(resolved.reshape(2 * contacts, -1) @ sensitivities)
-    terms = terms.reshape(2, contacts, -1)
-    reach = jnp.linalg.norm(step.reach * left[:, None], axis=0)[few.places]
-    errors = errors + jnp.sum(terms * reach[None, :, None], axis=(0, 1))
-    return ends, jnp.max(errors)
 
 
 def extrapolated(

@@ -20,10 +20,11 @@ from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.kernel_cache import cached_kernel
 from ..observables import Observables, init_observables, update_observables
-from .collocation import NODES, PLACES, turn_less_one, turned
-from .contact import Forces, extrapolated, missed, moved_sensitivities, nodal_forces
+from .collocation import NODES, PLACES, Collocation, turn_less_one, turned
+from .contact import Forces, extrapolated, missed, nodal_forces
 from .gaps import Gaps, gaps_of
 from .modal_form import LEVELS, ModalForm
+from .sensitivities import moved_sensitivities, unit_sensitivities
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
 MOST_STEPS = 1_000_000
@@ -152,7 +153,7 @@ def _motion(
     lane = _Lane(
         t0,
         y,
-        jnp.eye(y.shape[0]) if sensitivities else None,
+        unit_sensitivities(y.shape[0]) if sensitivities else None,
         jnp.zeros(()),
         (depth > gaps.touch) | ((depth >= -gaps.touch) & (speed > 0)),
         jnp.asarray(8),
@@ -173,7 +174,20 @@ def _motion(
         return _seen(context, lane, _flight(context, lane))
 
     def contact(lane):
-        return _seen(context, lane, _contact(context, lane))
+        """Take the steps in contact of one length: their matrices are copied once."""
+        length = _wanted_in_contact(context, lane)[0]
+        step = _matrices(context, lane)
+
+        def goes_on(last):
+            lane, first = last
+            same = _wanted_in_contact(context, lane)[0] == length
+            return touches(lane) & (same | first)
+
+        def one(last):
+            lane, _ = last
+            return _seen(context, lane, _contact(context, step, lane)), jnp.asarray(False)
+
+        return jax.lax.while_loop(goes_on, one, (lane, jnp.asarray(True)))[0]
 
     def flies(lane):
         return unfinished(lane) & ~jnp.any(lane.closed)
@@ -182,10 +196,7 @@ def _motion(
         return unfinished(lane) & jnp.any(lane.closed)
 
     def both(lane):
-        """Fly to the next onset, and follow the contacts to the last release.
-
-        Two loops, because a conditional would copy the tables of steps.
-        """
+        """Fly to the next onset, and follow the contacts to the last release."""
         lane = _caught_up(system, jax.lax.while_loop(flies, flight, lane))
         return jax.lax.while_loop(touches, contact, lane) if contacts else lane
 
@@ -198,7 +209,7 @@ def _motion(
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
     found = lane.sensitivities
     if sensitivities:
-        found = system.modes.shapes @ found @ system.modes.duals
+        found = system.modes.shapes @ found.whole() @ system.modes.duals
         found = jnp.where(code == Reason.SUCCESS, found, jnp.nan)
     return ExactSolution(final, found, lane.watched, code, lane.steps)
 
@@ -254,8 +265,8 @@ def _caught_up(system: ModalForm, lane: _Lane) -> _Lane:
     """Return the lane with its sensitivities at its own time."""
     if lane.sensitivities is None:
         return lane
-    turn = turn_less_one(system.modes.eigenvalues, lane.behind)
-    sensitivities = turned(turn, lane.sensitivities)
+    values = system.modes.eigenvalues
+    sensitivities = lane.sensitivities.turned(values, lane.behind)
     return lane._replace(sensitivities=sensitivities, behind=jnp.zeros(()))
 
 
@@ -284,21 +295,36 @@ def _flight(context: _Context, lane: _Lane) -> _Lane:
     )
 
 
-def _contact(context: _Context, lane: _Lane) -> _Lane:
+def _wanted_in_contact(context: _Context, lane: _Lane) -> tuple[Array, Array, Array]:
+    """Return the length of the next step in contact, its level, and whether it is last."""
+    level, lengths = lane.level, context.system.steps.length
+    if lane.ends is not None:
+        level = jnp.maximum(level, _finest(context, lane))
+    wanted = jnp.where(lane.trial > 0, lane.trial, lengths[level])
+    left = context.end - lane.time
+    return jnp.minimum(wanted, left), level, wanted >= left
+
+
+def _matrices(context: _Context, lane: _Lane) -> Collocation:
+    """Return the matrices of the next step in contact."""
+    system = context.system
+    length, level, last = _wanted_in_contact(context, lane)
+    known_step = jax.tree.map(lambda part: part[level], system.steps)
+    # The whole tables as operands of the conditional would be copied in each step.
+    return jax.lax.cond(
+        (lane.trial > 0) | last,
+        lambda _: system.collocation(length),
+        lambda known: known,
+        known_step,
+    )
+
+
+def _contact(context: _Context, step: Collocation, lane: _Lane) -> _Lane:
     """Take a step in contact, or prepare a shorter one."""
     system, gaps = context.system, context.gaps
-    left = context.end - lane.time
-    if lane.ends is not None:
-        lane = lane._replace(level=jnp.maximum(lane.level, _finest(context, lane)))
     tried = lane.trial > 0
-    wanted = jnp.where(tried, lane.trial, system.steps.length[lane.level])
-    last = wanted >= left
-    length = jnp.minimum(wanted, left)
-    known_step = jax.tree.map(lambda part: part[lane.level], system.steps)
-    # The whole tables as operands of the conditional would be copied in each step.
-    step = jax.lax.cond(
-        tried | last, lambda _: system.collocation(length), lambda known: known, known_step
-    )
+    length, level, last = _wanted_in_contact(context, lane)
+    lane = lane._replace(level=level)
     before = gaps.at(lane.y, lane.time)
     known = lane.length > 0
     start = extrapolated(lane.forces, jnp.where(known, lane.length, 1.0), length)
@@ -318,20 +344,17 @@ def _contact(context: _Context, lane: _Lane) -> _Lane:
     sound = found.converged
     event = event._replace(inside=event.inside & sound, at_start=event.at_start & sound)
     finest = ~tried & (lane.level >= LEVELS - 1)
-    good = ((ratio <= 1) & ~event.inside) | finest
+    good = (((ratio <= 1) & ~event.inside) | finest) & ~event.at_start
     sensitivities = lane.sensitivities
     if sensitivities is not None:
         decayed = jnp.exp(system.modes.eigenvalues.decay * (context.end - time))
-        sensitivities, worst = jax.lax.cond(
-            good,
-            lambda: moved_sensitivities(
-                system.motion, step, lane.closed, found.slopes, lane.sensitivities, decayed
-            ),
-            lambda: (lane.sensitivities, jnp.zeros(())),
+        allowed = _SHARE_OF_SENSITIVITIES * context.rtol
+        most = jnp.where(good, jnp.where(finest, jnp.inf, allowed), -jnp.inf)
+        sensitivities, worst = moved_sensitivities(
+            system.motion, step, lane.closed, found, sensitivities, decayed, most
         )
-        ratio = jnp.maximum(ratio, worst / (_SHARE_OF_SENSITIVITIES * context.rtol))
-        good = ((ratio <= 1) & ~event.inside) | finest
-    good = good & ~event.at_start
+        good = good & (worst <= most)
+        ratio = jnp.maximum(ratio, worst / allowed)
     ends = jnp.where(lane.closed, (after[0] <= gaps.touch) & (after[1] < 0),
                      (after[0] >= -gaps.touch) & (after[1] > 0))  # fmt: skip
     changed = lane.closed ^ ends

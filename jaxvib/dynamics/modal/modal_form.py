@@ -93,7 +93,8 @@ class ModalForm(Mechanical):
     def collocation(self, length: Number) -> Collocation:
         """Return the matrices of a step in contact of any length, s."""
         rows, pushes = self.gap_rows(), self.pushes()
-        return collocation(self.modes.eigenvalues, rows, pushes, length)
+        damped = any(self.motion.damped_contacts())
+        return collocation(self.modes.eigenvalues, rows, pushes, length, rates=damped)
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state with amplitudes y at a time."""
@@ -193,12 +194,14 @@ def _eigenmodes(to_state, to_blocks, decay, angular) -> Eigenmodes:
     nothing = np.zeros((to_state.shape[0], real.size))
     shapes = [to_state[:, pairs], to_state[:, real], -to_state[:, pairs + half], nothing]
     duals = [to_blocks[pairs], to_blocks[real], -to_blocks[pairs + half], nothing.T]
-    eigenvalues = Eigenvalues(
-        jnp.asarray(np.concatenate([decay[pairs], decay[real]])),
-        jnp.asarray(np.concatenate([angular[pairs], np.zeros(real.size)])),
-    )
+    decay = np.concatenate([decay[pairs], decay[real]])
+    angular = np.concatenate([angular[pairs], np.zeros(real.size)])
+    # Modes that decay at about the same pace are neighbours.
+    order = np.argsort(np.hypot(decay, angular), kind="stable")
+    both = np.concatenate([order, order + order.size])
     shapes, duals = np.concatenate(shapes, axis=1), np.concatenate(duals, axis=0)
-    return Eigenmodes(eigenvalues, jnp.asarray(shapes), jnp.asarray(duals))
+    eigenvalues = Eigenvalues(jnp.asarray(decay[order]), jnp.asarray(angular[order]))
+    return Eigenmodes(eigenvalues, jnp.asarray(shapes[:, both]), jnp.asarray(duals[both]))
 
 
 @jax.jit
@@ -206,7 +209,12 @@ def _tables(motion, period, modes: Eigenmodes) -> Collocation:
     """Return the tables of a system's steps in contact."""
     lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
     rows, pushes = _gap_rows(motion, modes.shapes), _pushes(motion, modes.duals)
-    return jax.lax.map(lambda h: collocation(modes.eigenvalues, rows, pushes, h), lengths)
+    damped = any(motion.damped_contacts())
+
+    def table(length):
+        return collocation(modes.eigenvalues, rows, pushes, length, rates=damped)
+
+    return jax.lax.map(table, lengths)
 
 
 def _gap_rows(motion: EquationOfMotion, shapes):
