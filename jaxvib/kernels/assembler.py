@@ -147,6 +147,14 @@ class Assembler:
         arguments = ", ".join(f"{kind_type} {value.name}" for value in x)
         return self.value(kind, f"call {kind_type} @llvm.{name}.{suffix}({arguments})")
 
+    def copied(self, target: str, source: str, size: int) -> None:
+        """Copy bytes from a pointer to another."""
+        self.declared.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.line(
+            f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, "
+            f"i64 {size}, i1 false)"
+        )
+
     def loaded(self, kind: str, name: str) -> Value:
         """Return a number as it was loaded from memory, where booleans are bytes."""
         if kind == "bool":

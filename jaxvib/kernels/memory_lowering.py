@@ -43,6 +43,8 @@ from .workspace import Workspace
 _LARGEST = 2**30
 # Numbers of a constant array: a thousand degrees of freedom. They are part of the text.
 _CONSTANTS = 1_000_000
+# Vectors of an axis up to which no loop is emitted: it takes longer than a vector.
+_UNROLLED = 4
 _TABLE = {
     **memory_primitives.TABLE,
     **memory_indexing.TABLE,
@@ -210,6 +212,9 @@ class MemoryLowering(Lowering):
             return
         flat, whole = source.flat(), target.flat()
         if flat is not None and whole is not None:
+            if isinstance(flat, Stored) and flat.kind == whole.kind:
+                a.copied(whole.pointer(a), flat.pointer(a), _size(flat))
+                return
             source, target = flat, whole
         with self.loops(target.shape[:-1]) as place:
             for part in self.along(target.shape[-1]):
@@ -239,7 +244,9 @@ class MemoryLowering(Lowering):
             turns = a.assign(f"udiv i64 {length}, {vector}")
             left = a.assign(f"urem i64 {length}, {vector}")
         parts: list[contextlib.AbstractContextManager[Index]] = []
-        if turns:
+        if isinstance(turns, int) and turns <= _UNROLLED:
+            parts += [self._vector(plus(a, first, k * vector)) for k in range(turns)]
+        elif turns:
             parts.append(self._vectors(turns, first))
         if left:
             parts.append(self._singles(left, plus(a, first, times(a, turns, vector))))
@@ -252,6 +259,11 @@ class MemoryLowering(Lowering):
             place = plus(a, times(a, turn, self.vector), first)
             with self.vectors_of(self.vector):
                 yield Run(place)
+
+    @contextlib.contextmanager
+    def _vector(self, first: int | str) -> Generator[Index]:
+        with self.vectors_of(self.vector):
+            yield Run(first)
 
     @contextlib.contextmanager
     def _singles(self, number: int | str, first: int | str) -> Generator[Index]:
@@ -322,6 +334,10 @@ class MemoryLowering(Lowering):
         return [
             self.long(array) if self.is_long(array.shape) else array for array in results
         ]
+
+
+def _size(array: Stored) -> int:
+    return array.layout.size * np.dtype(array.kind).itemsize
 
 
 def _uses(jaxpr: Jaxpr) -> tuple[Counter, dict[int, list]]:

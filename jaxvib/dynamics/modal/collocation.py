@@ -245,12 +245,15 @@ def turn_less_one(eigenvalues: Eigenvalues, time: Number) -> Float[Array, "2 p"]
     return jnp.stack([grown * cosine - 2 * jnp.sin(angle / 2) ** 2, (1 + grown) * sine])
 
 
-def turned(turn: Float[Array, "2 p"], y: Array) -> Array:
-    """Return amplitudes (2p,), or columns of them, after a turn."""
+def turned(turn: Float[Array, "2 p"], y: Array, less: Array | None = None) -> Array:
+    """Return amplitudes (2p,), or columns of them, after a turn, `less` others."""
     half = y.shape[0] // 2
     real, imag = y[:half], y[half:]
     cosine, sine = (part.reshape(half, *[1] * (y.ndim - 1)) for part in turn)
-    return y + jnp.concatenate([cosine * real - sine * imag, sine * real + cosine * imag])
+    new = real + (cosine * real - sine * imag), imag + (sine * real + cosine * imag)
+    if less is not None:
+        new = new[0] - less[:half], new[1] - less[half:]
+    return jnp.concatenate(new)
 
 
 def _coupling(rows, pushes, inner):

@@ -31,7 +31,7 @@ MOST_STEPS = 1_000_000
 # A step's error relative to the tolerance: errors accumulate.
 _SHARE = 0.1
 # The same for the sensitivities, which are needed to fewer digits.
-_SHARE_OF_SENSITIVITIES = 1.0
+_SHARE_OF_SENSITIVITIES = 10.0
 # The error of a step falls with this power of its length.
 _ORDER = NODES
 # The forces of a step are extrapolated over less than this many lengths: beyond it they
@@ -334,7 +334,7 @@ def _contact(context: _Context, step: Collocation, lane: _Lane) -> _Lane:
     start = jnp.where(known & lane.closed, start, 0.0)
     found = nodal_forces(system.motion, gaps, step, lane.closed, lane.y, lane.time, start)
     pushed = step.push.reshape(lane.y.shape[0], -1) @ found.forces.reshape(-1)
-    y = turned(step.turn, lane.y) - pushed
+    y = turned(step.turn, lane.y, less=pushed)
     time = jnp.where(last, context.end, lane.time + length)
     after = gaps.at(y, time)
     size = jnp.maximum(jnp.linalg.norm(lane.y), context.size)

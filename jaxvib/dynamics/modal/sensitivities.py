@@ -28,7 +28,7 @@ _DECAYED = 1e-20
 class Sensitivities(NamedTuple):
     """Changes of amplitudes (2p,) by the initial ones, in b blocks of w columns.
 
-    `largest` (b,): the largest number of each block.
+    `largest` (b,): the largest number of each block after the last flight.
     """
 
     blocks: Float[Array, "b y w"]
@@ -43,22 +43,19 @@ class Sensitivities(NamedTuple):
     def turned(self, eigenvalues: Eigenvalues, time: Array) -> "Sensitivities":
         """Return them after free motion."""
         turn = turn_less_one(eigenvalues, time)
-        return self._renewed(jnp.asarray(True), lambda block: turned(turn, block))
-
-    def _renewed(self, wanted, function, *arrays) -> "Sensitivities":
-        """Return `function(block, ...)` of the blocks that have not decayed."""
 
         def one(_, block):
-            columns, largest, *others = block
+            columns, largest = block
 
             def new(_):
-                found = function(columns, *others)
-                return found, jnp.max(jnp.abs(found))
+                found = turned(turn, columns)
+                # Along columns first, in vectors.
+                return found, jnp.max(jnp.max(jnp.abs(found), axis=0))
 
-            acts = wanted & (largest > _DECAYED)
+            acts = largest > _DECAYED
             return None, jax.lax.cond(acts, new, lambda _: (columns, largest), None)
 
-        return Sensitivities(*jax.lax.scan(one, None, (*self, *arrays))[1])
+        return Sensitivities(*jax.lax.scan(one, None, tuple(self))[1])
 
 
 def unit_sensitivities(size: int) -> Sensitivities:
@@ -134,9 +131,15 @@ def _moved(step, closed, count, slopes, sensitivities: Sensitivities, left, allo
     pulls, errors = jax.lax.scan(pulls_of, None, tuple(sensitivities))[1]
     worst = jnp.max(errors)
 
-    def after(columns, pulls):
-        parts = turned(step.turn, columns), push @ pulls
-        free, pushed = jax.lax.optimization_barrier(parts)
-        return free - pushed
+    def after(_, block):
+        columns, largest, pulls = block
 
-    return sensitivities._renewed(worst <= allowed, after, pulls), worst
+        def new(_):
+            pushed = jax.lax.optimization_barrier(push @ pulls)
+            return turned(step.turn, columns, less=pushed)
+
+        acts = (worst <= allowed) & (largest > _DECAYED)
+        return None, jax.lax.cond(acts, new, lambda _: columns, None)
+
+    blocks, largest = sensitivities
+    return Sensitivities(jax.lax.scan(after, None, (blocks, largest, pulls))[1], largest), worst
