@@ -1,5 +1,6 @@
 """Lowering of JAX's primitives to loops over arrays in memory."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from .memory_arrays import (
     Index,
     LongArray,
     Repeated,
+    Run,
     Stored,
     index_value,
     plus,
@@ -37,6 +39,8 @@ _UNCHANGED = (
 _LONG_FUNCTION = 20
 # Sums of products that one loop computes, so that each number is loaded for several.
 _ROWS, _COLUMNS, _ALONE = 4, 4, 8
+# The same of vectors of sums, as many as hide the latency of one.
+_VECTORS = 8
 
 
 def _elementwise(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -233,9 +237,9 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
                 start = plus(a, times(a, i, height), first)
                 places = [plus(a, start, k) for k in range(height)]
                 if vectors:
-                    for part in lowering.along(columns):
-                        with part as column:
-                            _block(lowering, left, right, target, b, (places, [column]))
+                    for part in _vectors(lowering, columns, _VECTORS // height):
+                        with part as some:
+                            _block(lowering, left, right, target, b, (places, some))
                     continue
                 most = _COLUMNS if rows > 1 else _ALONE
                 for begin, count, breadth in _blocks(columns, most):
@@ -244,6 +248,32 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
                         others = [plus(a, start, k) for k in range(breadth)]
                         _block(lowering, left, right, target, b, (places, others))
     return [result]
+
+
+def _vectors(
+    lowering: Any, columns: int, group: int
+) -> list[contextlib.AbstractContextManager[list[Index]]]:
+    """Return loops over groups of vectors of columns, the vectors left, and the rest."""
+    a, width = lowering.assembler, lowering.vector
+
+    @contextlib.contextmanager
+    def groups(first: int, number: int, size: int):
+        with lowering.loops((number,)) as (turn,), lowering.vectors_of(width):
+            start = plus(a, times(a, turn, size * width), first)
+            yield [Run(plus(a, start, k * width)) for k in range(size)]
+
+    @contextlib.contextmanager
+    def single(first: int, number: int):
+        with lowering.loops((number,)) as (turn,):
+            yield [plus(a, turn, first)]
+
+    whole, rest = divmod(columns, width)
+    blocks = [
+        groups(first * width, number, size)
+        for first, number, size in _blocks(whole, group)
+        if number
+    ]
+    return [*blocks, single(whole * width, rest)] if rest else blocks
 
 
 def _in_rows(lowering: Any, right: Stored, uses: int) -> Stored:

@@ -61,13 +61,14 @@ class Eigenvalues(NamedTuple):
 class Collocation(NamedTuple):
     r"""The matrices of a step of `length` h with c contacts.
 
-    With the forces F (K, c) at the nodes, penetrations there are `rows` y + loads - `echo`
-    F, their rates `rate_rows` y + loads - `rate_echo` F; y becomes y + `turn`(y) - `push`
-    F. `reach` (p, c) bounds what a force of alternating sign and unit size does to each
-    amplitude, and `last` (2, p, c) is what the Legendre polynomials of the two highest
-    degrees do. `slow` (2p,) is 1 for amplitudes that a step resolves, else 0. The matrices of
-    the rates are None if they are not needed. Shapes:
-    `rows` (K, c, 2p), `echo` (K, c, K, c), `push` (2p, K, c), `turn` (2, p).
+    With the forces F (K, c) at the nodes, penetrations there are y `rows` + loads - F
+    `echo`, their rates y `rate_rows` + loads - F `rate_echo`; y becomes y + `turn`(y) - F
+    `push`. `reach` (p, c) bounds what a force of alternating sign and unit size does to
+    each amplitude, and `last` (2, c, p) is what the Legendre polynomials of the two
+    highest degrees do. `slow` (2p,) is 1 for amplitudes that a step resolves, else 0. The
+    matrices of the rates are None if they are not needed. Shapes: `rows` (2p, K, c),
+    `echo` (K, c, K, c), `push` (K, c, 2p), `turn` (2, p): products with vectors from the
+    left are sums of rows, which are next to each other in memory.
     """
 
     length: Array
@@ -95,31 +96,30 @@ def collocation(
     seen, inner, end = _integrals(eigenvalues.times(length))
     half = eigenvalues.decay.shape[0]
     row, push = (rows[:, :half], -rows[:, half:]), (pushes[:half], pushes[half:])
-    node_rows = _product([x[None] for x in row], [x.T[:, None] for x in seen])
-    columns = _product([x[:, :, None] for x in end], [x[:, None] for x in push])
-    ends = jnp.concatenate(columns) * length
-    size = jnp.hypot(*push)
+    node_rows = _product([x.T[:, None] for x in row], [x[:, :, None] for x in seen])
+    columns = _product([x.T[:, None] for x in end], [x.T[None] for x in push])
+    ends = jnp.concatenate(columns, axis=-1) * length
     lasts = jnp.asarray(_LEGENDRE[: NODES - 3 : -1])
-    terms = jnp.einsum("qi,yic->qyc", lasts, ends)
+    terms = jnp.einsum("qi,icy->qcy", lasts, ends)
     paces = eigenvalues.paces()
     slow = (paces * length < _SLOW).astype(float)
     rate_rows = rate_echo = None
     if rates:
         rate_row = _product(row, [x[None] for x in eigenvalues])
-        node_rates = _product(node_rows, [x[None, None] for x in eigenvalues])
-        rate_rows = jnp.concatenate([node_rates[0], -node_rates[1]], axis=-1)
+        node_rates = _product(node_rows, [x[:, None, None] for x in eigenvalues])
+        rate_rows = jnp.concatenate([node_rates[0], -node_rates[1]])
         # No other part: a force does not change a displacement at once.
         rate_echo = _coupling(rate_row, push, inner) * length
     return Collocation(
         length,
         turn_less_one(eigenvalues, length),
-        jnp.concatenate([node_rows[0], -node_rows[1]], axis=-1),
+        jnp.concatenate([node_rows[0], -node_rows[1]]),
         rate_rows,
         _coupling(row, push, inner) * length,
         rate_echo,
         ends,
-        size * jnp.minimum(length, 1 / paces)[:, None],
-        jnp.hypot(terms[:, :half], terms[:, half:]),
+        jnp.hypot(*push) * jnp.minimum(length, 1 / paces)[:, None],
+        jnp.hypot(terms[..., :half], terms[..., half:]),
         jnp.concatenate([slow, slow]),
     )
 
@@ -257,10 +257,10 @@ def turned(turn: Float[Array, "2 p"], y: Array, less: Array | None = None) -> Ar
 
 
 def _coupling(rows, pushes, inner):
-    """Return what forces at nodes i of contacts d do at nodes j of contacts c."""
+    """Return what forces at nodes i of contacts d do at nodes j of contacts c: i, d, j, c."""
     contacts, count = rows[0].shape
     modes = _product([x[:, None] for x in rows], [x.T[None] for x in pushes])
     real, imag = (x.reshape(contacts**2, count) for x in modes)
     found = real @ inner[0].reshape(count, -1) - imag @ inner[1].reshape(count, -1)
     found = found.reshape(contacts, contacts, NODES, NODES)
-    return found.transpose(2, 0, 3, 1)
+    return found.transpose(3, 1, 2, 0)

@@ -62,10 +62,10 @@ class Few(NamedTuple):
         """Return the matrix of the linearized equation, with slopes (K, m)."""
         by_depth, by_rate = (slope.reshape(-1, 1) for slope in slopes)
         size = by_depth.shape[0]
-        matrix = jnp.eye(size) + by_depth * self.echo.reshape(size, size)
+        matrix = jnp.eye(size) + by_depth * self.echo.reshape(size, size).T
         if self.rate_echo is None:
             return matrix
-        return matrix + by_rate * self.rate_echo.reshape(size, size)
+        return matrix + by_rate * self.rate_echo.reshape(size, size).T
 
 
 def few_contacts(step: Collocation, closed: Bool[Array, " c"], count: int) -> Few:
@@ -87,7 +87,7 @@ def few_contacts(step: Collocation, closed: Bool[Array, " c"], count: int) -> Fe
             array = parts[0] if count == 1 else jnp.concatenate(parts, axis)
         return array
 
-    axes = (1,), (1,), (1, 3), (1, 3), (2,)
+    axes = (2,), (2,), (1, 3), (1, 3), (1,)
     parts = [taken(one, *along) for one, along in zip(matrices, axes, strict=True)]
     return Few(places, closed[places], *parts)
 
@@ -119,17 +119,17 @@ def nodal_forces(
     not accepted.
     """
     loads = gaps.carried(time + step.length * jnp.asarray(PLACES))
-    free = jnp.tensordot(step.rows, y, 1) + loads[:, 0]
+    free = jnp.tensordot(y, step.rows, 1) + loads[:, 0]
     free_rates = jnp.zeros_like(free)
     if step.rate_rows is not None:
-        free_rates = jnp.tensordot(step.rate_rows, y, 1) + loads[:, 1]
+        free_rates = jnp.tensordot(y, step.rate_rows, 1) + loads[:, 1]
     size = free.size
 
     def moved(flat):
-        depths = free - (step.echo.reshape(size, size) @ flat).reshape(free.shape)
+        depths = free - (flat @ step.echo.reshape(size, size)).reshape(free.shape)
         if step.rate_echo is None:
             return depths, free_rates
-        back = step.rate_echo.reshape(size, size) @ flat
+        back = flat @ step.rate_echo.reshape(size, size)
         return depths, free_rates - back.reshape(free.shape)
 
     def renewed(flat):

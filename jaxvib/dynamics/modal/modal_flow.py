@@ -209,7 +209,7 @@ def _motion(
     final = jnp.where(code == Reason.SUCCESS, final, jnp.nan)
     found = lane.sensitivities
     if sensitivities:
-        found = system.modes.shapes @ found.whole() @ system.modes.duals
+        found = system.modes.shapes.T @ found.whole() @ system.modes.duals
         found = jnp.where(code == Reason.SUCCESS, found, jnp.nan)
     return ExactSolution(final, found, lane.watched, code, lane.steps)
 
@@ -217,8 +217,8 @@ def _motion(
 def _context(system: ModalForm, y, end, rtol, grazing) -> _Context:
     gaps = gaps_of(system, y, system.steps.length[0])
     sizes = jnp.linalg.norm(system.forced @ system.modes.duals.T, axis=-1)
-    half = system.modes.shapes.shape[0] // 2
-    reach = jnp.max(jnp.hypot(*jnp.split(system.modes.shapes[:half], 2, axis=1)), axis=0)
+    half = system.modes.shapes.shape[1] // 2
+    reach = jnp.max(jnp.hypot(*jnp.split(system.modes.shapes[:, :half], 2)), axis=1)
     moved = jnp.max(jnp.sum(jnp.abs(system.forced[..., :half]), axis=(0, 1)))
     return _Context(system, gaps, end, rtol, grazing, jnp.sum(sizes), reach, moved)
 
@@ -333,7 +333,7 @@ def _contact(context: _Context, step: Collocation, lane: _Lane) -> _Lane:
     start = jnp.where(near, start, lane.forces[-1:])
     start = jnp.where(known & lane.closed, start, 0.0)
     found = nodal_forces(system.motion, gaps, step, lane.closed, lane.y, lane.time, start)
-    pushed = step.push.reshape(lane.y.shape[0], -1) @ found.forces.reshape(-1)
+    pushed = found.forces.reshape(-1) @ step.push.reshape(-1, lane.y.shape[0])
     y = turned(step.turn, lane.y, less=pushed)
     time = jnp.where(last, context.end, lane.time + length)
     after = gaps.at(y, time)

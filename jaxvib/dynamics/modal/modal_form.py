@@ -30,13 +30,13 @@ class Eigenmodes(NamedTuple):
     r"""Complex modes: $s = \mathrm{Re}(V a)$ with $a = W s$ and $\dot a = \lambda a$.
 
     One of each pair of complex eigenvalues, and each real one, with real columns. The
-    norm of $a$ is about the square root of twice the energy. `shapes` and `duals` are V
-    and W as real matrices for y, the real parts of the amplitudes followed by the
-    imaginary ones.
+    norm of $a$ is about the square root of twice the energy. `shapes` and `duals` are
+    the transpose of V, and W, as real matrices for y, the real parts of the amplitudes
+    followed by the imaginary ones.
     """
 
     eigenvalues: Eigenvalues
-    shapes: Float[Array, "state y"]
+    shapes: Float[Array, "y state"]
     duals: Float[Array, "y state"]
 
 
@@ -98,7 +98,7 @@ class ModalForm(Mechanical):
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state with amplitudes y at a time."""
-        return self.modes.shapes @ y + self.carried(time) + self.rest()
+        return y @ self.modes.shapes + self.carried(time) + self.rest()
 
     def amplitudes(self, state: Array, time: Number) -> Float[Array, " y"]:
         """Return the amplitudes of a state at a time."""
@@ -201,7 +201,7 @@ def _eigenmodes(to_state, to_blocks, decay, angular) -> Eigenmodes:
     both = np.concatenate([order, order + order.size])
     shapes, duals = np.concatenate(shapes, axis=1), np.concatenate(duals, axis=0)
     eigenvalues = Eigenvalues(jnp.asarray(decay[order]), jnp.asarray(angular[order]))
-    return Eigenmodes(eigenvalues, jnp.asarray(shapes[:, both]), jnp.asarray(duals[both]))
+    return Eigenmodes(eigenvalues, jnp.asarray(shapes.T[both]), jnp.asarray(duals[both]))
 
 
 @jax.jit
@@ -218,11 +218,11 @@ def _tables(motion, period, modes: Eigenmodes) -> Collocation:
 
 
 def _gap_rows(motion: EquationOfMotion, shapes):
-    half = shapes.shape[0] // 2
+    half = shapes.shape[1] // 2
     if not motion.contacts:
-        return jnp.zeros((0, shapes.shape[1]))
+        return jnp.zeros((0, shapes.shape[0]))
     directions = jnp.stack([contact.direction for contact in motion.contacts])
-    return directions @ shapes[:half]
+    return directions @ shapes[:, :half].T
 
 
 def _pushes(motion: EquationOfMotion, duals):

@@ -99,18 +99,18 @@ def _moved(step, closed, count, slopes, sensitivities: Sensitivities, left, allo
     few = few_contacts(step, closed, count)
     slopes = [slope[:, few.places] for slope in slopes]
     nodes = slopes[0].shape[0]
-    rows = slopes[0][..., None] * few.rows
+    rows = few.rows * slopes[0][None]
     if few.rate_rows is not None:
-        rows = rows + slopes[1][..., None] * few.rate_rows
+        rows = rows + few.rate_rows * slopes[1][None]
     # What fast modes do averages out but for the last terms of the pulls.
-    reach = jnp.linalg.norm(step.last * left[None, :, None], axis=1)[:, few.places]
+    reach = jnp.linalg.norm(step.last * left[None, None], axis=-1)[:, few.places]
     slow_reach = jnp.linalg.norm(step.reach * left[:, None], axis=0)[few.places]
-    slow = jnp.tensordot(SHARES_OF_TERMS, rows * step.slow[None, None], 1)
+    slow = jnp.einsum("qk,ykc->qcy", SHARES_OF_TERMS, rows * step.slow[:, None, None])
     slow = (slow * slow_reach[None, :, None]).reshape(2 * count, -1)
-    rows = rows.reshape(nodes * count, -1)
+    rows = rows.reshape(-1, nodes * count).T
     # The inverse makes the solution for many columns a product.
     inverse = jnp.linalg.inv(few.matrix(tuple(slopes)))
-    push = few.push.reshape(rows.shape[1], -1)
+    push = few.push.reshape(nodes * count, -1).T
 
     def pulls_of(_, block):
         columns, largest = block
