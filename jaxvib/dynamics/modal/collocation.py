@@ -51,6 +51,13 @@ class Eigenvalues(NamedTuple):
         """Return their absolute values."""
         return jnp.hypot(self.decay, self.angular)
 
+    def of(self, y: Float[Array, " y"]) -> Float[Array, " y"]:
+        """Return the eigenvalues times amplitudes: their rates in free motion."""
+        real, imag = jnp.split(y, 2)
+        return jnp.concatenate(
+            [self.decay * real - self.angular * imag, self.decay * imag + self.angular * real]
+        )
+
     def rates_of(self, rows: Float[Array, "*r y"]) -> Float[Array, "*r y"]:
         """Return the rows of the time derivatives of what `rows` times y gives."""
         a, b = jnp.split(rows, 2, axis=-1)

@@ -83,11 +83,26 @@ class _Lane(NamedTuple):
     ends: Any
 
 
+class _Displaced(NamedTuple):
+    """The largest displacements, and the errors of a step's quintic of them.
+
+    `reach` (p,): per unit amplitude, and `moved`: by the loads; `unseen` (p, levels) and
+    `by_loads` (levels,): their errors, h^6 / 46080 times the sixth derivative and at most
+    twice the amplitude, for the tables' lengths h; `pushes`: see `ModalForm`.
+    """
+
+    reach: Any
+    unseen: Any
+    moved: Any
+    by_loads: Any
+    pushes: Any
+
+
 class _Context(NamedTuple):
     """Data common to all steps.
 
-    `size`: of the motion in the loads' steady state; `reach` (p,): the largest
-    displacement per unit amplitude, and `moved`: by the loads.
+    `size`: of the motion in the loads' steady state; `displaced`: data of the
+    displacements, if they are observed.
     """
 
     system: ModalForm
@@ -96,8 +111,7 @@ class _Context(NamedTuple):
     rtol: Any
     grazing: Any
     size: Any
-    reach: Any
-    moved: Any
+    displaced: Any
 
 
 def modal_flow(
@@ -143,7 +157,7 @@ def _motion(
     system: ModalForm, state, t0, t1, rtol, grazing, watched, sensitivities: bool
 ) -> ExactSolution:
     numbers = [*jax.tree.leaves((system.motion, system.modes)), state, t0, t1]
-    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in numbers])) & (t1 >= t0)
+    finite = jnp.all(jnp.stack([_is_finite(x) for x in numbers])) & (t1 >= t0)
     end = jnp.where(finite, t1, t0)
     y = system.amplitudes(state, t0)
     context = _context(system, y, end, rtol, grazing)
@@ -164,7 +178,7 @@ def _motion(
         jnp.zeros(()),
         jnp.asarray(0, jnp.int32),
         watched,
-        None if grazing is None else (state, system.motion.vector_field(t0, state)),
+        None if grazing is None else _state_and_rate(context, y, t0),
     )
 
     def unfinished(lane):
@@ -214,29 +228,39 @@ def _motion(
     return ExactSolution(final, found, lane.watched, code, lane.steps)
 
 
+def _is_finite(array: Array) -> Array:
+    """Return whether all numbers are finite, along columns first: in vectors."""
+    finite = jnp.isfinite(array)
+    return jnp.all(jnp.all(finite, axis=0) if array.ndim > 1 else finite)
+
+
 def _context(system: ModalForm, y, end, rtol, grazing) -> _Context:
     gaps = gaps_of(system, y, system.steps.length[0])
     sizes = jnp.linalg.norm(system.forced @ system.modes.duals.T, axis=-1)
+    size = jnp.sum(sizes)
+    if grazing is None:
+        return _Context(system, gaps, end, rtol, None, size, None)
+    return _Context(system, gaps, end, rtol, grazing, size, _displaced(system))
+
+
+def _displaced(system: ModalForm) -> _Displaced:
     half = system.modes.shapes.shape[1] // 2
+    lengths = system.steps.length
     reach = jnp.max(jnp.hypot(*jnp.split(system.modes.shapes[:, :half], 2)), axis=1)
     moved = jnp.max(jnp.sum(jnp.abs(system.forced[..., :half]), axis=(0, 1)))
-    return _Context(system, gaps, end, rtol, grazing, jnp.sum(sizes), reach, moved)
+    paces = system.modes.eigenvalues.paces()
+    unseen = jnp.minimum((paces[:, None] * lengths[None]) ** 6 / 46080, 2.0)
+    by_loads = (jnp.max(system.frequency) * lengths) ** 6 / 46080 * moved
+    unseen = reach[:, None] * unseen
+    return _Displaced(reach, unseen, moved, by_loads, system.pushes())
 
 
 def _finest(context: _Context, lane: _Lane):
-    """Return the level of the longest step that resolves the displacements.
-
-    The error of Hermite's quintic is h^6 / 46080 times the sixth derivative, and at most
-    twice the amplitude.
-    """
-    real, imag = jnp.split(lane.y, 2)
-    parts = context.reach * jnp.hypot(real, imag)
-    pace = context.system.modes.eigenvalues.paces()
-    lengths = context.system.steps.length
-    unseen = jnp.minimum((pace[None] * lengths[:, None]) ** 6 / 46080, 2.0) @ parts
-    of_loads = (jnp.max(context.system.frequency) * lengths) ** 6 / 46080 * context.moved
-    allowed = _UNKNOWN * (jnp.sum(parts) + context.moved)
-    return jnp.minimum(jnp.sum(unseen + of_loads > allowed), LEVELS - 1)
+    """Return the level of the longest step that resolves the displacements."""
+    sizes, seen = jnp.hypot(*jnp.split(lane.y, 2)), context.displaced
+    unseen = sizes @ seen.unseen + seen.by_loads
+    allowed = _UNKNOWN * (sizes @ seen.reach + seen.moved)
+    return jnp.minimum(jnp.sum(unseen > allowed), LEVELS - 1)
 
 
 def _seen(context: _Context, lane: _Lane, new: _Lane) -> _Lane:
@@ -244,8 +268,7 @@ def _seen(context: _Context, lane: _Lane, new: _Lane) -> _Lane:
     if lane.ends is None:
         return new
     motion = context.system.motion
-    state = context.system.full(new.y, new.time)
-    ends = state, motion.vector_field(new.time, state)
+    ends = _state_and_rate(context, new.y, new.time)
     moved = new.time > lane.time
     watched = update_observables(
         lane.watched,
@@ -259,6 +282,21 @@ def _seen(context: _Context, lane: _Lane, new: _Lane) -> _Lane:
     )
     watched = jax.tree.map(lambda n, o: jnp.where(moved, n, o), watched, lane.watched)
     return new._replace(watched=watched, ends=ends)
+
+
+def _state_and_rate(context: _Context, y: Array, time: Array) -> tuple[Array, Array]:
+    """Return the state and its rate, from that of the amplitudes."""
+    system = context.system
+    state = system.full(y, time)
+    position, velocity = jnp.split(state, 2)
+    depths, rates, _ = system.motion.contact_motion(state, jnp.zeros_like(state))
+    pushed = context.displaced.pushes @ system.motion.contact_forces(depths, rates)
+    own = system.modes.eigenvalues.of(y) - pushed
+    bend = own @ system.modes.shapes[:, position.shape[0] :]
+    angle = system.frequency * time + system.phase
+    turn = jnp.stack([-jnp.sin(angle), jnp.cos(angle)]) * system.frequency
+    bend = bend + jnp.tensordot(turn, system.forced[..., position.shape[0] :], 2)
+    return state, jnp.concatenate([velocity, bend])
 
 
 def _caught_up(system: ModalForm, lane: _Lane) -> _Lane:
