@@ -20,8 +20,9 @@ from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.kernel_cache import cached_kernel
 from ..observables import Observables, init_observables, update_observables
-from .collocation import NODES, PLACES, Collocation, turn_less_one, turned
+from .collocation import NODES, Collocation, turn_less_one, turned
 from .contact import Forces, extrapolated, missed, nodal_forces
+from .crossing import WITH_ENDS, crossing
 from .gaps import Gaps, gaps_of
 from .modal_form import LEVELS, ModalForm
 from .sensitivities import moved_sensitivities, unit_sensitivities
@@ -41,6 +42,8 @@ _FARTHEST = 3.0
 _COARSER = 2.0 ** -(_ORDER + 1)
 
 
+# Beyond this share of a step the polynomial of a gap is less exact than its end.
+_AT_END = 1 - 1e-4
 # Allowed error of a step's quintic of displacements, relative to their size, where they
 # are observed.
 _UNKNOWN = 1e-9
@@ -445,13 +448,14 @@ def _next_event(gaps: Gaps, closed, before, found: Forces, after, length) -> _Ev
     first = jnp.argmax(wrong, axis=0)
     every = jnp.arange(closed.shape[0])
     near, far = jnp.maximum(depths[first, every], 0.0), depths[first + 1, every]
-    places = jnp.asarray(np.concatenate([[0.0], PLACES, [1.0]]))
-    share = near / jnp.where(near - far > 0, near - far, 1.0)
-    begin, stop = places[first], places[first + 1]
-    place = begin + (stop - begin) * share
+    begin, stop = (jnp.asarray(WITH_ENDS)[first + k] for k in (0, 1))
+    bracket = begin, stop, near, far
+    place = jax.lax.cond(
+        jnp.any(crossed), lambda _: crossing(depths, *bracket), lambda _: begin, None
+    )
     rate = side * after[1] * length
     by_newton = 1 - far / jnp.where(rate < 0, rate, -1.0)
-    at_end = (first == NODES) & (rate < 0) & (by_newton > begin) & (by_newton < 1)
+    at_end = (first == NODES) & (rate < 0) & (by_newton > _AT_END) & (by_newton < 1)
     place = jnp.where(at_end, by_newton, place)
     place = jnp.where(crossed, place, jnp.inf) * length
     flips = place <= 4 * jnp.finfo(float).eps * length
