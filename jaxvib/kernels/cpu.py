@@ -74,15 +74,20 @@ class Native:
     takes.
     """
 
-    def __init__(self, program: Program, features: str | None = None):
-        """Compile a program for this processor, or for other `features`."""
+    def __init__(
+        self, program: Program, features: str | None = None, at_once: bool = False
+    ):
+        """Compile a program for this processor, or for other `features`.
+
+        `at_once`: whether optimised from the start.
+        """
         self.program, self._features = program, features or host_features()
         self._spent, self._lanes, self._lock = 0.0, 0, threading.Lock()
         code, level = _kept(program, self._features, _BEST), _BEST
         if code is None:
             # Loops over long arrays take five times as long unoptimised.
             loops = program.workspace and program.text.count("\n") < _SHORT_TEXT
-            level = _BEST if loops else _QUICK
+            level = _BEST if loops or at_once else _QUICK
             code = _object(program, self._features, level)
         self._first = _Code(code)
         self._best = self._first if level == _BEST else None

@@ -146,7 +146,8 @@ class Kernel:
             shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
             flat = self._flat(rest)
             traced = self._traced(flat, shapes, rest)
-            form = self._forms[key] = _Form(self._name(), flat, shapes, traced)
+            form = _Form(self._name(), flat, shapes, traced, self._in_memory)
+            self._forms[key] = form
             if form.reason:
                 _LOG.debug("%s is compiled by XLA: %s", self._name(), form.reason)
         return form
@@ -259,7 +260,10 @@ class _Form:
         flat: Callable,
         shapes: Sequence[jax.ShapeDtypeStruct],
         traced: Traced,
+        at_once: bool = False,
     ):
+        """Compile a traced function; `at_once`: optimised from the start."""
+        self._at_once = at_once
         self._name, self._flat, self._shapes = name, flat, shapes
         self._printed, self.results, self.reason = traced
         self.tree = jax.tree.structure(self.results)
@@ -272,7 +276,7 @@ class _Form:
     def _native(self):
         if self._printed is None:
             raise ValueError(f"not lowered to LLVM: {self.reason}")
-        return Native(self._printed)
+        return Native(self._printed, at_once=self._at_once)
 
     @functools.cached_property
     def _devices(self) -> DeviceChoice:

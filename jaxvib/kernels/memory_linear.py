@@ -9,10 +9,13 @@ from . import linear
 from .assembler import LoweringError, Value
 from .control import Carried, counted
 from .memory_arrays import Index, Stored, index_value, plus
+from .memory_primitives import groups_of_vectors
 from .primitives import boxed
 
 # Rows of a matrix that named numbers solve: loops are shorter text, but take longer.
 _FEW = 8
+# Vectors of columns that one loop solves for, as many as hide the latency of one.
+_VECTORS = 8
 
 
 def _by_name_if_small(write: Callable) -> Callable:
@@ -103,27 +106,35 @@ def _triangular(lowering: Any, equation: Any, inputs: Sequence) -> list:
         layout, sides = layout[::-1, ::-1], [side[::-1] for side in sides]
     matrix, right, solved = matrix.view(layout), right.view(sides[0]), result.view(sides[1])
     with counted(lowering, solved.shape[0]) as row:
-        for part in lowering.along(solved.shape[1]):
-            with part as column:
-                rest = _less(
-                    lowering, right.at(a, [row, column]), row, matrix, solved, column
-                )
-                if not parameters["unit_diagonal"]:
-                    rest = a.divide(rest, matrix.at(a, [row, row]))
-                solved.write(a, [row, column], rest)
+        for part in groups_of_vectors(lowering, solved.shape[1], _VECTORS):
+            with part as columns:
+                first = [right.at(a, [row, column]) for column in columns]
+                rests = _less(lowering, first, row, matrix, solved, columns)
+                for column, rest in zip(columns, rests, strict=True):
+                    if not parameters["unit_diagonal"]:
+                        rest = a.divide(rest, matrix.at(a, [row, row]))
+                    solved.write(a, [row, column], rest)
     return [result]
 
 
 def _less(
-    lowering: Any, first: Value, row: str, matrix: Stored, solved: Stored, column: Index
-) -> Value:
-    """Return a number less the products of the solved unknowns."""
+    lowering: Any,
+    first: Sequence[Value],
+    row: str,
+    matrix: Stored,
+    solved: Stored,
+    columns: Sequence[Index],
+) -> list[Value]:
+    """Return numbers of some columns less the products of the solved unknowns."""
     a = lowering.assembler
-    carry: Any = Carried(lowering, [boxed(first)])
+    carry: Any = Carried(lowering, [boxed(value) for value in first])
     with counted(lowering, row, carry) as k:
-        product = a.multiply(matrix.at(a, [row, k]), solved.at(a, [k, column]))
-        carry.following = [boxed(a.subtract(carry.values[0][()], product))]
-    return carry.values[0][()]
+        factor = matrix.at(a, [row, k])
+        carry.following = [
+            boxed(a.subtract(rest[()], a.multiply(factor, solved.at(a, [k, column]))))
+            for rest, column in zip(carry.values, columns, strict=True)
+        ]
+    return [rest[()] for rest in carry.values]
 
 
 def _cholesky(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -134,17 +145,14 @@ def _cholesky(lowering: Any, equation: Any, inputs: Sequence) -> list:
     upper = lowering.copy(lowering.array(np.zeros(matrix.shape, matrix.kind)))
     lower = matrix.view(matrix.layout.T)
     with counted(lowering, size) as j:
-        first = _less(
-            lowering, matrix.at(a, [j, j]), j, upper.view(upper.layout.T), upper, j
-        )
+        of_column = upper.view(upper.layout.T)
+        (first,) = _less(lowering, [matrix.at(a, [j, j])], j, of_column, upper, [j])
         root = a.intrinsic("sqrt", first)
         upper.write(a, [j, j], root)
         following = plus(a, j, 1)
         for part in lowering.along(_difference(a, size, following), following):
             with part as i:
-                rest = _less(
-                    lowering, lower.at(a, [j, i]), j, upper.view(upper.layout.T), upper, i
-                )
+                (rest,) = _less(lowering, [lower.at(a, [j, i])], j, of_column, upper, [i])
                 upper.write(a, [j, i], a.divide(rest, a.same(root, a.width)))
     last = upper.at(a, [size - 1, size - 1])
     defined = a.compare("gt", last, a.constant(0, matrix.kind))

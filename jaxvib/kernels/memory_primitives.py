@@ -237,7 +237,7 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
                 start = plus(a, times(a, i, height), first)
                 places = [plus(a, start, k) for k in range(height)]
                 if vectors:
-                    for part in _vectors(lowering, columns, _VECTORS // height):
+                    for part in groups_of_vectors(lowering, columns, _VECTORS // height):
                         with part as some:
                             _block(lowering, left, right, target, b, (places, some))
                     continue
@@ -250,7 +250,7 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
     return [result]
 
 
-def _vectors(
+def groups_of_vectors(
     lowering: Any, columns: int, group: int
 ) -> list[contextlib.AbstractContextManager[list[Index]]]:
     """Return loops over groups of vectors of columns, the vectors left, and the rest."""

@@ -132,7 +132,8 @@ def test_modes_turn_as_the_matrix_exponential_does(damper):
 
     @jax.jit
     def moved_at(time):
-        return modes.shapes @ turned(turn_less_one(modes.eigenvalues, time), modes.duals)
+        turn = turn_less_one(modes.eigenvalues, time)
+        return modes.shapes.T @ turned(turn, modes.duals)
 
     for time in (1e-6, 0.01, 1.0):
         moved = moved_at(time)

@@ -140,9 +140,7 @@ def modal_flow(
             watched = init_observables(jnp.asarray(t0, float), state, system.motion)
     leaves, static = partition_arrays(system)
     lane = leaves, as_array(state, float), *numbers, grazing, watched
-    kernel = _motion_kernel(static, sensitivities)
-    kernel.optimise(lane)  # loops over modes take five times as long unoptimised
-    return kernel(lane)
+    return _motion_kernel(static, sensitivities)(lane)
 
 
 @functools.lru_cache(maxsize=64)
