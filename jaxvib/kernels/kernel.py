@@ -1,6 +1,5 @@
 """`kernel`: compilation of scalar functions by LLVM for many lanes."""
 
-import ctypes
 import functools
 import logging
 import time
@@ -17,13 +16,13 @@ from ..foundation.arrays import has_tangents
 from ..foundation.gc_pause import gc_paused
 from ..foundation.machine import usable_cores
 from .assembler import LoweringError
-from .call import kernel_call
 from .cost_estimate import LONGEST, estimate_instructions, needs_memory
 from .cpu import MANY, Native, host_width
 from .derivative_rule import with_rule
 from .device_choice import DeviceChoice, by_xla
 from .gpu import launched
-from .lane_axes import filled, lanes_first, lanes_last, padded, transposed
+from .lane_axes import lanes_first, lanes_last, padded
+from .lane_calls import SharingCallee, called_in_jax, registered, shapes_of
 from .lowering import Program, Traced, lower_lanes, trace
 from .memory_lowering import lower_lanes_in_memory
 from .tangents import is_lowering
@@ -271,6 +270,7 @@ class _Form:
             self._native  # noqa: B018 - compiled where it is requested
         self._differentiable = with_rule(self._many, self._slope)
         self._jacobians: dict[tuple[int, ...], _Form] = {}
+        self._sharing: dict[tuple[int, ...], SharingCallee] = {}
 
     @functools.cached_property
     def _native(self):
@@ -355,47 +355,21 @@ class _Form:
     # Calls inside JAX programs.
 
     def _many(self, *leaves):
-        batched = jax.custom_batching.custom_vmap(self._lanes)
+        return called_in_jax(self, leaves)
 
-        @batched.def_vmap
-        def rule(size, is_batched, *arrays):
-            wide = [
-                array if one else jnp.broadcast_to(array, (size, *array.shape))
-                for array, one in zip(arrays, is_batched, strict=True)
-            ]
-            # Nested lanes are flattened; empty arrays do not allow -1 in `reshape`.
-            inner = wide[0].shape[1]
-            flat = [array.reshape(size * inner, *array.shape[2:]) for array in wide]
-            results = batched(*flat)
-            results = tuple(r.reshape(size, inner, *r.shape[1:]) for r in results)
-            return results, (True,) * len(results)
-
-        return tuple(result[0] for result in batched(*(leaf[None] for leaf in leaves)))
-
-    def _lanes(self, *arrays):
-        """Call the program on arrays with the lanes as first axis."""
-        program = self._native.program
-        lanes = arrays[0].shape[0]
-        whole = -(-lanes // program.width) * program.width
-        if lanes > MANY:
-            self.optimise()
-        turned = [filled(transposed(array, 1), whole) for array in arrays]
-        results = kernel_call(self, turned)
-        turned = (transposed(result, -1) for result in results)
-        return tuple(jax.lax.slice_in_dim(result, 0, lanes) for result in turned)
+    def sharing(self, shared: tuple[int, ...]) -> SharingCallee:
+        """Return the program whose lanes share some arguments, its last ones."""
+        if shared not in self._sharing:
+            self._sharing[shared] = SharingCallee(self._flat, self._shapes, shared)
+        return self._sharing[shared]
 
     def target(self) -> str:
         """Return the FFI target name of the program, registered."""
-        name = f"jaxvib_{self.program.key}"
-        _register(name, self._native)
-        return name
+        return registered(self._native)
 
     def shapes(self, lanes: int) -> list[jax.ShapeDtypeStruct]:
         """Return the shapes of the program's results over lanes."""
-        return [
-            jax.ShapeDtypeStruct((*shape, lanes), kind)
-            for shape, kind in self.program.signature.outputs
-        ]
+        return shapes_of(self.program, lanes)
 
     def by_xla(self, *arrays) -> list:
         """Return the program's results over lanes, the last axes, by JAX operations."""
@@ -444,23 +418,6 @@ class _Form:
             name, shapes = f"Jacobian of {self._name}", self._shapes
             self._jacobians[moving] = _Form(name, slopes, shapes, _traced(slopes, shapes))
         return self._jacobians[moving]
-
-
-_REGISTERED: dict[str, Any] = {}
-
-
-def _register(name: str, native) -> None:
-    """Register a program as an FFI target, once, for the life of the process.
-
-    XLA cannot remove a target, and does not report when no program calls it any more.
-    """
-    if name in _REGISTERED:
-        return
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype = ctypes.py_object
-    capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    jax.ffi.register_ffi_target(name, capsule(native.handler, None, None), platform="cpu")
-    _REGISTERED[name] = native
 
 
 _ARRAY = "an array"

@@ -8,7 +8,7 @@ names.
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,18 @@ _TABLE = {
 }
 
 
-def lower_lanes_in_memory(closed: ClosedJaxpr, vector: int, short: int = SHORT) -> Program:
+def lower_lanes_in_memory(
+    closed: ClosedJaxpr, vector: int, short: int = SHORT, shared: int = 0
+) -> Program:
     """Lower a jaxpr like `lower_lanes`, with arrays of more than `short` in memory.
+
+    The last `shared` arguments, long ones, have no axis of lanes: all read the same.
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    return lowering.program_of(MemoryLowering(vector, short), closed)
+    count = len(closed.jaxpr.invars)
+    pointers = {f"%in{k}" for k in range(count - shared, count)}
+    return lowering.program_of(MemoryLowering(vector, short, pointers), closed)
 
 
 class MemoryLowering(Lowering):
@@ -68,11 +74,12 @@ class MemoryLowering(Lowering):
     others `LongArray`. An array that one equation uses is computed there, one number
     after the other, and only others are stored. The numbers of an iteration are a
     `vector` along the last axis; that of the lanes would make arrays so large that they
-    leave the cache.
+    leave the cache. `shared`: pointers of arguments that all lanes read.
     """
 
-    def __init__(self, vector: int, short: int = SHORT):
+    def __init__(self, vector: int, short: int = SHORT, shared: Collection[str] = ()):
         super().__init__(1)
+        self._shared = shared
         self.vector, self.short, self._memory = vector, short, Workspace()
         self._constants: dict[tuple, Memory] = {}
 
@@ -87,6 +94,9 @@ class MemoryLowering(Lowering):
         """Load an argument; the numbers of a long one are in order for one lane only."""
         if not self.is_long(shape):
             return super().load(pointer, shape, kind, align)
+        if pointer in self._shared:
+            memory = Memory(pointer, int(np.prod(shape)))
+            return Stored(memory, memory.layout.reshape(shape), kind)
         a, copy = self.assembler, self.new(shape, kind)
         whole = copy.view(copy.layout.reshape(-1))
         start = whole.pointer(a)

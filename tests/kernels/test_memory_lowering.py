@@ -17,6 +17,7 @@ from jaxvib.kernels.assembler import LoweringError
 from jaxvib.kernels.cost_estimate import estimate_instructions, needs_memory
 from jaxvib.kernels.cpu import Native
 from jaxvib.kernels.gpu import device_program
+from jaxvib.kernels.kernel import Kernel
 from jaxvib.kernels.lowering import Traced, trace
 from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
 from jaxvib.kernels.serialization import deserialize, serialize
@@ -420,3 +421,26 @@ def test_a_finite_element_field_is_a_kernel_with_its_derivatives():
         np.asarray(moved(1.5 + 1e-6, arguments[1]) - moved(1.5 - 1e-6, arguments[1])) / 2e-6
     )
     np.testing.assert_allclose(by_scale, by_differences, atol=1e-7)
+
+
+def test_lanes_share_long_arguments_that_are_not_mapped():
+    def sums(table, number):
+        return jnp.sum(jnp.sin(table * number)), table[39] * number
+
+    compiled = Kernel(sums, in_memory=True)
+    tables, numbers = random.normal(size=(3, 40)), random.normal(size=(3, 5))
+    one = jax.jit(jax.vmap(compiled, (None, 0)))
+    text = one.lower(tables[0], numbers[0]).as_text()
+    assert "5x40x" not in text and "40x5x" not in text
+    by_tables = jax.vmap(jax.vmap(compiled, (None, 0)))
+    by_numbers = jax.vmap(jax.vmap(compiled, (None, 0)), (None, 0))
+    for k in range(3):
+        wanted = compiled.map(np.repeat(tables[k : k + 1], 5, 0), numbers[k])
+        found = (
+            one(tables[k], numbers[k]),
+            [each[k] for each in by_tables(tables, numbers)],
+            [each[k] for each in by_numbers(tables[k], numbers)],
+        )
+        for results in found:
+            for result, exact in zip(results, wanted, strict=True):
+                np.testing.assert_array_equal(result, exact)

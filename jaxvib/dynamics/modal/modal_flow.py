@@ -295,7 +295,7 @@ def _state_and_rate(context: _Context, y: Array, time: Array) -> tuple[Array, Ar
     own = system.modes.eigenvalues.of(y) - pushed
     bend = own @ system.modes.shapes[:, position.shape[0] :]
     angle = system.frequency * time + system.phase
-    turn = jnp.stack([-jnp.sin(angle), jnp.cos(angle)]) * system.frequency
+    turn = jnp.stack([-jnp.sin(angle), jnp.cos(angle)]) * system.frequency[None]
     bend = bend + jnp.tensordot(turn, system.forced[..., position.shape[0] :], 2)
     return state, jnp.concatenate([velocity, bend])
 
