@@ -1,6 +1,6 @@
 """Structures in their modes that hit stops: cost and accuracy by modes and contacts.
 
-    python -m experiments.benchmarks.elastic [--modes 5 10 20 40 80] [--others 20]
+    python -m experiments.benchmarks.elastic [--modes 5 10 20 40 80 320] [--others 20]
         [--bodies 12 24]
 
 `rows`: unit cantilever, 1 % damping, Hertz stop and harmonic load at the tip.
@@ -8,11 +8,14 @@
 of the modal form; one period from the orbit at the tolerance 1e-9, by the modal form
 (10 modes or more) and, up to `--others` modes, by diffrax and scipy's DOP853; a period
 with `flow` at 1e-6. Errors relative to the modal form at 1e-12, displacements times
-their modes' frequency. `stops`: a period of 80 modes with ten stops that close nearly
-at once, and its monodromy matrix. `gradient`: `jax.jacfwd` of `flow` by stiffness, gap
-and load frequency, and the largest difference from central differences of `flow`.
-`bodies`: orbits of rows of bodies with five stops. Processor seconds of one process;
-LAPACK has one thread. Writes `elastic-<device>-<cores>.json`.
+their modes' frequency. `steps`: the largest number of steps of a period from 20 modes
+on, relative to the smallest. `stops`: a period of 80
+modes with ten stops that close nearly at once, and its monodromy matrix. `lanes`: a
+period of 512 lanes of 20 modes under `jax.vmap`, per lane. `gradient`: `jax.jacfwd` of
+`flow` by stiffness, gap and load frequency, and the largest difference from central
+differences of `flow`. `bodies`: orbits of rows of bodies with five stops. Processor
+seconds of one process; LAPACK has one thread; `first_s` is the first call, whose
+programs may be cached. Writes `elastic-<device>-<cores>.json`.
 """
 
 import argparse
@@ -73,7 +76,9 @@ def by_scipy(modes: int, start: np.ndarray) -> np.ndarray:
 def row(modes: int, compared: bool) -> dict:
     """Return the figures of one number of modes."""
     system = modal_cantilever(modes, jv.HertzContact(STIFFNESS))
-    orbit = jv.periodic_orbit(system)
+    begun = time.process_time()
+    orbit = jax.block_until_ready(jv.periodic_orbit(system))
+    first = time.process_time() - begun
     others = iter(
         modal_cantilever(modes, jv.HertzContact(STIFFNESS * (1 + 1e-6 * k)))
         for k in range(1, 99)
@@ -82,6 +87,7 @@ def row(modes: int, compared: bool) -> dict:
     start = np.asarray(orbit.state)
     found = {
         "modes": modes,
+        "first_s": first,
         "orbit_s": cost,
         "largest_multiplier": float(orbit.largest_multiplier),
         "multiplier_error": float(orbit.multiplier_error),
@@ -151,6 +157,17 @@ def ten_stops(modes: int = 80) -> dict:
     }
 
 
+def lanes(modes: int = 20, count: int = 512) -> dict:
+    """Return the time of a period for each of many lanes, from different states."""
+    form = modal_form(modal_cantilever(modes, jv.HertzContact(STIFFNESS)))
+    start = np.zeros(2 * modes)
+    start[0], start[modes] = 0.0095, 0.006
+    starts = jnp.asarray(start * (1 + 1e-3 * np.linspace(-1, 1, count)[:, None]))
+    period = jax.jit(jax.vmap(lambda s: modal_flow(form, s, 0.0, PERIOD, RTOL).state))
+    _, cost = seconds(lambda: period(starts))
+    return {"modes": modes, "lanes": count, "lane_s": cost / count}
+
+
 def gradient(modes: int) -> dict:
     """Return time and error of the gradient of `flow` by three parameters."""
     system = modal_cantilever(modes, jv.HertzContact(STIFFNESS))
@@ -195,7 +212,7 @@ def row_orbit(bodies: int) -> dict:
 def main() -> None:
     """Measure, print and write the result."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--modes", type=int, nargs="+", default=[5, 10, 20, 40, 80])
+    parser.add_argument("--modes", type=int, nargs="+", default=[5, 10, 20, 40, 80, 320])
     parser.add_argument("--others", type=int, default=20)
     parser.add_argument("--bodies", type=int, nargs="*", default=[12, 24])
     options = parser.parse_args()
@@ -204,10 +221,14 @@ def main() -> None:
         for modes in options.modes:
             found["rows"].append(row(modes, modes <= options.others))
             print(json.dumps(found["rows"][-1]), flush=True)
+        steps = [row["period_steps"] for row in found["rows"] if row["modes"] >= 20]
+        found["steps"] = max(steps) / min(steps) if steps else None
         found["stops"] = ten_stops()
+        found["lanes"] = lanes()
         found["gradient"] = gradient(10)
         found["bodies"] = [row_orbit(bodies) for bodies in options.bodies]
-        print(json.dumps({k: found[k] for k in ("stops", "gradient", "bodies")}))
+        last = "steps", "stops", "lanes", "gradient", "bodies"
+        print(json.dumps({name: found[name] for name in last}))
     device = jax.devices()[0].platform
     path = Path(__file__).with_name(f"elastic-{device}-{os.cpu_count()}.json")
     path.write_text(json.dumps(found, indent=1) + "\n")

@@ -75,7 +75,7 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
     """Return the gaps of a system, for flights of at most `longest` seconds."""
     motion, values = system.motion, system.modes.eigenvalues
     half = system.modes.shapes.shape[1] // 2
-    first = system.gap_rows()
+    first = system.gap_rows
     second = values.rates_of(first)
     rows = jnp.stack([first, second, values.rates_of(second)])
     positions = system.forced[..., :half]

@@ -91,14 +91,13 @@ class _Displaced(NamedTuple):
 
     `reach` (p,): per unit amplitude, and `moved`: by the loads; `unseen` (p, levels) and
     `by_loads` (levels,): their errors, h^6 / 46080 times the sixth derivative and at most
-    twice the amplitude, for the tables' lengths h; `pushes`: see `ModalForm`.
+    twice the amplitude, for the tables' lengths h.
     """
 
     reach: Any
     unseen: Any
     moved: Any
     by_loads: Any
-    pushes: Any
 
 
 class _Context(NamedTuple):
@@ -179,7 +178,7 @@ def _motion(
         jnp.zeros(()),
         jnp.asarray(0, jnp.int32),
         watched,
-        None if grazing is None else _state_and_rate(context, y, t0),
+        None if grazing is None else _state_and_rate(system, y, t0),
     )
 
     def unfinished(lane):
@@ -252,8 +251,7 @@ def _displaced(system: ModalForm) -> _Displaced:
     paces = system.modes.eigenvalues.paces()
     unseen = jnp.minimum((paces[:, None] * lengths[None]) ** 6 / 46080, 2.0)
     by_loads = (jnp.max(system.frequency) * lengths) ** 6 / 46080 * moved
-    unseen = reach[:, None] * unseen
-    return _Displaced(reach, unseen, moved, by_loads, system.pushes())
+    return _Displaced(reach, reach[:, None] * unseen, moved, by_loads)
 
 
 def _finest(context: _Context, lane: _Lane):
@@ -269,7 +267,7 @@ def _seen(context: _Context, lane: _Lane, new: _Lane) -> _Lane:
     if lane.ends is None:
         return new
     motion = context.system.motion
-    ends = _state_and_rate(context, new.y, new.time)
+    ends = _state_and_rate(context.system, new.y, new.time)
     moved = new.time > lane.time
     watched = update_observables(
         lane.watched,
@@ -285,13 +283,12 @@ def _seen(context: _Context, lane: _Lane, new: _Lane) -> _Lane:
     return new._replace(watched=watched, ends=ends)
 
 
-def _state_and_rate(context: _Context, y: Array, time: Array) -> tuple[Array, Array]:
+def _state_and_rate(system: ModalForm, y: Array, time: Array) -> tuple[Array, Array]:
     """Return the state and its rate, from that of the amplitudes."""
-    system = context.system
     state = system.full(y, time)
     position, velocity = jnp.split(state, 2)
     depths, rates, _ = system.motion.contact_motion(state, jnp.zeros_like(state))
-    pushed = context.displaced.pushes @ system.motion.contact_forces(depths, rates)
+    pushed = system.pushes @ system.motion.contact_forces(depths, rates)
     own = system.modes.eigenvalues.of(y) - pushed
     bend = own @ system.modes.shapes[:, position.shape[0] :]
     angle = system.frequency * time + system.phase

@@ -51,8 +51,10 @@ class ModalForm(Mechanical):
     other system.
 
     **Fields:** `repeats`: the period, s; `forced` (2, waves, 2n): the parts of the
-    steady state with cosine and sine of `frequency` t + `phase` (waves,); `steps`: tables
-    of steps of T/4, T/8, ... in contact, with a leading axis.
+    steady state with cosine and sine of `frequency` t + `phase` (waves,); `gap_rows`: how
+    far each unit amplitude closes each gap; `pushes`: $\beta$, the reduction of the rates
+    per unit force of each contact; `steps`: tables of steps of T/4, T/8, ... in contact,
+    with a leading axis.
     """
 
     motion: EquationOfMotion
@@ -61,6 +63,8 @@ class ModalForm(Mechanical):
     frequency: Float[Array, " waves"]
     phase: Float[Array, " waves"]
     modes: Eigenmodes
+    gap_rows: Float[Array, "contacts y"]
+    pushes: Float[Array, "y contacts"]
     steps: Collocation
 
     has_contacts = True
@@ -82,18 +86,10 @@ class ModalForm(Mechanical):
         angle = self.frequency * time + self.phase
         return jnp.tensordot(jnp.stack([jnp.cos(angle), jnp.sin(angle)]), self.forced, 2)
 
-    def gap_rows(self) -> Float[Array, "contacts y"]:
-        """Return how far each unit amplitude closes each gap."""
-        return _gap_rows(self.motion, self.modes.shapes)
-
-    def pushes(self) -> Float[Array, "y contacts"]:
-        r"""Return $\beta$, the reduction of the rates per unit force of each contact."""
-        return _pushes(self.motion, self.modes.duals)
-
     def collocation(self, length: Number) -> Collocation:
         """Return the matrices of a step in contact of any length, s."""
-        rows, pushes = self.gap_rows(), self.pushes()
         damped = any(self.motion.damped_contacts())
+        rows, pushes = self.gap_rows, self.pushes
         return collocation(self.modes.eigenvalues, rows, pushes, length, rates=damped)
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
@@ -173,8 +169,10 @@ def _form_of(content: _Content) -> ModalForm | None:
         for name in ("frequency", "phase")
     ]
     period = jnp.asarray(system.period())
-    steps = _tables(motion, period, modes)
-    return ModalForm(motion, period, jnp.asarray(forced), *numbers, modes, steps)
+    coupled = _gap_rows(motion, modes), _pushes(motion, modes)
+    damped = any(motion.damped_contacts())
+    steps = _tables(modes.eigenvalues, *coupled, period, damped)
+    return ModalForm(motion, period, jnp.asarray(forced), *numbers, modes, *coupled, steps)
 
 
 def _refused(law) -> bool:
@@ -204,30 +202,25 @@ def _eigenmodes(to_state, to_blocks, decay, angular) -> Eigenmodes:
     return Eigenmodes(eigenvalues, jnp.asarray(shapes.T[both]), jnp.asarray(duals[both]))
 
 
-@jax.jit
-def _tables(motion, period, modes: Eigenmodes) -> Collocation:
+@functools.partial(jax.jit, static_argnums=4)
+def _tables(eigenvalues: Eigenvalues, rows, pushes, period, damped: bool) -> Collocation:
     """Return the tables of a system's steps in contact."""
     lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
-    rows, pushes = _gap_rows(motion, modes.shapes), _pushes(motion, modes.duals)
-    damped = any(motion.damped_contacts())
 
     def table(length):
-        return collocation(modes.eigenvalues, rows, pushes, length, rates=damped)
+        return collocation(eigenvalues, rows, pushes, length, rates=damped)
 
     return jax.lax.map(table, lengths)
 
 
-def _gap_rows(motion: EquationOfMotion, shapes):
-    half = shapes.shape[1] // 2
-    if not motion.contacts:
-        return jnp.zeros((0, shapes.shape[0]))
-    directions = jnp.stack([contact.direction for contact in motion.contacts])
-    return directions @ shapes[:, :half].T
+def _gap_rows(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
+    half = modes.shapes.shape[1] // 2
+    directions = [np.asarray(contact.direction) for contact in motion.contacts]
+    shapes = np.asarray(modes.shapes[:, :half])
+    return jnp.asarray(np.reshape(directions, (-1, half)) @ shapes.T)
 
 
-def _pushes(motion: EquationOfMotion, duals):
-    half = duals.shape[1] // 2
-    if not motion.contacts:
-        return jnp.zeros((duals.shape[0], 0))
-    responses = jnp.stack(motion.contact_responses, axis=1)
-    return duals[:, half:] @ responses
+def _pushes(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
+    half = modes.duals.shape[1] // 2
+    responses = np.reshape([np.asarray(r) for r in motion.contact_responses], (-1, half))
+    return jnp.asarray(np.asarray(modes.duals[:, half:]) @ responses.T)

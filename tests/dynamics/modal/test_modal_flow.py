@@ -166,6 +166,28 @@ def test_a_second_stop_closes_while_the_first_one_is_closed():
     assert error_of(found.state, expected) < 1e-9
 
 
+@pytest.mark.slow  # compiles the laws of four stops
+def test_stiff_stops_of_different_laws_converge_by_newton_iteration():
+    # In steps of such a tolerance the forces act back too much for a fixed point.
+    gaps, shares = GAP * np.array([1.0, 1.01, 1.02, 1.03]), [2e4, 5e5, 1e6, 500.0]
+    laws = (
+        jv.LinearContact(shares[0]),
+        jv.HertzContact(shares[1]),
+        jv.PowerContact(shares[2], exponent=2.0),
+        jv.PiecewiseLinearContact([shares[3], 8 * shares[3]], depths=[5e-4]),
+    )
+
+    def force(z, _):
+        depths = [max(z - gap + GAP, 0.0) for gap in gaps]
+        bent = shares[3] * (depths[3] + 7 * max(depths[3] - 5e-4, 0.0))
+        powers = zip(shares[:3], depths[:3], (1.0, 1.5, 2.0), strict=True)
+        return sum(k * depth**power for k, depth, power in powers) + bent
+
+    form, expected = modal_form(modal_cantilever(MODES, *laws, gaps=gaps)), by_hand(force)
+    for rtol, most in ((1e-4, 1e-7), (1e-9, 1e-9)):
+        assert error_of(flow(form, START, 0.0, PERIOD, rtol).state, expected) < most
+
+
 @pytest.mark.slow  # compiles the motion of 20 and 80 modes
 def test_the_number_of_steps_does_not_depend_on_the_number_of_modes():
     counts = []
