@@ -268,12 +268,14 @@ def groups_of_vectors(
             yield [plus(a, turn, first)]
 
     whole, rest = divmod(columns, width)
-    blocks = [
+    parts: list[contextlib.AbstractContextManager[list[Index]]] = [
         groups(first * width, number, size)
         for first, number, size in _blocks(whole, group)
         if number
     ]
-    return [*blocks, single(whole * width, rest)] if rest else blocks
+    if rest:
+        parts.append(single(whole * width, rest))
+    return parts
 
 
 def _in_rows(lowering: Any, right: Stored, uses: int) -> Stored:

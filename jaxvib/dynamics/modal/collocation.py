@@ -55,7 +55,10 @@ class Eigenvalues(NamedTuple):
         """Return the eigenvalues times amplitudes: their rates in free motion."""
         real, imag = jnp.split(y, 2)
         return jnp.concatenate(
-            [self.decay * real - self.angular * imag, self.decay * imag + self.angular * real]
+            [
+                self.decay * real - self.angular * imag,
+                self.decay * imag + self.angular * real,
+            ]
         )
 
     def rates_of(self, rows: Float[Array, "*r y"]) -> Float[Array, "*r y"]:
@@ -264,7 +267,7 @@ def turned(turn: Float[Array, "2 p"], y: Array, less: Array | None = None) -> Ar
 
 
 def _coupling(rows, pushes, inner):
-    """Return what forces at nodes i of contacts d do at nodes j of contacts c: i, d, j, c."""
+    """Return (i, d, j, c): what forces at nodes i of contacts d do at nodes j of c."""
     contacts, count = rows[0].shape
     modes = _product([x[:, None] for x in rows], [x.T[None] for x in pushes])
     real, imag = (x.reshape(contacts**2, count) for x in modes)

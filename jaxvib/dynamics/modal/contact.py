@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float
+from jaxtyping import Array, Bool, Float
 
 from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion
@@ -158,9 +158,9 @@ class _Iterate(NamedTuple):
     """Forces, the last relative change, the rate at which changes fall, and a count."""
 
     forces: Array
-    change: ArrayLike
-    rate: ArrayLike
-    tries: ArrayLike
+    change: Array
+    rate: Array
+    tries: Array
 
     def converged(self) -> Array:
         """Return whether the error is small."""
@@ -204,9 +204,8 @@ def _newton(motion, step, closed, moved, renewed, count, begin):
     def turn(last):
         flat, _, tries = last
         slopes = law_slopes(motion, closed, *moved(flat))
-        factors = jax.scipy.linalg.lu_factor(
-            few.matrix(tuple(slope[:, few.places] for slope in slopes))
-        )
+        by_depth, by_rate = (slope[:, few.places] for slope in slopes)
+        factors = jax.scipy.linalg.lu_factor(few.matrix((by_depth, by_rate)))
 
         def improve(flat):
             change = jax.scipy.linalg.lu_solve(factors, of_few(renewed(flat) - flat))

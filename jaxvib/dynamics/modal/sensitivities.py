@@ -142,4 +142,5 @@ def _moved(step, closed, count, slopes, sensitivities: Sensitivities, left, allo
         return None, jax.lax.cond(acts, new, lambda _: columns, None)
 
     blocks, largest = sensitivities
-    return Sensitivities(jax.lax.scan(after, None, (blocks, largest, pulls))[1], largest), worst
+    blocks = jax.lax.scan(after, None, (blocks, largest, pulls))[1]
+    return Sensitivities(blocks, largest), worst
