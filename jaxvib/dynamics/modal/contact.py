@@ -27,6 +27,7 @@ from .gaps import Gaps
 _CONVERGED = 1e-13
 # Iterations whose changes fall less than this each give up.
 _SLOW = 0.1
+# Twelve iterations at that rate gain all digits; steps that need more are too long.
 _MOST_ITERATIONS, _MOST_FACTORIZATIONS = 12, 8
 # Shares of the last two terms in the error: the first one left out is smaller than both.
 SHARES_OF_TERMS = LAST_TERMS * np.array([[1.0], [0.1]])
