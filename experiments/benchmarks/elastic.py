@@ -185,7 +185,7 @@ def gradient(modes: int) -> dict:
         there = jv.replace(system, changed)
         return jv.flow(there, start, 0.0, PERIOD, rtol=1e-12, engine="modal")
 
-    found, cost = seconds(lambda: jax.jacfwd(end)(logarithms), repeats=1)
+    found, cost = seconds(lambda: jax.jacfwd(end)(logarithms))
     units = np.concatenate([1 / cantilever_frequencies(modes), np.ones(modes)])
     worst = 0.0
     for name in values:
