@@ -29,6 +29,7 @@ _VERBS = {
     "kernels": ("kernel",),
     "modes": (
         "beam_eigenvalues",
+        "elastic_structure",
         "frequency_response",
         "natural_frequencies",
         "natural_modes",

@@ -7,6 +7,7 @@ from .beams.response import beam_response as beam_response
 from .beams.spectra import BeamSpectra as BeamSpectra
 from .beams.spectra import beam_spectra as beam_spectra
 from .cluster import frequency_derivatives as frequency_derivatives
+from .elastic import elastic_structure as elastic_structure
 from .energy_shares import EnergyShares as EnergyShares
 from .energy_shares import energy_shares as energy_shares
 from .frequency_response import frequency_response as frequency_response
