@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .chains.stepping import Stop as Stop
     from .chains.stepping import step_chain as step_chain
     from .chains.tiles import step_long_chain as step_long_chain
+    from .contact_histories import ContactHistories as ContactHistories
+    from .contact_histories import contact_histories as contact_histories
     from .element_power import mean_element_power as mean_element_power
     from .energy_balance import EnergyBalance as EnergyBalance
     from .energy_balance import energy_balance as energy_balance

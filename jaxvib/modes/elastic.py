@@ -86,7 +86,7 @@ def _of_matrices(source, modes, points, damping) -> ElasticStructure:
         raise ValueError("the source is statically unstable; allowed: a stable one")
     names, rows = _rows_of(linear, points)
     kept, rest = found.shapes[:, :modes], found.shapes[:, modes:]
-    seen = (rows @ rest) / found.frequencies[modes:]
+    seen = (rows @ rest) / found.frequencies[None, modes:]
     if not damping:
         damping = {"damping_ratio": _own_ratios(linear, found.frequencies[:modes], kept)}
     return ElasticStructure(
@@ -151,13 +151,14 @@ def _of_beam(source: BeamWithBodies, modes, points, damping) -> ElasticStructure
         _check_beam_modes(found, frequencies, modes)
     scale = 1 / jnp.sqrt(_modal_masses(source, found, modes))
     beam = [place for place in places.values() if not isinstance(place, int)]
-    along = found.shape(jnp.stack([jnp.asarray(x, float) for x in beam] or [jnp.zeros(())]))
+    beam = jnp.stack(beam) if beam else jnp.zeros(0)
+    along = found.shape(beam)
     columns, taken = [], iter(range(len(beam)))
     for place in places.values():
         inside = isinstance(place, int)
         columns.append(found.bodies[:, place] if inside else along[:, next(taken)])
     shapes = jnp.stack([column.real[:modes] * scale for column in columns])
-    seen = shapes / frequencies
+    seen = shapes / frequencies[None]
     residual = _static_flexibility(source, places, beam) - seen @ seen.T
     return ElasticStructure(frequencies, shapes, places, residual=residual, **damping)
 
@@ -214,15 +215,15 @@ def _modal_masses(source: BeamWithBodies, found, modes: int) -> Float[Array, " m
         jnp.concatenate([jnp.zeros(1), source.positions, jnp.reshape(beam.length, 1)])
     )
     half, middle = jnp.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
-    at = middle[:, None] + half[:, None] * nodes
-    weight = (half[:, None] * weights).reshape(-1)
+    at = middle[:, None] + half[:, None] * nodes[None]
+    weight = (half[:, None] * weights[None]).reshape(-1)
     along = found.shape(at.reshape(-1)).real[:modes]
     bodies = found.bodies.real[:modes]
-    total = beam.mass_per_length * jnp.sum(weight * along**2, axis=1)
+    total = beam.mass_per_length * (along**2 @ weight)
     total = total + jnp.sum((bodies @ source.mass) * bodies, axis=1)
     if source.links:
         links = _link_motions(source, found, modes, bodies)
-        total = total + jnp.sum(source.link_inertance * links**2, axis=1)
+        total = total + links**2 @ source.link_inertance
     return total
 
 
@@ -236,7 +237,7 @@ def _link_motions(source, found, modes: int, bodies):
     if turns.any():
         ones = jnp.ones_like(source.positions)
         slopes = jax.jvp(on_beam, (source.positions,), (ones,))[1]
-        own = jnp.where(turns, slopes, own)
+        own = jnp.where(turns[None], slopes, own)
     return bodies @ source.link_map.T - own
 
 

@@ -4,6 +4,7 @@ from ..systems.assembly import AssemblyKind
 from ..systems.base import SystemKind
 from ..systems.beam_chain import BeamChainKind
 from ..systems.beam_with_bodies import BeamWithBodiesKind
+from ..systems.elastic_impact import ElasticImpactKind
 from ..systems.impact_assembly import ImpactAssemblyKind
 from ..systems.two_body_impact import TwoBodyImpactKind
 from .base import AnalysisKind
@@ -31,6 +32,7 @@ _SYSTEMS: tuple[SystemKind, ...] = (
     BeamChainKind(),
     AssemblyKind(),
     ImpactAssemblyKind(),
+    ElasticImpactKind(),
     BeamWithBodiesKind(),
 )
 _ANALYSES: tuple[AnalysisKind, ...] = (

@@ -124,12 +124,18 @@ class ImpactAssemblyKind(SystemKind):
             parts = table.get(section)
             if isinstance(parts, dict):
                 table[section] = {
-                    name: _part(keys, entry, f"system.{section}.{name}", document, angles)
+                    name: self.read_part(
+                        keys, entry, f"system.{section}.{name}", document, angles
+                    )
                     for name, entry in parts.items()
                 }
-        options = validated(ImpactAssemblyOptions, table, "system", document)
+        options = validated(self.options, table, "system", document)
         self._check_formulas(options, document)
         return options
+
+    def read_part(self, keys, entry, path: str, document: Document, angles) -> Table:
+        """Return the validated table of a contact, load, friction, spring or element."""
+        return _part(keys, entry, path, document, angles)
 
     def refuse_transients(self, options: Any, document: Document) -> None:
         """Raise `ValueError` for a non-periodic load, or if no load depends on time."""
@@ -201,7 +207,7 @@ class ImpactAssemblyKind(SystemKind):
 
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
-        found = declared_of_modules(options.linear, "linear.")
+        found = self.declared_linear(options.linear)
         modules = options.linear.modules
         angles = angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
         for section in KEYS:
@@ -217,6 +223,19 @@ class ImpactAssemblyKind(SystemKind):
                     found[f"{section}.{name}.{path}"] = entry
         found |= options.declared_variables()
         return {path: found[path] for path in found if path not in options.formulas}
+
+    def declared_linear(self, linear: Any) -> dict[str, Declared]:
+        """Return the declaration of each number of the linear part, by path."""
+        return declared_of_modules(linear, "linear.")
+
+    def linear(self, options: Any) -> Any:
+        """Build the linear part."""
+        return assembled(options.linear)
+
+    def part(self, linear: Any, section: str, name: str, table: Table) -> Any:
+        """Build a contact, load, friction, spring or element."""
+        along = _direction(linear, section, name, table)
+        return _part_of(library("systems"), along, table, name)
 
     def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names of degrees of freedom, of states, contacts and modules."""
@@ -239,19 +258,19 @@ class ImpactAssemblyKind(SystemKind):
     def build(self, options: Any) -> Any:
         """Build the system. **Raises:** `ValueError` for a wrong topology or place."""
         systems = library("systems")
-        linear = assembled(options.linear)
+        linear = self.linear(options)
         parts: dict[str, list] = {section: [] for section in KEYS}
         formulas = dict(options.formulas)
         for section, built in parts.items():
             for name, table in getattr(options, section).items():
-                along = _direction(linear, section, name, table)
                 if _kind(table) == ("spring", "formula"):
+                    along = _direction(linear, section, name, table)
                     law, follows = library("systems.springs").formula_law(table.law.formula)
                     varies = _varies(systems, table)
                     built.append(systems.NonlinearSpring(along, law, name, varies))
                     formulas |= {f"springs.{name}.law.{p}": t for p, t in follows.items()}
                 else:
-                    built.append(_part_of(systems, along, table, name))
+                    built.append(self.part(linear, section, name, table))
         system = systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
         if not formulas and not options.variables:
             return system

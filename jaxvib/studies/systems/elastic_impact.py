@@ -1,0 +1,172 @@
+"""Elastic structures with contacts and loads at named points in a config."""
+
+import dataclasses
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+
+from ..config.catalogue import Declared, catalogue
+from ..config.document import Document
+from ..config.tables import Table, flattened, option, shown, validated
+from ..resources import library
+from .assembly import Modules, assembled
+from .base import Role
+from .impact_assembly import ImpactAssemblyKind, ImpactAssemblyOptions
+
+_DAMPING = ("damping_ratio", "mass_damping", "stiffness_damping")
+
+
+class BeamTable(Table):
+    """A uniform Euler-Bernoulli beam."""
+
+    length: float = option("length of the beam", gt=0.0, unit="m")
+    mass_per_length: float = option("mass of the beam per length", gt=0.0, unit="kg/m")
+    bending_stiffness: float = option("bending stiffness E J", gt=0.0, unit="N m^2")
+    ends: list[Literal["clamped", "hinged", "sliding", "free"]] = option(
+        "supports of the left and right end", ["clamped", "free"], min_length=2,
+        max_length=2, allowed="two of clamped, hinged, sliding, free",
+    )  # fmt: skip
+
+
+def _place(given: object) -> object:
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    if number or (isinstance(given, str | dict) and given):
+        return given
+    raise ValueError(
+        f"{shown(given)} is not a point; allowed: a position on the beam (m), or a degree "
+        "of freedom of the modules, or several with coefficients"
+    )
+
+
+_Point = Annotated[Any, pydantic.BeforeValidator(_place), Field()]
+
+
+class ElasticLinear(Modules):
+    """A beam, or an assembly of modules, in its lowest modes."""
+
+    modules: dict[str, pydantic.SerializeAsAny[Table]] = option(
+        "tables of modules, named after what they join", {},
+        allowed="a table of modules, such as modules.ground-cart, or a beam",
+    )  # fmt: skip
+    beam: BeamTable | None = option("a uniform beam, instead of modules", None)
+    modes: int = option("number of modes kept", ge=1, le=512)
+    points: dict[str, _Point] = option(
+        "points by name: a position (m) or a degree of freedom", min_length=1,
+        allowed="a table of points, such as points.tip",
+    )  # fmt: skip
+    damping_ratio: float | None = option("modal damping ratio", None, ge=0.0, unit="")
+    mass_damping: float | None = option("damping per mass", None, ge=0.0, unit="1/s")
+    stiffness_damping: float | None = option(
+        "damping per stiffness", None, ge=0.0, unit="s"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_source(self):
+        if bool(self.modules) == (self.beam is not None):
+            found = "both" if self.modules else "neither"
+            raise ValueError(f"{found} of beam and modules given; allowed: one of them")
+        return self
+
+
+class ElasticImpactOptions(ImpactAssemblyOptions):
+    """A structure in its modes with named contacts, loads, frictions and springs."""
+
+    kind: Literal["elastic_impact"] = option("the kind of system")
+    linear: ElasticLinear = option("the structure")
+
+
+class StopTable(Table):
+    """A stop in series with the flexibility of the modes left out."""
+
+    contact: Literal["stop"] = option("the kind of contact")
+    at: Any = option("where it acts: a point, or several with coefficients")
+    gap: float = option("gap at static equilibrium", unit="m")
+    stiffness: float | None = option(
+        "stiffness of the stop, rigid without", None, gt=0.0, unit="N/m"
+    )
+
+
+class ElasticImpactKind(ImpactAssemblyKind):
+    """An elastic structure in its modes that hits stops or itself at named points."""
+
+    name = "elastic_impact"
+    options = ElasticImpactOptions
+    roles = frozenset({Role.PERIODIC, Role.DRIVEN})
+
+    def read_part(self, keys, entry, path: str, document: Document, angles) -> Table:
+        """Return the validated table of a part; a contact may be a `stop`."""
+        if isinstance(entry, dict) and entry.get("contact") == "stop" and "contact" in keys:
+            return validated(StopTable, entry, path, document)
+        if isinstance(entry, dict) and "base" in entry:
+            raise ValueError(
+                f"{document.where(path)}: {path} is a base motion; allowed: loads at points"
+            )
+        return super().read_part(keys, entry, path, document, angles)
+
+    def default(self) -> Any:
+        """Return a structure, to declare its parameters."""
+        systems = library("systems")
+        return {"linear": systems.ElasticStructure([1.0], [[1.0]], ["point"])}
+
+    def declared(self, options: Any) -> dict[str, Declared]:
+        """Return the declaration of each number, by path."""
+        found = super().declared(options)
+        gap = catalogue()[ImpactAssemblyKind.name]["contact_linear.gap"]
+        for name, table in options.contacts.items():
+            path = f"contacts.{name}.gap"
+            if isinstance(table, StopTable) and path not in options.formulas:
+                found[path] = dataclasses.replace(gap, default=table.gap)
+        return found
+
+    def declared_linear(self, linear: Any) -> dict[str, Declared]:
+        """Return the declaration of each damping; frequencies follow from the source."""
+        every = catalogue()[self.name]
+        return {
+            f"linear.{name}": dataclasses.replace(every[f"linear.{name}"], default=value)
+            for name in _DAMPING
+            if (value := getattr(linear, name)) is not None
+        }
+
+    def axes(self, options: Any) -> dict[str, list[str]]:
+        """Return the names of modes, of states and of contacts."""
+        modes = [f"mode-{k + 1}" for k in range(options.linear.modes)]
+        states = list(self.build(options).state_names)
+        return {"freedom": modes, "state": states, "contact": list(options.contacts)}
+
+    def modules(self, table: Any) -> dict:
+        """Return no modules: sweeps cannot change those of a structure in its modes."""
+        return {}
+
+    def linear(self, options: Any) -> Any:
+        """Build the structure in its modes."""
+        systems, given = library("systems"), options.linear
+        damping = {n: v for n in _DAMPING if (v := getattr(given, n)) is not None}
+        if given.beam is None:
+            source = assembled(given)
+            points = {name: _mapping(place) for name, place in given.points.items()}
+        else:
+            source = systems.BeamWithBodies(systems.Beam(**given.beam.model_dump()))
+            points = {name: _position(name, x) for name, x in given.points.items()}
+        build = library("modes").elastic_structure
+        return build(source, given.modes, points, **damping)
+
+    def part(self, linear: Any, section: str, name: str, table: Table) -> Any:
+        """Build a contact, load, friction, spring or element."""
+        if not isinstance(table, StopTable):
+            return super().part(linear, section, name, table)
+        try:
+            return linear.stop(_mapping(table.at), table.gap, table.stiffness, name)
+        except ValueError as error:
+            raise ValueError(f"{section}.{name}: {error}") from None
+
+
+def _mapping(place: Any) -> Any:
+    # A dot in a freedom's name makes a nested table.
+    return flattened(place) if isinstance(place, dict) else place
+
+
+def _position(name: str, place: Any) -> float:
+    if isinstance(place, int | float):
+        return float(place)
+    raise ValueError(f"linear.points.{name} = {shown(place)}; allowed on a beam: a position, m")

@@ -1,0 +1,88 @@
+"""Checked against: d'Alembert's solution of a falling bar; the energy balance of a motion."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxvib as jv
+from tests.elastic_bar import (
+    IMPULSE,
+    RELEASE,
+    SECOND_TOUCH,
+    TOUCH,
+    bar_force,
+    falling_bar,
+)
+
+
+def bar_errors(modes: int) -> np.ndarray:
+    """Return the errors of impulse, second touch and averaged force."""
+    bar = falling_bar(modes)
+    times = np.concatenate([[0.0], np.linspace(0.9, 1.8, 91), np.linspace(3.6, 3.7, 2001)])
+    seen = jv.dynamics.contact_histories(bar, bar.rest(), times)
+    rebound = np.interp(3.0, seen.times, seen.impulses[:, 0])
+    again = seen.times[(seen.times > 3.5) & (seen.forces[:, 0] > 0)][0]
+    inside = (times > TOUCH + 0.1) & (times < RELEASE - 0.1)
+    off = (seen.averaged_forces[:, 0] - bar_force(times))[inside] / 400.0
+    return np.array(
+        [rebound / IMPULSE - 1, again - SECOND_TOUCH, np.sqrt(np.mean(off**2))]
+    )
+
+
+def test_a_hard_stop_on_a_falling_bar_has_the_exact_impulse_and_return():
+    assert np.all(np.abs(bar_errors(10)) < [2.7e-3, 6.5e-3, 1.5e-3])
+
+
+@pytest.mark.slow  # many modes, each number with its own programs
+def test_a_hard_stop_converges_at_first_order():
+    few, many, most = (np.abs(bar_errors(modes)) for modes in (20, 40, 80))
+    assert np.all(most < [3e-4, 1e-3, 5e-4])
+    assert np.all(many < few / 2) and np.all(most < 0.52 * many)
+
+
+def damped_tower():
+    linear = jv.LinearSystem(
+        [[2.0, 0.0], [0.0, 1.0]], [[0.4, 0.0], [0.0, 0.2]], [[40.0, -10.0], [-10.0, 10.0]]
+    )
+    stop = jv.Contact([0.0, 1.0], 0.05, jv.HuntCrossleyContact(2e3, 0.1), "roof")
+    pair = jv.Contact([1.0, -1.0], 0.08, jv.HertzContact(2e3), "pair")
+    load = jv.AppliedLoad([1.0, 0.0], jv.HarmonicLoad(6.0, 3.0))
+    return jv.ImpactSystem(linear, [stop, pair], [load])
+
+
+@pytest.mark.slow  # compiles the events of two contacts
+def test_losses_are_those_of_the_energy_balance():
+    system = damped_tower()
+    times = np.linspace(0.0, 8.0, 5)
+    seen = jv.dynamics.contact_histories(system, system.rest(), times, rtol=1e-11)
+    balance = jv.dynamics.energy_balance(system, system.rest(), 0.0, 8.0)
+    assert seen.names == ("roof", "pair") and seen.losses[-1, 0] > 0.01
+    np.testing.assert_allclose(seen.losses[-1], balance.contacts, rtol=1e-6)
+    np.testing.assert_allclose(seen.work_rates, balance.contacts / 8.0, rtol=1e-6)
+
+
+def test_impulses_are_the_change_of_momentum():
+    # Momentum of the roof: m v' = -d v - k (x2 - x1) - F_roof + F_pair, integrated by
+    # the trapezoidal rule on many samples.
+    system = damped_tower()
+    times = np.linspace(0.0, 8.0, 8001)
+    seen = jv.dynamics.contact_histories(system, system.rest(), times)
+    x1, x2, _, v2 = np.asarray(seen.states).T
+    inner = np.trapezoid(-0.2 * v2 - 10.0 * (x2 - x1), times)
+    roof, pair = np.asarray(seen.impulses[-1])
+    assert roof > 1.0 and pair > 0.1
+    assert abs(v2[-1] - v2[0] - (inner - roof + pair)) < 2e-5 * roof
+
+
+def test_what_cannot_be_followed_is_refused():
+    system = damped_tower()
+    hard = jv.ImpactSystem(
+        system.linear, [jv.Contact([0.0, 1.0], 0.1, jv.RestitutionContact(0.5))]
+    )
+    with pytest.raises(ValueError, match="RestitutionContact has no force"):
+        jv.dynamics.contact_histories(hard, hard.rest(), [0.0, 1.0])
+    free = jv.ImpactSystem(system.linear)
+    with pytest.raises(ValueError, match="contacts is empty"):
+        jv.dynamics.contact_histories(free, free.rest(), [0.0, 1.0])
+    with pytest.raises(ValueError, match="ascend"):
+        jv.dynamics.contact_histories(system, jnp.zeros(4), [1.0, 0.0])
