@@ -31,6 +31,7 @@ SHOWN = {
     "beam_with_bodies": "root_locus",
     "brake": "amplitude",
     "brake_pad": "amplitude",
+    "cantilever_stop": "regimes",
     "chain_with_stop": "energy_density",
     "damper_front": "pareto_front",
     "duffing": "regimes",
@@ -40,6 +41,7 @@ SHOWN = {
     "rotor_rub": "amplitude",
     "tower_motion": "freedoms",
     "stability_chart": "stability_chart",
+    "tube_supports": "amplitude",
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",
 }
@@ -50,6 +52,7 @@ FAMILIES = {
     "beam_chain": "Chains of bodies joined by beams",
     "assembly": "Assemblies",
     "impact_assembly": "Assemblies with contacts",
+    "elastic_impact": "Elastic structures that hit",
 }
 _SKIPPED = ("results", "report", "next")  # lines of the terminal that name folders
 

@@ -36,7 +36,7 @@ GROUPS = {
         two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact AppliedLoad
         assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
         AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
-        SpinningDisc read_matrices forced_system
+        SpinningDisc read_matrices elastic_structure ElasticStructure forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
         parameters replace derived Variables quantity
         """,
@@ -78,7 +78,8 @@ GROUPS = {
         "Time integration, energy balances and kernels.",
         """
         simulate dynamics.Trajectory flow propagate dynamics.energy_balance
-        dynamics.EnergyBalance dynamics.module_energies
+        dynamics.EnergyBalance dynamics.module_energies dynamics.contact_histories
+        dynamics.ContactHistories
         dynamics.mean_element_power kernel kernels.Kernel
         kernels.web_assembly kernels.WebAssembly
         """,

@@ -120,8 +120,7 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
     linear = [isinstance(contact.law, LinearContact) for contact in system.contacts]
     deepest = np.ones(len(linear))  # where a linear law has the slope of any other depth
     if not all(linear):
-        settings = {"rtol": rtol, "grazing": 0.0}
-        seen = watch(system, start, times[0], times[-1], **settings)[1]
+        seen = watch(system, start, times[0], times[-1], rtol=rtol, grazing=0.0)[1]
         deepest = np.where(linear, deepest, to_numpy(seen.deepest))
     slopes = [
         jax.grad(lambda z, law=contact.law: force_of(law, z, jnp.zeros(())))(depth)
@@ -141,7 +140,8 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
 
     every = list(zip(slopes, along, strict=True))
     averages = [
-        period([every[c]]) if law_is_linear else 0.0 for c, law_is_linear in enumerate(linear)
+        period([every[c]]) if law_is_linear else 0.0
+        for c, law_is_linear in enumerate(linear)
     ]
     return averages, min([period(every), *(T for T in averages if T > 0)])
 

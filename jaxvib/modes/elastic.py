@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -167,14 +168,14 @@ def _any(part) -> bool:
     return isinstance(part, jax.core.Tracer) or bool(np.any(np.asarray(part) != 0))
 
 
-def _places_on(source: BeamWithBodies, points) -> dict[str, object]:
+def _places_on(source: BeamWithBodies, points) -> dict[str, Any]:
     """Return the position, m, or the number of the body's freedom, of each point."""
     if not isinstance(points, Mapping) or not points:
         raise ValueError(
             f"points = {points!r}; allowed: positions on the beam (m) by name, or bodies"
         )
     bodies = {f"{_BODY}{k}": k for k in range(source.bodies)}
-    found = {}
+    found: dict[str, Any] = {}
     for name, place in points.items():
         if isinstance(place, str):
             if place not in bodies:
@@ -229,6 +230,7 @@ def _modal_masses(source: BeamWithBodies, found, modes: int) -> Float[Array, " m
 
 def _link_motions(source, found, modes: int, bodies):
     """Return the elongations of links: of bodies less those of the beam."""
+
     def on_beam(x):
         return found.shape(x).real[:modes]
 

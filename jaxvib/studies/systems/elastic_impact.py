@@ -72,7 +72,7 @@ class ElasticLinear(Modules):
 class ElasticImpactOptions(ImpactAssemblyOptions):
     """A structure in its modes with named contacts, loads, frictions and springs."""
 
-    kind: Literal["elastic_impact"] = option("the kind of system")
+    kind: Literal["elastic_impact"] = option("the kind of system")  # ty: ignore
     linear: ElasticLinear = option("the structure")
 
 
@@ -169,4 +169,6 @@ def _mapping(place: Any) -> Any:
 def _position(name: str, place: Any) -> float:
     if isinstance(place, int | float):
         return float(place)
-    raise ValueError(f"linear.points.{name} = {shown(place)}; allowed on a beam: a position, m")
+    raise ValueError(
+        f"linear.points.{name} = {shown(place)}; allowed on a beam: a position, m"
+    )
