@@ -377,6 +377,7 @@ def _asked(studies: dict[str, dict[str, str]]) -> str:
 _SYSTEMS = {
     "two_body_impact": "a body on a spring with an attached body that can hit it",
     "impact_assembly": "masses with contacts, friction, loads and springs of any law",
+    "elastic_impact": "elastic structures in their modes, with contacts and loads",
     "assembly": "linear assemblies of bodies, rods and springs",
     "beam_with_bodies": "a beam that carries bodies",
     "beam_chain": "a chain of bodies joined by beams",

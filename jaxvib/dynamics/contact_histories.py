@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from ..foundation.arrays import to_numpy
 from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
-from ..systems.contact import LinearContact
+from ..systems.event_form import form_of, has_event_form
 from ..systems.impact import ImpactSystem
 from ..systems.parameters import part_names
 from ..systems.roles import force_of
@@ -117,7 +117,7 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
 
     The shortest is that with all contacts closed, as stiff as at their deepest.
     """
-    linear = [isinstance(contact.law, LinearContact) for contact in system.contacts]
+    linear = [_is_linear(contact.law) for contact in system.contacts]
     deepest = np.ones(len(linear))  # where a linear law has the slope of any other depth
     if not all(linear):
         seen = watch(system, start, times[0], times[-1], rtol=rtol, grazing=0.0)[1]
@@ -144,6 +144,13 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
         for c, law_is_linear in enumerate(linear)
     ]
     return averages, min([period(every), *(T for T in averages if T > 0)])
+
+
+def _is_linear(law) -> bool:
+    form = form_of(law) if has_event_form(law) else None
+    if form is None or form.hertz or form.damping is not None:
+        return False
+    return form.restitution is None and not form.stops
 
 
 def _grid(asked, averages, longest):

@@ -45,8 +45,8 @@ _Point = Annotated[Any, pydantic.BeforeValidator(_place), Field()]
 class ElasticLinear(Modules):
     """A beam, or an assembly of modules, in its lowest modes."""
 
-    modules: dict[str, pydantic.SerializeAsAny[Table]] = option(
-        "tables of modules, named after what they join", {},
+    modules: dict[str, pydantic.SerializeAsAny[Table]] | None = option(  # ty: ignore
+        "tables of modules, named after what they join", None,
         allowed="a table of modules, such as modules.ground-cart, or a beam",
     )  # fmt: skip
     beam: BeamTable | None = option("a uniform beam, instead of modules", None)

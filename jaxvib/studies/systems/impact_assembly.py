@@ -208,7 +208,7 @@ class ImpactAssemblyKind(SystemKind):
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
         found = self.declared_linear(options.linear)
-        modules = options.linear.modules
+        modules = options.linear.modules or {}
         angles = angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
         for section in KEYS:
             for name, table in getattr(options, section).items():

@@ -22,6 +22,7 @@ MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
 POSSIBLE = {
     "two_body_impact": [*MOTIONS, "natural_modes", *SEARCHES],
     "impact_assembly": [*MOTIONS, "natural_modes", *SEARCHES],
+    "elastic_impact": [*MOTIONS, *SEARCHES],
     "assembly": ["natural_modes", "frequency_response", "linear_motion", *SEARCHES],
     "beam_chain": ["energy_split", "chain_motion", *SEARCHES],
     "beam_with_bodies": ["beam_eigenvalues", *SEARCHES],

@@ -70,7 +70,8 @@ MISTAKES = {
         '"two_body_impakt"',
         3,
         '"two_body_impakt" is not known; allowed: "assembly", "beam_chain", '
-        '"beam_with_bodies", "impact_assembly", "two_body_impact"; did you mean '
+        '"beam_with_bodies", "elastic_impact", "impact_assembly", "two_body_impact"; '
+        "did you mean "
         '"two_body_impact"?',
     ),
     "an unknown analysis": (
