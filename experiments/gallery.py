@@ -41,7 +41,6 @@ SHOWN = {
     "rotor_rub": "amplitude",
     "tower_motion": "freedoms",
     "stability_chart": "stability_chart",
-    "tube_supports": "amplitude",
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",
 }
