@@ -21,7 +21,7 @@ from .step_polynomial import sign_crossings, step_polynomial
 
 _GAUSS = tuple(np.asarray(x) for x in np.polynomial.legendre.leggauss(8))
 _GAUSS = (_GAUSS[0] + 1) / 2, _GAUSS[1] / 2  # on (0, 1)
-_CELLS = 8  # a period: quintics then err by 5e-6 of its amplitude
+_CELLS = 16  # a period: quintics then err by 8e-8 of its amplitude
 _BLOCK = 4096  # cells integrated at a time, whose states are kept in memory
 
 
@@ -76,7 +76,7 @@ def contact_histories(
 
     Forces before `times[0]` count as 0; the motion is continued to `times[-1]` + T. The
     losses are those of damped contacts; `energy_balance` has those of friction.
-    Integrals are Gauss quadratures on quintics of the penetration, each over an eighth
+    Integrals are Gauss quadratures on quintics of the penetration, each over a sixteenth
     of the fastest period with all contacts closed at most, split where the penetration
     changes sign; a force that ends before (Kelvin-Voigt) leaves a relative error of 1e-5.
 
@@ -154,7 +154,7 @@ def _is_linear(law) -> bool:
 
 
 def _grid(asked, averages, longest):
-    """Return the times of averages, in cells of an eighth of a period at most."""
+    """Return the times of averages, in cells of a sixteenth of a period at most."""
     shifts = {sign * period for period in averages for sign in (-1, 0, 1)}
     points = np.unique(np.concatenate([asked + shift for shift in shifts]))
     points = points[points >= asked[0]]
