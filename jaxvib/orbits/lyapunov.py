@@ -1,27 +1,31 @@
 """Lyapunov exponents and Poincaré sections of a motion."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
 from ..ensemble.result import Result
+from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.periods import check_period, period_of
 from ..systems.system import System
+from ..systems.unforced import UnforcedSystem, is_unforced, unforced_system
 from .settings import MOST_PERIODS
 from .settling import poincare_map
 from .shooting import no_period, ratios
 
 _BLOCKS = 8  # whose means give the standard error, to a quarter of its value
+_RESOLVED = 1e-13  # a direction that shrinks more than this, next to others, is rounding
+_AT_REST = 1e-6  # a smaller motion in a period, relative to the size, is rounding
 
 
 class LyapunovExponents(Result):
@@ -42,7 +46,7 @@ class LyapunovExponents(Result):
         "standard errors, from the means of eight blocks", "1/s", ("exponent",)
     )
     dimension: Float[Array, ""] = result_field(
-        "Kaplan-Yorke dimension of the attractor's section"
+        "Kaplan-Yorke dimension: of the attractor's section, or of a field's attractor"
     )
     state: Float[Array, " state"] = result_field("state at the end", "", ("state",))
     result: Int[Array, ""] = result_field("reason code")
@@ -63,6 +67,7 @@ def lyapunov_exponents(
     count: int | None = None,
     *,
     skip: int = 64,
+    period: Real[Array, ""] | float | None = None,
     rtol: Real[Array, ""] | float = 1e-8,
     engine: str = "auto",
     throw: bool = True,
@@ -79,9 +84,15 @@ def lyapunov_exponents(
     (`flow`), so that hard stops and Hertz contacts are covered as well. Works under
     `jit` and `vmap`.
 
+    An autonomous field, or bodies under constant loads, have one exponent 0, that of a
+    shift along the motion, unless they come to rest; the one nearest to 0 counts as 0 in
+    the dimension.
+
     **Arguments:** `state`: at t = 0. `periods`: of the load, to average over, 16
     or more. `count`: by default all exponents. `skip`: preceding periods, in which
-    the motion and the frame converge.
+    the motion and the frame converge. `period`: of an autonomous system, the time (s)
+    after which the frame is orthonormalized, such as a mean return time. An exponent
+    is NaN if its direction shrinks to rounding errors in that time: try a shorter one.
 
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
     shape; `RuntimeError` with the reason if the motion of a single call fails; with
@@ -95,7 +106,7 @@ def lyapunov_exponents(
     True
     """
     check_engine(engine)
-    check_period(system)
+    system = _with_period(system, period, "lyapunov_exponents")
     state = checked_state(system, state)
     size = state.shape[0]
     count = size if count is None else count
@@ -106,6 +117,29 @@ def lyapunov_exponents(
     found = _exponents(system, state, periods, count, skip, jnp.asarray(rtol), engine)
     raise_if_empty("lyapunov_exponents", throw, found.result, found.exponents)
     return found
+
+
+def _with_period(system: System, period: Any, verb: str) -> System:
+    """Return the system whose period is that of the load, or a given time.
+
+    **Raises:** `ValueError` for a period that is missing, or not allowed.
+    """
+    if not is_unforced(system):
+        if period is not None:
+            raise ValueError(
+                f"period = {period} of a system with periodic loads; allowed: periods, "
+                "the number of load periods"
+            )
+        check_period(system)
+        return system
+    require_float64()
+    if period is None:
+        raise ValueError(
+            f"period = None in {verb} of a system without a load period; allowed: a time, "
+            "s, such as a mean return time of the motion"
+        )
+    check_range("period", period, "s", Range(above=0.0))
+    return unforced_system(system, period, verb)
 
 
 class _Framed(NamedTuple):
@@ -135,7 +169,11 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
         good = result == Reason.SUCCESS
         # LAPACK may not return from matrices of NaN.
         frame, triangle = jnp.linalg.qr(jnp.where(good, columns, last.frame))
-        growth = jnp.log(jnp.abs(jnp.diagonal(triangle)))
+        lengths = jnp.abs(jnp.diagonal(triangle))
+        if isinstance(system, UnforcedSystem):  # of a load, the period cannot be shorter
+            lost = lengths < _RESOLVED * jnp.max(jnp.abs(columns))
+            lengths = jnp.where(lost, jnp.nan, lengths)
+        growth = jnp.log(lengths)
         return _Framed(image, frame, result), jnp.where(good, growth, jnp.nan)
 
     frame = jnp.eye(state.shape[0], count)
@@ -147,13 +185,23 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
     exponents = jnp.mean(growth, axis=0) / period
     order = jnp.argsort(-exponents)
     result = no_period(system, period, last.result)
+    known = exponents[order]
+    if isinstance(system, UnforcedSystem):
+        nearest = jnp.arange(count) == jnp.argmin(jnp.abs(known))
+        known = jnp.where(nearest & _moves(system, last.state, units), 0.0, known)
     return LyapunovExponents(
         exponents[order],
         (jnp.std(blocks, axis=0, ddof=1) / jnp.sqrt(float(_BLOCKS)))[order],
-        _dimension(exponents[order]),
+        _dimension(known),
         last.state,
         result,
     )
+
+
+def _moves(system: UnforcedSystem, state: Array, units: Array) -> Bool[Array, ""]:
+    """Return whether an autonomous motion has not come to rest."""
+    rate = system.equation().vector_field(jnp.zeros(()), state)
+    return jnp.any(jnp.abs(rate) * system.span > _AT_REST * units)
 
 
 def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:

@@ -13,6 +13,7 @@ from .variation import varies
 # An exponent above the degree of polynomial forces, which has no effect within a
 # double's digits at a fiftieth of the reach.
 _SLOWED = 10
+_NOWHERE = 1e100  # a finite reach, as parameters are, whose square does not overflow
 
 
 class UnforcedEquation(Equation):
@@ -93,5 +94,5 @@ def unforced_system(
             f"{verb} of bodies under constant loads with hard stops, friction or a law "
             "that may jump; allowed: contacts and springs with continuous forces"
         )
-    nowhere = jnp.full(system.rest().shape, jnp.inf)
+    nowhere = jnp.full(system.rest().shape, _NOWHERE)
     return UnforcedSystem(system, jnp.asarray(span, float), nowhere)

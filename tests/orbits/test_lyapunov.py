@@ -4,9 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from jaxvib.orbits.shooting import ratios
+from jaxvib.systems.unforced import unforced_system
 
 TAU = 2 * np.pi
 
@@ -146,3 +149,85 @@ def test_a_hard_stop_has_the_exponents_of_its_multipliers():
     orbit = jv.periodic_orbit(system, found.state, periods=None)
     sums = np.log(np.abs(np.asarray(orbit.floquet_multipliers))).sum()
     np.testing.assert_allclose(found.exponents.sum(), sums / orbit.period, atol=1e-3)
+
+
+def lorenz(x, p):
+    return [
+        p["s"] * (x[1] - x[0]), x[0] * (p["r"] - x[2]) - x[1], x[0] * x[1] - 8 / 3 * x[2],
+    ]  # fmt: skip
+
+
+convection = jv.autonomous_system(lorenz, parameters={"s": 10.0, "r": 28.0}, dimension=3)
+
+
+def test_the_spectrum_of_lorenz_is_the_published_one():
+    # Sprott, Chaos and Time-Series Analysis (2003): 0.9056, 0, -14.5723, dimension 2.062.
+    found = jv.lyapunov_exponents(convection, [1.0, 1.0, 20.0], 4096, period=0.5)
+    apart = np.abs(found.exponents - np.array([0.9056, 0.0, -14.5723]))
+    assert (apart < 3 * found.errors).all()
+    assert (found.errors < 0.01).all()
+    np.testing.assert_allclose(found.exponents.sum(), -11 - 8 / 3, rtol=1e-7)
+    np.testing.assert_allclose(found.dimension, 2.062, atol=2e-3)
+
+
+@pytest.mark.slow
+def test_the_spectrum_of_roessler_is_the_published_one():
+    # Sprott (2003): 0.0714, 0, -5.3943, dimension 2.0132.
+    field = jv.autonomous_system(
+        lambda x, p: [-x[1] - x[2], x[0] + 0.2 * x[1], 0.2 + x[2] * (x[0] - p["c"])],
+        parameters={"c": 5.7}, dimension=3,
+    )  # fmt: skip
+    found = jv.lyapunov_exponents(field, [1.0, 1.0, 0.0], 2048, period=3.0)
+    apart = np.abs(found.exponents - np.array([0.0714, 0.0, -5.3943]))
+    assert (apart < 3 * found.errors).all()
+    np.testing.assert_allclose(found.dimension, 2.0132, atol=2e-3)
+
+
+def test_a_short_spectrum_is_that_of_an_integration_by_scipy():
+    """The same 16 spans and norm, with variations by scipy's `DOP853` and NumPy's QR."""
+    start = np.array([1.0, 1.0, 20.0])
+    units = np.asarray(ratios(unforced_system(convection, 0.5, ""), jnp.asarray(start)))
+
+    def rates(time, both):
+        x, frame = both[:3], both[3:].reshape(3, 3)
+        matrix = np.array(
+            [[-10.0, 10.0, 0.0], [28.0 - x[2], -1.0, -x[0]], [x[1], x[0], -8 / 3]]
+        )
+        return np.append(lorenz(x, {"s": 10.0, "r": 28.0}), matrix @ frame)
+
+    state, frame, growth = start, np.eye(3), np.zeros(3)
+    for _ in range(16):
+        both = np.append(state, units[:, None] * frame)
+        end = solve_ivp(rates, (0, 0.5), both, "DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
+        state = end[:3]
+        frame, triangle = np.linalg.qr(end[3:].reshape(3, 3) / units[:, None])
+        growth += np.log(np.abs(np.diagonal(triangle)))
+    found = jv.lyapunov_exponents(convection, start, 16, skip=0, period=0.5, rtol=1e-10)
+    np.testing.assert_allclose(found.exponents, np.sort(growth / 8)[::-1], rtol=1e-6)
+    np.testing.assert_allclose(found.state, state, rtol=1e-5)
+
+
+def test_of_an_equilibrium_they_are_real_parts_and_the_dimension_is_zero():
+    """At r = 0.5 rest attracts; the eigenvalues of the first two states are a quadratic's."""
+    calm = jv.replace(convection, {"r": 0.5})
+    expected = np.sort([*np.roots([1.0, 11.0, 5.0]), -8 / 3])[::-1]
+    found = jv.lyapunov_exponents(calm, [1e-3, 0.0, 0.0], 32, skip=256, period=0.5)
+    np.testing.assert_allclose(found.exponents, expected, rtol=1e-6)
+    assert found.dimension == 0
+    # In 4 s the fastest direction shrinks to e^-42, below the rounding of the others.
+    found = jv.lyapunov_exponents(calm, [1e-3, 0.0, 0.0], 32, period=4.0)
+    np.testing.assert_allclose(found.exponents, [*expected[:2], np.nan], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("system", "period", "words"),
+    [
+        (convection, None, "period = None in lyapunov_exponents"),
+        (convection, -1.0, "period = -1 s"),
+        (ueda, 1.0, "period = 1.0 of a system with periodic loads"),
+    ],
+)
+def test_a_period_that_is_missing_or_not_allowed_is_told(system, period, words):
+    state = np.ones(system.dimension)
+    with pytest.raises(ValueError, match=words):
+        jv.lyapunov_exponents(system, state, period=period)
