@@ -41,6 +41,8 @@ MORE_ARGUMENTS = {
     # A system is called with one argument for each of its physical parameters.
     "systems.beam.BeamWithBodies.__init__": 12,
     "systems.two_bodies.two_body_impact": 9,
+    # The period is an argument of its own, as in `periodic_orbit` and `basins`.
+    "orbits.lyapunov.lyapunov_exponents": 9,
 }
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {

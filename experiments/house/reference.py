@@ -107,6 +107,7 @@ GROUPS = {
         orbits.integrity_curves orbits.IntegrityCurves orbits.smallest_shock orbits.Shock
         lyapunov_exponents
         orbits.LyapunovExponents orbits.poincare_section orbits.Section
+        orbits.FieldSection
         orbits.transient_engine orbits.basins_engine
         """,
     ),

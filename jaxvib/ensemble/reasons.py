@@ -33,6 +33,7 @@ class Reason(enum.IntEnum):
     NO_COMMON_PERIOD = 15
     FIELD_JUMPS = 16
     EQUILIBRIUM = 17
+    NO_CROSSING = 18
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -98,6 +99,7 @@ _TEXTS = {
     Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "
     "derivatives do not give the stability",
     Reason.EQUILIBRIUM: "converged to an equilibrium, not to a limit cycle",
+    Reason.NO_CROSSING: "the motion does not cross the section any more",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "did not settle on an orbit of any period tried",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .basins import basins as basins
     from .basins import basins_engine as basins_engine
     from .basins import state_grid as state_grid
+    from .crossings import FieldSection as FieldSection
     from .diagram import BifurcationDiagram as BifurcationDiagram
     from .diagram import bifurcation_diagram as bifurcation_diagram
     from .equilibrium import Equilibrium as Equilibrium

@@ -172,7 +172,8 @@ def exponent_error_of(orbit: PeriodicOrbit) -> np.ndarray:
     """Return the error of an orbit's exponent, 1/s, NaN if unknown."""
     largest, error, period = _largest_multiplier(orbit)
     known = largest > error
-    return np.where(known, error, np.nan) / np.where(known, largest, 1.0) / period
+    relative = np.where(known, error, np.nan) / np.where(known, largest, 1.0)
+    return np.asarray(relative / period)
 
 
 def _largest_multiplier(orbit) -> list[np.ndarray]:

@@ -19,10 +19,11 @@ from ..foundation.arrays import gather_lanes
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.parameters import replace, unit_at
-from ..systems.periods import refuse_autonomous
 from ..systems.system import System
+from ..systems.unforced import is_unforced, unforced_system
 from .aperiodic import TrackedMotions
 from .attractors import exponent_error_of, exponent_of
+from .field_diagram import FieldMotions
 from .orbit import PeriodicOrbit, with_fields
 from .pictures import diagram_chart
 from .regimes import batched
@@ -53,6 +54,7 @@ class BifurcationDiagram(Plottable, eqx.Module):
     orbits: PeriodicOrbit
     path: str = eqx.field(static=True, default="")
     unit: str = eqx.field(static=True, default="")
+    where: str = eqx.field(static=True, default="at t = 0")
 
     drawable = True
 
@@ -118,6 +120,14 @@ def bifurcation_diagram(
     stable orbit is observed for 256 to 3584 more periods, as in `regimes`, which give
     its class and its exponent.
 
+    Of an autonomous system, or of bodies under constant loads, the crossings of
+    `settings.section` take the place of the load's periods, with a transient of 256
+    crossings: `jv.orbits.SettlingSettings(section=jv.orbits.FieldSection(6.0))` samples
+    maxima of the first component. A motion that recurs is a cycle, found by Newton
+    iteration; one that does not cross any more is an `EQUILIBRIUM` if it is in a region
+    that a Lyapunov function shows to be attracted; the two largest exponents over 1024
+    crossings tell `CHAOTIC` and `QUASI_PERIODIC` motions.
+
     **Arguments:** `state`: initial state of each motion, by default at rest. `follow`:
     start the first motion there, and each other one in the final state of the motion at
     the previous value: ascending and descending values then show coexisting motions.
@@ -132,9 +142,16 @@ def bifurcation_diagram(
     if values.ndim != 1 or not values.size:
         raise ValueError(f"values have shape {values.shape}; allowed: (n,), one or more")
     leaves, static = batched(system, {path: values})
-    refuse_autonomous(system)
     max_periods = settings.max_periods
     _check_points(system, points, values.size, max_periods)
+    if is_unforced(system):
+        _check_section(settings)
+        labels = path, unit_at(system, path), "at the section"
+        starts = _starts(system, path, values, state)
+        motions = _field_motions(system, (leaves, static), starts, settings)
+        parts = motions, starts, points, follow, progress
+        return BifurcationDiagram(values, *_of_field(*parts), *labels)
+    settings.refuse("bifurcation_diagram of a system with loads", "section")
     engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
     transient = settings.transient_or(_TRANSIENT)
     stage = samples_kernel(static, points, max_periods, engine, transient)
@@ -166,6 +183,41 @@ def bifurcation_diagram(
         states[periodic] = np.nan
         states[periodic, :max_periods] = np.where(beyond[:, :, None], np.nan, around)
     return BifurcationDiagram(values, states, orbits, path, unit_at(system, path))
+
+
+def _check_section(settings: SettlingSettings) -> None:
+    """Raise `ValueError` if the settings have no section."""
+    if settings.section is None:
+        raise ValueError(
+            "settings.section = None of a system without a load period; allowed: "
+            "jv.orbits.FieldSection(period, function)"
+        )
+
+
+def _field_motions(system, parts, starts, settings: SettlingSettings) -> FieldMotions:
+    seen = unforced_system(system, settings.section.period, "bifurcation_diagram")
+    engine, _ = engine_for(seen, settings.engine, 1)
+    return FieldMotions(parts, starts, settings, engine)
+
+
+def _of_field(motions: FieldMotions, starts, points: int, follow, progress):
+    """Return the states and the orbits of a field at each value."""
+    number, skip = len(starts), motions.settings.transient_or(_TRANSIENT)
+    with progress_reporter(progress, number, "bifurcation_diagram", "values") as report:
+        if follow:
+            seen, start = [], starts[:1]
+            for lane in range(number):
+                one = motions.lanes(np.array([lane]), start)
+                seen.append(map_samples(motions.stage(skip, points), one))
+                last = seen[-1].end
+                start = last if np.isfinite(last).all() else start
+                report(1)
+            whole = jax.tree.map(lambda *parts: np.concatenate(parts), *seen)
+        else:
+            lanes = motions.lanes(np.arange(number), starts)
+            stage, chunk = motions.stage(skip, points), motions.settings.chunk
+            whole = map_samples(stage, lanes, chunk=chunk, progress=report)
+    return motions.found(whole)
 
 
 def _check_points(system: Any, points: int, values: int, longest: int) -> None:

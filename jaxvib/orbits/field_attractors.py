@@ -12,6 +12,7 @@ from ..dynamics.engines.choice import engine_of
 from ..ensemble import Reason
 from ..foundation.arrays import to_numpy
 from ..foundation.types import AnyArray, Number
+from ..systems.system import System
 from ..systems.unforced import UnforcedSystem
 from .attractors import CLOSE, Motion, exponent_of
 from .equilibrium import Equilibrium
@@ -60,10 +61,10 @@ def equilibrium_motion(
     if not nearest > distance.min():
         return None
     orbit = with_fields(
-        _nothing_known(system, Reason.EQUILIBRIUM),
+        nothing_known(system.moved, Reason.EQUILIBRIUM),
         state=state,
         stable=np.asarray(found.stable),
-        amplitude=np.zeros(_freedoms(system)),
+        amplitude=np.zeros(freedoms_of(system.moved)),
         lyapunov_exponent=np.asarray(found.eigenvalues).real[0],
         state_error=np.asarray(found.state_error),
     )
@@ -91,19 +92,24 @@ def cycle_motion(
     times = np.interp(np.linspace(0.0, passed[-1], _ALONG + 1), passed, times)
     along = np.array(sampled(system, cycle.state, times, rtol))
     along[-1] = along[0]
+    orbit = cycle_orbit(system.moved, cycle)
+    points = along[: -1 : _ALONG // _SHOWN]
+    return Motion(orbit, points, units, _distance_from(along, units), CLOSE)
+
+
+def cycle_orbit(system: System, cycle: LimitCycle) -> PeriodicOrbit:
+    """Return a cycle as a `PeriodicOrbit` of NumPy arrays with 0 periods."""
     same = (
         "state", "period", "monodromy", "floquet_multipliers", "largest_multiplier",
         "stable", "residual", "state_error", "monodromy_error", "multiplier_error",
         "condition",
     )  # fmt: skip
-    orbit = with_fields(
-        _nothing_known(system, Reason.SUCCESS),
-        amplitude=cycle.amplitude[: _freedoms(system)],
+    return with_fields(
+        nothing_known(system, Reason.SUCCESS),
+        amplitude=cycle.amplitude[: freedoms_of(system)],
         lyapunov_exponent=exponent_of(cycle),
         **{name: getattr(cycle, name) for name in same},
     )
-    points = along[: -1 : _ALONG // _SHOWN]
-    return Motion(orbit, points, units, _distance_from(along, units), CLOSE)
 
 
 def _distance_from(along: np.ndarray, units: np.ndarray):
@@ -134,14 +140,16 @@ def _distance_from(along: np.ndarray, units: np.ndarray):
     return away
 
 
-def _nothing_known(system, code) -> PeriodicOrbit:
-    one = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system.moved, 1))
+def nothing_known(system: System, code: int) -> PeriodicOrbit:
+    """Return an orbit without numbers, with 0 periods and a reason code."""
+    one = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system, 1))
     code = np.asarray(code, np.int32)
     return with_fields(one, periods=np.asarray(0, np.int32), result=code)
 
 
-def _freedoms(system) -> int:
-    return len(system.moved.freedom_names)
+def freedoms_of(system: System) -> int:
+    """Return the number of displacements, or of states of a field."""
+    return len(system.freedom_names)
 
 
 @eqx.filter_jit
@@ -155,7 +163,7 @@ def sampled(
 
 
 @eqx.filter_jit
-def rates_in(system: UnforcedSystem, states: Array) -> Array:
+def rates_in(system: System, states: Array) -> Array:
     """Return the rates of states (s, n)."""
     field = system.equation().vector_field
     return jax.vmap(lambda state: field(0.0, state))(states)

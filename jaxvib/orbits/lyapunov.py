@@ -13,12 +13,14 @@ from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
 from ..ensemble.result import Result
+from ..foundation.arrays import partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.periods import check_period, period_of
 from ..systems.system import System
 from ..systems.unforced import UnforcedSystem, is_unforced, unforced_system
+from .crossings import FieldSection, crossings_kernel
 from .settings import MOST_PERIODS
 from .settling import poincare_map
 from .shooting import no_period, ratios
@@ -222,6 +224,8 @@ def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
 class Section(ResultRepr):
     """The states of a motion once per load period, at phase 0 of the load.
 
+    Of an autonomous motion: at its crossings of a `FieldSection`.
+
     >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)
     >>> section.states.shape
     (16, 4)
@@ -229,6 +233,9 @@ class Section(ResultRepr):
 
     states: Float[Array, "point state"] = result_field(
         "states once a period", "", ("point", "state")
+    )
+    times: Float[Array, " point"] = result_field(
+        "times since the previous point", "s", ("point",)
     )
     result: Int[Array, ""] = result_field("reason code")
 
@@ -239,29 +246,49 @@ def poincare_section(
     periods: int = 512,
     skip: int = 64,
     *,
+    section: FieldSection | None = None,
     rtol: Real[Array, ""] | float = 1e-8,
     engine: str = "auto",
     throw: bool = True,
 ) -> Section:
     """Return a motion's states at the end of each of `periods` periods of the load.
 
-    The preceding `skip` periods are omitted. Works under `jit` and `vmap`; a failed
+    The preceding `skip` periods are omitted. An autonomous system, or bodies under
+    constant loads, need a `section`; `periods` and `skip` are then numbers of crossings,
+    each located to rounding along the motion. Works under `jit` and `vmap`; a failed
     motion has NaN states from there on.
 
-    **Raises:** `ValueError` for an argument out of its range or a state of the wrong
-    shape; `RuntimeError` with the reason if a single call has no finite state, unless
-    `throw=False`.
+    **Raises:** `ValueError` for an argument out of its range, a state of the wrong
+    shape, or a section that is missing or not allowed; `RuntimeError` with the reason if
+    a single call has no finite state, unless `throw=False`.
 
     >>> section = jv.orbits.poincare_section(system, orbit.state, periods=16, skip=0)
     >>> bool(abs(section.states - orbit.state).max() < 1e-5)
     True
     """
     check_engine(engine)
-    check_period(system)
+    unforced = is_unforced(system)
+    if unforced and section is None:
+        raise ValueError(
+            "section = None of a system without a load period; allowed: "
+            "jv.orbits.FieldSection(period, function)"
+        )
+    if section is not None and not unforced:
+        raise ValueError("section of a system with periodic loads; allowed: None")
+    if unforced:
+        require_float64()
+    else:
+        check_period(system)
     state = checked_state(system, state)
     check_range("periods", periods, "", Range(at_least=1, at_most=MOST_PERIODS))
     check_range("skip", skip, "", Range(at_least=0, at_most=MOST_PERIODS))
-    found = _section(system, state, periods, skip, jnp.asarray(rtol), engine)
+    if section is not None:
+        leaves, static = partition_arrays(system)
+        stage = crossings_kernel(static, section.function, skip, periods, engine)
+        seen = stage((leaves, state, jnp.asarray(rtol, float), section.period))
+        found = Section(*map(jnp.asarray, (seen.states, seen.times, seen.result)))
+    else:
+        found = _section(system, state, periods, skip, jnp.asarray(rtol), engine)
     raise_if_empty("poincare_section", throw, found.result, found.states)
     return found
 
@@ -269,4 +296,4 @@ def poincare_section(
 @eqx.filter_jit
 def _section(system, state, periods, skip, rtol, engine) -> Section:
     states, result = poincare_map(system, state, skip + periods, rtol, engine)
-    return Section(states[skip:], result)
+    return Section(states[skip:], jnp.full(periods, period_of(system)), result)

@@ -81,7 +81,8 @@ def diagram_chart(diagram: BifurcationDiagram, component: int) -> Chart:
         Classes(names, hues),
     )
     x = Axis(with_unit(diagram.path or "parameter", diagram.unit), diagram.path)
-    return Chart(x, Axis(_at_start(diagram.orbits.labels, component)), (marks,))
+    y = Axis(_at_start(diagram.orbits.labels, component, diagram.where))
+    return Chart(x, y, (marks,))
 
 
 def _motion(kind: int, number: int) -> tuple[str, str]:
@@ -89,10 +90,12 @@ def _motion(kind: int, number: int) -> tuple[str, str]:
     if kind == 0:
         return f"period {number}", colours.period_colour(number)
     code = Reason(number)
+    if code == Reason.EQUILIBRIUM:
+        return "equilibrium", colours.period_colour(1)
     if not code.motion:
         return "failed", colours.FAILED
     return code.motion, colours.motion_colour(code.name)
 
 
-def _at_start(labels, component: int) -> str:
-    return with_unit(f"{labels.name(component)} at t = 0", labels.unit(component))
+def _at_start(labels, component: int, where: str = "at t = 0") -> str:
+    return with_unit(f"{labels.name(component)} {where}", labels.unit(component))

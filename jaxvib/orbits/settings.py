@@ -6,6 +6,7 @@ from typing import Any
 from ..dynamics.engines import check_engine
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import check_keywords
+from .crossings import FieldSection
 from .error_estimates import error_factor
 from .periodic_orbit import LONGEST_PERIOD
 
@@ -48,7 +49,8 @@ class SettlingSettings(Settings):
     for a diagram. `max_periods`: longest period of a motion, in periods of the load.
     `rtol`: of every motion. `evidence`: of each orbit of `regimes`, see
     `periodic_orbit`. `engine`: a name, see `engine_for`. `chunk`: lanes that run
-    together.
+    together. `section`: of a diagram of an autonomous system, whose crossings replace
+    periods of the load.
 
     **Raises:** `ValueError` for a number out of its range, an unknown level of evidence
     or an unknown engine.
@@ -63,6 +65,7 @@ class SettlingSettings(Settings):
     evidence: str = "checked"
     engine: str = "auto"
     chunk: int = 64
+    section: FieldSection | None = None
 
     def __post_init__(self):
         if self.transient is not None:
