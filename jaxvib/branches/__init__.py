@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .equilibria import continue_equilibrium as continue_equilibrium
     from .extension import extend_branch as extend_branch
     from .isolas import find_branches as find_branches
+    from .normal_form import NormalForm as NormalForm
+    from .normal_form import normal_form as normal_form
     from .pictures import plot_branches as plot_branches
     from .pictures import plot_curves as plot_curves
     from .settings import ContinuationSettings as ContinuationSettings

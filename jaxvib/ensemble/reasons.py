@@ -34,6 +34,7 @@ class Reason(enum.IntEnum):
     FIELD_JUMPS = 16
     EQUILIBRIUM = 17
     NO_CROSSING = 18
+    NOT_SMOOTH = 19
     QUASI_PERIODIC = 20
     CHAOTIC = 21
     UNSETTLED = 22
@@ -100,6 +101,8 @@ _TEXTS = {
     "derivatives do not give the stability",
     Reason.EQUILIBRIUM: "converged to an equilibrium, not to a limit cycle",
     Reason.NO_CROSSING: "the motion does not cross the section any more",
+    Reason.NOT_SMOOTH: "the third derivatives that a normal form needs do not exist, or "
+    "change within a hundredth of the state",
     Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
     Reason.CHAOTIC: "settled on a chaotic motion",
     Reason.UNSETTLED: "did not settle on an orbit of any period tried",

@@ -144,7 +144,7 @@ def _root(system, value, before, span, rtol, engine):
 
     def narrow(last):
         low, high, time, _, number = last
-        state, g, slope = at(time)
+        _, g, slope = at(time)
         low, high = jnp.where(g < 0, time, low), jnp.where(g < 0, high, time)
         newton = time - g / slope
         inside = (newton > low) & (newton < high)

@@ -195,6 +195,7 @@ def _check_section(settings: SettlingSettings) -> None:
 
 
 def _field_motions(system, parts, starts, settings: SettlingSettings) -> FieldMotions:
+    assert settings.section is not None
     seen = unforced_system(system, settings.section.period, "bifurcation_diagram")
     engine, _ = engine_for(seen, settings.engine, 1)
     return FieldMotions(parts, starts, settings, engine)

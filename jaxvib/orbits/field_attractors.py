@@ -143,8 +143,8 @@ def _distance_from(along: np.ndarray, units: np.ndarray):
 def nothing_known(system: System, code: int) -> PeriodicOrbit:
     """Return an orbit without numbers, with 0 periods and a reason code."""
     one = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system, 1))
-    code = np.asarray(code, np.int32)
-    return with_fields(one, periods=np.asarray(0, np.int32), result=code)
+    whole = {"periods": 0, "result": code}
+    return with_fields(one, **{k: np.asarray(v, np.int32) for k, v in whole.items()})
 
 
 def freedoms_of(system: System) -> int:

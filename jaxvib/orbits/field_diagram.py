@@ -62,9 +62,8 @@ class FieldMotions:
 
     def found(self, seen: Crossings) -> tuple[np.ndarray, PeriodicOrbit]:
         """Return states and orbits of motions that crossed the section."""
-        states, orbits = np.array(seen.states), []
-        for lane in range(len(states)):
-            orbits.append(self._motion(lane, jax.tree.map(lambda a: a[lane], seen)))
+        states = np.array(seen.states)
+        orbits = [self._motion(i, each) for i, each in enumerate(map(Crossings, *seen))]
         whole = jax.tree.map(lambda *leaves: np.stack(leaves), *orbits)
         rests = np.flatnonzero(whole.result == Reason.EQUILIBRIUM)
         cycles = np.flatnonzero(whole.periods)
@@ -116,8 +115,10 @@ class FieldMotions:
         """Return the cycle that a motion approaches, None if there is none."""
         guess, span = seen.states[-1], float(seen.times[-periods:].sum())
         factor = error_factor(self.settings.evidence)
-        numbers = (jnp.asarray(n, float) for n in (span, self.settings.rtol, factor))
-        cycle = to_numpy(cycle_near(system, jnp.asarray(guess), *numbers))
+        period, rtol, tighter = (
+            jnp.asarray(number, float) for number in (span, self.settings.rtol, factor)
+        )
+        cycle = to_numpy(cycle_near(system, jnp.asarray(guess), period, rtol, tighter))
         if int(cycle.result) != Reason.SUCCESS or int(cycle.stable) == UNSTABLE:
             return None
         near = np.max(np.abs(cycle.state - guess) / extent) < _NEAR

@@ -208,7 +208,7 @@ def test_a_short_spectrum_is_that_of_an_integration_by_scipy():
 
 
 def test_of_an_equilibrium_they_are_real_parts_and_the_dimension_is_zero():
-    """At r = 0.5 rest attracts; the eigenvalues of the first two states are a quadratic's."""
+    """At r = 0.5 rest attracts; two of its eigenvalues are a quadratic's."""
     calm = jv.replace(convection, {"r": 0.5})
     expected = np.sort([*np.roots([1.0, 11.0, 5.0]), -8 / 3])[::-1]
     found = jv.lyapunov_exponents(calm, [1e-3, 0.0, 0.0], 32, skip=256, period=0.5)
