@@ -84,9 +84,9 @@ def normal_form(
     r"""Return the normal form coefficient at a bifurcation of `system`.
 
     The field, or the flow over a period, must have three derivatives. Of orbits they
-    are those of the map over their period, and compiled in tens of seconds. Differences of the first derivative confirm them:
-    where they disagree, as at kinks, the coefficient is NaN. Real numbers only: it does
-    not work under transformations.
+    are those of the map over their period, and compiled in tens of seconds. Differences
+    of the first derivative confirm them: where they disagree, as at kinks, the
+    coefficient is NaN. It does not work under transformations.
 
     **Arguments:** `point`: a result of `bifurcation_point`, or of a branch's
     `bifurcations`: "fold", "hopf", "period_doubling" or "neimark_sacker". `system`:
