@@ -93,8 +93,8 @@ def normal_form(
     that of the call; its parameter is replaced by the point's.
 
     **Raises:** `ValueError` for another kind, a point that was not found, one of a
-    cycle, or a system with contacts, whose forces lack the derivatives; `RuntimeError` with the reason for
-    a coefficient that does not exist, unless `throw=False`.
+    cycle, or a system with contacts, whose forces lack the derivatives; `RuntimeError`
+    with the reason for a coefficient that does not exist, unless `throw=False`.
 
     >>> normal = jv.autonomous_system(
     ...     lambda x, p: [x[1], (p["mu"] - x[0] ** 2) * x[1] - x[0]],

@@ -121,16 +121,14 @@ def bifurcation_diagram(
     its class and its exponent.
 
     Of an autonomous system, or of bodies under constant loads, the crossings of
-    `settings.section` take the place of the load's periods, with a transient of 256
-    crossings: `jv.orbits.SettlingSettings(section=jv.orbits.FieldSection(6.0))` samples
-    maxima of the first component. A motion that recurs is a cycle, found by Newton
-    iteration; one that does not cross any more is an `EQUILIBRIUM` if it is in a region
-    that a Lyapunov function shows to be attracted; the two largest exponents over 1024
-    crossings tell `CHAOTIC` and `QUASI_PERIODIC` motions.
+    `settings.section`, a `FieldSection`, replace the load's periods. A motion that
+    recurs is a cycle, found by Newton iteration; one that does not cross any more is an
+    `EQUILIBRIUM` if it is in a region that a Lyapunov function shows to be attracted;
+    two exponents over 1024 crossings tell `CHAOTIC` and `QUASI_PERIODIC` motions.
 
     **Arguments:** `state`: initial state of each motion, by default at rest. `follow`:
-    start the first motion there, and each other one in the final state of the motion at
-    the previous value: ascending and descending values then show coexisting motions.
+    start each motion but the first in the final state of the motion at the previous
+    value: ascending and descending values then show coexisting motions.
     `points`: more than `max_periods`. `progress`: is called with the number of values
     done since its last call; by default a bar is shown after two seconds, or a line a
     minute where there is no terminal, and with `False` nothing.
@@ -142,15 +140,13 @@ def bifurcation_diagram(
     if values.ndim != 1 or not values.size:
         raise ValueError(f"values have shape {values.shape}; allowed: (n,), one or more")
     leaves, static = batched(system, {path: values})
-    max_periods = settings.max_periods
+    max_periods, unit = settings.max_periods, unit_at(system, path)
     _check_points(system, points, values.size, max_periods)
     if is_unforced(system):
-        _check_section(settings)
-        labels = path, unit_at(system, path), "at the section"
-        starts = _starts(system, path, values, state)
-        motions = _field_motions(system, (leaves, static), starts, settings)
-        parts = motions, starts, points, follow, progress
-        return BifurcationDiagram(values, *_of_field(*parts), *labels)
+        starts, parts = _starts(system, path, values, state), (leaves, static)
+        motions = _field_motions(system, parts, starts, settings)
+        found = _of_field(motions, starts, points, follow, progress)
+        return BifurcationDiagram(values, *found, path, unit, "at the section")
     settings.refuse("bifurcation_diagram of a system with loads", "section")
     engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
     transient = settings.transient_or(_TRANSIENT)
@@ -182,20 +178,15 @@ def bifurcation_diagram(
         beyond = np.arange(max_periods) >= orbits.periods[periodic, None]
         states[periodic] = np.nan
         states[periodic, :max_periods] = np.where(beyond[:, :, None], np.nan, around)
-    return BifurcationDiagram(values, states, orbits, path, unit_at(system, path))
+    return BifurcationDiagram(values, states, orbits, path, unit)
 
 
-def _check_section(settings: SettlingSettings) -> None:
-    """Raise `ValueError` if the settings have no section."""
+def _field_motions(system, parts, starts, settings: SettlingSettings) -> FieldMotions:
     if settings.section is None:
         raise ValueError(
             "settings.section = None of a system without a load period; allowed: "
             "jv.orbits.FieldSection(period, function)"
         )
-
-
-def _field_motions(system, parts, starts, settings: SettlingSettings) -> FieldMotions:
-    assert settings.section is not None
     seen = unforced_system(system, settings.section.period, "bifurcation_diagram")
     engine, _ = engine_for(seen, settings.engine, 1)
     return FieldMotions(parts, starts, settings, engine)
