@@ -42,7 +42,6 @@ _VERBS = {
         "periodic_orbit",
         "static_equilibrium",
     ),
-    "programs": ("export_c",),
     "reports": ("live_page",),
     "studies": ("open_study", "sweep"),
     "systems": (),

@@ -162,7 +162,7 @@ GROUPS = {
         "Batches of samples, their store and report, and reason codes.",
         """
         sweep open_study studies.results_of reports.write_report live_page map_samples
-        export_c programs.export_fmu
+        programs.export_c programs.export_fmu
         ensemble.TwoStageFunction ensemble.compile_ahead
         ensemble.SPARE_LANES Reason reason ensemble.undecided ensemble.raise_if_empty
         ensemble.checkpointed ensemble.checkpointing ensemble.use_executor

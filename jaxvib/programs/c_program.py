@@ -51,7 +51,7 @@ def export_c(
     too long is left out, which the `README.txt` tells.
 
     >>> import pathlib, tempfile
-    >>> folder = jv.export_c(system, pathlib.Path(tempfile.mkdtemp()) / "damper")
+    >>> folder = jv.programs.export_c(system, pathlib.Path(tempfile.mkdtemp()) / "damper")
     >>> sorted(file.name for file in folder.iterdir())
     ['README.txt', 'example.c', 'system.h', 'system.o']
     """

@@ -33,7 +33,7 @@ def bodies():
 
 @pytest.fixture(scope="module")
 def folder(bodies, tmp_path_factory):
-    return jv.export_c(bodies, tmp_path_factory.mktemp("c") / "new", name="bodies")
+    return jv.programs.export_c(bodies, tmp_path_factory.mktemp("c") / "new", name="bodies")
 
 
 def library(folder, name):
@@ -144,7 +144,7 @@ def test_a_dropped_ball_bounces_as_the_closed_form_and_then_rests(tmp_path):
         contacts=[jv.Contact([-1.0], height, jv.RestitutionContact(restitution), "floor")],
         loads=[jv.AppliedLoad([1.0], jv.ConstantLoad(-2.0 * gravity), "weight")],
     )
-    jv.export_c(ball, tmp_path, name="ball")
+    jv.programs.export_c(ball, tmp_path, name="ball")
     loaded, values = library(tmp_path, "ball"), vector(ball).values
     assert not hasattr(loaded, "ball_period")
     first = np.sqrt(2 * height / gravity)
@@ -254,7 +254,7 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(
     bodies, tmp_path, options, message
 ):
     with pytest.raises(ValueError, match=message):
-        jv.export_c(bodies, tmp_path / "new", **options)
+        jv.programs.export_c(bodies, tmp_path / "new", **options)
     assert not list(tmp_path.iterdir())
 
 
@@ -285,7 +285,7 @@ def test_the_command_writes_a_program_and_refuses_faults(tmp_path, monkeypatch):
 def test_files_that_exist_are_kept(bodies, folder):
     before = (folder / "bodies.h").read_bytes()
     with pytest.raises(ValueError, match=r"bodies\.o exists already"):
-        jv.export_c(bodies, folder, name="bodies")
+        jv.programs.export_c(bodies, folder, name="bodies")
     assert (folder / "bodies.h").read_bytes() == before
 
 
