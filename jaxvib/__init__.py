@@ -42,6 +42,7 @@ _VERBS = {
         "periodic_orbit",
         "static_equilibrium",
     ),
+    "programs": (),
     "reports": ("live_page",),
     "studies": ("open_study", "sweep"),
     "systems": (),

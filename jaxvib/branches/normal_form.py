@@ -52,6 +52,9 @@ class NormalForm(Result):
     With $l_1 < 0$, $c > 0$, or $\mathrm{Re}\,d < 0$ it is supercritical: the motions that
     appear are stable, if no other eigenvalue is unstable, and exist where the former
     one is unstable. Otherwise unstable ones exist beside the stable one: subcritical.
+
+    >>> jv.branches.NormalForm("hopf", jnp.asarray(0.5), jnp.asarray(0)).direction
+    'subcritical'
     """
 
     kind: str = eqx.field(static=True)

@@ -82,6 +82,11 @@ def contact_histories(
 
     **Raises:** `ValueError` for hard stops by restitution, which have no force, and as
     `simulate`.
+
+    >>> times = np.linspace(0.0, orbit.period, 9)
+    >>> seen = jv.dynamics.contact_histories(system, orbit.state, times)
+    >>> seen.impulses.shape
+    (9, 1)
     """
     equation = system.equation()
     if any(equation.hard_contacts()):

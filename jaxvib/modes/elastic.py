@@ -57,7 +57,7 @@ def elastic_structure(
     >>> tube.frequencies[:2].round(2).tolist()
     [25.84, 161.94]
     >>> round(float(tube.truncation("tip").of_structure), 6)
-    0.000149
+    0.000322
     """
     if isinstance(modes, bool) or not isinstance(modes, int) or modes < 1:
         raise ValueError(f"modes = {modes!r}; allowed: whole numbers from 1 on")

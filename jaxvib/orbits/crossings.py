@@ -40,7 +40,9 @@ class FieldSection(eqx.Module):
     6.0
     """
 
-    period: Float[Array, ""] = quantity("period", "s", above=0.0)
+    period: Float[Array, ""] = quantity(
+        "period", "s", "approximate time between crossings", above=0.0
+    )
     function: Callable[[Array], Any] | None = eqx.field(static=True, default=None)
 
     def value(self, system: System, state: Array) -> Real[Array, ""]:

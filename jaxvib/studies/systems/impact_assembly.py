@@ -185,8 +185,10 @@ class ImpactAssemblyKind(SystemKind):
                     table["properties"]["variation"]["oneOf"] = laws
             whole["properties"][section]["additionalProperties"] = {"oneOf": tables}
         modules = [table.model_json_schema() for table in module_tables().values()]
-        inner = whole["$defs"]["Modules"]["properties"]["modules"]
-        inner["additionalProperties"] = {"oneOf": modules}
+        for part in whole["$defs"].values():
+            if "modules" in part["properties"]:
+                inner = part["properties"]["modules"]
+                inner["additionalProperties"] = {"oneOf": modules}
         whole["properties"].pop("formulas")
         return with_formulas_for_numbers(whole)
 
