@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .optimize
@@ -36,6 +37,8 @@ _RTOL = 1e-10  # of the flow
 _ITERATIONS, _CLOSE = 12, 1e-9  # Newton's steps back to the branch, their relative size
 # Of the distance between points: the error of the maximum is of its square.
 _RESOLVED = 1e-6
+# Of the range: the first secant of the slope, and how far the maximum may move by them.
+_SECANT, _NEAR = 1e-6, 1e-3
 # Ends at which a branch is complete within the range.
 _COMPLETE = {
     Reason.PARAMETER_BOUND,
@@ -153,8 +156,40 @@ class _Along:
             best = self.points[top]
         apart = float(np.abs(best - self.points[top]).max())
         at_end = top in (0, number - 1) and apart <= 2 * _RESOLVED * length
-        best = self.points[top] if at_end else best
-        return *self._unscaled(best), not at_end
+        if at_end:
+            return *self._unscaled(self.points[top]), False
+        return *self._where_the_slope_is_0(*self._unscaled(best)), True
+
+    def _where_the_slope_is_0(
+        self, value: float, state: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return the maximum near a parameter and a state, by secants of the slope.
+
+        Values locate a maximum only to the root of their rounding, and slopes by the
+        design are as wrong as its place. At a kink secants fail: the place is kept.
+        """
+
+        def field(value):
+            there, periods = at(self.system, self.path, value), int(self.periods)
+            orbit = periodic_orbit(
+                there, state, periods, rtol=_RTOL, evidence="quick", throw=False
+            )
+            return self.read(orbit), orbit.state
+
+        slope_at, reach = jax.jacfwd(field, has_aux=True), _NEAR * float(self.units[-1])
+        places = [value, value + _SECANT * float(self.units[-1])]
+        slopes = [float(slope_at(jnp.asarray(place))[0]) for place in places]
+        least = abs(slopes[0])
+        for _ in range(_ITERATIONS):
+            rise, width = slopes[-1] - slopes[-2], places[-1] - places[-2]
+            new = places[-1] - slopes[-1] * width / rise if rise else np.nan
+            if not abs(new - value) <= reach:
+                return value, state
+            slope, found = slope_at(jnp.asarray(new))
+            places, slopes = [places[-1], new], [slopes[-1], float(slope)]
+            if abs(places[1] - places[0]) <= _CLOSE * float(self.units[-1]):
+                break
+        return (new, np.asarray(found)) if abs(slopes[-1]) <= least else (value, state)
 
     def _unscaled(self, point) -> tuple[float, np.ndarray]:
         whole = point * self.units

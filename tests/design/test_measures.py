@@ -11,6 +11,7 @@ from jaxvib.design import (
     RandomSplit,
     beam_measure,
     bifurcation_measure,
+    branch_maximum_measure,
     change_measure,
     contact_impulse,
     energy_share_measure,
@@ -81,6 +82,7 @@ flip = bifurcation_measure("period_doubling", "load.frequency", (5.8, 6.5))
 touch = bifurcation_measure("grazing", "load.amplitude", (100.0, 500.0))
 fold = bifurcation_measure("fold", "w", (0.95, 1.2))
 torus = bifurcation_measure("neimark_sacker", "a", (0.2, 1.2))
+resonance = branch_maximum_measure("amplitude", "w", (0.95, 1.2))
 stable = stable_range_measure("width", "load.frequency", (5.8, 6.5))
 band = {"load.frequency": [5.5, 5.8]}
 
@@ -103,6 +105,7 @@ oscillator = jv.forced_system(
 neuron = jv.forced_system(
     fitzhugh_nagumo, parameters={"a": 0.8, "amp": 0.1}, period=jnp.pi / 5, dimension=2
 )
+FORCED = {"f": (0.012, 0.02), "c": (0.03, 0.05)}
 SLOW = {
     "amplitude": (soft, SPRING, orbit_measure("amplitude", 0, rtol=1e-12)),
     "force": (soft, SPRING, orbit_measure("max_contact_force", rtol=1e-12)),
@@ -114,7 +117,8 @@ SLOW = {
     "flip": (jv.replace(soft, {"load.frequency": 6.0}), SPRING, flip),
     "grazing": (soft, SPRING, touch),
     "stable": (jv.replace(soft, {"load.frequency": 6.0}), SPRING, stable),
-    "fold": (oscillator, {"f": (0.012, 0.02), "c": (0.03, 0.05)}, fold),
+    "fold": (oscillator, FORCED, fold),
+    "resonance": (oscillator, FORCED, resonance),
     "torus": (neuron, {"amp": (0.05, 0.2)}, torus),
 }
 
@@ -151,6 +155,7 @@ def test_every_measure_of_the_catalogue_is_among_these():
         "contact_impulse": {"impulse"},
         "bifurcation": {"flip", "grazing", "fold", "torus"},
         "stable_range": {"stable"},
+        "branch_maximum": {"resonance"},
         "response": {"response"},
         "response_peaks": {"peaks"},
         "white_noise": {"white noise"},

@@ -42,7 +42,7 @@ def test_of_a_study_the_title_and_units_are_used_too():
     [
         (
             BEAM,
-            r'line 2: system.kind = "beam_chain" has no periodic motions; allowed: "imp',
+            r'line 2: system.kind = "beam_chain" has no periodic motions; allowed: "ela',
         ),
         (
             ONLY_SYSTEM.replace("gap", "gpa"),
