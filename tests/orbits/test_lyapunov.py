@@ -177,7 +177,7 @@ def test_the_spectrum_of_roessler_is_the_published_one():
         lambda x, p: [-x[1] - x[2], x[0] + 0.2 * x[1], 0.2 + x[2] * (x[0] - p["c"])],
         parameters={"c": 5.7}, dimension=3,
     )  # fmt: skip
-    found = jv.lyapunov_exponents(field, [1.0, 1.0, 0.0], 2048, period=3.0)
+    found = jv.lyapunov_exponents(field, [1.0, 1.0, 0.0], 3072, period=2.0)
     apart = np.abs(found.exponents - np.array([0.0714, 0.0, -5.3943]))
     assert (apart < 3 * found.errors).all()
     np.testing.assert_allclose(found.dimension, 2.0132, atol=2e-3)
