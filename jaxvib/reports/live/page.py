@@ -31,10 +31,11 @@ def live_page(
 ) -> Path:
     """Write a page that computes the motions of a system, and return its path.
 
-    The page is one HTML file, which a browser opens from disk and which loads nothing.
-    It integrates by the kernels of `flow`, as WebAssembly in a worker: a slider for each
-    scalar parameter, time history, phase plane, Poincaré points, contact force and an
-    animation; periodic orbits by Newton's method with their Floquet multipliers.
+    Folders of the path are created. The page is one HTML file, which a browser opens
+    from disk and which loads nothing. It integrates by the kernels of `flow`, as
+    WebAssembly in a worker: a slider for each scalar parameter, time history, phase
+    plane, Poincaré points, contact force and an animation; periodic orbits by Newton's
+    method with their Floquet multipliers.
 
     `units`: those shown, such as `["Hz", "mm"]`; the first that fits is used.
     **Raises:** `ValueError` for a system that is not one of bodies under loads with a
@@ -66,6 +67,7 @@ def live_page(
         worker=worker(),
         script=script,
     )
+    written.parent.mkdir(parents=True, exist_ok=True)
     written.write_text(page, "utf-8")
     return written
 

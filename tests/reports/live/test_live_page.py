@@ -31,7 +31,9 @@ def page(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stop_page(tmp_path_factory):
-    return jv.live_page(hard_stop(0.7), tmp_path_factory.mktemp("live") / "stop.html")
+    return jv.live_page(
+        hard_stop(0.7), tmp_path_factory.mktemp("live") / "new" / "stop.html"
+    )
 
 
 def evaluated(page, expression):
