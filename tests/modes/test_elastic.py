@@ -35,6 +35,7 @@ def elements(count: int, *others) -> jv.systems.Assembled:
     return jv.assemble([*beams, *others])
 
 
+@pytest.mark.slow  # compiles a beam with bodies, 30 s
 def test_a_beam_with_bodies_agrees_with_finite_elements():
     # An oscillator on a spring, a lumped mass and a rotary inertia.
     beam = jv.BeamWithBodies(
@@ -101,6 +102,7 @@ def stop_stiffness(length, bending_stiffness):
     return structure.stop("tip", 0.0).law.stiffness
 
 
+@pytest.mark.slow  # compiles derivatives of a beam's modes, 30 s
 def test_derivatives_by_the_beam_follow_its_scaling():
     stiffness, slopes = jax.value_and_grad(stop_stiffness, (0, 1))(2.0, 3.0)
     np.testing.assert_allclose(slopes[0], -3 * stiffness / 2.0, rtol=1e-7)
@@ -138,6 +140,7 @@ def test_rayleigh_damping_has_its_modal_ratios():
     np.testing.assert_allclose(jv.natural_modes(found).damping_ratios, ratios, rtol=1e-12)
 
 
+@pytest.mark.slow  # compiles beams with other dampers, 15 s
 def test_dampers_of_the_source_are_kept_only_if_modes_stay_uncoupled():
     spring = jv.TranslationTranslation("ground", "a", mass=1.0, stiffness=4.0, damping=0.4)
     other = jv.TranslationTranslation("a", "b", mass=1.0, stiffness=1.0, damping=0.1)
