@@ -1,6 +1,6 @@
 """Periodic orbits of many samples, and classification of the remaining motions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -112,7 +112,7 @@ class SampleOrbits:
     def ends_of(
         self,
         lanes: np.ndarray,
-        trails: Sequence[np.ndarray],
+        trails: np.ndarray,
         units: np.ndarray,
         repeats: np.ndarray,
         longest: int,
