@@ -25,10 +25,10 @@ SPILLED = 512  # bytes of local memory that a program may spill to
 # which compute few float64 numbers anyway, and with drivers before CUDA 13.0, which
 # spill nothing to it.
 FULL = ("sm_80", "sm_90", "sm_100")
-MORE = {"transient": 576, "branch": 640, "orbit": 2560}
+MORE = {"branch": 640, "orbit": 2560}
 SMALL = {"watched": 1280, "four tangents": 640, "branch": 1280, "orbit": 3328}
 BEFORE = {
-    "watched": 2048, "one tangent": 1152, "four tangents": 1024, "transient": 704,
+    "watched": 2048, "one tangent": 1152, "four tangents": 1024, "transient": 832,
     "branch": 1792, "orbit": 4096,
 }  # fmt: skip
 # One architecture of each program; the slow tests take all.
