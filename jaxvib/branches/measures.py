@@ -85,8 +85,8 @@ def _field(branch: Branch, name: str) -> Measured:
     def period_at(point):
         return np.full((1, 1), float(point.period)) if hasattr(point, "of") else None
 
-    measured = _columns(words, unit, values)
-    return measured._replace(at=period_at) if name == "period" else measured
+    found = _columns(words, unit, values)
+    return found._replace(at=period_at) if name == "period" else found
 
 
 def _columns(words: str, unit: str, values: np.ndarray) -> Measured:

@@ -229,10 +229,15 @@ class _Jet:
         return all(self._confirmed(way, step) for way in ways)
 
     def _confirmed(self, way, step: float) -> bool:
-        down, here, up = (
-            np.asarray(_slope(*self._where, part * way, way)) for part in (-step, 0, step)
-        )
+        def slope(part):
+            return np.asarray(_slope(*self._where, part * way, way))
+
+        here = slope(0.0)
         known = self.second(way, way).real, self.third(way, way, way).real
+        bent = np.abs(known[1]).max()
+        if bent > 0:  # the field may vary over less than the state
+            step = min(step, _STEP * float(np.sqrt(np.abs(here).max() / bent)) or step)
+        down, up = slope(-step), slope(step)
         seen = (up - down) / (2 * step), (up - 2 * here + down) / step**2
         # The next derivative has an effect of the order of the step.
         large = max(np.abs(known[0]).max(), step * np.abs(known[1]).max())

@@ -65,7 +65,7 @@ def plot_branches(
     x = Axis(with_unit(paths[0], branches[0].unit), paths[0])
     words = list(dict.fromkeys(each.label for each in curves))
     layers = _branch_layers(list(zip(names, branches, curves, strict=True)))
-    return draw(Chart(x, Axis(words[0]), tuple(layers)), ax)
+    return draw(Chart(x, Axis(" / ".join(words)), tuple(layers)), ax)
 
 
 def plot_curves(

@@ -28,7 +28,7 @@ from ..foundation.arrays import stop_gradient_tree
 from ..foundation.quantity import result_field
 from ..orbits import PeriodicOrbit, periodic_orbit
 from ..systems.autonomous import is_autonomous
-from ..systems.parameters import replace
+from ..systems.parameters import parameters, replace
 from .diagram import Diagram
 from .measure import EvaluationLostError, Measure, Outcome
 from .orbit_measures import orbit_field
@@ -93,11 +93,13 @@ class BranchMaximumAnalysis:
         here = stop_gradient_tree(system)
         motion = self.diagram.motion(here, memory)
         code = Reason(int(motion.result))
-        place, interior, near = jnp.asarray(jnp.nan), False, motion.state
+        place = parameters(here)[self.diagram.path].value
+        interior, near = False, motion.state
         if code == Reason.SUCCESS:
             branch = self.diagram.branch(here, motion)
             ends = [Reason(int(end)) for end in np.asarray(branch.ends)]
             code = max((end for end in ends if end not in _COMPLETE), default=code)
+        if code == Reason.SUCCESS:
             found = _Along(here, self.diagram.path, branch, self.read).maximum()
             place, near, interior = found
         there = replace(system, {self.diagram.path: place})
@@ -105,9 +107,9 @@ class BranchMaximumAnalysis:
             there, near, self.diagram.periods, rtol=_RTOL, evidence="quick", throw=False
         )
         code = code or Reason(int(orbit.result))
-        maximum = BranchMaximum(
-            self.read(orbit), jnp.asarray(place), jnp.asarray(interior), orbit
-        )
+        known = jnp.where(code == Reason.SUCCESS, 1.0, jnp.nan)
+        value, place = self.read(orbit) * known, jnp.asarray(place) * known
+        maximum = BranchMaximum(value, place, jnp.asarray(interior), orbit)
         margin = orbit.grazing_margin / jnp.max(orbit.amplitude)
         memory = memory if code else motion.state
         return Outcome(

@@ -28,7 +28,7 @@ from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..systems.parameters import replace
 from .fitting import CLOSER, Fit, fit
-from .measure import Measure, Outcome, as_measure
+from .measure import Measure, Outcome, as_measure, itself
 from .settings import SearchSettings
 from .variables import Bounds
 
@@ -129,7 +129,7 @@ class Likelihood(eqx.Module):
         total, lost = jnp.zeros(()), jnp.zeros((), bool)
         for name, record in self.records.items():
             outcome = record.measure.analysis(here, self.memories[name])
-            numbers = _numbers(record, outcome)
+            numbers = _numbers(record.measure, outcome)
             total += record.log_likelihood(numbers, given.get(name, record.deviations))
             lost |= jnp.any(outcome.code != 0) | jnp.any(jnp.isnan(numbers))
         return jnp.where(lost, -jnp.inf, total)
@@ -138,7 +138,9 @@ class Likelihood(eqx.Module):
         """Return the predicted numbers of each record at parameter values by path."""
         here = replace(self.system, values)
         return {
-            name: _numbers(record, record.measure.analysis(here, self.memories[name]))
+            name: _numbers(
+                record.measure, record.measure.analysis(here, self.memories[name])
+            )
             for name, record in self.records.items()
         }
 
@@ -167,7 +169,7 @@ class Likelihood(eqx.Module):
         they are settled. **Raises:** as `fit` does.
         """
         records = list(self.records.values())
-        joint = Measure(_Joint(tuple(record.measure for record in records)), _itself)
+        joint = Measure(_Joint(tuple(record.measure for record in records)), itself)
         data = np.concatenate([record.data for record in records])
         unknown = [record.deviations is None for record in records]
         if unknown == [True]:
@@ -239,19 +241,15 @@ def likelihood(system: eqx.Module, records: Mapping[str, Record]) -> Likelihood:
 
 
 def _read(record: Record, system, memory) -> Array:
-    return _numbers(record, record.measure.analysis(system, memory))
+    return _numbers(record.measure, record.measure.analysis(system, memory))
 
 
-def _numbers(record: Record, outcome: Outcome) -> Array:
-    return jnp.ravel(jnp.asarray(record.measure.read(outcome.result), float))
+def _numbers(measure: Measure, outcome: Outcome) -> Array:
+    return jnp.ravel(jnp.asarray(measure.read(outcome.result), float))
 
 
 def _by_data(record: Record) -> float:
     return float(np.max(np.abs(record.data))) or 1.0
-
-
-def _itself(result):
-    return result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,10 +270,7 @@ class _Joint:
             measure.analysis(system, own)
             for measure, own in zip(self.measures, memory, strict=True)
         ]
-        numbers = [
-            jnp.ravel(jnp.asarray(measure.read(outcome.result), float))
-            for measure, outcome in zip(self.measures, outcomes, strict=True)
-        ]
+        numbers = [_numbers(*pair) for pair in zip(self.measures, outcomes, strict=True)]
         return Outcome(
             jnp.concatenate(numbers),
             tuple(outcome.memory for outcome in outcomes),

@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..foundation.arrays import stop_gradient_tree
 from ..modes import frequency_response, natural_frequencies
 from ..systems.linear_part import linear_part
-from .measure import Direct, Measure
+from .measure import Direct, Measure, itself
 
 _GRID = 801  # frequencies in the band: peaks closer than two grid steps are merged
 _STEPS = 6  # Newton steps from a grid point, each limited to one grid step
@@ -31,7 +31,7 @@ def response_measure(
     """
     listed = tuple(map(float, np.ravel(np.asarray(frequencies, float))))
     analysis = Direct(_Response(force, at, listed))
-    return Measure(analysis, _itself, "m/N", f"amplitude at {at} per force at {force}")
+    return Measure(analysis, itself, "m/N", f"amplitude at {at} per force at {force}")
 
 
 def peaks_measure(
@@ -49,7 +49,7 @@ def peaks_measure(
     'm/N'
     """
     analysis = Direct(_Peaks(force, at, low, high, count))
-    return Measure(analysis, _itself, "m/N", f"peaks at {at} per force at {force}")
+    return Measure(analysis, itself, "m/N", f"peaks at {at} per force at {force}")
 
 
 def white_noise_measure(force: str | int, at: str | int) -> Measure:
@@ -64,7 +64,7 @@ def white_noise_measure(force: str | int, at: str | int) -> Measure:
     """
     return Measure(
         Direct(_WhiteNoise(force, at)),
-        _itself,
+        itself,
         "m^2",
         f"variance at {at}, noise at {force}",
     )
@@ -193,7 +193,3 @@ def _direction(system, place, size: int):
     if isinstance(place, str):
         return linear.direction(place)
     return jnp.zeros(size).at[place].set(1.0)
-
-
-def _itself(result):
-    return result

@@ -231,8 +231,9 @@ def as_measure(given: Measure | Callable) -> Measure:
     """Return `given` as a measure, wrapping a function from a system to numbers."""
     if isinstance(given, Measure):
         return given
-    return Measure(Direct(given), _itself, description=getattr(given, "__name__", ""))
+    return Measure(Direct(given), itself, description=getattr(given, "__name__", ""))
 
 
-def _itself(result):
+def itself(result: Any) -> Any:
+    """Return a result as it is."""
     return result

@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal, check_goal, combined, worst_counts
-from .measure import Measure, as_measure
+from .measure import Measure, as_measure, itself
 from .unused_results import without_unused_results
 from .variables import Bounds, Variable, values_at, variables_of
 
@@ -212,7 +212,7 @@ class Form:
         """`numbers` and derivatives by normalised variables, (numbers, variables)."""
 
         def looked(system, normalised, memories):
-            slopes, (read, beside) = self.slopes(system, normalised, memories, _itself)
+            slopes, (read, beside) = self.slopes(system, normalised, memories, itself)
             return read, slopes, beside
 
         return self._perhaps_jitted(looked)
@@ -243,10 +243,6 @@ class Form:
 
     def _perhaps_jitted(self, function):
         return eqx.filter_jit(function) if self.compiled else function
-
-
-def _itself(normalised):
-    return normalised
 
 
 def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:

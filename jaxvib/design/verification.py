@@ -5,7 +5,6 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from ..ensemble import Reason
@@ -13,11 +12,12 @@ from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
 from ..orbits.multipliers import STABLE
+from ..orbits.robustness import share_intervals
 from ..systems.autonomous import is_autonomous
 from ..systems.parameters import parameters, replace
 from .diagram import Diagram
 
-_CONFIDENCE = 0.95  # that the share of unstable points is below the reported bound
+_TAIL = 0.05  # probability that the share is above the reported bound
 _LOST = None, -1  # the branch does not reach the value
 # Distance of a bifurcation from the interpolated way to it, relative to the states: those
 # on other parts of a branch that turns back are not counted.
@@ -49,14 +49,15 @@ class RangeVerification(NotebookRepr):
         "largest |multiplier|, or largest real part of an eigenvalue, 1/s", "", ("point",)
     )
     lost: Int[np.ndarray, " point"] = result_field(
-        "bifurcations at which stability changes between the system's own value and the "
-        "point, -1 if the branch does not reach it",
+        "bifurcations, except grazings, between the system's own value and the point, "
+        "-1 if the branch does not reach it",
         "",
         ("point",),
     )
     result: Int[np.ndarray, " point"] = result_field("reason code", "", ("point",))
     unstable_bound: Float[np.ndarray, ""] = result_field(
-        "upper bound of the share that is not stable, of 95 % confidence"
+        "upper bound of the share that is not stable or not on the branch, of 95 % "
+        "confidence"
     )
 
     @property
@@ -130,15 +131,8 @@ def verify_stable_range(
     bad = int(np.sum((stable != STABLE) | (lost != 0)))
     return RangeVerification(
         path, values, others, stable, growth, lost, result.astype(np.int32),
-        np.asarray(_upper_bound(bad, points)),
+        np.asarray(share_intervals(np.array([bad]), points, _TAIL)[0, 1]),
     )  # fmt: skip
-
-
-def _upper_bound(bad: int, number: int) -> float:
-    """Return the upper bound of a share: Clopper and Pearson, *Biometrika* 26 (1934)."""
-    if bad == number:
-        return 1.0
-    return float(scipy.stats.beta.ppf(_CONFIDENCE, bad + 1, number - bad))
 
 
 class _Branch:
@@ -165,7 +159,7 @@ class _Branch:
         else:
             near, lost = self._on_way(value)
             if near is None:
-                return -1, np.nan, -1, int(Reason.POINT_LIMIT)
+                return -1, np.nan, -1, int(Reason.NOT_REACHED)
             found = self.diagram.motion(replace(self.system, {self.path: value}), near)
         code = int(found.result)
         if code:

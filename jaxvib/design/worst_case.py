@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from ..ensemble import Reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
-from .evaluation import Evaluation, Evaluator
+from .evaluation import Evaluator
 from .goal import check_goal
 from .measure import EvaluationLostError, Measure
 from .optimise import searched
@@ -98,14 +98,11 @@ def worst_over_box(
     points = _points(len(problem.form.variables), samples)
     evaluator = Evaluator(problem, problem.normalised)
     seen = [_evaluated(evaluator, point) for point in points]
-    numbers = np.array([np.nan if each is None else each.objective for each in seen])
-    lost = np.array([each is None or bool(each.code) for each in seen])
-    numbers[lost] = np.nan
-    if lost.any():
-        first = int(np.flatnonzero(lost)[0])
-        begun = seen[first]
-        code = Reason.NO_BIFURCATION if begun is None else begun.code
-        return _worst(problem, points[first], np.nan, numbers, [], len(points), code)
+    numbers, codes = (np.array(column) for column in zip(*seen, strict=True))
+    if codes.any():
+        first = int(np.flatnonzero(codes)[0])
+        lost = points[first], np.nan, numbers, [], len(points), codes[first]
+        return _worst(problem, *lost)
     order = np.argsort(sign * numbers, kind="stable")
     best, value = points[order[0]], numbers[order[0]]
     ends, evaluations = [], len(points)
@@ -122,20 +119,23 @@ def worst_over_box(
 
 def _points(count: int, samples: int) -> np.ndarray:
     """Return normalised points: corners, the middle, Sobol points."""
-    corners = np.array(list(itertools.product([0.0, 1.0], repeat=count)))
-    sobol = scipy.stats.qmc.Sobol(count, seed=0)
+    sobol = scipy.stats.qmc.Sobol(count, rng=np.random.default_rng(0))
     power = int(np.ceil(np.log2(samples)))
     some = sobol.random_base2(power)[:samples]
     middle = np.full((1, count), 0.5)
-    return np.concatenate([corners, middle, some] if count <= _MOST_CORNERS else
-                          [middle, some])  # fmt: skip
+    if count > _MOST_CORNERS:
+        return np.concatenate([middle, some])
+    corners = np.array(list(itertools.product([0.0, 1.0], repeat=count)))
+    return np.concatenate([corners, middle, some])
 
 
-def _evaluated(evaluator: Evaluator, point: np.ndarray) -> Evaluation | None:
+def _evaluated(evaluator: Evaluator, point: np.ndarray) -> tuple[float, int]:
+    """Return the value at a point, NaN if it has none, and the reason code."""
     try:
-        return evaluator(point, slopes=False)
-    except EvaluationLostError:
-        return None
+        found = evaluator(point, slopes=False)
+    except EvaluationLostError as error:
+        return np.nan, error.code
+    return (np.nan if found.code else found.objective), int(found.code)
 
 
 def _worst(problem, point, value, numbers, ends, evaluations: int, code) -> WorstCase:

@@ -30,6 +30,7 @@ class Reason(enum.IntEnum):
     LIMIT_VIOLATED = 10
     COMPUTATION_FAILED = 11
     UNSTABLE = 12
+    NOT_REACHED = 13
     NO_COMMON_PERIOD = 15
     FIELD_JUMPS = 16
     EQUILIBRIUM = 17
@@ -95,6 +96,7 @@ _TEXTS = {
     Reason.LIMIT_VIOLATED: "the design violates a limit",
     Reason.COMPUTATION_FAILED: "the computation failed with an error",
     Reason.UNSTABLE: "the motion is unstable",
+    Reason.NOT_REACHED: "not found or not reached within the given bounds",
     Reason.NO_COMMON_PERIOD: "the loads have no common period, or the vector field "
     "does not have the given period",
     Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "

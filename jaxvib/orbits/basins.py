@@ -206,7 +206,7 @@ def search_for(
         raise ValueError(
             f"starts have shape {starts.shape}; allowed: (starts, {size}), 1 start or more"
         )
-    settings.refuse("basins", "evidence")
+    settings.refuse("basins", "evidence", "section")
     allowed = Range(at_least=1, at_most=LONGEST_PERIOD)
     check_range("max_periods", settings.max_periods, "", allowed)
     transient = settings.transient_or(_TRANSIENT)

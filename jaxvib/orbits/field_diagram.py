@@ -34,9 +34,8 @@ _ZERO, _LARGEST_ERROR = 3.0, 1e-3
 class FieldMotions:
     """The motions of a field at many values of a parameter.
 
-    **Fields:** `leaves`, `static`: the parameters at each value, and the rest;
-    `states`: at crossings of the section, of a cycle those of one period and NaN beyond
-    them, of an equilibrium its state. `orbits`: as in a `BifurcationDiagram`.
+    **Fields:** `leaves`, `static`: the parameters at each value, and the rest; `sizes`,
+    (n,): of the starts; `section`: at which states are taken; `settings`; `engine`.
     """
 
     def __init__(

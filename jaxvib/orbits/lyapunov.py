@@ -189,7 +189,7 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
     result = no_period(system, period, last.result)
     known = exponents[order]
     if isinstance(system, UnforcedSystem):
-        nearest = jnp.arange(count) == jnp.argmin(jnp.abs(known))
+        nearest = jnp.arange(count) == jnp.nanargmin(jnp.abs(known))
         known = jnp.where(nearest & _moves(system, last.state, units), 0.0, known)
     return LyapunovExponents(
         exponents[order],

@@ -65,6 +65,7 @@ def regimes(
     ([1, 1], [1, 1])
     """
     refuse_autonomous(system)
+    settings.refuse("regimes", "section")
     within = Range(at_least=1, at_most=_SEGMENT - 1)
     check_range("max_periods", settings.max_periods, "", within)
     leaves, static = batched(system, samples)

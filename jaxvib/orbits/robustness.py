@@ -215,12 +215,17 @@ def robustness(
     )
 
 
-def share_intervals(counts: np.ndarray, number: int) -> Float[np.ndarray, "attractor end"]:
-    """Return 95 % intervals of shares: Clopper and Pearson, *Biometrika* 26 (1934)."""
+def share_intervals(
+    counts: np.ndarray, number: int, tail: float = _TAIL
+) -> Float[np.ndarray, "attractor end"]:
+    """Return intervals of shares: Clopper and Pearson, *Biometrika* 26 (1934).
+
+    `tail`: the probability beyond each end; by default the interval has 95 %.
+    """
     beta = scipy.stats.beta
     with np.errstate(invalid="ignore"):
-        low = beta.ppf(_TAIL, counts, number - counts + 1)
-        high = beta.ppf(1 - _TAIL, counts + 1, number - counts)
+        low = beta.ppf(tail, counts, number - counts + 1)
+        high = beta.ppf(1 - tail, counts + 1, number - counts)
     low, high = np.where(counts == 0, 0.0, low), np.where(counts == number, 1.0, high)
     return np.stack([low, high], axis=-1)
 

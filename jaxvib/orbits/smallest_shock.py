@@ -108,7 +108,7 @@ def smallest_shock(
     is searched. `period`: of an autonomous system, see `basins`.
     **Raises:** `ValueError` for an argument out of its range, or a state from which the
     motion converges to no attractor; `RuntimeError` if no shock was found to leave,
-    unless `throw=False`: the result then has NaN and the code `LIMIT_VIOLATED`.
+    unless `throw=False`: the result then has NaN and the code `NOT_REACHED`.
 
     >>> shock = jv.orbits.smallest_shock(
     ...     system, orbit.state, {2: 1.0}, 0.1, directions=2, throw=False
@@ -120,7 +120,7 @@ def smallest_shock(
     _check(state, units, largest, directions)
     boundary = _Boundary(system, state, units, period, settings)
     draw = np.random.default_rng(0)
-    ways = _random_ways(draw, directions, len(units))
+    ways = _random_ways(draw, directions if len(units) > 1 else 2, len(units))
     stays, leaves = boundary.bracket(ways, np.full(len(ways), largest))
     kept = np.argsort(leaves, kind="stable")[:_REFINED]
     ways, stays, leaves = ways[kept], stays[kept], leaves[kept]
@@ -137,9 +137,10 @@ def smallest_shock(
         if not (code == _LEAVES).any():
             break
         tested = 0
-        found = code == _LEAVES
-        ways = np.concatenate([ways[best : best + 1], smaller[found]])[:_REFINED]
-        known = np.append(leaves[best], sizes[found])[:_REFINED]
+        found = np.flatnonzero(code == _LEAVES)
+        found = found[np.argsort(sizes[found], kind="stable")][: _REFINED - 1]
+        ways = np.concatenate([ways[best : best + 1], smaller[found]])
+        known = np.append(leaves[best], sizes[found])
         stays, leaves = boundary.bracket(ways, known)
     found = boundary.shock(ways, stays, leaves, tested)
     raise_if_empty("smallest_shock", throw, found.result, found.size)
@@ -197,13 +198,14 @@ class _Boundary:
         self.undecided += int(np.sum(code == _UNKNOWN))
         return code
 
-    def bracket(self, ways, reach, begin=None) -> tuple[np.ndarray, np.ndarray]:
+    def bracket(self, ways, reach) -> tuple[np.ndarray, np.ndarray]:
         """Return the sizes (ways,) that stay and leave in each direction, inf if none.
 
-        All sizes up to `reach` are tried at 16 levels, and then those between the last
-        that stays before the first that does not, until 1e-6 apart or undecided.
+        16 sizes up to `reach` are tried, then 16 between the first that leaves and the
+        last before it that stays, and so on until both are 1e-6 apart, relatively, or
+        a size between them is undecided.
         """
-        low = np.zeros(len(ways)) if begin is None else begin
+        low = np.zeros(len(ways))
         high, going = np.full(len(ways), np.inf), np.arange(len(ways))
         top = np.asarray(reach, float).copy()
         while going.size:
@@ -221,7 +223,8 @@ class _Boundary:
                 if stays.size:
                     low[lane] = sizes[row, stays[-1]]
                 # Undecided sizes between both cannot be decided by halving.
-                decided = not (code[row, :first] == _UNKNOWN).any()
+                between = code[row, (stays[-1] + 1 if stays.size else 0) : first]
+                decided = not (between == _UNKNOWN).any()
                 moved[row] = decided and top[lane] - low[lane] > _NARROW * top[lane]
             going = going[moved]
         return low, high
@@ -275,7 +278,7 @@ class _Boundary:
         nothing = np.full(self.state.shape, np.nan)
         nan, undecided = np.asarray(np.nan), np.asarray(self.undecided)
         if not np.isfinite(leaves[best]):
-            code = np.asarray(Reason.LIMIT_VIOLATED, np.int32)
+            code = np.asarray(Reason.NOT_REACHED, np.int32)
             none = np.asarray(tested)
             return Shock(nothing, nan, nan, nan, none, undecided, nothing, code)
         way, size = ways[best], leaves[best]

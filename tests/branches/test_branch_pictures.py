@@ -99,6 +99,8 @@ def test_the_norm_of_a_cycle_is_its_root_mean_square(at_rest, around):
     np.testing.assert_allclose(lines(axes)[0][:, 1], radius / np.sqrt(2), rtol=1e-7)
     assert axes.get_ylabel() == "root mean square of y"
     axes = jv.branches.plot_branches([at_rest, around], **both)
+    both_labels = "norm of the state / norm of the state, root mean square"
+    assert axes.get_ylabel() == both_labels
     rest = lines(axes)[0][:, 1]
     np.testing.assert_allclose(rest[np.isfinite(rest)], 0.0, atol=1e-12)
 

@@ -44,6 +44,14 @@ def test_a_hopf_normal_form_has_its_own_coefficient(grows):
     assert found.direction == ("supercritical" if grows < 0 else "subcritical")
 
 
+def test_a_field_that_varies_over_a_ten_thousandth_of_a_unit_is_smooth():
+    def small(x, p):
+        return [1e-4 * rate for rate in hopf_field([1e4 * each for each in x], p)]
+
+    found = hopf_of(small, {"m": 0.01, "s": -0.7, "w": 1.7, "t": 0.6}, [0.0, 0.0], "m")
+    np.testing.assert_allclose(found.coefficient, 1e8 * 2 * -0.7 / 1.7, rtol=1e-9)
+
+
 @pytest.mark.slow  # it compiles Newton's method for cycles of two states
 def test_the_cycle_of_a_brusselator_grows_as_its_coefficient_says():
     """At b = 2 + e it has |xi|^2 = -e / (2 w l1), as Re(lambda)' = 1/2, and its first

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.design import branch_maximum, branch_maximum_measure
+from jaxvib.design import EvaluationLostError, branch_maximum, branch_maximum_measure
 from jaxvib.design.evaluation import Evaluator
 from jaxvib.design.problem import Problem
 
@@ -81,6 +81,18 @@ def test_the_peak_of_a_hardening_body_beyond_its_fold_is_that_of_fine_steps():
     step = 1e-4
     difference = (largest(0.06 + step) - largest(0.06 - step)) / (2 * step)
     np.testing.assert_allclose(jax.jacfwd(largest)(0.06), difference, rtol=1e-4)
+
+
+def test_a_motion_that_is_lost_has_a_reason_and_no_value():
+    falls = jv.forced_system(
+        lambda t, x, p: [x[1], p["f"] * jnp.cos(p["w"] * t) + x[0] ** 3 + 5.0],
+        parameters={"w": 1.0, "f": 0.1},
+        period=lambda p: 2 * jnp.pi / p["w"],
+        dimension=2,
+    )
+    with pytest.raises(EvaluationLostError) as caught:
+        branch_maximum(falls, "amplitude", "f", (0.05, 0.2), guess=[5.0, 5.0])
+    assert caught.value.code > 0
 
 
 def test_an_autonomous_system_and_an_unknown_field_are_refused():

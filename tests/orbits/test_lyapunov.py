@@ -183,6 +183,22 @@ def test_the_spectrum_of_roessler_is_the_published_one():
     np.testing.assert_allclose(found.dimension, 2.0132, atol=2e-3)
 
 
+def test_a_lost_direction_leaves_the_dimension_of_a_cycle():
+    # r' = r (1 - r^2), angle' = 1: exponents 0 and -2; the third, -400, is rounding.
+    field = jv.autonomous_system(
+        lambda x, p: [
+            x[0] * (1 - x[0] ** 2 - x[1] ** 2) - x[1],
+            x[1] * (1 - x[0] ** 2 - x[1] ** 2) + x[0],
+            -p["fast"] * x[2],
+        ],
+        parameters={"fast": 400.0}, dimension=3,
+    )  # fmt: skip
+    found = jv.lyapunov_exponents(field, [1.0, 0.0, 0.0], 512, period=0.5)
+    np.testing.assert_allclose(found.exponents[:2], [0.0, -2.0], atol=5e-3)
+    assert np.isnan(found.exponents[2])
+    np.testing.assert_allclose(found.dimension, 1.0, atol=1e-4)
+
+
 def test_a_short_spectrum_is_that_of_an_integration_by_scipy():
     """The same 16 spans and norm, with variations by scipy's `DOP853` and NumPy's QR."""
     start = np.array([1.0, 1.0, 20.0])

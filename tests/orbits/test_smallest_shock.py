@@ -43,7 +43,7 @@ def test_where_nothing_leaves_there_is_no_shock(oblique):
     found = smallest_shock(
         oblique, [0.6, 0.8], {0: 1.0}, 0.5, period=4.0, directions=2, throw=False
     )
-    assert int(found.result) == Reason.LIMIT_VIOLATED
+    assert int(found.result) == Reason.NOT_REACHED
     assert np.isnan(float(found.size))
     with pytest.raises(RuntimeError, match="smallest_shock"):
         smallest_shock(oblique, [0.6, 0.8], {0: 1.0}, 0.5, period=4.0, directions=2)

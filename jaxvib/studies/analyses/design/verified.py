@@ -9,6 +9,8 @@ from ....design import entry_at, verify_stable_range
 from ...store.fields import Variable
 from .kind import DesignOptions
 
+_REAL = ("parameter", "growth")  # fields of real numbers
+
 
 def promised_range(limit: Any, own: float) -> tuple[float, float] | None:
     """Return the range, from the own value on, in which a constraint promises stability.
@@ -26,14 +28,17 @@ def promised_range(limit: Any, own: float) -> tuple[float, float] | None:
 
 
 def verified_fields(rows, options: DesignOptions, run: Any) -> dict[str, Variable]:
-    """Return stability at random points, along (sample, design, point)."""
+    """Return stability at random points, along (sample, design, point).
+
+    A design whose constraint promises no range has NaN and -1.
+    """
     fields = {}
     for name, limit in options.constraints.items():
         if limit.measure not in ("bifurcation", "stable_range") or limit.path is None:
             continue
         seen = [[_verified(design.system, limit, options, run) for design in row]
                 for row in rows]  # fmt: skip
-        if any(each is None for row in seen for each in row):
+        if all(each is None for row in seen for each in row):
             continue
         for field, words in (
             ("parameter", f"{limit.path} at random points of the range"),
@@ -41,7 +46,11 @@ def verified_fields(rows, options: DesignOptions, run: Any) -> dict[str, Variabl
             ("lost", "bifurcations on the way there, -1 not reached"),
             ("growth", "largest |multiplier|, or real part of an eigenvalue, 1/s"),
         ):
-            values = np.array([[getattr(each, field) for each in row] for row in seen])
+            nothing = np.full(options.verify, np.nan if field in _REAL else -1)
+            values = np.array([
+                [nothing if each is None else getattr(each, field) for each in row]
+                for row in seen
+            ])  # fmt: skip
             unit = entry_at(rows[0][0].system, limit.path).unit
             fields[f"verified.{name}.{field}"] = Variable(
                 ("sample", "design", "random_point"), values,
@@ -61,12 +70,15 @@ def _verified(system, limit, options: DesignOptions, run):
 
 
 def verified_lines(read: Callable, options: DesignOptions) -> list[str]:
-    """Return how many of the random points are stable, for each constraint."""
+    """Return how many of the random points are stable, for each verified constraint.
+
+    `read`: returns an array of a study; it raises `OSError` for one that it has not.
+    """
     lines = []
     for name in options.constraints:
         try:
             stable, lost = read(f"verified.{name}.stable"), read(f"verified.{name}.lost")
-        except KeyError:
+        except OSError:
             continue
         good = int(np.sum((stable == 1) & (lost == 0)))
         values = read(f"verified.{name}.parameter")
