@@ -78,7 +78,8 @@ def contact_histories(
     losses are those of damped contacts; `energy_balance` has those of friction.
     Integrals are Gauss quadratures on quintics of the penetration, each over a sixteenth
     of the fastest period with all contacts closed at most, split where the penetration
-    changes sign; a force that ends before (Kelvin-Voigt) leaves a relative error of 1e-5.
+    changes sign. A force that ends before, such as that of `KelvinVoigtContact`, is
+    integrated less exactly.
 
     **Raises:** `ValueError` for hard stops by restitution, which have no force, and as
     `simulate`.
@@ -99,8 +100,8 @@ def contact_histories(
     asked = to_numpy(floats("times", times))
     if asked.ndim != 1 or asked.size < 2 or not np.all(np.diff(asked) > 0):
         raise ValueError("times do not ascend; allowed: two ascending times or more, s")
-    averages, longest = _periods(system, start, asked, rtol)
-    grid = _grid(asked, averages, longest)
+    averages, shortest = _periods(system, start, asked, rtol)
+    grid = _grid(asked, averages, shortest)
     states, moved, result = _sampled(system, equation, start, grid, asked, rtol)
     sums = np.zeros((3, len(grid), len(system.contacts)))
     sums[:, 1:] = np.cumsum(_integrals(equation, grid, grid[0], moved), axis=1)
@@ -122,13 +123,16 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
 
     The shortest is that with all contacts closed, as stiff as at their deepest.
     """
-    linear = [_is_linear(contact.law) for contact in system.contacts]
+    linear = [
+        contact.variation is None and _is_linear(contact.law) for contact in system.contacts
+    ]
     deepest = np.ones(len(linear))  # where a linear law has the slope of any other depth
     if not all(linear):
         seen = watch(system, start, times[0], times[-1], rtol=rtol, grazing=0.0)[1]
         deepest = np.where(linear, deepest, to_numpy(seen.deepest))
     slopes = [
         jax.grad(lambda z, law=contact.law: force_of(law, z, jnp.zeros(())))(depth)
+        * _stiffening(contact, times)
         for contact, depth in zip(system.contacts, deepest, strict=True)
     ]
     along = np.stack([to_numpy(contact.direction) for contact in system.contacts])
@@ -148,7 +152,15 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
         period([every[c]]) if law_is_linear else 0.0
         for c, law_is_linear in enumerate(linear)
     ]
-    return averages, min([period(every), *(T for T in averages if T > 0)])
+    return averages, period(every)
+
+
+def _stiffening(contact, times) -> float:
+    """Return the largest factor of a contact's force due to its variation."""
+    if contact.variation is None:
+        return 1.0
+    between = jnp.linspace(times[0], times[-1], 1000)
+    return float(jnp.max(1 + jax.vmap(contact.variation.force)(between)))
 
 
 def _is_linear(law) -> bool:
@@ -158,12 +170,12 @@ def _is_linear(law) -> bool:
     return form.restitution is None and not form.stops
 
 
-def _grid(asked, averages, longest):
+def _grid(asked, averages, shortest):
     """Return the times of averages, in cells of a sixteenth of a period at most."""
     shifts = {sign * period for period in averages for sign in (-1, 0, 1)}
     points = np.unique(np.concatenate([asked + shift for shift in shifts]))
     points = points[points >= asked[0]]
-    parts = np.maximum(np.ceil(_CELLS * np.diff(points) / longest), 1).astype(int)
+    parts = np.maximum(np.ceil(_CELLS * np.diff(points) / shortest), 1).astype(int)
     first = np.repeat(points[:-1], parts)
     within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     cells = first + within * np.repeat(np.diff(points) / parts, parts)
@@ -172,15 +184,6 @@ def _grid(asked, averages, longest):
 
 def _sampled(system, equation, state, grid, asked, rtol):
     """Return the states at the times asked, the contacts' motion, and a reason code."""
-
-    @jax.jit
-    def motions(times, states):
-        def one(time, state):
-            rate = equation.vector_field(time, state)
-            return jnp.stack(equation.contact_motion(state, rate))
-
-        return jax.vmap(one)(times, states)
-
     kept, moved, result = [], [], 0
     for begin in range(0, len(grid) - 1, _BLOCK):  # not all states fit into memory
         times = grid[begin : begin + _BLOCK + 1]
@@ -189,8 +192,20 @@ def _sampled(system, equation, state, grid, asked, rtol):
         state = motion.states[-1]
         wanted = np.isin(times, asked) & (np.arange(len(times)) >= (begin > 0))
         kept.append(to_numpy(motion.states)[wanted])
-        moved.append(to_numpy(motions(times, motion.states))[begin > 0 :])
+        moving = _contact_motions(equation, times, motion.states)
+        moved.append(to_numpy(moving)[begin > 0 :])
     return np.concatenate(kept), np.concatenate(moved), np.asarray(result)
+
+
+@jax.jit
+def _contact_motions(equation, times, states):
+    """Return penetrations, their rates and accelerations, (times, 3, contacts)."""
+
+    def one(time, state):
+        rate = equation.vector_field(time, state)
+        return jnp.stack(equation.contact_motion(state, rate))
+
+    return jax.vmap(one)(times, states)
 
 
 @jax.jit

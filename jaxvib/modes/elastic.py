@@ -20,9 +20,9 @@ from .beams.modes import beam_eigenvalues
 from .beams.response import beam_response
 from .modal import natural_modes
 
-# Off-diagonal modal damping, relative to the geometric mean of the diagonal, up to which
-# rounding explains it.
-_PROPORTIONAL = 1e-8
+# Off-diagonal modal damping that rounding explains: relative to the geometric mean of its
+# own two modes, and to the largest damping of all.
+_PROPORTIONAL, _ROUNDING = 1e-8, 1e-14
 _BODY = "body."
 
 
@@ -85,11 +85,15 @@ def _of_matrices(source, modes, points, damping) -> ElasticStructure:
         raise ValueError(f"modes = {modes}; allowed: up to {size}, as many as the source")
     if is_concrete(found) and np.isnan(found.frequencies).any():
         raise ValueError("the source is statically unstable; allowed: a stable one")
+    if is_concrete(found) and np.any(np.asarray(found.frequencies)[modes:] == 0):
+        raise ValueError(
+            f"modes = {modes} leaves out a rigid-body mode; allowed: all of these"
+        )
     names, rows = _rows_of(linear, points)
     kept, rest = found.shapes[:, :modes], found.shapes[:, modes:]
     seen = (rows @ rest) / found.frequencies[None, modes:]
     if not damping:
-        damping = {"damping_ratio": _own_ratios(linear, found.frequencies[:modes], kept)}
+        damping = {"damping_ratio": _own_ratios(linear, found, modes)}
     return ElasticStructure(
         found.frequencies[:modes], rows @ kept, names, residual=seen @ seen.T, **damping
     )
@@ -114,17 +118,19 @@ def _rows_of(linear, points) -> tuple[tuple[str, ...], Float[Array, "points n"]]
     return tuple(places), jnp.stack(rows)
 
 
-def _own_ratios(linear, frequencies, shapes) -> Float[Array, " modes"]:
+def _own_ratios(linear, found, modes: int) -> Float[Array, " modes"]:
+    """Return the damping ratios of modes. **Raises:** `ValueError` if they are coupled."""
+    frequencies, shapes = found.frequencies[:modes], found.shapes[:, :modes]
     damping = shapes.T @ linear.matrices()[1] @ shapes
-    own = jnp.diagonal(damping)
     if is_concrete(damping, frequencies):
+        own = np.diagonal(damping)
         size = np.sqrt(np.abs(np.outer(own, own)))
-        coupled = np.abs(damping) > _PROPORTIONAL * np.max(size, initial=0.0)
+        allowed = _PROPORTIONAL * size + _ROUNDING * np.max(size, initial=0.0)
+        coupled = np.abs(damping) > allowed
         rigid = (np.asarray(frequencies) == 0) & coupled.diagonal()
         if coupled[~np.eye(len(own), dtype=bool)].any() or rigid.any():
             raise _damped("damping couples modes or damps rigid-body ones")
-    moving = frequencies > 0
-    return jnp.where(moving, own / (2 * jnp.where(moving, frequencies, 1.0)), 0.0)
+    return jnp.where(frequencies > 0, found.damping_ratios[:modes], 0.0)
 
 
 def _damped(what: str) -> ValueError:

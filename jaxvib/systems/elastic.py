@@ -52,7 +52,7 @@ class ElasticStructure(Linear):
     `damping_ratio` $\zeta$: one or (n,); `mass_damping` $\alpha$ and
     `stiffness_damping` $\beta$ (Rayleigh damping); `residual` $R$ (points, points), m/N:
     the static flexibility of the modes left out, None if unknown. Contacts and loads
-    hold their own directions, copied from `shapes`.
+    hold copies of their directions: other `shapes` do not change them.
 
     **Raises:** `ValueError` for a wrong shape, a value out of its range or repeated
     names.
@@ -149,8 +149,8 @@ class ElasticStructure(Linear):
         rigid = jnp.any(self.frequencies == 0)
         kept = jnp.sum((along / jnp.where(rigid, 1.0, self.frequencies)) ** 2)
         share = jnp.where(rigid, jnp.nan, residual / (residual + kept))
-        soft = jnp.nan if contact_stiffness is None else contact_stiffness
-        return Truncation(residual, share, residual * soft)
+        stiffness = jnp.nan if contact_stiffness is None else contact_stiffness
+        return Truncation(residual, share, residual * stiffness)
 
     def stop(
         self,
@@ -164,7 +164,7 @@ class ElasticStructure(Linear):
         The modes left out are in series with it, as a spring: $1/k_c = 1/k + n^T R n$.
         A hard stop ($1/k = 0$) converges at first order in the number of modes;
         `contact_histories` gives the force averaged over the fastest oscillation in
-        contact, as the other one never converges. Residual flexibilities *between*
+        contact: the force itself does not converge. Residual flexibilities *between*
         two stops are left out. `name`: on parameter paths, by default that of a point.
 
         **Raises:** `ValueError` as `truncation`; or if no flexibility is left.

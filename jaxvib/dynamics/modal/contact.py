@@ -3,8 +3,8 @@ r"""A step in contact: the forces at the nodes, by iteration.
 The unknowns are the forces of all contacts at the K nodes, whatever the number of modes:
 $F = f(z_0 - W F, \dot z_0 - \dot W F)$ with the motion $z_0$ without forces. Steps
 resolve the fastest modes that move, so that the reaction $W F$ of the forces is small
-and $F \leftarrow f(z_0 - W F, \dots)$ converges in three iterations or so. Where it does
-not, contacts being stiff, a Newton iteration follows with few factorizations.
+and $F \leftarrow f(z_0 - W F, \dots)$ converges in few iterations. Where it does not,
+contacts being stiff, a Newton iteration follows with few factorizations.
 """
 
 import functools
@@ -48,11 +48,10 @@ class Forces(NamedTuple):
 class Few(NamedTuple):
     """The matrices of a step for the forces of a few contacts.
 
-    `places` (m,): their numbers; `acts` (m,): whether they are closed.
+    `places` (m,): their numbers.
     """
 
     places: Array
-    acts: Array
     rows: Array
     rate_rows: Array | None
     echo: Array
@@ -74,7 +73,7 @@ def few_contacts(step: Collocation, closed: Bool[Array, " c"], count: int) -> Fe
     contacts = closed.shape[0]
     matrices = step.rows, step.rate_rows, step.echo, step.rate_echo, step.push
     if count == contacts:
-        return Few(jnp.arange(contacts), closed, *matrices)
+        return Few(jnp.arange(contacts), *matrices)
     order = jnp.argsort(jnp.where(closed, 0, 1) * contacts + jnp.arange(contacts))
     places = order[:count]
 
@@ -90,7 +89,7 @@ def few_contacts(step: Collocation, closed: Bool[Array, " c"], count: int) -> Fe
 
     axes = (2,), (2,), (1, 3), (1, 3), (1,)
     parts = [taken(one, *along) for one, along in zip(matrices, axes, strict=True)]
-    return Few(places, closed[places], *parts)
+    return Few(places, *parts)
 
 
 def by_number(closed: Bool[Array, " c"], function: Callable, *operands: Any) -> Any:

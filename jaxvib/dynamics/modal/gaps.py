@@ -1,6 +1,6 @@
 """Gaps of a system in modal form: values, rates, and certified bounds."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -15,8 +15,8 @@ _TOUCH = 1e-13
 class Gaps(NamedTuple):
     r"""The gaps of a system in modal form, as functions of amplitudes y and time.
 
-    Penetrations and their first two derivatives are `rows` (3, c, 2p) times y, the part
-    of the loads, and `coupling` (c, c) times the forces. `speeds` (c, p) are $|r_k
+    Penetrations and their rates are `rows` (2, c, 2p) times y and the part of the loads.
+    `speeds` (c, p) are $|r_k
     \lambda_k^2|$, so that $|\ddot z|$ stays below their sum with $|a_k|$, plus that of
     the loads, until the contacts act; `grown` is the growth of unstable modes in a
     flight. `touch` (c,): the distance from zero at which a contact begins, m.
@@ -27,20 +27,16 @@ class Gaps(NamedTuple):
     limits: Array
     frequency: Array
     phase: Array
-    coupling: Array
     speeds: Array
     of_loads: Array
     grown: Array
     touch: Array
 
-    def at(self, y: Array, time: Number, forces: Any = None) -> Float[Array, "3 c"]:
-        """Return z, dz/dt and d2z/dt2 of all contacts under their forces."""
-        found = self.rows @ y + self.carried(time)
-        if forces is None:
-            return found
-        return found.at[2].add(-self.coupling @ forces)
+    def at(self, y: Array, time: Number) -> Float[Array, "2 c"]:
+        """Return z and dz/dt of all contacts."""
+        return self.rows @ y + self.carried(time)
 
-    def carried(self, time: Number) -> Float[Array, "*t 3 c"]:
+    def carried(self, time: Number) -> Float[Array, "*t 2 c"]:
         """Return the part of the loads at times of any shape."""
         time = jnp.asarray(time, float)[..., None]
         shape = (*[1] * (time.ndim - 1), -1)
@@ -50,10 +46,9 @@ class Gaps(NamedTuple):
         first, second = self.steady
         value = cosine @ first + sine @ second - self.limits.reshape(shape)
         slope = (w * cosine) @ second - (w * sine) @ first
-        bend = -((w**2 * cosine) @ first + (w**2 * sine) @ second)
-        return jnp.stack([value, slope, bend], axis=-2)
+        return jnp.stack([value, slope], axis=-2)
 
-    def apart_for(self, y: Array, motion: Float[Array, "3 c"]) -> Float[Array, ""]:
+    def apart_for(self, y: Array, motion: Float[Array, "2 c"]) -> Float[Array, ""]:
         r"""Return a time, s, in which certainly no gap closes.
 
         With $z < 0$ and $|\ddot z| \le B$ it is $2 |z| / (\dot z + \sqrt{\dot z^2 + 2 B
@@ -76,16 +71,14 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
     motion, values = system.motion, system.modes.eigenvalues
     half = system.modes.shapes.shape[1] // 2
     first = system.gap_rows
-    second = values.rates_of(first)
-    rows = jnp.stack([first, second, values.rates_of(second)])
+    rows = jnp.stack([first, values.rates_of(first)])
     positions = system.forced[..., :half]
     if motion.contacts:
         directions = jnp.stack([contact.direction for contact in motion.contacts])
-        responses = jnp.stack(motion.contact_responses, axis=1)
         limits = jnp.stack([contact.gap for contact in motion.contacts])
-        steady, coupling = positions @ directions.T, directions @ responses
+        steady = positions @ directions.T
     else:
-        limits, coupling = jnp.zeros(0), jnp.zeros((0, 0))
+        limits = jnp.zeros(0)
         steady = jnp.zeros((*positions.shape[:2], 0))
     sizes = jnp.sqrt(jnp.sum(steady**2, axis=0))
     amplitudes = jnp.hypot(*jnp.split(y, 2))
@@ -98,7 +91,6 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
         limits,
         system.frequency,
         system.phase,
-        coupling,
         largest * values.paces()[None] ** 2,
         jnp.sum(system.frequency[:, None] ** 2 * sizes, axis=0),
         jnp.exp(growth * longest),

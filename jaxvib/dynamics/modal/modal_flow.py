@@ -161,7 +161,7 @@ def _motion(
     y = system.amplitudes(state, t0)
     context = _context(system, y, end, rtol, grazing)
     gaps = context.gaps
-    depth, speed, _ = gaps.at(y, t0)
+    depth, speed = gaps.at(y, t0)
     contacts = depth.shape[0]
     lane = _Lane(
         t0,
@@ -316,7 +316,7 @@ def _flight(context: _Context, lane: _Lane) -> _Lane:
     length = jnp.minimum(wanted, left)
     time = jnp.where(wanted >= left, context.end, lane.time + length)
     y = turned(turn_less_one(context.system.modes.eigenvalues, length), lane.y)
-    depth, speed, _ = gaps.at(y, time)
+    depth, speed = gaps.at(y, time)
     return lane._replace(
         time=time,
         y=y,
