@@ -7,9 +7,9 @@ verdict of the check on first use; which lanes of all differ from the CPU's in a
 (none should); seconds of the first call (lowering and NVIDIA's compiler); and
 microseconds per lane and period, the least of the repeats: of a call with its copies,
 of the launches alone, of the host's CPU on all cores, and, if JAX has the GPU
-(`pip install '.[cuda13]'`), of XLA's form under `vmap` there, which for the program
-"diffrax" is diffrax under `vmap`. Writes `gpu_kernels-<device>.json`, the file to send.
-**No result is stored yet**: no machine with a GPU was available.
+(`pip install '.[cuda13]'`) and for the programs of `--xla`, whether it was launched
+inside XLA's program with the CPU's bits, and of XLA's form under `vmap` there, which for
+the program "diffrax" is diffrax under `vmap`. Writes `gpu_kernels-<device>.json`.
 
     python -m experiments.benchmarks.gpu_kernels --estimate
 
@@ -63,8 +63,8 @@ def least(repeats: int, function) -> float:
     return min(seconds)
 
 
-def measure(name: str, lanes: int, repeats: int) -> dict:
-    """Return the figures of one program."""
+def measure(name: str, lanes: int, repeats: int, by_xla: bool) -> dict:
+    """Return the figures of one program; `by_xla`: also inside XLA's programs."""
     function, periods = PROGRAMS[name]
     closed, _ = trace(function, (jax.ShapeDtypeStruct((), float),) * 2)
     arrays = [np.asarray(array) for array in loads(lanes)]
@@ -80,8 +80,7 @@ def measure(name: str, lanes: int, repeats: int) -> dict:
     loaded = [LoadedProgram(*program, device) for device in devices]
     subject = Subject(name, *program, devices[0], 0)
     few = [array[:: lanes // LANES][:LANES].copy() for array in arrays]
-    has_gpu = jax.default_backend() == "gpu"
-    checked = verdict(subject, few, lambda some: native(some, 1), in_xla=has_gpu)
+    checked = verdict(subject, few, lambda some: native(some, 1), in_xla=by_xla)
     row |= {"check": checked.reason, "launched": checked.launched}
     row["inside XLA"] = checked.in_xla or "launched with the CPU's bits"
     try:
@@ -94,7 +93,7 @@ def measure(name: str, lanes: int, repeats: int) -> dict:
         row["GPU's launch (us)"] = each * max(one.seconds for one in loaded)
     except DriverError as error:
         row["error"] = str(error)
-    if has_gpu:
+    if by_xla:
         os.environ[VARIABLE] = "xla"
         there = jax.device_put(arrays)
         swept = jax.jit(jax.vmap(function))
@@ -148,6 +147,7 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, default=65536, help="a multiple of 256")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument("--xla", nargs="*", choices=PROGRAMS, default=["events", "diffrax"])
     parser.add_argument("--estimate", action="store_true", help="without a GPU")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
@@ -161,13 +161,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder  # no verdict is kept
         for each in options.only:
-            measured = (
-                estimate(each)
-                if options.estimate
-                else measure(each, options.lanes, options.repeats)
-            )
-            rows.append(measured)
-            print(json.dumps(measured), flush=True)
+            if options.estimate:
+                rows.append(estimate(each))
+            else:
+                by_xla = jax.default_backend() == "gpu" and each in options.xla
+                rows.append(measure(each, options.lanes, options.repeats, by_xla))
+            print(json.dumps(rows[-1]), flush=True)
     result: dict = {"machine": machine(), "rows": rows}
     if not options.estimate:
         result |= {"lanes": options.lanes, "XLA's device": jax.devices()[0].device_kind}

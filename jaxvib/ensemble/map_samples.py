@@ -25,6 +25,8 @@ PyTree = Any
 # remainder of a loop over lanes has separate code with other fused operations: at most
 # the last 8 lanes of float32, and 4 of float64.
 SPARE_LANES = 8
+# Fewer chunks of a kernel leave cores idle at the end.
+_CHUNKS_PER_CORE = 4
 # Number of samples from which a kernel is compiled at the highest level.
 _MANY = 1024
 
@@ -139,10 +141,13 @@ class _Work:
         if ready is not None:
             ready.result()
         native = _native(self._function, self._one(), len(self._order))
+        # Vectors of few chunks are distributed to all cores.
+        few = len(self.starts) < _CHUNKS_PER_CORE * usable_cores()
+        threads = usable_cores() if few else 1
 
         def compute(lanes: PyTree) -> PyTree:
             if native is not None:
-                return native.map(lanes, threads=1)
+                return native.map(lanes, threads=threads)
             return _filled_up(compiled, lanes, self._devices, self._chunk)
 
         def run(start: int) -> PyTree:

@@ -18,7 +18,7 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from .lowering import Signature
 
 # A library, or a Python file with functions of these names, loaded instead of the driver.
 LIBRARY = "JAXVIB_CUDA_LIBRARY"
-# Bytes of one share: a million lanes of an orbit, many times what a GPU runs at once.
-_STAGED = 2**28
+# Bytes of one share: a million lanes with four states, many times what a GPU runs at
+# once. Two of them stay allocated for later calls: page-locked memory takes longer to
+# allocate (0.6 ms per MB) than lanes that fill it to compute.
+_STAGED, _KEPT = 2**26, 2
 # Part of the free memory for each of two shares; threads need the rest for registers.
 _PART = 4
 # Seconds of a launch on a GPU with a display, whose driver ends those of some 2 s.
@@ -125,6 +127,8 @@ class Device:
 
     def __init__(self, driver: Driver, ordinal: int):
         self.driver = driver
+        self._slots: list[_Slot] = []
+        self._lock = threading.Lock()
         self._handle = handle = driver.integer("cuDeviceGet", ordinal)
         name = ctypes.create_string_buffer(256)
         driver("cuDeviceGetName", name, len(name), handle)
@@ -158,10 +162,38 @@ class Device:
                 self.driver.get(_place, "cuCtxPopCurrent_v2")
 
     def free_memory(self) -> int:
-        """Return the number of free bytes of the device of this thread."""
+        """Return the number of bytes of the device of this thread that can be had."""
         free, total = _size(), _size()
         self.driver("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-        return free.value
+        return free.value + sum(slot.size for slot in self._slots)
+
+    @contextlib.contextmanager
+    def slot(self, size: int) -> Generator["_Slot"]:
+        """Lend a stream with memory of this thread's device, kept for later calls."""
+        with self._lock:
+            slot = self._slots.pop() if self._slots else None
+        if slot is not None and slot.size < size:
+            slot.close()
+            slot = None
+        slot = slot or _Slot(self.driver, size)
+        try:
+            yield slot
+        except BaseException:
+            slot.close()
+            raise
+        with self._lock:
+            kept = len(self._slots) < _KEPT
+            if kept:
+                self._slots.append(slot)
+        if not kept:
+            slot.close()
+
+    def free_slots(self) -> None:
+        """Free the memory that was kept for later calls."""
+        with self._lock:
+            slots, self._slots = self._slots, []
+        for slot in slots:
+            slot.close()
 
 
 def driver() -> Driver:
@@ -319,6 +351,7 @@ def _run_part(program: LoadedProgram, part: slice, arrays, results, stopped) -> 
         except DriverError as error:
             if error.name != _OUT_OF_MEMORY or most <= program.block:
                 raise
+            program.device.free_slots()
             most = -(-most // 2 // program.block) * program.block
         part = slice(unread[0].start if unread else part.stop, part.stop)
 
@@ -326,33 +359,32 @@ def _run_part(program: LoadedProgram, part: slice, arrays, results, stopped) -> 
 def _run_shares(program: LoadedProgram, unread, arrays, results, stopped) -> None:
     """Run shares, each begun before the last one is read, and remove those read."""
     slots: list[_Slot] = []
-    largest = unread[0].stop - unread[0].start
-    try:
+    size = _Layout(program.signature, unread[0].stop - unread[0].start).total
+    with contextlib.ExitStack() as lent:
         for number, share in enumerate(list(unread)):
             if stopped.is_set():  # another device has failed
+                for slot in slots:
+                    slot.wait()
                 return
             if number < 2:
-                slots.append(_Slot(program, largest))
-            slots[number % 2].begin(share, arrays)
+                slots.append(lent.enter_context(program.device.slot(size)))
+            slots[number % 2].begin(program, share, arrays)
             if number:
                 slots[(number - 1) % 2].finish(results)
                 unread.popleft()
         slots[number % 2].finish(results)
         unread.popleft()
-    finally:
-        for slot in slots:
-            slot.close()
 
 
 class _Layout:
     """Where arrays of some lanes are in a block of memory, inputs first.
 
-    **Fields:** `places`: of the number of lanes and of each array, in bytes;
+    **Fields:** `signature`; `places`: of the number of lanes and of each array, in bytes;
     `outputs`: where outputs begin; `total`: the size.
     """
 
     def __init__(self, signature: Signature, lanes: int):
-        self.places, end = [0], _ALIGNMENT
+        self.signature, self.places, end = signature, [0], _ALIGNMENT
         self.outputs = end
         for entries in signature:
             self.outputs = end
@@ -364,13 +396,15 @@ class _Layout:
 
 
 class _Slot:
-    """A stream, and memory for a share of lanes on the GPU and on the host."""
+    """A stream, and memory for a share of lanes on the GPU and on the host.
 
-    def __init__(self, program: LoadedProgram, lanes: int):
-        self._program, self._part = program, slice(0)
-        self._call = call = program.device.driver
+    **Fields:** `size`: bytes of each.
+    """
+
+    def __init__(self, call: Driver, size: int):
+        self.size, self._call = size, call
+        self._program: LoadedProgram | None = None  # while its lanes are computed
         self._open = contextlib.ExitStack()
-        size = _Layout(program.signature, lanes).total
 
         def made(kind, free: str, name: str, *arguments):
             value = call.get(kind, name, *arguments)
@@ -388,16 +422,18 @@ class _Slot:
         except DriverError:
             self._open.close()
             raise
-        self._open.callback(_quietly, call, "cuStreamSynchronize", self._stream)
+        self._open.callback(_quietly, self.wait)
 
     def close(self) -> None:
         """Free the memory when the stream is done with it."""
         self._open.close()
 
-    def begin(self, part: slice, arrays: Sequence[np.ndarray]) -> None:
+    def begin(
+        self, program: LoadedProgram, part: slice, arrays: Sequence[np.ndarray]
+    ) -> None:
         """Start the copies and the launch of some lanes."""
-        call, stream, program = self._call, self._stream, self._program
-        self._part, lanes = part, part.stop - part.start
+        call, stream, lanes = self._call, self._stream, part.stop - part.start
+        self._program, self._part = program, part
         layout = _Layout(program.signature, lanes)
         views = self._views(layout, lanes)
         views[0][...] = lanes
@@ -421,20 +457,26 @@ class _Slot:
             call("cuMemcpyDtoHAsync_v2", host, memory, size, stream)
         call("cuEventRecord", self._events[1], stream)
 
+    def wait(self) -> None:
+        """Wait for the stream."""
+        self._call("cuStreamSynchronize", self._stream)
+
     def finish(self, results: Sequence[np.ndarray]) -> None:
         """Wait for the lanes begun last and store their results."""
-        self._call("cuStreamSynchronize", self._stream)
+        self.wait()
+        program, self._program = self._program, None
+        assert program is not None
         lanes, passed = self._part.stop - self._part.start, ctypes.c_float()
         self._call("cuEventElapsedTime", ctypes.byref(passed), *self._events)
-        self._program.seconds += passed.value / 1e3  # shares overlap: at most too long
-        views = self._views(_Layout(self._program.signature, lanes), lanes)
+        program.seconds += passed.value / 1e3  # shares overlap: at most too long
+        views = self._views(_Layout(program.signature, lanes), lanes)
         for result, view in zip(results, views[-len(results) :], strict=True):
             result[..., self._part] = view
 
     def _views(self, layout: _Layout, lanes: int) -> list[np.ndarray]:
         """Return the number of lanes and the arrays, in the host's memory."""
         whole = memoryview((ctypes.c_ubyte * layout.total).from_address(self._host))
-        inputs, outputs = self._program.signature
+        inputs, outputs = layout.signature
         arrays = [((*shape, lanes), kind) for shape, kind in inputs + outputs]
         return [
             np.ndarray(shape, kind, whole, place)
@@ -444,7 +486,7 @@ class _Slot:
         ]
 
 
-def _quietly(call: Driver, name: str, *arguments) -> None:
+def _quietly(call: Callable, *arguments) -> None:
     # After a failed launch every call fails, and the memory is lost with its context.
     with contextlib.suppress(DriverError):
-        call(name, *arguments)
+        call(*arguments)

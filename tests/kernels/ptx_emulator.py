@@ -131,6 +131,10 @@ class _Thread:
                 value = self.assign(f"sub i64 {value}, {from_}")
                 value = self.assign(f"add i64 {value}, {to}")
             self.write(operands[0], value, "i64")
+        elif opcode == "activemask.b32":
+            self.write(operands[0], "1", "i32")
+        elif opcode == "bar.warp.sync":  # of a thread alone: nothing to wait for
+            self.read(operands[0], "i32")
         elif parts[0] == "cvt" and len(parts) == 3:
             self._resize(instruction, *parts[1:], operands)
         elif re.fullmatch(r"(add|sub)c?(\.cc)?\.[su](32|64)", opcode):
@@ -297,6 +301,27 @@ class _Thread:
             "i32 %tid, i32 %ctaid, i32 %ntid, i32 %grid) {", "enter:", *allocated,
             f'br label %"{first}"', *self.lines, "end:", "ret void", "}",
         ])  # fmt: skip
+
+
+def back_edges(ptx: str) -> list[tuple[str, str, int]]:
+    """Return the jumps that lead back: from a block with so many ways on, to another."""
+    body = ptx.partition(".entry")[2].partition("{")[2].rpartition("}")[0]
+    tables = set(re.findall(r"\.global \.align 8 \.b8 (\w+)", ptx))
+    blocks = _Thread(body, tables).flow.blocks
+    found, done, way = [], set(), []
+
+    def visit(name: str) -> None:
+        way.append(name)
+        after = blocks[name][1] if name in blocks else ()
+        for other in after:
+            if other in way:
+                found.append((name, other, len(after)))
+            elif other not in done:
+                visit(other)
+        done.add(way.pop())
+
+    visit(next(iter(blocks)))
+    return found
 
 
 def _blocks(body: str, declare) -> list[tuple[str, list[str]]]:

@@ -215,11 +215,20 @@ def test_launches_are_short_where_the_driver_ends_long_ones(device):
     assert {blocks for _, blocks, _ in launches()} == {1000 // 128, 2000 % 896 // 128 + 1}
 
 
-def test_memory_and_contexts_are_given_back(by_hand, kernel):
+def test_memory_is_kept_for_later_calls_and_contexts_are_given_back(by_hand, kernel):
     by_hand("devices=2")
     kernel.map(STARTS, FREQUENCIES)
+    kept = [dict(memory) for memory in (emulated().memory, emulated().pinned)]
+    assert [len(memory) for memory in kept] == [2, 2]
+    fewer = kernel.map(STARTS[:-100], FREQUENCIES[:-100])
+    assert_same(fewer, [each[:-100] for each in expected(kernel)])
+    assert [emulated().memory, emulated().pinned] == kept
+    for each in driver.driver().devices:
+        each.enter()
+        each.free_slots()
     assert not emulated().memory
     assert not emulated().pinned
+    del emulated().current.device
     # The thread of the caller, perhaps one of JAX's, keeps its own context.
     assert not hasattr(emulated().current, "device")
 
