@@ -1,15 +1,10 @@
-"""Conversions between doubles and 64-bit integers for 32-bit processors, as LLVM IR."""
+"""Conversions between doubles and 64-bit integers for 32-bit ARM, as LLVM IR."""
 
 from collections.abc import Collection
 
-# Names that LLVM calls, on ARM and elsewhere. From integers: whether these are signed.
-_TO_DOUBLE = {
-    "__aeabi_l2d": True,
-    "__floatdidf": True,
-    "__aeabi_ul2d": False,
-    "__floatundidf": False,
-}
-_TO_INTEGER = ("__aeabi_d2lz", "__fixdfdi", "__aeabi_d2ulz", "__fixunsdfdi")
+# Names that LLVM calls. From integers: whether these are signed.
+_TO_DOUBLE = {"__aeabi_l2d": True, "__aeabi_ul2d": False}
+_TO_INTEGER = ("__aeabi_d2lz", "__aeabi_d2ulz")
 
 
 def conversion_text(names: Collection[str]) -> str:
@@ -17,26 +12,19 @@ def conversion_text(names: Collection[str]) -> str:
 
     LLVM calls them where a processor converts 32 bits only. An integer is split in
     halves, which doubles represent exactly: their sum is rounded once. A double is
-    truncated towards zero, first to its upper half.
+    truncated towards zero, first to its upper half. **Source:** Run-time ABI for the Arm
+    Architecture, sections 5.1 and 5.2: numbers are passed in integer registers, whatever
+    the convention of the program.
     """
     functions = [_to_double(*each) for each in _TO_DOUBLE.items() if each[0] in names]
     functions += [_to_integer(name) for name in _TO_INTEGER if name in names]
     return "".join(functions)
 
 
-def convention_of(name: str) -> str:
-    """Return the calling convention of a function that LLVM calls.
-
-    **Source:** Run-time ABI for the Arm Architecture, section 5.1: numbers are passed in
-    integer registers, whatever the convention of the program.
-    """
-    return "arm_aapcscc " if name.startswith("__aeabi_") else ""
-
-
 def _to_double(name: str, signed: bool) -> str:
     letter, shift = ("s", "ashr") if signed else ("u", "lshr")
     return f"""
-define internal {convention_of(name)}double @{name}(i64 %n) {{
+define internal arm_aapcscc double @{name}(i64 %n) {{
 %above = {shift} i64 %n, 32
 %high = trunc i64 %above to i32
 %low = trunc i64 %n to i32
@@ -51,7 +39,7 @@ ret double %sum
 
 def _to_integer(name: str) -> str:
     return f"""
-define internal {convention_of(name)}i64 @{name}(double %x) {{
+define internal arm_aapcscc i64 @{name}(double %x) {{
 %negative = fcmp olt double %x, 0.0
 %minus = fneg double %x
 %size = select i1 %negative, double %minus, double %x

@@ -1,60 +1,26 @@
-"""Division of 64-bit integers for 32-bit processors, as LLVM IR."""
+"""Division of 64-bit integers for 32-bit ARM, as LLVM IR."""
 
 from collections.abc import Collection
-from typing import NamedTuple
-
-from .integer_conversion import convention_of
-
-
-class _Division(NamedTuple):
-    """A function: whether its integers are signed, and what of the result it returns."""
-
-    signed: bool
-    part: int | None  # 0 the quotient, 1 the rest; both if `None`
-
-
-# Names that LLVM calls, on ARM and elsewhere.
-_DIVISIONS = {
-    "__aeabi_ldivmod": _Division(True, None),
-    "__divdi3": _Division(True, 0),
-    "__moddi3": _Division(True, 1),
-    "__aeabi_uldivmod": _Division(False, None),
-    "__udivdi3": _Division(False, 0),
-    "__umoddi3": _Division(False, 1),
-}
-_BOTH = "{ i64, i64 }"
 
 
 def division_text(names: Collection[str]) -> str:
-    """Return the functions of these names; others are passed over.
+    """Return the functions of these names, and what they call; others are passed over.
 
-    LLVM calls them where a processor divides 32 bits only. Quotients are rounded towards
-    zero, and rests have the sign of the dividend. Division by zero has some result.
+    LLVM calls them where a processor divides 32 bits only. They return quotient and
+    rest: the quotient is rounded towards zero, and the rest has the sign of the
+    dividend. Division by zero has some result. **Source:** Run-time ABI for the Arm
+    Architecture, section 5.3.1.
     """
-    found = [_function(*each) for each in _DIVISIONS.items() if each[0] in names]
-    return "".join([_UNSIGNED, _SIGNED, *found]) if found else ""
-
-
-def _function(name: str, division: _Division) -> str:
-    divided = "divided_signed" if division.signed else "divided"
-    kind, lines = _BOTH, f"%result = call {_BOTH} @{divided}(i64 %n, i64 %d)"
-    if division.part is not None:
-        kind = "i64"
-        lines = f"""%both = call {_BOTH} @{divided}(i64 %n, i64 %d)
-%result = extractvalue {_BOTH} %both, {division.part}"""
-    return f"""
-define internal {convention_of(name)}{kind} @{name}(i64 %n, i64 %d) {{
-{lines}
-ret {kind} %result
-}}
-"""
+    signed = "__aeabi_ldivmod" in names
+    unsigned = signed or "__aeabi_uldivmod" in names
+    return _UNSIGNED * unsigned + _SIGNED * signed
 
 
 # Long division bit by bit: the dividend leaves the upper end of a word whose lower end
 # takes the quotient. The rest may exceed 64 bits by one, its upper bit, before a
 # divisor is taken from it.
 _UNSIGNED = """
-define internal { i64, i64 } @divided(i64 %n, i64 %d) {
+define internal arm_aapcscc { i64, i64 } @__aeabi_uldivmod(i64 %n, i64 %d) {
 entry:
 br label %next
 next:
@@ -83,14 +49,14 @@ ret { i64, i64 } %both
 """
 # A sign is -1 or 0: (n ^ sign) - sign is |n|, and gives its sign back to a size.
 _SIGNED = """
-define internal { i64, i64 } @divided_signed(i64 %n, i64 %d) {
+define internal arm_aapcscc { i64, i64 } @__aeabi_ldivmod(i64 %n, i64 %d) {
 %nsign = ashr i64 %n, 63
 %dsign = ashr i64 %d, 63
 %nflipped = xor i64 %n, %nsign
 %dflipped = xor i64 %d, %dsign
 %nsize = sub i64 %nflipped, %nsign
 %dsize = sub i64 %dflipped, %dsign
-%sizes = call { i64, i64 } @divided(i64 %nsize, i64 %dsize)
+%sizes = call arm_aapcscc { i64, i64 } @__aeabi_uldivmod(i64 %nsize, i64 %dsize)
 %qsize = extractvalue { i64, i64 } %sizes, 0
 %rsize = extractvalue { i64, i64 } %sizes, 1
 %qsign = xor i64 %nsign, %dsign
