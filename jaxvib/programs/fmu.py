@@ -171,7 +171,7 @@ def _number(bound: float) -> str:
 
 
 def _string(text: str) -> str:
-    """Return a string in C, whose other characters than letters are octal numbers.
+    r"""Return a string in C, whose other characters than letters are octal numbers.
 
     >>> print(_string('a"'))
     "a\042"

@@ -15,7 +15,6 @@ from ..kernels.object_code import CFunction
 from ..systems.system import System, state_shape
 from .parameter_vector import ParameterVector
 
-
 RTOL = 1e-10  # default of `flow`
 # Of motions: `FIELD_JUMPS` if derivatives by the state are asked for.
 RETURN_CODES = (

@@ -13,7 +13,7 @@ from ..systems.system import System
 
 # Numbers of an array parameter; longer ones, such as those of a measured record, are
 # data, and would fill the table of names.
-_MOST_NUMBERS = 64
+_MOST = 64
 
 
 class Number(NamedTuple):
@@ -38,9 +38,7 @@ class ParameterVector:
         self._system, known = system, parameters(system)
         self.derived = tuple(path for path, _ in getattr(system, "formulas", ()))
         given = {path: each for path, each in known.items() if path not in self.derived}
-        self.constants = tuple(
-            p for p, e in given.items() if np.size(e.value) > _MOST_NUMBERS
-        )
+        self.constants = tuple(p for p, e in given.items() if np.size(e.value) > _MOST)
         self._shapes = {
             path: np.shape(each.value)
             for path, each in given.items()

@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 # Of all lengths in bits, and the ends of the range.
 BITS = rng.integers(0, 64, 300)
 SIGNED = [-(2**63), 2**63 - 1, 2**53 + 1, -1, 0, 1]
-SIGNED += [int(n) >> int(k) for n, k in zip(rng.integers(-(2**63), 2**63 - 1, 300), BITS)]
+SIGNED += (rng.integers(-(2**63), 2**63 - 1, 300) >> BITS).tolist()
 UNSIGNED = [n % 2**64 for n in SIGNED]
 
 

@@ -4,10 +4,12 @@ Programs are compiled and run where a C compiler is.
 """
 
 import ctypes
+import inspect
 import re
 import shutil
 import subprocess
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy
@@ -17,7 +19,8 @@ import jaxvib as jv
 from jaxvib import cli
 from jaxvib.foundation.command_failures import BAD_INPUT
 from jaxvib.kernels.object_code import object_code, target_of
-from jaxvib.programs.motion_functions import MotionFunctions
+from jaxvib.programs.c_text import CProgram
+from jaxvib.programs.motion_functions import RTOL, MotionFunctions
 from tests import independent
 
 SOFT = 35041219.07  # N/m^1.5
@@ -287,6 +290,47 @@ def test_files_that_exist_are_kept(bodies, folder):
     with pytest.raises(ValueError, match=r"bodies\.o exists already"):
         jv.programs.export_c(bodies, folder, name="bodies")
     assert (folder / "bodies.h").read_bytes() == before
+
+
+@needs_compiler
+def test_a_header_is_c_whatever_the_names_hold(tmp_path):
+    def field(time, state, values):
+        return jnp.stack([state[1], -values["k*/\n??/"] * state[0]])
+
+    names = ["a*/ int broken;", "/* b\n\x01\u202e\\"]
+    system = jv.forced_system(
+        field, period=1.0, dimension=2, parameters={"k*/\n??/": 2.0}, states=names
+    )
+    functions, machine = MotionFunctions(system), target_of("host")
+    compiled = object_code({"odd_rest": functions.rest()}, machine)
+    header = CProgram("odd", system, functions, compiled, machine).header()
+    (tmp_path / "odd.h").write_text(header)
+    (tmp_path / "it.c").write_text('#include "odd.h"\nint it = sizeof odd_defaults;\n')
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror", "-c"]
+    subprocess.run(["gcc", *strict, "it.c"], cwd=tmp_path, check=True)
+    for code in ("SUCCESS 0", "BAD_PARAMETER 1", "FIELD_JUMPS 16"):
+        assert f"#define ODD_{code} " in header
+    assert "ODD_DIVERGED" not in header
+
+
+@pytest.mark.slow  # four programs of 4 s, where the emulators are installed
+@pytest.mark.parametrize("target", ["aarch64", "riscv64"])
+def test_other_processors_print_the_bits_of_this_one(bodies, folder, tmp_path, target):
+    compiler, emulator = f"{target}-linux-gnu-gcc", f"qemu-{target}"
+    if not (shutil.which(compiler) and shutil.which(emulator)):
+        pytest.skip(f"needs {compiler} with its libc6-dev, and {emulator} of qemu-user")
+    jv.programs.export_c(bodies, tmp_path, name="bodies", target=target)
+    words = [compiler, "-static", "-o", "run", "example.c", "bodies.o"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-o", "here", "example.c", "bodies.o"], cwd=folder, check=True)
+    printed = subprocess.run([emulator, tmp_path / "run"], capture_output=True, check=True)
+    here = subprocess.run([folder / "here"], capture_output=True, check=True)
+    assert printed.stdout.count(b"\n") == 10
+    assert printed.stdout == here.stdout
+
+
+def test_the_tolerance_is_the_default_of_flow():
+    assert inspect.signature(jv.flow).parameters["rtol"].default == RTOL
 
 
 def test_the_header_has_every_parameter_with_unit_and_value(bodies, folder):

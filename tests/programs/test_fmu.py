@@ -189,17 +189,17 @@ def test_directional_derivatives_are_those_of_differences(bodies_fmu, tmp_path):
     assert len(sensed) > 15
     for name in sensed:
         at = fmu.get(name)
-        step = 1e-6 * (abs(at) or 1.0)
+        step = 1e-6 * (abs(at) or 100.0)
         exact = fmu.derivatives(calculated, name)
         change = values(name, at + step) - values(name, at - step)
         values(name, at)
         scale = max(abs(exact).max(), 1e-3)
         np.testing.assert_allclose(exact, change / (2 * step), atol=1e-5 * scale)
     assert fmu.derivatives(["x_main", "v_main"], "x_main").tolist() == [1.0, 0.0]
-    with pytest.raises(FmiError, match="variable [0-9]+ is calculated, not given"):
+    with pytest.raises(FmiError, match=r"variable \d+ is calculated, not given"):
         fmu.derivatives(["der(v_main)"], "gap.0")
+    fmu = Importer(bodies_fmu, tmp_path / "co", exchange=False)
     with pytest.raises(FmiError, match="for model exchange only"):
-        fmu = Importer(bodies_fmu, tmp_path / "co", exchange=False)
         fmu.derivatives(calculated, "x_main")
 
 
@@ -210,7 +210,7 @@ def test_directional_derivatives_are_those_of_differences(bodies_fmu, tmp_path):
         ("main.mass", -1.0, r"main\.mass = -1 is not in \(0, inf\)"),
         ("load.frequency", np.nan, r"load\.frequency = -?nan is not in "),
         ("external_force.main", np.inf, r"external_force\.main = inf is not in "),
-        ("gap.0", 1.0, "variable [0-9]+ cannot be set"),
+        ("gap.0", 1.0, r"variable \d+ cannot be set"),
     ],
 )
 def test_values_out_of_their_range_are_refused(
