@@ -17,8 +17,7 @@ def division_text(names: Collection[str]) -> str:
 
 
 # Long division bit by bit: the dividend leaves the upper end of a word whose lower end
-# takes the quotient. The rest may exceed 64 bits by one, its upper bit, before a
-# divisor is taken from it.
+# takes the quotient. Before its last turn the rest has 63 bits of the dividend at most.
 _UNSIGNED = """
 define internal arm_aapcscc { i64, i64 } @__aeabi_uldivmod(i64 %n, i64 %d) {
 entry:
@@ -27,12 +26,10 @@ next:
 %k = phi i32 [ 0, %entry ], [ %after, %next ]
 %word = phi i64 [ %n, %entry ], [ %moved, %next ]
 %rest = phi i64 [ 0, %entry ], [ %left, %next ]
-%upper = icmp slt i64 %rest, 0
 %bit = lshr i64 %word, 63
 %twice = shl i64 %rest, 1
 %longer = or i64 %twice, %bit
-%reaches = icmp uge i64 %longer, %d
-%fits = or i1 %upper, %reaches
+%fits = icmp uge i64 %longer, %d
 %digit = zext i1 %fits to i64
 %shifted = shl i64 %word, 1
 %moved = or i64 %shifted, %digit

@@ -28,6 +28,36 @@ BODIES = independent.TwoBody()
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 needs_readelf = pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf")
 
+# A Cortex-M begins at the second address of the first section, without its FPU.
+START = """
+#include <stdint.h>
+extern void _start(void);
+void reset(void) {
+    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20;
+    __asm volatile("dsb\\n isb");
+    _start();
+}
+__attribute__((section(".vectors"), used)) const void *const vectors[] = {
+    (const void *)0x7fff0, (const void *)reset};
+"""
+
+
+def cortex(processor, board, *options):
+    """Return the words that compile for a Cortex-M and that emulate it."""
+    compiler = ["arm-none-eabi-gcc", f"-mcpu={processor}", "-mthumb", "-mfloat-abi=hard"]
+    compiler += [*options, "--specs=rdimon.specs", "-Wl,--section-start=.vectors=0"]
+    emulator = ["qemu-system-arm", "-M", board, "-nographic", "-monitor", "none"]
+    emulator += ["-serial", "none", "-semihosting-config", "enable=on,target=native"]
+    return [*compiler, "start.c"], [*emulator, "-kernel"]
+
+
+EMULATED = {
+    "aarch64": (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64"]),
+    "riscv64": (["riscv64-linux-gnu-gcc", "-static"], ["qemu-riscv64"]),
+    "cortex-m7": cortex("cortex-m7", "mps2-an500", "-mfpu=fpv5-d16"),
+    "cortex-m55": cortex("cortex-m55", "mps3-an547"),
+}
+
 
 @pytest.fixture(scope="module")
 def bodies():
@@ -313,18 +343,22 @@ def test_a_header_is_c_whatever_the_names_hold(tmp_path):
     assert "ODD_DIVERGED" not in header
 
 
-@pytest.mark.slow  # four programs of 4 s, where the emulators are installed
-@pytest.mark.parametrize("target", ["aarch64", "riscv64"])
+@pytest.mark.slow  # a program of 4 s for each, where compiler and emulator are installed
+@needs_compiler
+@pytest.mark.parametrize("target", EMULATED)
 def test_other_processors_print_the_bits_of_this_one(bodies, folder, tmp_path, target):
-    compiler, emulator = f"{target}-linux-gnu-gcc", f"qemu-{target}"
-    if not (shutil.which(compiler) and shutil.which(emulator)):
-        pytest.skip(f"needs {compiler} with its libc6-dev, and {emulator} of qemu-user")
+    compiler, emulator = EMULATED[target]
+    for words, package in ((compiler, "its C library"), (emulator, "QEMU")):
+        if not shutil.which(words[0]):
+            pytest.skip(f"needs {words[0]} with {package}")
     jv.programs.export_c(bodies, tmp_path, name="bodies", target=target)
-    words = [compiler, "-static", "-o", "run", "example.c", "bodies.o"]
+    (tmp_path / "start.c").write_text(START)
+    words = [*compiler, "-o", "run", "example.c", "bodies.o"]
     subprocess.run(words, cwd=tmp_path, check=True)
-    subprocess.run(["gcc", "-o", "here", "example.c", "bodies.o"], cwd=folder, check=True)
-    printed = subprocess.run([emulator, tmp_path / "run"], capture_output=True, check=True)
-    here = subprocess.run([folder / "here"], capture_output=True, check=True)
+    words = [*emulator, tmp_path / "run"]
+    printed = subprocess.run(words, capture_output=True, check=True, timeout=60)
+    subprocess.run(["gcc", "-o", "run", "example.c", "bodies.o"], cwd=folder, check=True)
+    here = subprocess.run([folder / "run"], capture_output=True, check=True)
     assert printed.stdout.count(b"\n") == 10
     assert printed.stdout == here.stdout
 

@@ -312,11 +312,17 @@ def test_the_compiler_may_be_called_through_another_program(tmp_path, monkeypatc
     assert jv.programs.export_fmu(mass, tmp_path / "m.fmu").exists()
 
 
+@pytest.fixture(scope="module")
+def fmpy():
+    reason = "needs FMPy: pip install 'jaxvib[fmi-test]'"
+    for part in ("validation", "fmi3"):
+        pytest.importorskip(f"fmpy.{part}", reason=reason)
+    return pytest.importorskip("fmpy", reason=reason)
+
+
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
-def test_fmpy_finds_no_fault_and_the_same_motion(bodies, bodies_fmu, kind):
-    fmpy = pytest.importorskip("fmpy", reason="needs FMPy: pip install 'jaxvib[fmi-test]'")
-    validation = pytest.importorskip("fmpy.validation")
-    assert validation.validate_fmu(str(bodies_fmu)) == []
+def test_fmpy_finds_no_fault_and_the_same_motion(fmpy, bodies, bodies_fmu, kind):
+    assert fmpy.validation.validate_fmu(str(bodies_fmu)) == []
     found = fmpy.simulate_fmu(
         str(bodies_fmu), fmi_type=kind, stop_time=1.0, output_interval=0.1,
         relative_tolerance=1e-11,
@@ -327,8 +333,7 @@ def test_fmpy_finds_no_fault_and_the_same_motion(bodies, bodies_fmu, kind):
     np.testing.assert_allclose(last, motion.states[-1], atol=1e-7)
 
 
-def test_fmpy_finds_the_impacts_of_a_dropped_ball(ball_fmu):
-    fmpy = pytest.importorskip("fmpy", reason="needs FMPy: pip install 'jaxvib[fmi-test]'")
+def test_fmpy_finds_the_impacts_of_a_dropped_ball(fmpy, ball_fmu):
     expected = bounces(5)
     found = fmpy.simulate_fmu(
         str(ball_fmu), fmi_type="ModelExchange", stop_time=expected[-1] + 0.02,
@@ -337,3 +342,34 @@ def test_fmpy_finds_the_impacts_of_a_dropped_ball(ball_fmu):
     times, speeds = found["time"], found["rate of 0"]
     struck = times[1:][(np.diff(times) == 0) & (np.diff(speeds) > 0)]
     np.testing.assert_allclose(struck, expected, atol=1e-7)
+
+
+def test_fmpy_gets_derivatives_and_restores_a_stored_state(fmpy, bodies_fmu, tmp_path):
+    description = fmpy.read_model_description(str(bodies_fmu))
+    fmpy.extract(str(bodies_fmu), str(tmp_path))
+    fmu = fmpy.fmi3.FMU3Model(
+        guid=description.guid, unzipDirectory=str(tmp_path), modelIdentifier="bodies",
+        instanceName="one",
+    )  # fmt: skip
+    fmu.instantiate()
+    fmu.enterInitializationMode(startTime=0.3)
+    found = {each.name: each.valueReference for each in description.modelVariables}
+    names = ["x_main", "x_attached", "v_main", "v_attached"]
+    states, rates = [found[n] for n in names], [found[f"der({n})"] for n in names]
+    at = np.array([0.011, -0.03, 0.2, 0.1])
+
+    def rates_at(state):
+        fmu.setFloat64(states, state)
+        return np.array(fmu.getFloat64(rates))
+
+    for unit in np.eye(4):
+        change = rates_at(at + 1e-6 * unit) - rates_at(at - 1e-6 * unit)
+        rates_at(at)
+        exact = fmu.getDirectionalDerivative(rates, states, unit)
+        np.testing.assert_allclose(exact, change / 2e-6, rtol=1e-6, atol=1e-3)
+    stored = fmu.serializeFMUState(fmu.getFMUState())
+    fmu.reset()
+    assert fmu.getFloat64(states) != at.tolist()
+    fmu.setFMUState(fmu.deserializeFMUState(stored))
+    assert fmu.getFloat64(states) == at.tolist()
+    fmu.terminate()
