@@ -41,21 +41,23 @@ def export_fmu(
     $\dot y = f(t, y)$ and finds the events. It contains:
 
     - parameters: all of the system's with units, ranges and values, tunable
-    - states, which are outputs and begin at rest, and their derivatives
+    - states, which are outputs and begin at rest, and their derivatives, without the
+      forces that hold a body at a hard stop
     - outputs: contact forces (N) and gaps (m); the gaps are event indicators
     - inputs: an external force on each degree of freedom of an `ImpactSystem` or of
       two bodies; in co-simulation it is constant over a step
 
     Model exchange applies impacts at hard stops when their gaps close. A contact that
     comes to rest at its stop ends the simulation with an error: use co-simulation.
-    Systems with friction are for co-simulation only.
+    Systems with friction are for co-simulation only. Directional derivatives are exact.
+    Values out of their range are refused.
 
-    A C compiler, `$CC`, `cc`, `gcc` or `clang`, links the FMU's library; its sources are
-    in `sources/`. **Raises:** `ValueError` without a compiler, for a platform other than
-    Linux, a file that exists or has another ending than `.fmu`, a name that is no
-    identifier of C, or a system whose motions cannot be compiled; nothing is written
-    then. `RuntimeError` with the compiler's message if it fails. **Source:** FMI 3.0.1,
-    Modelica Association (2023).
+    A C compiler, `$CC` with its options, `cc`, `gcc` or `clang`, links the FMU's library;
+    its sources are in `sources/`. **Raises:** `ValueError` without a compiler, for a
+    platform other than Linux, a file that exists or has another ending than `.fmu`, a name
+    that is no identifier of C, or a system whose motions cannot be compiled; nothing is
+    written then. `RuntimeError` with the compiler's message if it fails. **Source:** FMI
+    3.0.1, Modelica Association (2023).
     """
     check_name(name)
     file = Path(file)
