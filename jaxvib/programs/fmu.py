@@ -169,7 +169,7 @@ def _number(bound: float) -> str:
     >>> _number(-math.inf), _number(0.1)
     ('-INFINITY', '0.1')
     """
-    return repr(bound) if math.isfinite(bound) else f"{'-' * (bound < 0)}INFINITY"
+    return repr(float(bound)) if math.isfinite(bound) else f"{'-' * (bound < 0)}INFINITY"
 
 
 def _string(text: str) -> str:
