@@ -3,7 +3,7 @@
 import hashlib
 import importlib.metadata
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,20 +11,36 @@ from jax.extend.core import ClosedJaxpr
 
 from ..foundation.cache import read_entry, write_entry
 from .assembler import LoweringError
+from .byte_copy import with_own_copies
 from .cost_estimate import SHORT
-from .cpu import for_all_targets, host_features, without_rescheduling
-from .elf import object_symbols
+from .cpu import for_all_targets, host_features
+from .elf import object_facts
+from .emission import check_length, emitted, too_long
 from .fused_multiply_add import with_multiply_add
-from .integer_conversion import CONVERSIONS, conversion_text
+from .integer_conversion import conversion_text
+from .integer_division import division_text
 from .lowering import Program
 from .memory_lowering import lower_lanes_in_memory
 from .one_lane import lowered, traced_for
+from .processors import check_processor
 from .wasm_library import library_text
 
-# Lines of LLVM IR of a function: LLVM's time grows with their square, see `wasm`.
-_LONGEST = 60_000
 _DEFINITION = re.compile(r"^(define .*)\{$", re.MULTILINE)
-_C_TYPES = {"float64": "double", "float32": "float", "int32": "i32", "int64": "i64"}
+
+
+class _Type(NamedTuple):
+    """A type of numbers: in LLVM's notation and in C."""
+
+    llvm: str
+    c: str
+
+
+_TYPES = {
+    "float64": _Type("double", "double"),
+    "float32": _Type("float", "float"),
+    "int32": _Type("i32", "int32_t"),
+    "int64": _Type("i64", "int64_t"),
+}
 
 
 class Target(NamedTuple):
@@ -40,11 +56,14 @@ TARGETS = {
     "x86-64": Target("x86_64-unknown-linux-gnu", "x86-64-v3"),
     "aarch64": Target("aarch64-unknown-linux-gnu", "generic"),
     "cortex-a53": Target("aarch64-unknown-none-elf", "cortex-a53"),
-    "cortex-m7": Target("thumbv7em-none-eabihf", "cortex-m7"),
-    "cortex-m55": Target("thumbv8.1m.main-none-eabihf", "cortex-m55"),
-    "cortex-m4": Target("thumbv7em-none-eabihf", "cortex-m4"),
-    "cortex-m33": Target("thumbv8m.main-none-eabihf", "cortex-m33"),
+    "cortex-m7": Target("thumbv7em-unknown-none-eabihf", "cortex-m7"),
+    "cortex-m55": Target("thumbv8.1m.main-unknown-none-eabihf", "cortex-m55"),
     "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c"),
+}
+# Machines with float32 only, which `object_code` refuses with that reason.
+_WITHOUT_DOUBLES = {
+    "cortex-m4": Target("thumbv7em-unknown-none-eabihf", "cortex-m4"),
+    "cortex-m33": Target("thumbv8m.main-unknown-none-eabihf", "cortex-m33"),
 }
 HOST = "host"
 
@@ -82,17 +101,14 @@ class ObjectCode(NamedTuple):
 def target_of(name: str, processor: str = "", features: str = "") -> Target:
     """Return a target by its name in `TARGETS`, "host" or an LLVM target triple.
 
-    **Raises:** `ValueError` for an unknown one, or one without an ELF object file.
+    **Raises:** `ValueError` for an unknown one, for one without an ELF object file, or
+    for a `processor` or `features` that LLVM does not know for it.
     """
     llvm = for_all_targets()
     if name == HOST:
         found = Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), host_features())
     else:
-        found = TARGETS.get(name, Target(name))
-    if processor:
-        found = found._replace(processor=processor, features=features)
-    elif features:
-        found = found._replace(features=features)
+        found = (TARGETS | _WITHOUT_DOUBLES).get(name, Target(_with_vendor(name)))
     try:
         llvm.Target.from_triple(found.triple)
     except RuntimeError:
@@ -105,7 +121,23 @@ def target_of(name: str, processor: str = "", features: str = "") -> Target:
             f"target = {name!r} has no ELF object files; allowed: targets of Linux and "
             "of machines without an operating system"
         )
-    return found
+    if processor or features:
+        check_processor(found.triple, processor, features)
+    if processor:
+        return found._replace(processor=processor, features=features)
+    return found._replace(features=features) if features else found
+
+
+def _with_vendor(triple: str) -> str:
+    """Return a triple with its vendor, without which LLVM does not see the environment.
+
+    >>> _with_vendor("thumbv7em-none-eabihf")
+    'thumbv7em-unknown-none-eabihf'
+    """
+    parts = triple.split("-")
+    if len(parts) == 3 and parts[1] in ("none", "linux"):
+        parts.insert(1, "unknown")
+    return "-".join(parts)
 
 
 def object_code(
@@ -114,8 +146,9 @@ def object_code(
     """Compile functions of one lane to one object file.
 
     The file needs no other: no C library, no mathematical library, no allocation. A
-    processor without fused multiply-adds rounds each product before it is added.
-    `optional`: functions that are left out if they cannot be compiled.
+    processor without fused multiply-adds rounds each product before it is added; one of
+    32 bits gets functions for integers of 64. `optional`: functions that are left out if
+    they cannot be compiled, or need what the processor lacks.
 
     **Raises:** `ValueError` for a function that cannot be compiled, or a processor that
     lacks instructions for doubles, with the names of what it lacks.
@@ -129,29 +162,53 @@ def object_code(
             if name not in optional:
                 raise
             left_out[name] = str(error)
-    workspace = max(program.workspace for program in programs.values())
-    texts = [
-        _internal(program.text) + _entry(name, functions[name], program)
-        for name, program in programs.items()
-    ]
-    # Weak, as two exported object files in one program may both define them.
-    library = library_text("".join(texts)).replace("define hidden", "define weak hidden")
-    texts += [library] if library else []
-    code, fused = _object(texts, target), True
-    missing = set(object_symbols(code).undefined)
-    if missing & set(CONVERSIONS):
-        texts.append(conversion_text())
-    if "fma" in missing:
-        texts, fused = [with_multiply_add(text, False) for text in texts], False
+    code, fused, missing = _complete(functions, programs, target)
     if missing:
-        code = _object(texts, target)
-    symbols = object_symbols(code)
-    _refuse_missing(target, symbols.undefined)
+        for name in set(optional) & set(programs):
+            needed = _complete(functions, {name: programs[name]}, target)[2]
+            if needed:
+                del programs[name]
+                left_out[name] = _needs(name, needed, target)
+        code, fused, missing = _complete(functions, programs, target)
+    if missing:
+        raise ValueError(_needs(", ".join(programs), missing, target))
     declared = {
         name: _declaration(name, functions[name], program)
         for name, program in programs.items()
     }
-    return ObjectCode(code, symbols.machine, declared, workspace, fused, left_out)
+    workspace = max(program.workspace for program in programs.values())
+    machine = object_facts(code).machine
+    return ObjectCode(code, machine, declared, workspace, fused, left_out)
+
+
+def _complete(
+    functions: Mapping[str, CFunction], programs: Mapping[str, Program], target: Target
+) -> tuple[bytes, bool, set[str]]:
+    """Return the object file of programs, and the names of what it still lacks.
+
+    The second result says whether products in sums are fused multiply-adds.
+    """
+    texts = [
+        _internal(with_own_copies(program.text)) + _entry(name, functions[name], program)
+        for name, program in programs.items()
+    ]
+    library = library_text("".join(texts)).replace("define hidden", "define internal")
+    code, fused = _object([library, *texts], target), True
+    missing = set(object_facts(code).undefined)
+    if not missing:
+        return code, fused, missing
+    library += conversion_text(missing) + division_text(missing)
+    if "fma" in missing:
+        texts, fused = [with_multiply_add(text, False) for text in texts], False
+    code = _object([library, *texts], target)
+    return code, fused, set(object_facts(code).undefined)
+
+
+def _needs(name: str, missing: Collection[str], target: Target) -> str:
+    return (
+        f"{name} needs functions that processor {target.processor or 'generic'!r} of "
+        f"{target.triple} and jaxvib lack: {', '.join(sorted(missing))}"
+    )
 
 
 # What programs do with doubles, but for conversions, for which there are functions.
@@ -177,10 +234,7 @@ ret double %i
 
 def _check_instructions(target: Target) -> None:
     """Raise `ValueError` for a processor without doubles, before programs are compiled."""
-    _refuse_missing(target, object_symbols(_object([_OPERATIONS], target)).undefined)
-
-
-def _refuse_missing(target: Target, missing: Sequence[str]) -> None:
+    missing = object_facts(_object([_OPERATIONS], target)).undefined
     if missing:
         raise ValueError(
             f"processor {target.processor or 'generic'!r} of {target.triple} has no "
@@ -194,25 +248,17 @@ def _program(name: str, given: CFunction) -> Program:
     try:
         _, closed, _ = traced_for(given.function, tuple(given.arguments.values()))
         program = lowered(closed, 1)
-        if _lines(program) > _LONGEST and _has_table(closed):
+        if too_long(program) and _has_table(closed):
             program = lower_lanes_in_memory(closed, 1)
+        check_length(program)
     except LoweringError as error:
         raise ValueError(f"{name} cannot be compiled by LLVM: {error}") from None
-    if _lines(program) > _LONGEST:
-        raise ValueError(
-            f"{name} cannot be compiled by LLVM: it has {_lines(program)} instructions; "
-            f"allowed: {_LONGEST}"
-        )
     return program
 
 
 def _has_table(closed: ClosedJaxpr) -> bool:
     """Return whether a long array is built in, each of whose numbers would be a name."""
     return any(np.size(each) > SHORT for each in closed.consts)
-
-
-def _lines(program: Program) -> int:
-    return program.text.count("\n")
 
 
 def _internal(text: str) -> str:
@@ -233,7 +279,7 @@ def _entry(name: str, given: CFunction, program: Program) -> str:
     taken, made = _sides(given, program)
     lines, inputs, outputs, arguments, returned = [], [], [], [], "ret void"
     for argument, shape, kind in taken:
-        type_ = _C_TYPES[kind]
+        type_ = _TYPES[kind].llvm
         arguments.append(f"{'ptr' if shape else type_} %{argument}")
         if not shape:
             lines += [
@@ -244,7 +290,7 @@ def _entry(name: str, given: CFunction, program: Program) -> str:
     kind_of_result = "void"
     for result, _, kind in made:
         if result == "return":
-            kind_of_result = _C_TYPES[kind]
+            kind_of_result = _TYPES[kind].llvm
             lines.append(f"%return.at = alloca {kind_of_result}")
             returned = (
                 f"%return = load {kind_of_result}, ptr %return.at\n"
@@ -283,19 +329,18 @@ def _filled(name: str, pointers: list[str]) -> list[str]:
 def _declaration(name: str, given: CFunction, program: Program) -> str:
     """Return the function's declaration in C."""
     taken, made = _sides(given, program)
-    in_c = {"float64": "double", "float32": "float", "int32": "int32_t", "int64": "int64_t"}
     arguments = [
-        f"const {in_c[kind]} {argument}[{_size(shape)}]"
+        f"const {_TYPES[kind].c} {argument}[{_size(shape)}]"
         if shape
-        else f"{in_c[kind]} {argument}"
+        else f"{_TYPES[kind].c} {argument}"
         for argument, shape, kind in taken
     ]
     returned = "void"
     for result, shape, kind in made:
         if result == "return":
-            returned = in_c[kind]
+            returned = _TYPES[kind].c
         else:
-            arguments.append(f"{in_c[kind]} {result}[{_size(shape)}]")
+            arguments.append(f"{_TYPES[kind].c} {result}[{_size(shape)}]")
     if program.workspace:
         arguments.append("void *workspace")
     return f"{returned} {name}({', '.join(arguments)});"
@@ -327,18 +372,4 @@ def _compiled(texts: list[str], target: Target) -> bytes:
         cpu=target.processor, features=target.features, opt=2, reloc="pic",
         codemodel="small",
     )  # fmt: skip
-    modules = []
-    for text in texts:
-        module = llvm.parse_assembly(text)
-        module.triple, module.data_layout = target.triple, str(machine.target_data)
-        modules.append(module)
-    whole, *others = modules
-    for module in others:
-        whole.link_in(module)
-    whole.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.run(whole, builder)
-    with without_rescheduling():
-        return machine.emit_object(whole)
+    return emitted(texts, machine)

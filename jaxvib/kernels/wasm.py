@@ -11,7 +11,8 @@ import numpy as np
 
 from ..foundation.cache import read_entry, write_entry
 from .assembler import LoweringError
-from .cpu import for_all_targets, without_rescheduling
+from .cpu import for_all_targets
+from .emission import check_length, emitted
 from .fused_multiply_add import with_multiply_add
 from .lowering import Program, Signature
 from .one_lane import lowered, traced_for
@@ -26,9 +27,6 @@ _ALIGNMENT = 16  # bytes of a vector
 _WORK = "work"  # the symbol of the memory of long arrays
 # Bytes of memory: addresses are signed constants in LLVM's code.
 _MOST_MEMORY = 2**31
-# Lines of LLVM IR, as LLVM's time grows with their square: 31,000 take it 4 s and make a
-# module of 300 kB, 78,000 take 42 s and make 700 kB.
-_LONGEST = 60_000
 
 
 class _InstructionSet(NamedTuple):
@@ -111,9 +109,7 @@ def _compiled(
 ) -> WebAssembly:
     shapes, closed, results = traced_for(function, arguments)
     program = lowered(closed, chosen.width)
-    lines = program.text.count("\n")
-    if lines > _LONGEST:
-        raise LoweringError(f"it has {lines} instructions; allowed: {_LONGEST}")
+    check_length(program)
     reserved = -(-lanes // program.width) * program.width
     text = program.text + _run_text(program, reserved)
     code = ObjectFile(_object(text, chosen))
@@ -277,15 +273,5 @@ def _object(text: str, chosen: _InstructionSet) -> bytes:
 
 
 def _compiled_object(whole: str, features: str) -> bytes:
-    llvm = for_all_targets()
-    module = llvm.parse_assembly(whole)
-    target = llvm.Target.from_triple(_TRIPLE)
-    machine = target.create_target_machine(opt=2, features=features)
-    module.triple, module.data_layout = _TRIPLE, str(machine.target_data)
-    module.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.run(module, builder)
-    with without_rescheduling():
-        return machine.emit_object(module)
+    target = for_all_targets().Target.from_triple(_TRIPLE)
+    return emitted([whole], target.create_target_machine(opt=2, features=features))

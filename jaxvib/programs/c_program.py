@@ -34,8 +34,13 @@ def export_c(
     - `NAME_derivatives`: $\dot y$, contact forces and gaps in a state
     - `NAME_rest`; for hard stops `NAME_impact`
 
-    They need no library, allocate nothing and return a code of `Reason`. With fused
-    multiply-adds, results have the bits of the kernels in Python.
+    They need no library and allocate nothing. `motion`, `sensitivity` and `response`
+    return a code of `Reason`; the others check nothing. `derivatives` leaves out the force
+    that holds a body at a hard stop, and holding friction unless the sliding velocity is
+    exactly 0.
+
+    With fused multiply-adds, results have the bits of the kernels in Python: so they did
+    on x86-64 and, emulated, on AArch64, RISC-V, Cortex-M7 and Cortex-M55.
 
     `name`: a prefix of all names; `target`: "host", "x86-64" (processors since 2013),
     "aarch64", "cortex-a53", "cortex-m7", "cortex-m55", "riscv64" or a target triple of
@@ -45,10 +50,11 @@ def export_c(
     refused: event times and contact forces of stiff contacts need more than the seven
     digits of float32.
 
-    **Raises:** `ValueError` for a name that is no identifier of C, an unknown target, a
-    processor that cannot compute doubles, a system whose motions cannot be compiled, or
-    files that exist; nothing is written then. A `sensitivity` or `response` that would be
-    too long is left out, which the `README.txt` tells.
+    **Raises:** `ValueError` for a name that is no identifier of C, an unknown target,
+    processor or feature, a processor that cannot compute doubles, a system whose motions
+    cannot be compiled, or files that exist; nothing is written then. A `sensitivity` or
+    `response` that would be too long, or needs what the processor lacks, is left out,
+    which the `README.txt` tells.
 
     >>> import pathlib, tempfile
     >>> folder = jv.programs.export_c(system, pathlib.Path(tempfile.mkdtemp()) / "damper")

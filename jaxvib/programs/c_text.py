@@ -3,15 +3,15 @@
 import textwrap
 from typing import NamedTuple
 
-from ..ensemble import Reason, reason
+from ..ensemble import reason
 from ..foundation.range import Range
+from ..foundation.text import printable
 from ..kernels.object_code import ObjectCode, Target
 from ..systems.parameters import part_names
 from ..systems.system import System
-from .motion_functions import MotionFunctions
+from .motion_functions import RETURN_CODES, RTOL, MotionFunctions
 from .parameter_vector import unique_names
 
-RTOL = 1e-10  # default of `flow`
 _ABOUT = {
     "rest": "the state at rest, in which the example starts.",
     "motion": "the state `after` and the contact `forces` (N) at t1 of the motion in "
@@ -20,7 +20,9 @@ _ABOUT = {
     "its arguments. One call per unit vector as `d_state` gives the columns of the "
     "monodromy matrix, as `d_parameters` the derivatives by the parameters.",
     "derivatives": "the rates of a state, the contact `forces` (N) and the `gaps` (m, "
-    "negative in contact) at a time (s).",
+    "negative in contact) at a time (s). They leave out the force that holds a body at a "
+    "hard stop, and that of friction unless the sliding velocity is exactly 0, which "
+    "rounding may hide; `motion` has all of them.",
     "period": "the common period of the loads, s.",
     "response": "the motion over one period from t0: the state `after`, its derivatives "
     "by `state` (the monodromy matrix, row by row) and the largest force of each "
@@ -50,7 +52,7 @@ class CProgram(NamedTuple):
         )
         labels = self.system.labels
         states = "\n".join(
-            f" *   {place}: {labels.name(place)}, {labels.unit(place) or '-'}"
+            f" *   {place}: {_plain(labels.name(place))}, {labels.unit(place) or '-'}"
             for place in range(len(self.system.state_names))
         )
         # C has no arrays without entries.
@@ -95,7 +97,7 @@ static const double {self.name}_defaults[] = {{
     {values}
 }};
 
-/* Return codes of motions. */
+/* Return codes of motion, sensitivity and response; others have none. */
 {_codes(upper)}
 
 {functions}
@@ -191,7 +193,8 @@ def _bits(fused: bool) -> str:
     if fused:
         return (
             "Products in sums are fused multiply-adds and elementary functions are "
-            "jaxvib's own: results have the bits of its kernels in Python."
+            "jaxvib's own: results have the bits of its kernels in Python. This was "
+            "executed on x86-64, and emulated on AArch64, RISC-V, Cortex-M7 and Cortex-M55."
         )
     return (
         "The processor has no fused multiply-add: each product is rounded before it is "
@@ -200,10 +203,9 @@ def _bits(fused: bool) -> str:
 
 
 def _codes(upper: str) -> str:
-    """Return the reason codes that a motion can have."""
-    found = [code for code in Reason if code <= Reason.UNSEEN_CONTACT]
     return "\n".join(
-        f"#define {upper}_{code.name} {int(code)} /* {reason(code)} */" for code in found
+        f"#define {upper}_{code.name} {int(code)} /* {reason(code)} */"
+        for code in RETURN_CODES
     )
 
 
@@ -213,8 +215,8 @@ def _described(description: str, unit: str, allowed: Range) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text that does not end a comment."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+    """Return a text in one line that neither ends a comment nor begins one."""
+    return printable(text).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _wrapped(declaration: str) -> str:

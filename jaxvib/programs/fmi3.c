@@ -10,6 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The range of a parameter or an input, in numbers and as text. */
+typedef struct {
+    const char *name;
+    double above, at_least, at_most, below;
+    const char *allowed;
+} Range;
+
 #include "model.h" /* functions of the system as macros, such as MOTION */
 
 typedef void *fmi3Instance;
@@ -28,12 +36,16 @@ typedef void (*fmi3LogMessageCallback)(
 #define MOST_IMPACTS 1000
 #define LARGEST_RTOL 1e-6
 
+/* What a copy of an instance holds: doubles only, whose bytes can be stored. */
 typedef struct {
     double time, rtol;
     double parameters[PARAMETERS + 1];
     double state[STATES];
+} State;
+
+typedef struct {
+    State now;
     bool exchange; /* for model exchange */
-    bool logging;
     bool computed; /* whether the values below belong to the state */
     double rates[STATES], forces[CONTACTS + 1], gaps[CONTACTS + 1];
     fmi3LogMessageCallback log;
@@ -52,10 +64,10 @@ static fmi3Status fail(const Model *model, const char *format, ...) {
 }
 
 static void restart(Model *model) {
-    model->time = 0;
-    model->rtol = DEFAULT_RTOL;
-    memcpy(model->parameters, defaults, sizeof defaults);
-    memcpy(model->state, start_state, sizeof model->state);
+    model->now.time = 0;
+    model->now.rtol = DEFAULT_RTOL;
+    memcpy(model->now.parameters, defaults, sizeof defaults);
+    memcpy(model->now.state, start_state, sizeof model->now.state);
     model->computed = false;
 }
 
@@ -69,15 +81,15 @@ static const char *reason_of(int32_t code) {
 static fmi3Status compute(Model *model) {
     if (model->computed)
         return fmi3OK;
-    DERIVATIVES(model->parameters, model->time, model->state, model->rates,
+    DERIVATIVES(model->now.parameters, model->now.time, model->now.state, model->rates,
                 model->forces, model->gaps);
     if (!model->exchange) { /* with holding forces of hard stops */
         double after[STATES];
         int32_t code = MOTION(
-            model->parameters, model->time, model->time, model->rtol, model->state,
+            model->now.parameters, model->now.time, model->now.time, model->now.rtol, model->now.state,
             after, model->forces);
         if (code)
-            return fail(model, "at %.9g s: %s", model->time, reason_of(code));
+            return fail(model, "at %.9g s: %s", model->now.time, reason_of(code));
     }
     model->computed = true;
     return fmi3OK;
@@ -85,13 +97,12 @@ static fmi3Status compute(Model *model) {
 
 /* Instances. */
 
-static Model *new_model(fmi3String token, bool exchange, bool logging,
+static Model *new_model(fmi3String token, bool exchange,
                         fmi3InstanceEnvironment environment, fmi3LogMessageCallback log) {
     Model *model = calloc(1, sizeof *model);
     if (!model)
         return NULL;
     model->exchange = exchange;
-    model->logging = logging;
     model->environment = environment;
     model->log = log;
     if (!token || strcmp(token, TOKEN)) {
@@ -108,9 +119,9 @@ const char *fmi3GetVersion(void) { return "3.0"; }
 fmi3Instance fmi3InstantiateModelExchange(
     fmi3String name, fmi3String token, fmi3String resources, bool visible, bool logging,
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log) {
-    (void)name, (void)resources, (void)visible;
+    (void)name, (void)resources, (void)visible, (void)logging;
     if (HAS_MODEL_EXCHANGE)
-        return new_model(token, true, logging, environment, log);
+        return new_model(token, true, environment, log);
     return NULL;
 }
 
@@ -119,9 +130,9 @@ fmi3Instance fmi3InstantiateCoSimulation(
     bool event_mode, bool early_return, const fmi3ValueReference intermediate[],
     size_t intermediates, fmi3InstanceEnvironment environment, fmi3LogMessageCallback log,
     void *update) {
-    (void)name, (void)resources, (void)visible, (void)event_mode, (void)early_return;
-    (void)intermediate, (void)intermediates, (void)update;
-    return new_model(token, false, logging, environment, log);
+    (void)name, (void)resources, (void)visible, (void)logging, (void)event_mode;
+    (void)early_return, (void)intermediate, (void)intermediates, (void)update;
+    return new_model(token, false, environment, log);
 }
 
 fmi3Instance fmi3InstantiateScheduledExecution(
@@ -135,10 +146,10 @@ fmi3Instance fmi3InstantiateScheduledExecution(
 
 void fmi3FreeInstance(fmi3Instance instance) { free(instance); }
 
+/* Errors are logged always, and nothing else is. */
 fmi3Status fmi3SetDebugLogging(
     fmi3Instance instance, bool on, size_t count, const fmi3String categories[]) {
-    (void)count, (void)categories;
-    ((Model *)instance)->logging = on;
+    (void)instance, (void)on, (void)count, (void)categories;
     return fmi3OK;
 }
 
@@ -153,8 +164,8 @@ fmi3Status fmi3EnterInitializationMode(
     Model *model = instance;
     (void)has_stop, (void)stop;
     if (has_tolerance && tolerance > 0)
-        model->rtol = fmin(tolerance, LARGEST_RTOL);
-    model->time = start;
+        model->now.rtol = fmin(tolerance, LARGEST_RTOL);
+    model->now.time = start;
     model->computed = false;
     return fmi3OK;
 }
@@ -179,15 +190,15 @@ NOTHING(fmi3EnterStepMode)
 static double *variable(Model *model, fmi3ValueReference reference, bool *written) {
     *written = false;
     if (reference == 0)
-        return &model->time;
+        return &model->now.time;
     if (reference < FIRST_STATE) {
         *written = true;
-        return &model->parameters[places[reference - 1]];
+        return &model->now.parameters[places[reference - 1]];
     }
     reference -= FIRST_STATE;
     if (reference < STATES) {
         *written = true;
-        return &model->state[reference];
+        return &model->now.state[reference];
     }
     reference -= STATES;
     if (reference < STATES)
@@ -197,6 +208,11 @@ static double *variable(Model *model, fmi3ValueReference reference, bool *writte
         return &model->forces[reference];
     reference -= CONTACTS;
     return reference < CONTACTS ? &model->gaps[reference] : NULL;
+}
+
+static bool inside(const Range *range, double value) {
+    return isfinite(value) && value > range->above && value >= range->at_least &&
+           value <= range->at_most && value < range->below;
 }
 
 fmi3Status fmi3GetFloat64(
@@ -228,6 +244,9 @@ fmi3Status fmi3SetFloat64(
         double *found = variable(model, references[k], &written);
         if (!found || !written)
             return fail(model, "variable %u cannot be set", references[k]);
+        if (references[k] < FIRST_STATE && !inside(&ranges[references[k] - 1], values[k]))
+            return fail(model, "%s = %.9g is not in %s", ranges[references[k] - 1].name,
+                        values[k], ranges[references[k] - 1].allowed);
         *found = values[k];
     }
     model->computed = false;
@@ -258,6 +277,38 @@ NO_VARIABLES(UInt64, uint64_t)
 NO_VARIABLES(Boolean, bool)
 NO_VARIABLES(String, fmi3String)
 
+/* The exact derivative of calculated variables along a change of others. */
+fmi3Status fmi3GetDirectionalDerivative(
+    fmi3Instance instance, const fmi3ValueReference unknowns[], size_t count,
+    const fmi3ValueReference knowns[], size_t known, const double seed[], size_t seeds,
+    double values[], size_t size) {
+    Model *model = instance, change = {0};
+    bool written;
+    if (!model->exchange)
+        return fail(model, "directional derivatives are for model exchange only");
+    if (seeds != known || size != count)
+        return fail(model, "fmi3GetDirectionalDerivative: %zu seeds for %zu variables, "
+                    "%zu results for %zu", seeds, known, size, count);
+    for (size_t k = 0; k < known; k++) {
+        double *found = variable(&change, knowns[k], &written);
+        if (!found || !(written || found == &change.now.time))
+            return fail(model, "variable %u is calculated, not given", knowns[k]);
+        *found += seed[k];
+    }
+#if HAS_MODEL_EXCHANGE
+    TANGENTS(model->now.parameters, model->now.time, model->now.state,
+             change.now.parameters, change.now.time, change.now.state, change.rates,
+             change.forces, change.gaps);
+#endif
+    for (size_t k = 0; k < count; k++) {
+        const double *found = variable(&change, unknowns[k], &written);
+        if (!found)
+            return fail(model, "no variable has the value reference %u", unknowns[k]);
+        values[k] = *found;
+    }
+    return fmi3OK;
+}
+
 /* Functions for what modelDescription.xml says is not provided. */
 #define UNSUPPORTED(name, ...)                                                        \
     fmi3Status name(fmi3Instance instance, __VA_ARGS__) {                             \
@@ -272,8 +323,6 @@ UNSUPPORTED(fmi3SetClock, REFERENCES, const bool values[])
 UNSUPPORTED(fmi3GetNumberOfVariableDependencies, fmi3ValueReference of, size_t *number)
 UNSUPPORTED(fmi3GetVariableDependencies, fmi3ValueReference of, size_t elements[],
             fmi3ValueReference independents[], size_t entries[], int kinds[], size_t size)
-UNSUPPORTED(fmi3GetDirectionalDerivative, REFERENCES, const fmi3ValueReference knowns[],
-            size_t known, const double seed[], size_t seeds, double values[], size_t size)
 UNSUPPORTED(fmi3GetAdjointDerivative, REFERENCES, const fmi3ValueReference knowns[],
             size_t known, const double seed[], size_t seeds, double values[], size_t size)
 UNSUPPORTED(fmi3GetIntervalDecimal, REFERENCES, double intervals[], int qualifiers[])
@@ -295,20 +344,16 @@ UNSUPPORTED(fmi3ActivateModelPartition, fmi3ValueReference clock, double time)
 
 fmi3Status fmi3GetFMUState(fmi3Instance instance, fmi3FMUState *copy) {
     if (!*copy)
-        *copy = malloc(sizeof(Model));
+        *copy = malloc(sizeof(State));
     if (!*copy)
         return fail(instance, "no memory for a copy of the state");
-    memcpy(*copy, instance, sizeof(Model));
+    memcpy(*copy, &((Model *)instance)->now, sizeof(State));
     return fmi3OK;
 }
 
 fmi3Status fmi3SetFMUState(fmi3Instance instance, fmi3FMUState copy) {
-    Model *model = instance, before = *model;
-    memcpy(model, copy, sizeof *model);
-    model->log = before.log;
-    model->environment = before.environment;
-    model->logging = before.logging;
-    model->exchange = before.exchange;
+    Model *model = instance;
+    memcpy(&model->now, copy, sizeof(State));
     model->computed = false;
     return fmi3OK;
 }
@@ -323,22 +368,22 @@ fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState *copy) {
 fmi3Status fmi3SerializedFMUStateSize(
     fmi3Instance instance, fmi3FMUState copy, size_t *size) {
     (void)instance, (void)copy;
-    *size = sizeof(Model);
+    *size = sizeof(State);
     return fmi3OK;
 }
 
 fmi3Status fmi3SerializeFMUState(
     fmi3Instance instance, fmi3FMUState copy, uint8_t bytes[], size_t size) {
-    if (size != sizeof(Model))
-        return fail(instance, "a serialised state has %zu bytes", sizeof(Model));
+    if (size != sizeof(State))
+        return fail(instance, "a serialised state has %zu bytes", sizeof(State));
     memcpy(bytes, copy, size);
     return fmi3OK;
 }
 
 fmi3Status fmi3DeserializeFMUState(
     fmi3Instance instance, const uint8_t bytes[], size_t size, fmi3FMUState *copy) {
-    if (size != sizeof(Model))
-        return fail(instance, "a serialised state has %zu bytes", sizeof(Model));
+    if (size != sizeof(State))
+        return fail(instance, "a serialised state has %zu bytes", sizeof(State));
     fmi3Status status = fmi3GetFMUState(instance, copy);
     if (status == fmi3OK)
         memcpy(*copy, bytes, size);
@@ -348,7 +393,7 @@ fmi3Status fmi3DeserializeFMUState(
 /* Model exchange. */
 
 fmi3Status fmi3SetTime(fmi3Instance instance, double time) {
-    ((Model *)instance)->time = time;
+    ((Model *)instance)->now.time = time;
     ((Model *)instance)->computed = false;
     return fmi3OK;
 }
@@ -358,7 +403,7 @@ fmi3Status fmi3SetContinuousStates(
     Model *model = instance;
     if (count != STATES)
         return fail(model, "fmi3SetContinuousStates: %zu states of %d", count, STATES);
-    memcpy(model->state, states, sizeof model->state);
+    memcpy(model->now.state, states, sizeof model->now.state);
     model->computed = false;
     return fmi3OK;
 }
@@ -366,7 +411,7 @@ fmi3Status fmi3SetContinuousStates(
 fmi3Status fmi3GetContinuousStates(fmi3Instance instance, double states[], size_t count) {
     if (count != STATES)
         return fail(instance, "fmi3GetContinuousStates: %zu states of %d", count, STATES);
-    memcpy(states, ((Model *)instance)->state, count * sizeof *states);
+    memcpy(states, ((Model *)instance)->now.state, count * sizeof *states);
     return fmi3OK;
 }
 
@@ -413,22 +458,22 @@ fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance instance, size_t *number
 /* Apply the impacts of all closed stops; refuse contacts that do not end. */
 static fmi3Status strike(Model *model, bool *changed) {
     double rates[CONTACTS], accelerations[CONTACTS];
-    double resolution = RESOLUTION * (1 + fabs(model->time));
+    double resolution = RESOLUTION * (1 + fabs(model->now.time));
     for (int impacts = 0;; impacts++) {
         int closing = -1;
         if (compute(model) != fmi3OK)
             return fmi3Error;
-        APPROACH(model->parameters, model->time, model->state, rates, accelerations);
+        APPROACH(model->now.parameters, model->now.time, model->now.state, rates, accelerations);
         for (int k = 0; k < CONTACTS; k++)
             if (hard[k] && model->gaps[k] <= 0 && rates[k] > 0)
                 closing = k;
         if (closing < 0)
             break;
         if (impacts == MOST_IMPACTS)
-            return fail(model, "at %.9g s: more than %d impacts", model->time, impacts);
+            return fail(model, "at %.9g s: more than %d impacts", model->now.time, impacts);
         double after[STATES];
-        IMPACT(model->parameters, closing, model->state, after);
-        memcpy(model->state, after, sizeof after);
+        IMPACT(model->now.parameters, closing, model->now.state, after);
+        memcpy(model->now.state, after, sizeof after);
         model->computed = false;
         *changed = true;
     }
@@ -440,7 +485,7 @@ static fmi3Status strike(Model *model, bool *changed) {
         if (closed && !(rebound > resolution * back && leaves))
             return fail(model, "contact %d comes to rest at its stop at %.9g s, which "
                         "model exchange does not describe: use co-simulation",
-                        k, model->time);
+                        k, model->now.time);
     }
     return fmi3OK;
 }
@@ -455,7 +500,7 @@ fmi3Status fmi3CompletedIntegratorStep(
     double rates[CONTACTS], accelerations[CONTACTS];
     if (compute(model) != fmi3OK)
         return fmi3Error;
-    APPROACH(model->parameters, model->time, model->state, rates, accelerations);
+    APPROACH(model->now.parameters, model->now.time, model->now.state, rates, accelerations);
     for (int k = 0; k < CONTACTS; k++)
         *event |= hard[k] && model->gaps[k] < 0 && rates[k] > 0;
 #endif
@@ -473,8 +518,8 @@ fmi3Status fmi3UpdateDiscreteStates(
         status = strike(model, states_changed);
 #endif
 #if BREAKS
-    *next = NEXT_BREAK(model->parameters, model->time);
-    *has_next = isfinite(*next) && *next > model->time;
+    *next = NEXT_BREAK(model->now.parameters, model->now.time);
+    *has_next = isfinite(*next) && *next > model->now.time;
 #else
     (void)model, (void)next;
 #endif
@@ -490,15 +535,15 @@ fmi3Status fmi3DoStep(
     double after[STATES], forces[CONTACTS + 1];
     (void)no_return;
     *event = *terminate = *early = false;
-    *last = model->time;
-    if (fabs(time - model->time) > RESOLUTION * (1 + fabs(time)))
-        return fail(model, "step from %.17g s, but the time is %.17g s", time, model->time);
-    int32_t code = MOTION(model->parameters, model->time, time + step, model->rtol,
-                                 model->state, after, forces);
+    *last = model->now.time;
+    if (fabs(time - model->now.time) > RESOLUTION * (1 + fabs(time)))
+        return fail(model, "step from %.17g s, but the time is %.17g s", time, model->now.time);
+    int32_t code = MOTION(model->now.parameters, model->now.time, time + step, model->now.rtol,
+                                 model->now.state, after, forces);
     if (code)
         return fail(model, "from %.9g to %.9g s: %s", time, time + step, reason_of(code));
-    memcpy(model->state, after, sizeof after);
-    model->time = *last = time + step;
+    memcpy(model->now.state, after, sizeof after);
+    model->now.time = *last = time + step;
     model->computed = false;
     return fmi3OK;
 }

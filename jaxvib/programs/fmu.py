@@ -1,9 +1,12 @@
 """`export_fmu`: a system as an FMU of FMI 3.0."""
 
+import dataclasses
 import hashlib
 import io
+import math
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,18 +16,17 @@ import zipfile
 from pathlib import Path
 
 from .. import __version__
-from ..ensemble import Reason, reason
+from ..ensemble import reason
 from ..kernels.object_code import HOST, CFunction, object_code, target_of
 from ..systems.system import System
 from .c_program import check_name
 from .external_forces import with_external_forces
 from .fmu_variables import Variables
 from .model_description import Description
-from .motion_functions import MotionFunctions
+from .motion_functions import RETURN_CODES, RTOL, MotionFunctions
 from .new_files import refuse_taken, write_new
 
 _SOURCE = Path(__file__).with_name("fmi3.c")
-_RTOL = 1e-10  # default of `flow`
 # The date of all files in the archive: its bytes depend on its content only.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -39,21 +41,23 @@ def export_fmu(
     $\dot y = f(t, y)$ and finds the events. It contains:
 
     - parameters: all of the system's with units, ranges and values, tunable
-    - states, which are outputs and begin at rest, and their derivatives
+    - states, which are outputs and begin at rest, and their derivatives, without the
+      forces that hold a body at a hard stop
     - outputs: contact forces (N) and gaps (m); the gaps are event indicators
     - inputs: an external force on each degree of freedom of an `ImpactSystem` or of
       two bodies; in co-simulation it is constant over a step
 
     Model exchange applies impacts at hard stops when their gaps close. A contact that
     comes to rest at its stop ends the simulation with an error: use co-simulation.
-    Systems with friction are for co-simulation only.
+    Systems with friction are for co-simulation only. Directional derivatives are exact.
+    Values out of their range are refused.
 
-    A C compiler, `$CC`, `cc`, `gcc` or `clang`, links the FMU's library; its sources are
-    in `sources/`. **Raises:** `ValueError` without a compiler, for a platform other than
-    Linux, a file that exists or has another ending than `.fmu`, a name that is no
-    identifier of C, or a system whose motions cannot be compiled; nothing is written
-    then. `RuntimeError` with the compiler's message if it fails. **Source:** FMI 3.0.1,
-    Modelica Association (2023).
+    A C compiler, `$CC` with its options, `cc`, `gcc` or `clang`, links the FMU's library;
+    its sources are in `sources/`. **Raises:** `ValueError` without a compiler, for a
+    platform other than Linux, a file that exists or has another ending than `.fmu`, a name
+    that is no identifier of C, or a system whose motions cannot be compiled; nothing is
+    written then. `RuntimeError` with the compiler's message if it fails. **Source:** FMI
+    3.0.1, Modelica Association (2023).
     """
     check_name(name)
     file = Path(file)
@@ -64,32 +68,36 @@ def export_fmu(
     pushed = with_external_forces(system)
     functions = MotionFunctions(pushed.system)
     exchange = not functions.slides
-    compiled = object_code(_functions(functions), target_of(HOST))
+    compiled = object_code(_functions(functions, exchange), target_of(HOST))
     variables = Variables(pushed, functions)
-    token = hashlib.sha256(compiled.code).hexdigest()
     period = float(pushed.system.period()) if functions.periodic else float("nan")
     description = Description(
-        name, title or name, token, variables, exchange, any(functions.hard), period,
+        name, title or name, "", variables, exchange, any(functions.hard), period,
         __version__,
     )  # fmt: skip
+    # It says which description belongs to the library.
+    content = description.xml() + _SOURCE.read_bytes() + compiled.code
+    token = hashlib.sha256(content).hexdigest()
     header = _header(functions, variables, token, exchange, compiled)
     sources = {
         "sources/model.h": header.encode(),
         "sources/fmi3.c": _SOURCE.read_bytes(),
         "sources/model.o": compiled.code,
     }
-    content = {
-        "modelDescription.xml": description.xml(),
+    files = {
+        "modelDescription.xml": description._replace(token=token).xml(),
         **sources,
         f"binaries/{place}/{name}.so": _library(compiler, sources),
     }
-    write_new(file.parent, {file.name: _archive(content)})
+    write_new(file.parent, {file.name: _archive(files)})
     return file
 
 
-def _functions(functions: MotionFunctions) -> dict[str, CFunction]:
+def _functions(functions: MotionFunctions, exchange: bool) -> dict[str, CFunction]:
     """Return the functions that the C source calls, by name."""
     found = {"motion": functions.motion(), "derivatives": functions.derivatives()}
+    if exchange:
+        found["tangents"] = functions.tangents()
     if any(functions.hard):
         found |= {"impact": functions.impact(), "approach": functions.approach()}
     if functions.breaks:
@@ -101,7 +109,7 @@ def _header(functions, variables: Variables, token: str, exchange: bool, compile
     """Return `model.h`: sizes, start values, reasons and functions of the system."""
     numbers = functions.parameters.numbers
     starts = [variables.all[reference].start for reference in variables.outputs]
-    reasons = [f'{{{int(code)}, "{reason(code)}"}}' for code in Reason if code.failed]
+    reasons = [f'{{{int(code)}, "{reason(code)}"}}' for code in RETURN_CODES]
     macros, declared = [], []
     for name, declaration in compiled.declarations.items():
         memory = ", workspace" if "workspace" in declaration else ""
@@ -116,7 +124,7 @@ def _header(functions, variables: Variables, token: str, exchange: bool, compile
         "HARD_STOPS": int(any(functions.hard)),
         "BREAKS": int(functions.breaks),
         "HAS_MODEL_EXCHANGE": int(exchange),
-        "DEFAULT_RTOL": repr(_RTOL),
+        "DEFAULT_RTOL": repr(RTOL),
         "TOKEN": f'"{token}"',
     }
     workspace = (
@@ -134,6 +142,7 @@ def _header(functions, variables: Variables, token: str, exchange: bool, compile
             ),
             _table("double", "start_state", [repr(start) for start in starts]),
             _table("int", "places", [str(place) for place in variables.places] or ["0"]),
+            _table("Range", "ranges", _ranges(variables)),
             _table("bool", "hard", [str(int(each)) for each in functions.hard] or ["0"]),
             "static const struct { int code; const char *text; } reasons[] = {",
             ",\n".join(reasons),
@@ -145,23 +154,59 @@ def _header(functions, variables: Variables, token: str, exchange: bool, compile
     )
 
 
+def _ranges(variables: Variables) -> list[str]:
+    """Return the ranges of parameters and inputs in C, in the order of their references."""
+    found = []
+    for each in variables.all[1 : variables.first_state]:
+        numbers = ", ".join(_number(bound) for bound in dataclasses.astuple(each.allowed))
+        found.append(f"{{{_string(each.name)}, {numbers}, {_string(str(each.allowed))}}}")
+    return found or ["{0}"]
+
+
+def _number(bound: float) -> str:
+    """Return a number in C.
+
+    >>> _number(-math.inf), _number(0.1)
+    ('-INFINITY', '0.1')
+    """
+    return repr(float(bound)) if math.isfinite(bound) else f"{'-' * (bound < 0)}INFINITY"
+
+
+def _string(text: str) -> str:
+    r"""Return a string in C, whose other characters than letters are octal numbers.
+
+    >>> print(_string('a"'))
+    "a\042"
+    """
+    plain = "".join(
+        chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}"
+        for byte in text.encode()
+    )
+    return f'"{plain}"'
+
+
 def _table(kind: str, name: str, values: list[str]) -> str:
     unused = "__attribute__((unused)) "
     entries = textwrap.fill(", ".join(values), 88)
     return f"{unused}static const {kind} {name}[] = {{\n{entries}\n}};"
 
 
-def _compiler() -> str:
-    """Return the path of a C compiler."""
-    chosen = os.environ.get("CC")
-    names = [chosen] if chosen else ["cc", "gcc", "clang"]
-    for name in names:
+def _compiler() -> list[str]:
+    """Return the words that call a C compiler: its path, and options in `CC`."""
+    chosen = os.environ.get("CC", "")
+    try:
+        given = shlex.split(chosen)
+    except ValueError as error:
+        raise ValueError(f"CC = {chosen!r}: {error}") from None
+    commands = [given] if given else [["cc"], ["gcc"], ["clang"]]
+    for name, *options in commands:
         found = shutil.which(name)
         if found:
-            return found
+            return [found, *options]
     raise ValueError(
-        f"no C compiler is found ({', '.join(names)}), which links an FMU's library; "
-        "allowed: a compiler on the path, or in the environment variable CC"
+        f"no C compiler is found ({', '.join(command[0] for command in commands)}), "
+        "which links an FMU's library; allowed: a compiler on the path, or in the "
+        "environment variable CC, with options"
     )
 
 
@@ -175,14 +220,14 @@ def _platform() -> str:
     return f"{machine}-linux"
 
 
-def _library(compiler: str, sources: dict[str, bytes]) -> bytes:
+def _library(compiler: list[str], sources: dict[str, bytes]) -> bytes:
     """Return the shared library of an FMU."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in sources.items():
             (Path(folder) / Path(name).name).write_bytes(content)
         # Without contraction of products and sums, as in the kernels.
         words = [
-            compiler, "-std=c11", "-O2", "-fPIC", "-shared", "-ffp-contract=off",
+            *compiler, "-std=c11", "-O2", "-fPIC", "-shared", "-ffp-contract=off",
             "-o", "model.so", "fmi3.c", "model.o", "-lm",
         ]  # fmt: skip
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ..foundation.range import Range
+from ..foundation.text import printable
 from ..systems.parameters import part_names
 from ..systems.system import System
 from .external_forces import PushedSystem
@@ -118,12 +119,13 @@ def _rate_unit(unit: str) -> str:
 
 
 def _unique(variables: list[Variable]) -> list[Variable]:
-    """Return the variables with a number behind a name that another one has."""
+    """Return the variables with names of one line, and a number behind equal ones."""
     found, names = [], set()
     for each in variables:
-        name, number = each.name, 2
+        plain = printable(each.name)
+        name, number = plain, 2
         while name in names:
-            name, number = f"{each.name}-{number}", number + 1
+            name, number = f"{plain}-{number}", number + 1
         names.add(name)
-        found.append(each._replace(name=name))
+        found.append(each._replace(name=name, description=printable(each.description)))
     return found

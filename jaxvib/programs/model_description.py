@@ -61,8 +61,10 @@ class Description(NamedTuple):
             "canSerializeFMUState": "true",
         }
         if self.exchange:
-            needs = {"needsCompletedIntegratorStep": "true"} if self.stops else {}
-            ElementTree.SubElement(root, "ModelExchange", common | needs)
+            offers = {"providesDirectionalDerivatives": "true"}
+            if self.stops:
+                offers["needsCompletedIntegratorStep"] = "true"
+            ElementTree.SubElement(root, "ModelExchange", common | offers)
         variable_steps = {"canHandleVariableCommunicationStepSize": "true"}
         ElementTree.SubElement(root, "CoSimulation", common | variable_steps)
         self._units(root)

@@ -15,11 +15,21 @@ from ..kernels.object_code import CFunction
 from ..systems.system import System, state_shape
 from .parameter_vector import ParameterVector
 
+RTOL = 1e-10  # default of `flow`
+# Of motions: `FIELD_JUMPS` if derivatives by the state are asked for.
+RETURN_CODES = (
+    Reason.SUCCESS,
+    Reason.BAD_PARAMETER,
+    Reason.STEP_LIMIT,
+    Reason.STEP_UNDERFLOW,
+    Reason.FIELD_JUMPS,
+)
+
 
 class MotionFunctions:
     """The functions of one system that a program calls.
 
-    Failed motions have NaN as results, and a code of `Reason`.
+    Failed motions have NaN as results, and one of `RETURN_CODES`.
     """
 
     def __init__(self, system: System):
@@ -82,14 +92,25 @@ class MotionFunctions:
 
     def derivatives(self) -> CFunction:
         """Return the rates of a state, the contact forces and the gaps."""
+        results = ("rates", "forces", "gaps")
+        return CFunction(self._derivatives, self._at_a_time(), results)
 
-        def derivatives(parameters, time, state):
-            equation = self.parameters.system(parameters).equation()
-            rates = equation.vector_field(time, state)
-            forces = equation.at(time).forces_at(state)
-            return rates, forces, -equation.penetrations(state)
+    def tangents(self) -> CFunction:
+        """Return the change of the `derivatives` with a change of their arguments."""
 
-        return CFunction(derivatives, self._at_a_time(), ("rates", "forces", "gaps"))
+        def tangents(parameters, time, state, *changes):
+            given = parameters, time, state
+            return jax.jvp(self._derivatives, given, changes)[1]
+
+        moved = {f"d_{name}": each for name, each in self._at_a_time().items()}
+        results = ("d_rates", "d_forces", "d_gaps")
+        return CFunction(tangents, self._at_a_time() | moved, results)
+
+    def _derivatives(self, parameters, time, state):
+        equation = self.parameters.system(parameters).equation()
+        rates = equation.vector_field(time, state)
+        forces = equation.at(time).forces_at(state)
+        return rates, forces, -equation.penetrations(state)
 
     def rest(self) -> CFunction:
         """Return the state at rest."""

@@ -8,15 +8,15 @@ from pathlib import Path
 def write_new(directory: Path, files: Mapping[str, bytes]) -> Path:
     """Write new files into a folder, created if needed, and return the folder.
 
-    Names may have folders in them. After a failure none of the files is left.
-    **Raises:** `ValueError` if a file exists; `OSError` if writing fails.
+    If one cannot be written, those written before are removed. **Raises:** `ValueError`
+    if a file exists; `OSError` if writing fails.
     """
     refuse_taken(directory, files)
+    directory.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     try:
         for name, content in files.items():
             path = directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as file:
                 written.append(path)
                 file.write(content)
@@ -28,7 +28,7 @@ def write_new(directory: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def refuse_taken(directory: Path, names: Iterable[str]) -> None:
-    """Raise `ValueError` if a file of a folder exists."""
+    """Raise `ValueError` for a file that exists."""
     for name in names:
         if os.path.lexists(directory / name):
-            raise ValueError(f"{directory / name} exists already; choose another name")
+            raise ValueError(f"{directory / name} exists already; choose a new name")

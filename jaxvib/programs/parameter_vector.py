@@ -13,7 +13,7 @@ from ..systems.system import System
 
 # Numbers of an array parameter; longer ones, such as those of a measured record, are
 # data, and would fill the table of names.
-_LONGEST = 64
+_MOST = 64
 
 
 class Number(NamedTuple):
@@ -38,7 +38,7 @@ class ParameterVector:
         self._system, known = system, parameters(system)
         self.derived = tuple(path for path, _ in getattr(system, "formulas", ()))
         given = {path: each for path, each in known.items() if path not in self.derived}
-        self.constants = tuple(p for p, e in given.items() if np.size(e.value) > _LONGEST)
+        self.constants = tuple(p for p, e in given.items() if np.size(e.value) > _MOST)
         self._shapes = {
             path: np.shape(each.value)
             for path, each in given.items()
@@ -80,13 +80,13 @@ class ParameterVector:
         return jnp.all(jnp.isfinite(vector)) & jnp.all(jnp.asarray([True, *inside]))
 
 
-def unique_names(texts: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
-    """Return an identifier of C for each text, all different and none of `taken`."""
+def unique_names(texts: Sequence[str]) -> list[str]:
+    """Return an identifier of C for each text, all different."""
     found: list[str] = []
     for text in texts:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
         name, number = plain or "_", 2
-        while name in found or name in taken:
+        while name in found:
             name, number = f"{plain}_{number}", number + 1
         found.append(name)
     return found

@@ -73,6 +73,40 @@ class Importer:
         number, one = ctypes.c_double(value), ctypes.c_size_t(1)
         self.call("SetFloat64", ctypes.byref(reference), one, ctypes.byref(number), one)
 
+    def derivatives(self, unknowns, known):
+        """Return the derivatives of variables by one."""
+        of = (ctypes.c_uint32 * len(unknowns))(*(self.references[n] for n in unknowns))
+        by, seed = ctypes.c_uint32(self.references[known]), ctypes.c_double(1.0)
+        values, size = (ctypes.c_double * len(unknowns))(), ctypes.c_size_t(len(unknowns))
+        one = ctypes.c_size_t(1)
+        self.call(
+            "GetDirectionalDerivative", of, size, ctypes.byref(by), one,
+            ctypes.byref(seed), one, values, size,
+        )  # fmt: skip
+        return np.array(values)
+
+    def copied(self):
+        """Return a copy of the state."""
+        copy = ctypes.c_void_p()
+        self.call("GetFMUState", ctypes.byref(copy))
+        return copy
+
+    def serialised(self, copy):
+        """Return the bytes of a copy of the state."""
+        size = ctypes.c_size_t()
+        self.call("SerializedFMUStateSize", copy, ctypes.byref(size))
+        content = ctypes.create_string_buffer(size.value)
+        self.call("SerializeFMUState", copy, content, size)
+        return content.raw
+
+    def restore(self, content):
+        """Continue from the bytes of a copy."""
+        copy = ctypes.c_void_p()
+        size = ctypes.c_size_t(len(content))
+        self.call("DeserializeFMUState", content, size, ctypes.byref(copy))
+        self.call("SetFMUState", copy)
+        self.call("FreeFMUState", ctypes.byref(copy))
+
     def step(self, time, step):
         flags = [ctypes.c_bool() for _ in range(3)]
         last, double = ctypes.c_double(), ctypes.c_double

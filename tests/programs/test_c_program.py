@@ -4,10 +4,12 @@ Programs are compiled and run where a C compiler is.
 """
 
 import ctypes
+import inspect
 import re
 import shutil
 import subprocess
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy
@@ -17,13 +19,44 @@ import jaxvib as jv
 from jaxvib import cli
 from jaxvib.foundation.command_failures import BAD_INPUT
 from jaxvib.kernels.object_code import object_code, target_of
-from jaxvib.programs.motion_functions import MotionFunctions
+from jaxvib.programs.c_text import CProgram
+from jaxvib.programs.motion_functions import RTOL, MotionFunctions
 from tests import independent
 
 SOFT = 35041219.07  # N/m^1.5
 BODIES = independent.TwoBody()
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 needs_readelf = pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf")
+
+# A Cortex-M begins at the second address of the first section, without its FPU.
+START = """
+#include <stdint.h>
+extern void _start(void);
+void reset(void) {
+    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20;
+    __asm volatile("dsb\\n isb");
+    _start();
+}
+__attribute__((section(".vectors"), used)) const void *const vectors[] = {
+    (const void *)0x7fff0, (const void *)reset};
+"""
+
+
+def cortex(processor, board, *options):
+    """Return the words that compile for a Cortex-M and that emulate it."""
+    compiler = ["arm-none-eabi-gcc", f"-mcpu={processor}", "-mthumb", "-mfloat-abi=hard"]
+    compiler += [*options, "--specs=rdimon.specs", "-Wl,--section-start=.vectors=0"]
+    emulator = ["qemu-system-arm", "-M", board, "-nographic", "-monitor", "none"]
+    emulator += ["-serial", "none", "-semihosting-config", "enable=on,target=native"]
+    return [*compiler, "start.c"], [*emulator, "-kernel"]
+
+
+EMULATED = {
+    "aarch64": (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64"]),
+    "riscv64": (["riscv64-linux-gnu-gcc", "-static"], ["qemu-riscv64"]),
+    "cortex-m7": cortex("cortex-m7", "mps2-an500", "-mfpu=fpv5-d16"),
+    "cortex-m55": cortex("cortex-m55", "mps3-an547"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -287,6 +320,51 @@ def test_files_that_exist_are_kept(bodies, folder):
     with pytest.raises(ValueError, match=r"bodies\.o exists already"):
         jv.programs.export_c(bodies, folder, name="bodies")
     assert (folder / "bodies.h").read_bytes() == before
+
+
+@needs_compiler
+def test_a_header_is_c_whatever_the_names_hold(tmp_path):
+    def field(time, state, values):
+        return jnp.stack([state[1], -values["k*/\n??/"] * state[0]])
+
+    names = ["a*/ int broken;", "/* b\n\x01\u202e\\"]
+    system = jv.forced_system(
+        field, period=1.0, dimension=2, parameters={"k*/\n??/": 2.0}, states=names
+    )
+    functions, machine = MotionFunctions(system), target_of("host")
+    compiled = object_code({"odd_rest": functions.rest()}, machine)
+    header = CProgram("odd", system, functions, compiled, machine).header()
+    (tmp_path / "odd.h").write_text(header)
+    (tmp_path / "it.c").write_text('#include "odd.h"\nint it = sizeof odd_defaults;\n')
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror", "-c"]
+    subprocess.run(["gcc", *strict, "it.c"], cwd=tmp_path, check=True)
+    for code in ("SUCCESS 0", "BAD_PARAMETER 1", "FIELD_JUMPS 16"):
+        assert f"#define ODD_{code} " in header
+    assert "ODD_DIVERGED" not in header
+
+
+@pytest.mark.slow  # a program of 4 s for each, where compiler and emulator are installed
+@needs_compiler
+@pytest.mark.parametrize("target", EMULATED)
+def test_other_processors_print_the_bits_of_this_one(bodies, folder, tmp_path, target):
+    compiler, emulator = EMULATED[target]
+    for words, package in ((compiler, "its C library"), (emulator, "QEMU")):
+        if not shutil.which(words[0]):
+            pytest.skip(f"needs {words[0]} with {package}")
+    jv.programs.export_c(bodies, tmp_path, name="bodies", target=target)
+    (tmp_path / "start.c").write_text(START)
+    words = [*compiler, "-o", "run", "example.c", "bodies.o"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    words = [*emulator, tmp_path / "run"]
+    printed = subprocess.run(words, capture_output=True, check=True, timeout=60)
+    subprocess.run(["gcc", "-o", "run", "example.c", "bodies.o"], cwd=folder, check=True)
+    here = subprocess.run([folder / "run"], capture_output=True, check=True)
+    assert printed.stdout.count(b"\n") == 10
+    assert printed.stdout == here.stdout
+
+
+def test_the_tolerance_is_the_default_of_flow():
+    assert inspect.signature(jv.flow).parameters["rtol"].default == RTOL
 
 
 def test_the_header_has_every_parameter_with_unit_and_value(bodies, folder):
