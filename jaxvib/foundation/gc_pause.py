@@ -7,10 +7,11 @@ from collections.abc import Generator
 
 
 class _Pauses:
-    """The number of active pauses, and whether collection was enabled before."""
+    """The number of active pauses, and the collector's state before them."""
 
     def __init__(self):
         self.lock, self.active, self.enabled = threading.Lock(), 0, False
+        self.others_froze = False  # whether objects were found that others have frozen
 
 
 _PAUSES = _Pauses()
@@ -35,7 +36,14 @@ def gc_paused() -> Generator[None]:
         with _PAUSES.lock:
             _PAUSES.active -= 1
             if _PAUSES.active == 0 and _PAUSES.enabled:
-                if gc.get_freeze_count() == 0:  # nothing that others have frozen
+                if not _others_froze():
                     gc.freeze()
                     gc.unfreeze()  # into the oldest generation
                 gc.enable()
+
+
+def _others_froze() -> bool:
+    # Python counts frozen objects one by one, 20 ms for all of JAX's: counted only until
+    # some are found.
+    _PAUSES.others_froze = _PAUSES.others_froze or gc.get_freeze_count() > 0
+    return _PAUSES.others_froze

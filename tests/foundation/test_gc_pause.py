@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from jaxvib.foundation.gc_pause import gc_paused
+from jaxvib.foundation.gc_pause import _PAUSES, gc_paused
 
 
 def test_garbage_is_put_off_and_collected_again():
@@ -50,8 +50,9 @@ def test_of_several_threads_the_last_one_collects_again():
 
 
 @pytest.fixture
-def nothing_frozen():
+def nothing_frozen(monkeypatch):
     gc.unfreeze()  # what `conftest.py` has frozen
+    monkeypatch.setattr(_PAUSES, "others_froze", False)
     yield
     gc.freeze()
 
@@ -79,3 +80,19 @@ def test_what_others_have_frozen_stays_so(nothing_frozen):
     with gc_paused():
         pass
     assert not any(each is node for each in gc.get_objects())
+
+
+def test_frozen_objects_are_counted_once(nothing_frozen, monkeypatch):
+    gc.freeze()
+    counts, count = [], gc.get_freeze_count
+
+    def counted():
+        counts.append(count())
+        return counts[-1]
+
+    monkeypatch.setattr(gc, "get_freeze_count", counted)
+    for _ in range(3):
+        with gc_paused():
+            pass
+    assert len(counts) == 1
+    assert counts[0] > 0
