@@ -3,7 +3,9 @@
 `readme.py setup NUMBER` prints the set-up line NUMBER (1 or 2), found between the marks
 `<!-- setup -->` and `<!-- /setup -->`. `readme.py run` runs every other shell and Python
 block, in order, in the current folder, and compares what a block prints with the `text`
-block that follows it: words must be equal, numbers agree to two digits.
+block that follows it: words must be equal, numbers agree to two digits. `readme.py printed
+LOG` compares the output of set-up line 1 with the `text` block behind the set-up lines: a
+line of the block must be in the output, up to `...` if it ends so.
 
 Standard library only: it runs before anything is installed.
 """
@@ -29,6 +31,19 @@ def setup_lines() -> list[str]:
     if len(lines) != 2:
         raise SystemExit(f"README.md has {len(lines)} set-up lines; allowed: 2")
     return lines
+
+
+def compare_summary(printed: str) -> None:
+    """Stop unless a study printed each line of the `text` block behind the set-up."""
+    _, _, text = README.read_text(encoding="utf-8").partition("<!-- /setup -->")
+    promised = next(body for language, body in _BLOCK.findall(text) if language == "text")
+    lines = {line.split()[0]: line for line in printed.splitlines() if line.strip()}
+    for line in promised.splitlines():
+        found = lines.get(line.split()[0], "")
+        if line.endswith("..."):
+            line = line.removesuffix("...")
+            found = " ".join(found.split()[: len(line.split())])
+        compare(line, found)
 
 
 def run_blocks() -> None:
@@ -83,5 +98,7 @@ def alike(expected: str, actual: str) -> bool:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["setup"]:
         print(setup_lines()[int(sys.argv[2]) - 1])
+    elif sys.argv[1:2] == ["printed"]:
+        compare_summary(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8"))
     else:
         run_blocks()
