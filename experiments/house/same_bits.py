@@ -1,11 +1,12 @@
 """The same bits on every machine: hashes of built-in studies in many configurations.
 
-    python -m experiments.house.same_bits [--ways NAME,...] [--write] [CONFIG...]
+    python -m experiments.house.same_bits [--ways NAME[+NAME...],...] [--write] [CONFIG...]
 
 runs the built-in studies listed in `hashes.json` (or the given ones), the larger ones
 with fewer samples, once as they are and once in each configuration: with other OpenBLAS
 kernels, other instructions for XLA, numpy and the C library, kernels of other vector
-widths, one core, two workers, other chunks. The hash of each study's numbers is
+widths, one core, two workers, other chunks; `NAME+NAME` is a run in several of these at
+once. The hash of each study's numbers is
 compared with that in `hashes.json`. Prints the differing arrays, and ends with 1 if
 anything differs. `--write` stores the hashes of the plain configuration in
 `hashes.json`.
@@ -76,6 +77,11 @@ def main() -> int:
     return 0 if equal else 1
 
 
+def settings(way: str) -> dict[str, str]:
+    """Return the environment of a configuration, or of several joined by `+`."""
+    return {key: value for one in way.split("+") for key, value in WAYS[one].items()}
+
+
 def run(way: str, names: list[str]) -> dict:
     """Return the hashes of studies, run in a process of its own in one way."""
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +93,7 @@ def run(way: str, names: list[str]) -> dict:
             str(out),
             *names,
         ]
-        environment = os.environ | WAYS[way]
+        environment = os.environ | settings(way)
         result = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         )
