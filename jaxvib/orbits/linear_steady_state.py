@@ -10,6 +10,7 @@ from .. import linalg
 from ..foundation.types import Number
 from ..linalg import Parts
 from ..systems.equation import Equation
+from ..systems.annular import annular
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import Wave, harmonic_of
 from ..systems.system import System, equation_shape
@@ -49,6 +50,7 @@ def linear_but_for_contacts(system: System) -> bool:
     return (
         isinstance(equation, EquationOfMotion)
         and not (equation.frictions or equation.springs or varies(equation))
+        and not annular(equation.contacts)
         and all(harmonic_of(load.law) for load in equation.loads)
     )
 

@@ -153,9 +153,9 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
     count = system.degrees_of_freedom
     place = static_equilibrium(free).state[:count]
     return eqx.tree_at(
-        lambda s: [contact.gap for contact in s.contacts],
+        lambda s: s.contacts,
         system,
-        [contact.gap + contact.direction @ place for contact in system.contacts],
+        tuple(contact.from_place(place) for contact in system.contacts),
     )
 
 

@@ -6,6 +6,7 @@ from ..foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from ..foundation.quantity import quantity as quantity
+    from .annular import AnnularContact as AnnularContact
     from .assembly import Assembled as Assembled
     from .assembly import assemble as assemble
     from .autonomous import AutonomousSystem as AutonomousSystem
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from .forced import forced_system as forced_system
     from .friction import CoulombFriction as CoulombFriction
     from .impact import AppliedLoad as AppliedLoad
-    from .impact import Contact as Contact
     from .impact import ImpactSystem as ImpactSystem
     from .impact import LinearSystem as LinearSystem
     from .loads import ChirpLoad as ChirpLoad
@@ -76,5 +76,6 @@ if TYPE_CHECKING:
     from .two_bodies import Body as Body
     from .two_bodies import TwoBodyImpact as TwoBodyImpact
     from .two_bodies import two_body_impact as two_body_impact
+    from .unilateral import Contact as Contact
 else:
     export_lazily(__name__)

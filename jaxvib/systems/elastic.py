@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Real
 from ..foundation.quantity import Range, check_range, floats, quantity
 from .contact import LinearContact
 from .freedoms import direction
-from .impact import Contact
 from .roles import Linear
+from .unilateral import Contact
 
 _FREQUENCIES = Range(at_least=0.0)
 _STIFFNESS = Range(above=0.0)

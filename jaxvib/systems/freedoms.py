@@ -33,3 +33,10 @@ def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[A
             raise ValueError(unknown_key("degree of freedom", name, names))
         found[names.index(name)] += coefficient
     return jnp.asarray(found)
+
+
+def component(direction: Float[Array, " n"], vector: Float[Array, " n"]) -> Array:
+    """Return the component of a vector along a direction, term by term if it is short."""
+    if vector.shape[0] > 8:
+        return direction @ vector
+    return sum(direction[j] * vector[j] for j in range(vector.shape[0]))

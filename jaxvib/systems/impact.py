@@ -12,13 +12,15 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from ..foundation.quantity import quantity
 from ..foundation.types import Number
 from ..linalg import positive_inverse
+from .annular import AnnularContact, annular
 from .base_motion import BaseMotion
 from .contact_friction import pressing_contacts
 from .equation import Equation, Time
+from .freedoms import component
 from .friction import Friction, friction_forces
 from .loads import never_repeats, time_varying
 from .periods import check_period, period_of_loads
-from .roles import ContactLaw, Linear, LoadLaw, force_of, is_damped, is_impulsive
+from .roles import Linear, LoadLaw, force_of, is_damped, is_impulsive
 from .springs import NonlinearSpring
 from .states import (
     CoupledEquation,
@@ -31,7 +33,11 @@ from .states import (
 from .symmetry import check_mass
 from .system import Mechanical
 from .system_repr import SystemRepr
-from .variation import at_time, factor_at, known_laws, variation_field, variations_of
+from .unilateral import Contact
+from .variation import at_time, factor_at, known_laws, variations_of
+
+
+AnyContact = Contact | AnnularContact
 
 
 class LinearSystem(Linear):
@@ -59,40 +65,6 @@ class LinearSystem(Linear):
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
         return self.mass, self.damping, self.stiffness
-
-
-class Contact(SystemRepr):
-    r"""A unilateral contact with penetration $z = n^T q - g$.
-
-    **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into
-    the contact and -1 at the one that it hits (none for a fixed stop); `gap` $g$ (m) at
-    static equilibrium; `law`: a contact law, from penetration and rate to force;
-    `name`: on parameter paths, instead of the position among the contacts; `variation`
-    $v(t) > -1$: a load law without a unit, by which the force varies in time, $F = [1 +
-    v(t)]\,F(z, \dot z)$, such as the stiffness of a gear mesh. **Raises:** `ValueError`
-    for a direction of zeros, or a variation of a hard stop.
-
-    >>> stop = jv.Contact([0.0, 1.0], gap=0.01, law=jv.LinearContact(1e4), name="stop")
-    >>> float(stop.gap)
-    0.01
-    """
-
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
-    gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
-    law: ContactLaw
-    name: str | None = eqx.field(default=None, static=True)
-    variation: LoadLaw | None = variation_field()
-
-    def __check_init__(self):
-        traced = isinstance(self.direction, jax.core.Tracer)
-        if not traced and not np.asarray(self.direction).any():
-            raise ValueError("direction of a contact = 0 everywhere; allowed: a "
-                             "direction in which the system can move")  # fmt: skip
-        if self.variation is not None and is_impulsive(self.law):
-            raise ValueError(
-                "variation of a hard stop, which has no stiffness; allowed: None, or a "
-                "contact law with a force"
-            )
 
 
 class AppliedLoad(SystemRepr):
@@ -129,8 +101,8 @@ class EquationOfMotion(Equation):
 
     damping: Float[Array, "n n"]
     stiffness: Float[Array, "n n"]
-    contacts: tuple[Contact, ...]
-    contact_responses: tuple[Float[Array, " n"], ...]
+    contacts: tuple[AnyContact, ...]
+    contact_responses: tuple[Float[Array, "*axes n"], ...]
     loads: tuple[AppliedLoad, ...]
     load_responses: tuple[Float[Array, " n"], ...]
     offset: Float[Array, " n"]
@@ -151,12 +123,13 @@ class EquationOfMotion(Equation):
             acceleration = acceleration + response * load.law.force(time)
         normal, now = [], self.at(time)
         for contact, response in zip(now.contacts, self.contact_responses, strict=True):
-            penetration = _dot(contact.direction, position) - contact.gap
-            closing = _dot(contact.direction, velocity)
+            penetration = contact.penetration(position)
+            closing = contact.closing_rate(position, velocity)
             normal.append(force_of(contact.law, penetration, closing))
-            acceleration = acceleration - response * normal[-1]
+            taken = contact.retarded(response, normal[-1], position, velocity)
+            acceleration = acceleration - taken
         for spring, response in zip(now.springs, self.spring_responses, strict=True):
-            along = [_dot(spring.direction, part) for part in (position, velocity)]
+            along = [component(spring.direction, part) for part in (position, velocity)]
             acceleration = acceleration - response * force_of(spring.law, *along)
         if self.frictions:
             pressed = [1.0 if j is None else normal[j] for j in self.pressing_contacts()]
@@ -193,11 +166,12 @@ class EquationOfMotion(Equation):
     def divergence(self) -> Float[Array, ""]:
         """Return the divergence of the vector field, 1/s: -tr(M^-1 D).
 
-        NaN with damped contacts or springs, or with friction.
+        NaN with damped or annular contacts, damped springs, or friction.
         """
         constant = -jnp.trace(self.damping)
         damped = any(self.damped_contacts()) or any(is_damped(s.law) for s in self.springs)
-        return constant * jnp.nan if damped or self.frictions else constant
+        rubs = self.frictions or annular(self.contacts)
+        return constant * jnp.nan if damped or rubs else constant
 
     def contraction(self, onsets: Int[Array, " contacts"]) -> Float[Array, ""]:
         """Return the determinant of the impacts at hard stops, e^2 for each."""
@@ -211,12 +185,14 @@ class EquationOfMotion(Equation):
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return each contact's penetration, m, negative if open."""
         position = jnp.split(state, 2)[0] - self.offset
-        gaps = [_dot(c.direction, position) - c.gap for c in self.contacts]
+        gaps = [contact.penetration(position) for contact in self.contacts]
         return jnp.stack(gaps) if gaps else jnp.zeros(0, state.dtype)
 
     def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the rate of each contact's penetration, m/s."""
-        return self._along(jnp.split(state, 2)[1])
+        position, velocity = self._motion(state)
+        rates = [contact.closing_rate(position, velocity) for contact in self.contacts]
+        return jnp.stack(rates) if rates else jnp.zeros(0, state.dtype)
 
     def contact_forces(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
@@ -250,16 +226,16 @@ class EquationOfMotion(Equation):
         self, state: Float[Array, " state"], rate: Float[Array, " state"]
     ) -> tuple[Array, Array, Array]:
         """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
-        return (
-            self.penetrations(state),
-            self.closing_rates(state),
-            self._along(jnp.split(rate, 2)[1]),
-        )
+        position, velocity = self._motion(state)
+        motion = position, velocity, jnp.split(rate, 2)[1]
+        third = [contact.closing_acceleration(*motion) for contact in self.contacts]
+        third = jnp.stack(third) if third else jnp.zeros(0, rate.dtype)
+        return self.penetrations(state), self.closing_rates(state), third
 
     def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the largest penetration change for displacements of given sizes, m."""
         size = jnp.split(sizes, 2)[0]
-        reaches = [_dot(jnp.abs(contact.direction), size) for contact in self.contacts]
+        reaches = [contact.reach(size) for contact in self.contacts]
         return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
 
     def pressing_contacts(self) -> tuple[int | None, ...]:
@@ -278,7 +254,22 @@ class EquationOfMotion(Equation):
     def may_jump(self) -> bool:
         """Return whether there is friction, or a law not declared continuous."""
         laws = [element.law for element in (*self.contacts, *self.springs)]
-        return bool(self.frictions) or any(getattr(law, "jumps", True) for law in laws)
+        rubs = bool(self.frictions) or any(
+            self.contacts[j].regularization is None for j in annular(self.contacts)
+        )
+        return rubs or any(getattr(law, "jumps", True) for law in laws)
+
+    def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the power lost to the friction of each annular contact, W; 0 for others."""
+        position, velocity = self._motion(state)
+        powers = jnp.zeros(len(self.contacts))
+        for j, force in enumerate(self.forces_at(state)):
+            if j in annular(self.contacts):
+                motion = position, velocity
+                rub = self.contacts[j].tangential_force(force, *motion)
+                speed = self.contacts[j].sliding_speed(*motion)
+                powers = powers.at[j].set(rub * speed)
+        return powers
 
     def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
         """Return the next non-smooth time of a load or variation, s; None if none."""
@@ -294,14 +285,14 @@ class EquationOfMotion(Equation):
         longest = jnp.max(jnp.stack(periods))
         return jnp.where(jnp.isinf(longest), span, longest)
 
-    def _along(self, vector: Float[Array, " n"]) -> Float[Array, " contacts"]:
-        rates = [_dot(contact.direction, vector) for contact in self.contacts]
-        return jnp.stack(rates) if rates else jnp.zeros(0, vector.dtype)
+    def _motion(self, state: Float[Array, " state"]) -> tuple[Array, Array]:
+        position, velocity = jnp.split(state, 2)
+        return position - self.offset, velocity
 
 
 def equation_of_motion(
     matrices: Sequence[Array],
-    contacts: tuple[Contact, ...],
+    contacts: tuple[AnyContact, ...],
     loads: tuple,  # of `AppliedLoad`, or of others with its interface
     offset: Array | None = None,
     frictions: tuple = (),
@@ -316,7 +307,7 @@ def equation_of_motion(
         inverse @ damping,
         inverse @ stiffness,
         tuple(contacts),
-        tuple(inverse @ contact.direction for contact in contacts),
+        tuple(contact.response(inverse) for contact in contacts),
         tuple(loads),
         tuple(inverse @ load.direction for load in loads),
         jnp.zeros(size) if offset is None else offset,
@@ -331,14 +322,15 @@ def equation_of_motion(
 class ImpactSystem(Mechanical, Linear):
     """A linear system with contacts, loads, friction elements and nonlinear springs.
 
-    **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`; `loads`;
+    **Fields:** `linear`: a `LinearSystem` or an assembled one; `contacts`: each a
+    `Contact` or an `AnnularContact`; `loads`;
     `frictions`: each a `CoulombFriction` or a `ContactFriction`; `springs`: each a
     `NonlinearSpring`; `elements`: each a `StateElement` with states of its own. States
     are (q, dq/dt) and those of elements at t = 0, relative to the unstrained position
     (static equilibrium without constant loads), as are gaps. Systems with elements are
     integrated by time stepping. **Raises:** `ValueError` for directions of another
     length than the system's, a friction whose contact is missing or a hard stop,
-    elements beside hard stops or friction, or periodic loads and variations without a
+    elements or annular contacts beside hard stops or friction, or periodic loads and variations without a
     common period.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
@@ -346,7 +338,7 @@ class ImpactSystem(Mechanical, Linear):
     """
 
     linear: Linear
-    contacts: tuple[Contact, ...] = eqx.field(converter=tuple, default=())
+    contacts: tuple[AnyContact, ...] = eqx.field(converter=tuple, default=())
     loads: tuple[AppliedLoad | BaseMotion, ...] = eqx.field(converter=tuple, default=())
     frictions: tuple[Friction, ...] = eqx.field(converter=tuple, default=())
     springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
@@ -363,10 +355,14 @@ class ImpactSystem(Mechanical, Linear):
         }
         for kind, items in parts.items():
             for position, item in enumerate(items):
-                if jnp.shape(item.direction) != (size,):
+                round_ = isinstance(item, AnnularContact)
+                along = item.directions if round_ else item.direction
+                if jnp.shape(along)[-1:] != (size,) or jnp.ndim(along) != 1 + round_:
+                    what = "directions has" if round_ else "direction has"
+                    allowed = f"(2, {size})" if round_ else f"({size},)"
                     raise ValueError(
-                        f"{kind} {position}: direction has shape "
-                        f"{jnp.shape(item.direction)}; allowed: ({size},)"
+                        f"{kind} {position}: {what} shape {jnp.shape(along)}; "
+                        f"allowed: {allowed}"
                     )
         pressing_contacts(self.frictions, self.contacts)
         check_elements(self.elements, size)
@@ -374,6 +370,13 @@ class ImpactSystem(Mechanical, Linear):
             raise ValueError(
                 "elements beside friction or hard stops, which need event-driven "
                 "integration; allowed: contacts with a force"
+            )
+        if annular(self.contacts) and (
+            self.frictions or any(map(is_hard, self.contacts))
+        ):
+            raise ValueError(
+                "annular contacts beside dry friction elements or hard stops, which need "
+                "event-driven integration; allowed: contacts with a force"
             )
         acting = [*self.loads, *variations_of(self)]
         if len(time_varying(acting)) > 1 and not never_repeats(acting):
@@ -463,7 +466,7 @@ class ImpactSystem(Mechanical, Linear):
         return eqx.tree_at(lambda system: system.loads[place], self, other)
 
 
-def is_hard(contact: Contact) -> bool:
+def is_hard(contact: AnyContact) -> bool:
     """Return whether a contact is a hard stop."""
     return is_impulsive(contact.law)
 
@@ -474,9 +477,3 @@ def _apply(matrix, vector):
     if vector.shape[0] > 8:
         return matrix @ vector
     return sum(matrix[:, j] * vector[j] for j in range(vector.shape[0]))
-
-
-def _dot(direction, vector):
-    if vector.shape[0] > 8:
-        return direction @ vector
-    return sum(direction[j] * vector[j] for j in range(vector.shape[0]))

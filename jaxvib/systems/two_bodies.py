@@ -9,13 +9,14 @@ from ..foundation.quantity import quantity
 from .assembly import Assembled, assemble
 from .contact import HertzContact
 from .freedoms import GROUND
-from .impact import AppliedLoad, Contact, EquationOfMotion, equation_of_motion
+from .impact import AppliedLoad, EquationOfMotion, equation_of_motion
 from .loads import HarmonicLoad
 from .modules.bodies import TranslationTranslation
 from .periods import period_of_loads
 from .roles import ContactLaw, Linear, LoadLaw
 from .system import Mechanical
 from .system_repr import SystemRepr
+from .unilateral import Contact
 
 
 class Body(SystemRepr):

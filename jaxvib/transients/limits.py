@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from ..systems.contacts.threshold import Threshold
-from ..systems.impact import Contact, EquationOfMotion
+from ..systems.impact import EquationOfMotion
 from ..systems.system_repr import SystemRepr
+from ..systems.unilateral import Contact
 
 
 class Limit(SystemRepr):

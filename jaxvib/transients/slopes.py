@@ -178,7 +178,7 @@ def at_stops(
         depth = jnp.where(within, top(*motion), motion[0])
         depths.append(depth)
         if tracked[j]:
-            jolt = equation.contact_motion(rate, jerk)[2][j]
+            jolt = _jolts(equation, state, rate, jerk)[j]
             force = _largest_force(equation.contacts[j], time, within, *motion, jolt)
         else:
             force = force_of(equation.contacts[j].law, depth)
@@ -232,6 +232,15 @@ def _largest_force(contact, moment, within, depth, rate, push, jerk):
     force = jnp.where(within, top(force, growth, bend), force)
     onset = force_at(now, jnp.full_like(depth, jnp.finfo(float).tiny), rate - faster)
     return jnp.where(begins, onset, force)
+
+
+def _jolts(equation, state, rate, jerk):
+    """Return the third time derivative of each contact's penetration, m/s^3."""
+
+    def push(state, rate):
+        return equation.contact_motion(state, rate)[2]
+
+    return jax.jvp(push, (state, rate), (rate, jerk))[1]
 
 
 def _rate_and_change(equation, time, state):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ...foundation.types import Number
+from ...systems.annular import annular
 from ...systems.equation import Equation
 from ...systems.event_form import ContactForm, form_of, has_event_form
 from ...systems.impact import EquationOfMotion
@@ -131,6 +132,8 @@ def unsupported_reason(equation: Equation) -> str:
     """Return why an equation has no event-driven form; "" if it has."""
     if not isinstance(equation, EquationOfMotion):
         return f"{type(equation).__name__} is not a linear system with contacts"
+    if annular(equation.contacts):
+        return "AnnularContact has a gap that is nonlinear in the displacements"
     laws: list[tuple[str, Any]] = [
         ("contact", contact.law) for contact in equation.contacts
     ]

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
+from ...systems.annular import annular
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.roles import is_impulsive
@@ -143,6 +144,7 @@ def _form_of(content: _Content) -> ModalForm | None:
     harmonic = all(wave is not None for wave in waves) and len(waves) > 0
     refused: Any = system.frictions or system.springs or variations_of(system)
     refused = refused or any(_refused(contact.law) for contact in system.contacts)
+    refused = refused or annular(system.contacts)
     if refused or not harmonic or len(system.contacts) > MOST_CONTACTS:
         return None
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]

@@ -1,0 +1,179 @@
+"""Annular contacts: a tube in a round hole, a rotor in its stator, with friction."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..foundation.quantity import quantity
+from .freedoms import component
+from .roles import ContactLaw, LoadLaw, is_impulsive
+from .system_repr import SystemRepr
+from .variation import variation_field
+
+_CENTRED = (0.0, 0.0)
+
+
+class AnnularContact(SystemRepr):
+    r"""A contact of a round body with the round hole around it.
+
+    With the displacement $r = (n_x^T q, n_y^T q) - o$ of the body's centre from that of
+    the hole, the unit vectors $e = r/|r|$ and $\tau = (-e_y, e_x)$, and the sliding
+    speed $v$ of the body's surface, the penetration and the force on the body are
+
+    $$z = |r| - g, \qquad v = \tau^T \dot r + v_s, \qquad
+      F = -F_n(z, \dot z)\,[e + \mu\,s(v)\,\tau], \qquad
+      s(v) = \frac{v}{\sqrt{v^2 + v_0^2}}.$$
+
+    A shaft of radius R that spins at $\Omega$ from x to y has $v_s = \Omega R$; while
+    $v > 0$ its friction drives it round the hole backwards. Without $v_0$, $s$ is the
+    sign of v: exact while v keeps its sign in contact; orbits and derivatives are
+    rejected where it does not. With $v_0$ a friction that would stick creeps instead.
+    The moment of the friction about the body's axis is left out, as for a spin that is
+    held constant.
+
+    **Fields:** `directions` $n_x$, $n_y$, shape (2, n): of the plane's axes, 1 at the
+    body and -1 at the hole (none for a fixed one); `gap` $g > 0$ (m), the radial
+    clearance; `law`: a contact law with a force; `friction` $\mu \ge 0$;
+    `surface_speed` $v_s$, m/s; `regularization` $v_0 > 0$, m/s, at which the friction
+    is 71 % of its largest value; `offset` $o$, shape (2,), m, of the hole's centre from
+    the body's at static equilibrium: one larger than the gap is a preload; `name` and
+    `variation` as of `Contact`. The system is integrated by time stepping.
+
+    **Raises:** `ValueError` for a field out of its range or of a wrong shape, a
+    direction of zeros, a hard stop as law, or friction with neither a `surface_speed`
+    nor a `regularization`.
+
+    **Source:** Muszynska, *Rotordynamics* (2005), chapter 5.
+
+    >>> stator = jv.AnnularContact(np.eye(2), gap=1e-3, law=jv.LinearContact(1e6))
+    >>> float(stator.penetration(jnp.array([3e-3, 4e-3])))
+    0.004
+    """
+
+    directions: Float[Array, "2 n"] = quantity(
+        "directions", "", "directions of the plane's axes"
+    )
+    gap: Float[Array, ""] = quantity("gap", "m", "radial clearance", above=0.0)
+    law: ContactLaw
+    friction: Float[Array, ""] = quantity(
+        "friction", "", "coefficient of friction", default=0.0, at_least=0.0
+    )
+    surface_speed: Float[Array, ""] = quantity(
+        "surface_speed", "m/s", "speed of the surface of a spinning body", default=0.0
+    )
+    regularization: Float[Array, ""] | None = quantity(
+        "regularization", "m/s", "sliding speed of 71 % friction", optional=True, above=0.0
+    )
+    offset: Float[Array, " 2"] = quantity(
+        "offset", "m", "position of the hole's centre", default=_CENTRED
+    )
+    name: str | None = eqx.field(default=None, static=True)
+    variation: LoadLaw | None = variation_field()
+
+    def __check_init__(self):
+        if is_impulsive(self.law):
+            raise ValueError(
+                "law of an annular contact is a hard stop; allowed: a contact law with a "
+                "force"
+            )
+        if jnp.ndim(self.directions) != 2 or jnp.shape(self.directions)[0] != 2:
+            raise ValueError(
+                f"directions has shape {jnp.shape(self.directions)}; allowed: (2, n)"
+            )
+        if jnp.shape(self.offset) != (2,):
+            raise ValueError(f"offset has shape {jnp.shape(self.offset)}; allowed: (2,)")
+        numbers = self.directions, self.friction, self.surface_speed
+        if any(isinstance(number, jax.core.Tracer) for number in numbers):
+            return
+        if not np.asarray(self.directions).any(axis=1).all():
+            raise ValueError(
+                "directions of an annular contact = 0 everywhere along one axis; allowed: "
+                "directions in which the system can move"
+            )
+        if self.friction > 0 and self.surface_speed == 0 and self.regularization is None:
+            raise ValueError(
+                "friction of an annular contact without surface_speed, so that it may "
+                "stick; allowed: with a regularization, m/s"
+            )
+
+    def penetration(self, position: Float[Array, " n"]) -> Float[Array, ""]:
+        """Return the penetration, m, negative if open."""
+        return self._polar(position)[0] - self.gap
+
+    def closing_rate(self, position: Array, velocity: Array) -> Float[Array, ""]:
+        """Return the rate of the penetration, m/s."""
+        _, (ex, ey) = self._polar(position)
+        vx, vy = self._plane(velocity)
+        return ex * vx + ey * vy
+
+    def closing_acceleration(
+        self, position: Array, velocity: Array, acceleration: Array
+    ) -> Float[Array, ""]:
+        """Return the second time derivative of the penetration, m/s^2."""
+        radius, (ex, ey) = self._polar(position)
+        vx, vy = self._plane(velocity)
+        ax, ay = self._plane(acceleration)
+        across = ex * vy - ey * vx
+        round_ = across**2 / jnp.where(radius > 0, radius, 1.0)
+        return ex * ax + ey * ay + round_
+
+    def sliding_speed(self, position: Array, velocity: Array) -> Float[Array, ""]:
+        """Return the sliding speed v of the body's surface, m/s."""
+        _, (ex, ey) = self._polar(position)
+        vx, vy = self._plane(velocity)
+        return ex * vy - ey * vx + self.surface_speed
+
+    def tangential_force(
+        self, force: Array, position: Array, velocity: Array
+    ) -> Float[Array, ""]:
+        """Return the friction against v, N, under a normal force, N."""
+        speed = self.sliding_speed(position, velocity)
+        if self.regularization is None:
+            return self.friction * force * jnp.sign(speed)
+        return self.friction * force * speed / jnp.hypot(speed, self.regularization)
+
+    def reach(self, size: Float[Array, " n"]) -> Float[Array, ""]:
+        """Return the largest change of the penetration by displacements of a size, m."""
+        x, y = (component(jnp.abs(direction), size) for direction in self.directions)
+        return jnp.sqrt(x**2 + y**2)
+
+    def response(self, inverse: Float[Array, "n n"]) -> Float[Array, "2 n"]:
+        """Return accelerations against unit forces, from the inverse mass matrix."""
+        return jnp.stack([inverse @ direction for direction in self.directions])
+
+    def retarded(
+        self, response: Array, force: Array, position: Array, velocity: Array
+    ) -> Float[Array, " n"]:
+        """Return what the normal force and its friction take from the accelerations."""
+        _, (ex, ey) = self._polar(position)
+        rub = self.tangential_force(force, position, velocity)
+        x, y = force * ex - rub * ey, force * ey + rub * ex
+        return response[0] * x + response[1] * y
+
+    def from_place(self, place: Float[Array, " n"]) -> "AnnularContact":
+        """Return the contact of displacements from `place`, its offset being given there."""
+        moved = self.offset + self.directions @ place
+        return eqx.tree_at(lambda contact: contact.offset, self, moved)
+
+    def _plane(self, vector) -> list[Array]:
+        return [component(direction, vector) for direction in self.directions]
+
+    def _polar(self, position) -> tuple[Array, tuple[Array, Array]]:
+        """Return the distance from the hole's centre, m, and the direction, 0 there."""
+        x, y = self._plane(position)
+        x, y = x - self.offset[0], y - self.offset[1]
+        squared = x**2 + y**2
+        away = squared > 0
+        # The inner `where` avoids the infinite slope of the root at the centre.
+        radius = jnp.where(away, jnp.sqrt(jnp.where(away, squared, 1.0)), 0.0)
+        inverse = 1 / jnp.where(away, radius, 1.0)
+        return radius, (x * inverse, y * inverse)
+
+
+def annular(contacts: Sequence) -> list[int]:
+    """Return the positions of annular contacts."""
+    return [j for j, each in enumerate(contacts) if isinstance(each, AnnularContact)]
