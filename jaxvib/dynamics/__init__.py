@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .flow import Trajectory as Trajectory
     from .flow import flow as flow
     from .flow import simulate as simulate
+    from .friction_power import mean_friction_power as mean_friction_power
     from .module_energies import module_energies as module_energies
     from .propagation import propagate as propagate
 else:

@@ -11,12 +11,14 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from ..foundation.arrays import to_numpy
 from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
+from ..systems.annular import AnnularContact, annular
 from ..systems.event_form import form_of, has_event_form
 from ..systems.impact import ImpactSystem
 from ..systems.parameters import part_names
 from ..systems.roles import force_of
 from .engines.engine import forces_in
 from .flow import checked_state, simulate, watch
+from .integrated_system import IntegratedSystem
 from .step_polynomial import sign_crossings, step_polynomial
 
 _GAUSS = tuple(np.asarray(x) for x in np.polynomial.legendre.leggauss(8))
@@ -51,6 +53,11 @@ class ContactHistories(ResultRepr):
     losses: Float[Array, "times contacts"] = result_field(
         "energy lost in the contact since the start", "J", ("time", "contact")
     )
+    friction_losses: Float[Array, "times contacts"] = result_field(
+        "energy lost to the contact's own friction since the start",
+        "J",
+        ("time", "contact"),
+    )
     result: Int[Array, ""] = result_field("reason code")
     names: tuple[str, ...] = eqx.field(static=True)
 
@@ -75,7 +82,8 @@ def contact_histories(
     $$\bar F(t) = \int_{-T}^{T} \Bigl(1 - \frac{|s|}{T}\Bigr) \frac{F(t + s)}{T} ds.$$
 
     Forces before `times[0]` count as 0; the motion is continued to `times[-1]` + T. The
-    losses are those of damped contacts; `energy_balance` has those of friction.
+    losses are those of damped contacts and of the friction of annular ones, which are
+    also given apart; `energy_balance` has those of friction elements.
     Integrals are Gauss quadratures on quintics of the penetration, each over a sixteenth
     of the fastest period with all contacts closed at most, split where the penetration
     changes sign. A force that ends before, such as that of `KelvinVoigtContact`, is
@@ -106,16 +114,42 @@ def contact_histories(
     sums = np.zeros((3, len(grid), len(system.contacts)))
     sums[:, 1:] = np.cumsum(_integrals(equation, grid, grid[0], moved), axis=1)
     impulses, moments, losses = sums
-    here = np.searchsorted(grid, asked)
-    forces = to_numpy(jax.vmap(forces_in(equation))(asked, states))
-    averaged = forces.copy()
     # The integral of the impulse.
     doubly = (grid - grid[0])[:, None] * impulses - moments
+    here = np.searchsorted(grid, asked)
+    forces = to_numpy(jax.vmap(forces_in(equation))(asked, states))
+    impulses, losses, rubbed = impulses[here], losses[here], np.zeros_like(forces)
+    if round_ := annular(system.contacts):
+        found, code = _of_annular(system, start, asked, rtol)
+        impulses[:, round_], losses[:, round_], rubbed[:, round_] = found[..., round_]
+        result = result or code
+    averaged = forces.copy()
     for c, period in enumerate(averages):
         if period > 0:
             averaged[:, c] = _averaged(grid, doubly[:, c], asked, period)
-    parts = asked, states, forces, averaged, impulses[here], losses[here], result
+    parts = asked, states, forces, averaged, impulses, losses, rubbed, result
     return ContactHistories(*map(jnp.asarray, parts), tuple(part_names(system.contacts)))
+
+
+def _of_annular(system, start, times, rtol) -> tuple[np.ndarray, np.ndarray]:
+    """Return impulses, losses and those to friction, (3, times, contacts), and a code.
+
+    They are integrated with the motion: |r| is less smooth than the displacements.
+    """
+    count = len(system.contacts)
+    metered = IntegratedSystem(system, _annular_rates, 3 * count)
+    whole = jnp.concatenate([start, jnp.zeros(3 * count)])
+    motion = simulate(metered, whole, times, rtol)
+    sums = to_numpy(motion.states)[:, start.shape[0] :].reshape(-1, 3, count)
+    return np.moveaxis(sums, 1, 0), to_numpy(motion.result)
+
+
+def _annular_rates(equation, time, state):
+    now = equation.at(time)
+    motion = now.penetrations(state), now.closing_rates(state)
+    rubbed = now.rubbing_powers(state)
+    lost = now.lost_powers(*motion) + rubbed
+    return jnp.concatenate([now.contact_forces(*motion), lost, rubbed])
 
 
 def _periods(system, start, times, rtol) -> tuple[list[float], float]:
@@ -124,7 +158,10 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
     The shortest is that with all contacts closed, as stiff as at their deepest.
     """
     linear = [
-        contact.variation is None and _is_linear(contact.law) for contact in system.contacts
+        contact.variation is None
+        and _is_linear(contact.law)
+        and not isinstance(contact, AnnularContact)
+        for contact in system.contacts
     ]
     deepest = np.ones(len(linear))  # where a linear law has the slope of any other depth
     if not all(linear):
@@ -135,15 +172,16 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
         * _stiffening(contact, times)
         for contact, depth in zip(system.contacts, deepest, strict=True)
     ]
-    along = np.stack([to_numpy(contact.direction) for contact in system.contacts])
+    along = [_directions(contact) for contact in system.contacts]
     mass, _, stiffness = map(to_numpy, system.matrices())
     lower = np.linalg.cholesky(mass)
     squares = np.linalg.solve(lower, np.linalg.solve(lower, stiffness).T)
-    along = np.linalg.solve(lower, along.T).T
+    ends = np.cumsum([len(rows) for rows in along])[:-1]
+    along = np.split(np.linalg.solve(lower, np.concatenate(along).T).T, ends)
 
     def period(closed):
         total = squares + sum(
-            max(float(k), 0.0) * np.outer(n, n) for k, n in closed
+            max(float(k), 0.0) * np.outer(row, row) for k, rows in closed for row in rows
         )  # fmt: skip
         return 2 * np.pi / np.sqrt(np.linalg.eigvalsh((total + total.T) / 2)[-1])
 
@@ -153,6 +191,13 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
         for c, law_is_linear in enumerate(linear)
     ]
     return averages, period(every)
+
+
+def _directions(contact) -> np.ndarray:
+    """Return the directions in which a contact acts, (1 or 2, n)."""
+    if isinstance(contact, AnnularContact):
+        return to_numpy(contact.directions)
+    return to_numpy(contact.direction)[None]
 
 
 def _stiffening(contact, times) -> float:

@@ -82,6 +82,10 @@ class Equation(eqx.Module):
         """Return each contact's dissipated power, W; rates are in m/s."""
         return jnp.zeros_like(penetrations)
 
+    def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the power lost to each contact's own friction, W (default: none)."""
+        return jnp.zeros_like(self.penetrations(state))
+
     def forces_at(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return each contact's force, N, in a state; NaN for NaN penetrations."""
         depths = self.penetrations(state)

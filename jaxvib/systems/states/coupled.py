@@ -102,6 +102,10 @@ class CoupledEquation(Equation):
         """Return each contact's dissipated power, W; rates are in m/s."""
         return self.moved.lost_powers(penetrations, rates)
 
+    def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
+        """Return the power lost to the friction of each annular contact, W."""
+        return self.moved.rubbing_powers(state[: self.size])
+
     def contact_motion(
         self, state: Float[Array, " state"], rate: Float[Array, " state"]
     ) -> tuple[Array, Array, Array]:
