@@ -9,6 +9,7 @@ import numpy as np
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.parameters import part_names
+from ...systems.annular import annular
 from ...systems.roles import is_impulsive
 from ...systems.system import System, state_shape
 from .controls import Swept, controls
@@ -22,7 +23,8 @@ def panel(
 
     `chosen`: the units shown; `swept`: see `controls`; `pair`: whether the system is
     drawn as two bodies that collide. **Raises:** `ValueError` for a system that is not
-    one of bodies under loads with a common period, or that cannot be compiled.
+    one of bodies under loads with a common period, has annular contacts, or cannot be
+    compiled.
     """
     half = len(system.labels.freedoms)
     only_bodies = system.mechanical and state_shape(system) == (2 * half,)
@@ -30,6 +32,10 @@ def panel(
         raise ValueError(
             f"{type(system).__name__} has no live page; allowed: a system of bodies "
             "only, under loads with a common period"
+        )
+    if annular(system.contacts):
+        raise ValueError(
+            "AnnularContact has no live page; allowed: contacts along a direction"
         )
     shown = controls(system, chosen, swept)
     values = {control["path"]: float(control["value"]) for control in shown}

@@ -73,11 +73,36 @@ def _place(given: object) -> object:
     return given
 
 
+def _plane(given: object) -> object:
+    if not isinstance(given, list) or len(given) != 2:
+        raise ValueError(
+            f"{shown(given)} is not a plane; allowed: a list of two positions, such as "
+            '["disc.x", "disc.y"]'
+        )
+    return [_place(place) for place in given]
+
+
 _At = Annotated[
     Any,
     pydantic.BeforeValidator(_place),
     Field(description="where it acts: a degree of freedom, or several with coefficients"),
 ]
+_ANNULAR: dict[str, Any] = {
+    "at": (
+        Annotated[Any, pydantic.BeforeValidator(_plane)],
+        Field(description="where it acts in x and in y: two degrees of freedom"),
+    ),
+    "offset": (
+        list[float],
+        Field(
+            default=[0.0, 0.0],
+            description="position of the hole's centre",
+            min_length=2,
+            max_length=2,
+            json_schema_extra={"unit": "m", "allowed": "two numbers"},
+        ),
+    ),
+}
 
 
 class ImpactAssemblyOptions(WithFormulas):
@@ -302,6 +327,8 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
                 law |= _FORMULA
             if (key, kind) == ("friction", "contact"):
                 own = _PRESSED | own
+            if key == "annular":
+                own |= _ANNULAR
             if key in VARYING:
                 own["variation"] = FIELD
             description = Field(description=f"the law of the {_SAID[key]}")
@@ -317,7 +344,7 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     return found
 
 
-_SAID = {key: key for key in LAWS} | {"base": "base motion"}
+_SAID = {key: key for key in LAWS} | {"base": "base motion", "annular": "annular contact"}
 
 
 def _fields(name: str, turned: bool) -> dict[str, Declared]:
@@ -327,7 +354,7 @@ def _fields(name: str, turned: bool) -> dict[str, Declared]:
     return {
         path.removeprefix(prefix): dataclasses.replace(entry, unit=unit(entry.unit))
         for path, entry in every.items()
-        if path.startswith(prefix) and not path.endswith("direction")
+        if path.startswith(prefix) and not path.endswith(("direction", "directions"))
     }
 
 
@@ -404,6 +431,8 @@ def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
 
 def _turned(at, angles: frozenset[str]) -> bool:
     """Return whether a part acts on angles only, see `ImpactSystem.turned`."""
+    if isinstance(at, list):
+        return False
     given = flattened(at) if isinstance(at, dict) else {str(at): 1.0}
     along = {
         name: number
@@ -429,11 +458,13 @@ def _comes_again(table) -> bool:
 
 
 def _direction(linear, section: str, name: str, table):
-    place = table.at if isinstance(table.at, str) else flattened(table.at)
+    plane = table.at if isinstance(table.at, list) else [table.at]
+    places = [place if isinstance(place, str) else flattened(place) for place in plane]
     try:
-        return linear.direction(place)
+        found = [linear.direction(place) for place in places]
     except ValueError as error:
         raise ValueError(f"{section}.{name}.at: {error}") from None
+    return np.stack(found) if isinstance(table.at, list) else found[0]
 
 
 def _law(systems, table):
@@ -455,6 +486,13 @@ def _part_of(systems, along, table, name: str):
         given = table.model_dump(exclude={"friction", "at"})
         return getattr(systems, LAWS[key][kind].cls)(along, **given, name=name)
     law = _law(systems, table)
+    if key == "annular":
+        names = "friction", "surface_speed", "regularization", "offset"
+        given = {name: getattr(table, name) for name in names}
+        varies = _varies(systems, table)
+        return systems.AnnularContact(
+            along, table.gap, law, **given, name=name, variation=varies
+        )
     if key == "contact":
         return systems.Contact(along, table.gap, law, name, _varies(systems, table))
     if key == "spring":
@@ -475,6 +513,9 @@ def _placed(systems, along, key: str, law: Law, built, name: str | None):
         return systems.BaseMotion(along, built, law.fixed["given"], name)
     if key == "contact":
         return systems.Contact(along, np.zeros(()), built, name)
+    if key == "annular":
+        plane = np.ones((2, along.size))
+        return systems.AnnularContact(plane, 1.0, built, regularization=1.0, name=name)
     if key == "spring":
         return systems.NonlinearSpring(along, built, name)
     if key == "element":

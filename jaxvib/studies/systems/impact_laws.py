@@ -67,16 +67,19 @@ LAWS = {
         "maxwell": Law("MaxwellElement"),
     },
 }
+# Behind all others: its tables have a number `friction`, which is also a key of kinds.
+LAWS["annular"] = {kind: law for kind, law in LAWS["contact"].items() if kind != "hard"}
 KEYS = {  # of each section
-    "contacts": ("contact",),
+    "contacts": ("contact", "annular"),
     "loads": ("load", "base"),
     "frictions": ("friction",),
     "springs": ("spring",),
     "elements": ("element",),
 }
 INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # key of the law's table
-USUAL = ("phase", "mean", "speed", "scale")  # optional, with a default
-UNLESS = ("every", "static", "stribeck")  # optional, None if omitted
+# Optional, with a default.
+USUAL = ("phase", "mean", "speed", "scale", "friction", "surface_speed")
+UNLESS = ("every", "static", "stribeck", "regularization")  # optional, None if omitted
 EXAMPLES = {
     "HertzContact": {"stiffness": 1.0},
     "LinearContact": {"stiffness": 1.0},

@@ -14,7 +14,7 @@ from ..config.document import Document
 from ..config.tables import Table, flattened, number, shown, validated
 from .impact_laws import LAWS, UNLESS, USUAL
 
-VARYING = ("contact", "spring")  # kinds of parts whose force may vary in time
+VARYING = ("contact", "annular", "spring")  # kinds of parts whose force may vary in time
 _LAWS = LAWS["load"]
 # Keys of a record's table besides its numbers.
 RECORD_KEYS: dict[str, Any] = {
