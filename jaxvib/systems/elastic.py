@@ -122,6 +122,28 @@ class ElasticStructure(Linear):
         """
         return direction(self.names, place) @ self.shapes
 
+    def in_two_planes(self) -> "ElasticStructure":
+        """Return the structure with the same modes in two planes, x and y.
+
+        For round tubes and shafts in annular contacts: the point `middle` becomes
+        `middle.x` and `middle.y`. The modes of y follow those of x.
+
+        >>> tube = jv.ElasticStructure([10.0, 20.0], [[1.0, 0.5]], ["middle"])
+        >>> tube.in_two_planes().direction("middle.y").tolist()
+        [0.0, 0.0, 1.0, 0.5]
+        """
+        both = jnp.eye(2)
+        ratio, residual = self.damping_ratio, self.residual
+        return ElasticStructure(
+            jnp.tile(self.frequencies, 2),
+            jnp.kron(both, self.shapes),
+            [f"{name}.{axis}" for axis in "xy" for name in self.names],
+            jnp.tile(ratio, 2) if jnp.ndim(ratio) else ratio,
+            self.mass_damping,
+            self.stiffness_damping,
+            None if residual is None else jnp.kron(both, residual),
+        )
+
     def displacements(self, state: Real[Array, "*batch state"]) -> Float[Array, "..."]:
         """Return the displacements of the points, m, of states, shape (..., points)."""
         modes = jnp.size(self.frequencies)

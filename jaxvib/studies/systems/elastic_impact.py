@@ -50,7 +50,11 @@ class ElasticLinear(Modules):
         allowed="a table of modules, such as modules.ground-cart, or a beam",
     )  # fmt: skip
     beam: BeamTable | None = option("a uniform beam, instead of modules", None)
-    modes: int = option("number of modes kept", ge=1, le=512)
+    modes: int = option("number of modes kept, in each plane", ge=1, le=512)
+    planes: Literal[1, 2] = option(
+        "planes of vibration: with 2, a point `middle` becomes `middle.x` and `middle.y`",
+        1,
+    )
     points: dict[str, _Point] = option(
         "points by name: a position (m) or a degree of freedom", min_length=1,
         allowed="a table of points, such as points.tip",
@@ -130,9 +134,12 @@ class ElasticImpactKind(ImpactAssemblyKind):
 
     def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names of modes, of states and of contacts."""
-        modes = [f"mode-{k + 1}" for k in range(options.linear.modes)]
-        states = list(self.build(options).state_names)
-        return {"freedom": modes, "state": states, "contact": list(options.contacts)}
+        system = self.build(options)
+        return {
+            "freedom": list(system.freedom_names),
+            "state": list(system.state_names),
+            "contact": list(options.contacts),
+        }
 
     def modules(self, table: Any) -> dict:
         """Return no modules: sweeps cannot change those of a structure in its modes."""
@@ -149,7 +156,8 @@ class ElasticImpactKind(ImpactAssemblyKind):
             source = systems.BeamWithBodies(systems.Beam(**given.beam.model_dump()))
             points = {name: _position(name, x) for name, x in given.points.items()}
         build = library("modes").elastic_structure
-        return build(source, given.modes, points, **damping)
+        structure = build(source, given.modes, points, **damping)
+        return structure.in_two_planes() if given.planes == 2 else structure
 
     def part(self, linear: Any, section: str, name: str, table: Table) -> Any:
         """Build a contact, load, friction, spring or element."""
