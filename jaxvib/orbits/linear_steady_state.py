@@ -9,8 +9,8 @@ from jaxtyping import Array, Bool, Float
 from .. import linalg
 from ..foundation.types import Number
 from ..linalg import Parts
-from ..systems.equation import Equation
 from ..systems.annular import annular
+from ..systems.equation import Equation
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import Wave, harmonic_of
 from ..systems.system import System, equation_shape

@@ -36,7 +36,6 @@ from .system_repr import SystemRepr
 from .unilateral import Contact
 from .variation import at_time, factor_at, known_laws, variations_of
 
-
 AnyContact = Contact | AnnularContact
 
 
@@ -371,9 +370,7 @@ class ImpactSystem(Mechanical, Linear):
                 "elements beside friction or hard stops, which need event-driven "
                 "integration; allowed: contacts with a force"
             )
-        if annular(self.contacts) and (
-            self.frictions or any(map(is_hard, self.contacts))
-        ):
+        if annular(self.contacts) and (self.frictions or any(map(is_hard, self.contacts))):
             raise ValueError(
                 "annular contacts beside dry friction elements or hard stops, which need "
                 "event-driven integration; allowed: contacts with a force"

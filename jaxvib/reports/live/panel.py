@@ -8,8 +8,8 @@ import numpy as np
 
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
-from ...systems.parameters import part_names
 from ...systems.annular import annular
+from ...systems.parameters import part_names
 from ...systems.roles import is_impulsive
 from ...systems.system import System, state_shape
 from .controls import Swept, controls
