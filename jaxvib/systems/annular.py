@@ -100,6 +100,11 @@ class AnnularContact(SystemRepr):
                 "stick; allowed: with a regularization, m/s"
             )
 
+    @property
+    def reverses(self) -> bool:
+        """Whether the friction jumps where the sliding reverses."""
+        return self.regularization is None
+
     def penetration(self, position: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the penetration, m, negative if open."""
         return self._polar(position)[0] - self.gap
@@ -136,6 +141,13 @@ class AnnularContact(SystemRepr):
             return self.friction * force * jnp.sign(speed)
         return self.friction * force * speed / jnp.hypot(speed, self.regularization)
 
+    def rubbing_power(
+        self, force: Array, position: Array, velocity: Array
+    ) -> Float[Array, ""]:
+        """Return the power lost to friction under a normal force, W."""
+        rub = self.tangential_force(force, position, velocity)
+        return rub * self.sliding_speed(position, velocity)
+
     def reach(self, size: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the largest change of the penetration by displacements of a size, m."""
         x, y = (component(jnp.abs(direction), size) for direction in self.directions)
@@ -155,7 +167,7 @@ class AnnularContact(SystemRepr):
         return response[0] * x + response[1] * y
 
     def from_place(self, place: Float[Array, " n"]) -> "AnnularContact":
-        """Return the contact of displacements from `place`, its offset being given there."""
+        """Return the contact of displacements from a place at which its offset is given."""
         moved = self.offset + self.directions @ place
         return eqx.tree_at(lambda contact: contact.offset, self, moved)
 

@@ -1,6 +1,7 @@
 """Names of degrees of freedom, and directions."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +36,7 @@ def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[A
     return jnp.asarray(found)
 
 
-def component(direction: Float[Array, " n"], vector: Float[Array, " n"]) -> Array:
+def component(direction: Float[Array, " n"], vector: Float[Array, " n"]) -> Any:
     """Return the component of a vector along a direction, term by term if it is short."""
     if vector.shape[0] > 8:
         return direction @ vector

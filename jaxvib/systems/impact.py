@@ -100,7 +100,7 @@ class EquationOfMotion(Equation):
 
     damping: Float[Array, "n n"]
     stiffness: Float[Array, "n n"]
-    contacts: tuple[AnyContact, ...]
+    contacts: tuple[Any, ...]  # of `AnyContact`: engines refuse those they do not know
     contact_responses: tuple[Float[Array, "*axes n"], ...]
     loads: tuple[AppliedLoad, ...]
     load_responses: tuple[Float[Array, " n"], ...]
@@ -253,22 +253,15 @@ class EquationOfMotion(Equation):
     def may_jump(self) -> bool:
         """Return whether there is friction, or a law not declared continuous."""
         laws = [element.law for element in (*self.contacts, *self.springs)]
-        rubs = bool(self.frictions) or any(
-            self.contacts[j].regularization is None for j in annular(self.contacts)
-        )
+        rubs = bool(self.frictions) or any(contact.reverses for contact in self.contacts)
         return rubs or any(getattr(law, "jumps", True) for law in laws)
 
     def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return the power lost to the friction of each annular contact, W; 0 for others."""
-        position, velocity = self._motion(state)
-        powers = jnp.zeros(len(self.contacts))
-        for j, force in enumerate(self.forces_at(state)):
-            if j in annular(self.contacts):
-                motion = position, velocity
-                rub = self.contacts[j].tangential_force(force, *motion)
-                speed = self.contacts[j].sliding_speed(*motion)
-                powers = powers.at[j].set(rub * speed)
-        return powers
+        """Return the power lost to each contact's own friction, W."""
+        motion, forces = self._motion(state), self.forces_at(state)
+        pairs = zip(self.contacts, forces, strict=True)
+        powers = [contact.rubbing_power(force, *motion) for contact, force in pairs]
+        return jnp.stack(powers) if powers else forces
 
     def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
         """Return the next non-smooth time of a load or variation, s; None if none."""
@@ -329,8 +322,8 @@ class ImpactSystem(Mechanical, Linear):
     (static equilibrium without constant loads), as are gaps. Systems with elements are
     integrated by time stepping. **Raises:** `ValueError` for directions of another
     length than the system's, a friction whose contact is missing or a hard stop,
-    elements or annular contacts beside hard stops or friction, or periodic loads and variations without a
-    common period.
+    elements or annular contacts beside hard stops or friction, or periodic loads and
+    variations without a common period.
 
     >>> jv.ImpactSystem(tower, contacts=stopped.contacts).contacts[0].name
     'stop'

@@ -35,6 +35,8 @@ class Contact(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
+    reverses = False  # whether a friction of its own jumps where the sliding reverses
+
     def __check_init__(self):
         traced = isinstance(self.direction, jax.core.Tracer)
         if not traced and not np.asarray(self.direction).any():
@@ -74,6 +76,12 @@ class Contact(SystemRepr):
         """Return what the normal force takes from the accelerations."""
         return response * force
 
+    def rubbing_power(
+        self, force: Array, position: Array, velocity: Array
+    ) -> Float[Array, ""]:
+        """Return 0: it has no friction of its own."""
+        return jnp.zeros_like(force)
+
     def from_place(self, place: Float[Array, " n"]) -> "Contact":
-        """Return the contact of displacements from `place`, its gap being given there."""
+        """Return the contact of displacements from a place at which its gap is given."""
         return eqx.tree_at(lambda c: c.gap, self, self.gap + self.direction @ place)
