@@ -33,8 +33,8 @@ GROUPS = {
         "Built-in families of bodies, assemblies of modules, and any smooth vector field; "
         "access to parameters by their paths.",
         """
-        two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact AppliedLoad
-        assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
+        two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact
+        AnnularContact AppliedLoad assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
         AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
         SpinningDisc read_matrices elastic_structure ElasticStructure forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
@@ -80,7 +80,7 @@ GROUPS = {
         simulate dynamics.Trajectory flow propagate dynamics.energy_balance
         dynamics.EnergyBalance dynamics.module_energies dynamics.contact_histories
         dynamics.ContactHistories
-        dynamics.mean_element_power kernel kernels.Kernel
+        dynamics.mean_element_power dynamics.mean_friction_power kernel kernels.Kernel
         kernels.web_assembly kernels.WebAssembly
         """,
     ),

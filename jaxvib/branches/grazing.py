@@ -24,7 +24,6 @@ import numpy as np
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
-from ..systems.annular import AnnularContact
 from ..systems.equation import Equation
 from ..systems.system import System, equation_shape, structural_fact
 from .corrector import LaneData, state_size, system_of
@@ -181,7 +180,7 @@ def _touch(data, static, path, state, value) -> _Touch:
     for contact, response in zip(
         equation.contacts, equation.contact_responses, strict=True
     ):
-        if isinstance(contact, AnnularContact):  # never hard: no impulse
+        if not contact.has_linear_gap:  # never hard: no impulse
             impulses.append(jnp.zeros_like(state))
             continue
         restitution = getattr(contact.law, "restitution", jnp.zeros(()))

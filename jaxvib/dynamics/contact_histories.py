@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from ..foundation.arrays import to_numpy
 from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
-from ..systems.annular import AnnularContact, annular
+from ..systems.annular import annular
 from ..systems.event_form import form_of, has_event_form
 from ..systems.impact import ImpactSystem
 from ..systems.parameters import part_names
@@ -158,9 +158,7 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
     The shortest is that with all contacts closed, as stiff as at their deepest.
     """
     linear = [
-        contact.variation is None
-        and _is_linear(contact.law)
-        and not isinstance(contact, AnnularContact)
+        contact.variation is None and _is_linear(contact.law) and contact.has_linear_gap
         for contact in system.contacts
     ]
     deepest = np.ones(len(linear))  # where a linear law has the slope of any other depth
@@ -172,7 +170,7 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
         * _stiffening(contact, times)
         for contact, depth in zip(system.contacts, deepest, strict=True)
     ]
-    along = [_directions(contact) for contact in system.contacts]
+    along = [to_numpy(contact.rows) for contact in system.contacts]
     mass, _, stiffness = map(to_numpy, system.matrices())
     lower = np.linalg.cholesky(mass)
     squares = np.linalg.solve(lower, np.linalg.solve(lower, stiffness).T)
@@ -191,13 +189,6 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
         for c, law_is_linear in enumerate(linear)
     ]
     return averages, period(every)
-
-
-def _directions(contact) -> np.ndarray:
-    """Return the directions in which a contact acts, (1 or 2, n)."""
-    if isinstance(contact, AnnularContact):
-        return to_numpy(contact.directions)
-    return to_numpy(contact.direction)[None]
 
 
 def _stiffening(contact, times) -> float:

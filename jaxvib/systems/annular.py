@@ -74,6 +74,8 @@ class AnnularContact(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
+    has_linear_gap = False
+
     def __check_init__(self):
         if is_impulsive(self.law):
             raise ValueError(
@@ -99,6 +101,11 @@ class AnnularContact(SystemRepr):
                 "friction of an annular contact without surface_speed, so that it may "
                 "stick; allowed: with a regularization, m/s"
             )
+
+    @property
+    def rows(self) -> Float[Array, "2 n"]:
+        """The directions in which it acts."""
+        return self.directions
 
     @property
     def reverses(self) -> bool:
@@ -188,4 +195,4 @@ class AnnularContact(SystemRepr):
 
 def annular(contacts: Sequence) -> list[int]:
     """Return the positions of annular contacts."""
-    return [j for j, each in enumerate(contacts) if isinstance(each, AnnularContact)]
+    return [j for j, contact in enumerate(contacts) if not contact.has_linear_gap]

@@ -35,6 +35,7 @@ class Contact(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
+    has_linear_gap = True  # in the displacements
     reverses = False  # whether a friction of its own jumps where the sliding reverses
 
     def __check_init__(self):
@@ -47,6 +48,11 @@ class Contact(SystemRepr):
                 "variation of a hard stop, which has no stiffness; allowed: None, or a "
                 "contact law with a force"
             )
+
+    @property
+    def rows(self) -> Float[Array, "1 n"]:
+        """The directions in which it acts."""
+        return self.direction[None]
 
     def penetration(self, position: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the penetration, m, negative if open."""
