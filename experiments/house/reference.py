@@ -34,7 +34,8 @@ GROUPS = {
         "access to parameters by their paths.",
         """
         two_body_impact TwoBodyImpact Body ImpactSystem LinearSystem Contact
-        AnnularContact AppliedLoad assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
+        AnnularContact AppliedLoad
+        assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
         AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
         SpinningDisc read_matrices elastic_structure ElasticStructure forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states

@@ -14,8 +14,6 @@ from .roles import ContactLaw, LoadLaw, is_impulsive
 from .system_repr import SystemRepr
 from .variation import variation_field
 
-_CENTRED = (0.0, 0.0)
-
 
 class AnnularContact(SystemRepr):
     r"""A contact of a round body with the round hole around it.
@@ -69,7 +67,7 @@ class AnnularContact(SystemRepr):
         "regularization", "m/s", "sliding speed of 71 % friction", optional=True, above=0.0
     )
     offset: Float[Array, " 2"] = quantity(
-        "offset", "m", "position of the hole's centre", default=_CENTRED
+        "offset", "m", "position of the hole's centre", default=(0.0, 0.0)
     )
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()

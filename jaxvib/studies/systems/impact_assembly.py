@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -30,6 +30,7 @@ from .assembly import (
 )
 from .base import Role, SystemKind
 from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
+from .places import ANNULAR, AT
 from .read_loads import describe_what_is_read, with_read_loads
 from .variations import (
     FIELD,
@@ -57,52 +58,6 @@ _FORMULA: dict[str, Any] = {
     )
 }
 _MOTION = ("elongation", "rate")  # further names in such a formula
-
-
-def _place(given: object) -> object:
-    coefficients = flattened(given) if isinstance(given, dict) else {}
-    numbers = all(
-        isinstance(value, int | float) and not isinstance(value, bool)
-        for value in coefficients.values()
-    )
-    if not (isinstance(given, str) and given) and not (coefficients and numbers):
-        raise ValueError(
-            f"{shown(given)} is not a position; allowed: a degree of freedom or "
-            "a table of several with their coefficients"
-        )
-    return given
-
-
-def _plane(given: object) -> object:
-    if not isinstance(given, list) or len(given) != 2:
-        raise ValueError(
-            f"{shown(given)} is not a plane; allowed: a list of two positions, such as "
-            '["disc.x", "disc.y"]'
-        )
-    return [_place(place) for place in given]
-
-
-_At = Annotated[
-    Any,
-    pydantic.BeforeValidator(_place),
-    Field(description="where it acts: a degree of freedom, or several with coefficients"),
-]
-_ANNULAR: dict[str, Any] = {
-    "at": (
-        Annotated[Any, pydantic.BeforeValidator(_plane)],
-        Field(description="where it acts in x and in y: two degrees of freedom"),
-    ),
-    "offset": (
-        list[float],
-        Field(
-            default=[0.0, 0.0],
-            description="position of the hole's centre",
-            min_length=2,
-            max_length=2,
-            json_schema_extra={"unit": "m", "allowed": "two numbers"},
-        ),
-    ),
-}
 
 
 class ImpactAssemblyOptions(WithFormulas):
@@ -328,7 +283,7 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
             if (key, kind) == ("friction", "contact"):
                 own = _PRESSED | own
             if key == "annular":
-                own |= _ANNULAR
+                own |= ANNULAR
             if key in VARYING:
                 own["variation"] = FIELD
             description = Field(description=f"the law of the {_SAID[key]}")
@@ -336,7 +291,7 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
             laws: dict[str, Any] = {INSIDE[key]: (inside, description)} if law else {}
             fields: dict[str, Any] = {
                 key: (Literal[kind], Field(description=f"the kind of {_SAID[key]}")),  # ty: ignore
-                "at": (_At, ...),
+                "at": (AT, ...),
                 **own,
                 **laws,
             }

@@ -1,0 +1,55 @@
+"""Where the parts of a system act, in a config."""
+
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import Field
+
+from ..config.tables import flattened, shown
+
+
+def _place(given: object) -> object:
+    coefficients = flattened(given) if isinstance(given, dict) else {}
+    numbers = all(
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for value in coefficients.values()
+    )
+    if not (isinstance(given, str) and given) and not (coefficients and numbers):
+        raise ValueError(
+            f"{shown(given)} is not a position; allowed: a degree of freedom or "
+            "a table of several with their coefficients"
+        )
+    return given
+
+
+def _plane(given: object) -> object:
+    if not isinstance(given, list) or len(given) != 2:
+        raise ValueError(
+            f"{shown(given)} is not a plane; allowed: a list of two positions, such as "
+            '["disc.x", "disc.y"]'
+        )
+    return [_place(place) for place in given]
+
+
+AT = Annotated[
+    Any,
+    pydantic.BeforeValidator(_place),
+    Field(description="where it acts: a degree of freedom, or several with coefficients"),
+]
+# Keys of an annular contact besides its numbers.
+ANNULAR: dict[str, Any] = {
+    "at": (
+        Annotated[Any, pydantic.BeforeValidator(_plane)],
+        Field(description="where it acts in x and in y: two degrees of freedom"),
+    ),
+    "offset": (
+        list[float],
+        Field(
+            default=[0.0, 0.0],
+            description="position of the hole's centre",
+            min_length=2,
+            max_length=2,
+            json_schema_extra={"unit": "m", "allowed": "two numbers"},
+        ),
+    ),
+}
