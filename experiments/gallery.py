@@ -39,6 +39,7 @@ SHOWN = {
     "quick": "regimes",
     "regime_map": "regimes",
     "rotor_rub": "amplitude",
+    "rubbing_rotor": "max_contact_force",
     "tower_motion": "freedoms",
     "stability_chart": "stability_chart",
     "vibro_impact_2011": "amplitude",

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import jaxvib as jv
@@ -227,3 +228,45 @@ def test_wrong_directions_laws_and_companions_are_named():
         jv.ImpactSystem(linear, rotor().contacts, frictions=(pad,))
     with pytest.raises(ValueError, match="has no AnnularContact"):
         jv.dynamics.mean_friction_power(jv.ImpactSystem(linear), START, 0.0, 1.0)
+
+
+@pytest.mark.slow  # the program of six modes
+def test_a_tube_in_two_planes_rattles_as_an_independent_integration_of_its_modes():
+    beam = jv.BeamWithBodies(jv.Beam(1.0, 0.5, 20.0, ends=("hinged", "hinged")))
+    places = {"middle": 0.5, "load": 0.3}
+    tube = jv.elastic_structure(beam, 3, places, damping_ratio=0.02).in_two_planes()
+    plane = np.stack([tube.direction("middle.x"), tube.direction("middle.y")])
+    law, others = jv.LinearContact(2e4), {"friction": 0.3, "regularization": 0.005}
+    hole = jv.AnnularContact(plane, 1e-3, law, **others, offset=(3e-4, 0.0))
+    pushes = np.stack([tube.direction("load.x"), tube.direction("load.y")])
+    shake = [
+        jv.AppliedLoad(push, jv.HarmonicLoad(0.9 - 0.5 * i, 45.0, -1.0 * i))
+        for i, push in enumerate(pushes)
+    ]
+    system = jv.ImpactSystem(tube, (hole,), shake)
+    frequencies = np.pi**2 * np.array([1.0, 4.0, 9.0]) * np.sqrt(20.0 / 0.5)
+    omega = np.tile(frequencies, 2)
+    np.testing.assert_allclose(tube.frequencies, omega, rtol=1e-12)
+
+    def rates(t, y):
+        q, v = y[:6], y[6:12]
+        force = np.array([0.9 * np.cos(45 * t), 0.4 * np.cos(45 * t - 1.0)])
+        push = force @ pushes - 0.04 * omega * v - omega**2 * q
+        r, w = plane @ q - [3e-4, 0.0], plane @ v
+        radius = np.hypot(*r)
+        radial = r / radius
+        along = np.array([-radial[1], radial[0]])
+        normal = 2e4 * max(radius - 1e-3, 0.0)
+        slides = along @ w
+        rub = 0.3 * normal * slides / np.hypot(slides, 0.005)
+        push = push - (normal * radial + rub * along) @ plane
+        return np.concatenate([v, push, [normal, rub * slides]])
+
+    options = {"rtol": 1e-12, "atol": 1e-17, "max_step": 5e-4}
+    known = solve_ivp(rates, (0.0, 0.5), np.zeros(14), "DOP853", **options).y[:, -1]
+    seen = jv.dynamics.contact_histories(system, np.zeros(12), [0.0, 0.5], rtol=1e-11)
+    sizes = np.repeat([1e-3, 0.05], 6)
+    np.testing.assert_allclose(seen.states[-1] / sizes, known[:12] / sizes, atol=1e-7)
+    sums = seen.impulses[-1, 0], seen.friction_losses[-1, 0]
+    np.testing.assert_allclose(sums, known[12:], rtol=1e-7)
+    assert known[13] > 1e-5

@@ -121,3 +121,74 @@ def test_a_hard_stop_with_all_modes_kept_is_refused(tmp_path):
     study = load(written(tmp_path, FRAMES.replace(wall, stop)))
     with pytest.raises(ValueError, match=r"contacts.wall: residual flexibility"):
         build(study)
+
+
+TUBE = """
+[system]
+kind = "elastic_impact"
+
+[system.linear]
+modes = 3
+planes = 2
+damping_ratio = 0.02
+points.middle = 0.5
+
+[system.linear.beam]
+length = 1.0
+mass_per_length = 0.5
+bending_stiffness = 20.0
+ends = ["hinged", "hinged"]
+
+[system.contacts.hole]
+annular = "hertz"
+at = ["middle.x", "middle.y"]
+gap = "1 mm"
+offset = [3e-4, 0.0]
+friction = 0.3
+regularization = 0.005
+law.stiffness = 2e7
+
+[system.loads.lift]
+load = "harmonic"
+at = "middle.x"
+law = { amplitude = 0.6, frequency = 50.0 }
+
+[analysis]
+kind = "periodic_orbit"
+
+[sweep]
+contacts.hole.friction = [0.1, 0.3]
+"""
+
+
+def test_a_tube_in_a_hole_is_what_it_is_in_python(tmp_path):
+    study = load(written(tmp_path, TUBE))
+    beam = jv.BeamWithBodies(jv.Beam(1.0, 0.5, 20.0, ("hinged", "hinged")))
+    tube = jv.elastic_structure(beam, 3, {"middle": 0.5}, damping_ratio=0.02)
+    tube = tube.in_two_planes()
+    plane = np.stack([tube.direction("middle.x"), tube.direction("middle.y")])
+    others = {"friction": 0.3, "regularization": 0.005, "offset": (3e-4, 0.0)}
+    law = jv.HertzContact(2e7)
+    hole = jv.AnnularContact(plane, 1e-3, law, **others, name="hole")
+    lift = jv.HarmonicLoad(0.6, 50.0)
+    load_x = jv.AppliedLoad(tube.direction("middle.x"), lift, "lift")
+    assert_equal(build(study), jv.ImpactSystem(tube, (hole,), (load_x,)))
+    again = load(written(tmp_path, to_toml(study.resolved())))
+    assert_equal(build(again), build(study))
+
+
+WRONG_HOLES = [
+    ('["middle.x", "middle.y"]', '"middle.x"', "is not a plane.*a list of two positions"),
+    ('["middle.x", "middle.y"]', '["middle.x", "middel.y"]', "did you mean"),
+    ('annular = "hertz"', 'annular = "hard"', '"hard" is not known; allowed: "hertz"'),
+    ("offset = [3e-4, 0.0]", "offset = [3e-4]", r"hole.offset = \[0.0003\]"),
+    ("regularization = 0.005", "", "without surface_speed, so that it may stick"),
+    ("planes = 2", "planes = 3", "planes = 3"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "message"), WRONG_HOLES)
+def test_a_wrong_hole_is_named(tmp_path, right, wrong, message):
+    assert right in TUBE
+    with pytest.raises(ValueError, match=message):
+        build(load(written(tmp_path, TUBE.replace(right, wrong))))
