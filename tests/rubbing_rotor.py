@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 
 SPEED, RATIO, UNBALANCE = 0.9, 0.1, 0.5  # of the shaft; damping; eccentricity
-STATOR = {"gap": 1.0, "stiffness": 20.0, "friction": 0.1, "surface_speed": 1.8,
+STATOR = {"gap": 1.0, "stiffness": 20.0, "friction_coefficient": 0.1, "surface_speed": 1.8,
           "regularization": None, "offset": (0.0, 0.0), "damping": 0.0}  # fmt: skip
 
 
@@ -16,7 +16,7 @@ def rotor(speed=SPEED, ratio=RATIO, unbalance=UNBALANCE, weight=0.3, **stator):
     law = jv.LinearContact(given["stiffness"])
     if given["damping"]:
         law = jv.HuntCrossleyContact(given["stiffness"], given["damping"])
-    names = "friction", "surface_speed", "regularization", "offset"
+    names = "friction_coefficient", "surface_speed", "regularization", "offset"
     others = {name: given[name] for name in names}
     hole = jv.AnnularContact(np.eye(2), given["gap"], law, name="stator", **others)
     force = unbalance * speed**2
@@ -62,7 +62,7 @@ def by_scipy(state, end, tolerance=1e-11, **stator):
                     elastic = given["stiffness"] * max(z, 0.0) ** 1.5
                     normal = elastic * max(1 + given["damping"] * rate, 0.0)
                     lost = (normal - elastic) * rate
-                rub = given["friction"] * normal * sense
+                rub = given["friction_coefficient"] * normal * sense
                 pull = pull - normal * radial - rub * along
                 met = np.array([normal, rub * slides, lost])
             return np.concatenate([velocity, pull, met])

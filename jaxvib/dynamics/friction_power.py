@@ -29,8 +29,8 @@ def mean_friction_power(
     **Raises:** `ValueError` for a system without annular contacts, and as `flow`.
 
     >>> rotor = jv.LinearSystem(np.eye(2), 0.2 * np.eye(2), np.eye(2))
-    >>> law = jv.LinearContact(5.0)
-    >>> stator = jv.AnnularContact(np.eye(2), 1.0, law, friction=0.1, surface_speed=2.0)
+    >>> rub = {"friction_coefficient": 0.1, "surface_speed": 2.0}
+    >>> stator = jv.AnnularContact(np.eye(2), 1.0, jv.LinearContact(5.0), **rub)
     >>> turning = jv.ImpactSystem(rotor, contacts=(stator,))
     >>> lost = jv.dynamics.mean_friction_power(turning, [1.5, 0.0, 0.0, 0.0], 0.0, 1.0)
     >>> bool(lost[0] > 0)

@@ -35,7 +35,7 @@ class AnnularContact(SystemRepr):
 
     **Fields:** `directions` $n_x$, $n_y$, shape (2, n): of the plane's axes, 1 at the
     body and -1 at the hole (none for a fixed one); `gap` $g > 0$ (m), the radial
-    clearance; `law`: a contact law with a force; `friction` $\mu \ge 0$;
+    clearance; `law`: a contact law with a force; `friction_coefficient` $\mu \ge 0$;
     `surface_speed` $v_s$, m/s; `regularization` $v_0 > 0$, m/s, at which the friction
     is 71 % of its largest value; `offset` $o$, shape (2,), m, of the hole's centre from
     the body's at static equilibrium: one larger than the gap is a preload; `name` and
@@ -57,8 +57,8 @@ class AnnularContact(SystemRepr):
     )
     gap: Float[Array, ""] = quantity("gap", "m", "radial clearance", above=0.0)
     law: ContactLaw
-    friction: Float[Array, ""] = quantity(
-        "friction", "", "coefficient of friction", default=0.0, at_least=0.0
+    friction_coefficient: Float[Array, ""] = quantity(
+        "friction_coefficient", "", "coefficient of friction", default=0.0, at_least=0.0
     )
     surface_speed: Float[Array, ""] = quantity(
         "surface_speed", "m/s", "speed of the surface of a spinning body", default=0.0
@@ -86,7 +86,7 @@ class AnnularContact(SystemRepr):
             )
         if jnp.shape(self.offset) != (2,):
             raise ValueError(f"offset has shape {jnp.shape(self.offset)}; allowed: (2,)")
-        numbers = self.directions, self.friction, self.surface_speed
+        numbers = self.directions, self.friction_coefficient, self.surface_speed
         if any(isinstance(number, jax.core.Tracer) for number in numbers):
             return
         if not np.asarray(self.directions).any(axis=1).all():
@@ -94,7 +94,11 @@ class AnnularContact(SystemRepr):
                 "directions of an annular contact = 0 everywhere along one axis; allowed: "
                 "directions in which the system can move"
             )
-        if self.friction > 0 and self.surface_speed == 0 and self.regularization is None:
+        if (
+            self.friction_coefficient > 0
+            and self.surface_speed == 0
+            and self.regularization is None
+        ):
             raise ValueError(
                 "friction of an annular contact without surface_speed, so that it may "
                 "stick; allowed: with a regularization, m/s"
@@ -143,8 +147,13 @@ class AnnularContact(SystemRepr):
         """Return the friction against v, N, under a normal force, N."""
         speed = self.sliding_speed(position, velocity)
         if self.regularization is None:
-            return self.friction * force * jnp.sign(speed)
-        return self.friction * force * speed / jnp.hypot(speed, self.regularization)
+            return self.friction_coefficient * force * jnp.sign(speed)
+        return (
+            self.friction_coefficient
+            * force
+            * speed
+            / jnp.hypot(speed, self.regularization)
+        )
 
     def rubbing_power(
         self, force: Array, position: Array, velocity: Array

@@ -47,7 +47,9 @@ def full_rub(speed, ratio=0.15, unbalance=0.6, stiffness=4.0, friction=0.05):
 def test_a_circular_rub_has_its_closed_form_and_multipliers(speed):
     u, multipliers = full_rub(speed)
     given = {"ratio": 0.15, "unbalance": 0.6, "weight": 0.0, "stiffness": 4.0}
-    orbit = jv.periodic_orbit(rotor(speed, friction=0.05, surface_speed=2.0, **given))
+    orbit = jv.periodic_orbit(
+        rotor(speed, friction_coefficient=0.05, surface_speed=2.0, **given)
+    )
     rate = 1j * speed * u
     expected = [u.real, u.imag, rate.real, rate.imag]
     np.testing.assert_allclose(orbit.state, expected, rtol=0, atol=1e-11)
@@ -112,12 +114,19 @@ def test_energy_is_balanced_by_friction():
 
 
 @pytest.mark.slow  # four programs
-@pytest.mark.parametrize("name", ["gap", "friction", "stiffness", "surface_speed"])
+@pytest.mark.parametrize(
+    "name", ["gap", "friction_coefficient", "stiffness", "surface_speed"]
+)
 def test_slopes_by_the_stator_are_differences_of_an_independent_integration(name):
     path = "contacts.stator." + ("law.stiffness" if name == "stiffness" else name)
     # With friction that follows the speed, so that its slope is not 0.
     usual = {"regularization": 0.5}
-    value = {"gap": 1.0, "friction": 0.1, "stiffness": 20.0, "surface_speed": 1.8}[name]
+    value = {
+        "gap": 1.0,
+        "friction_coefficient": 0.1,
+        "stiffness": 20.0,
+        "surface_speed": 1.8,
+    }[name]
     system, step = rotor(**usual), 1e-5 * value
 
     def end(value):
@@ -132,10 +141,13 @@ def test_slopes_by_the_stator_are_differences_of_an_independent_integration(name
 @pytest.mark.slow  # the reverse mode of an integral
 def test_the_work_rate_has_a_slope_by_the_friction():
     def rate(friction):
-        system = jv.replace(rotor(), {"contacts.stator.friction": friction})
+        system = jv.replace(rotor(), {"contacts.stator.friction_coefficient": friction})
         return jv.dynamics.mean_friction_power(system, START, 0.0, END)[0]
 
-    sides = [by_scipy(START, END, friction=0.1 + h)[1][1] / END for h in (1e-5, -1e-5)]
+    sides = [
+        by_scipy(START, END, friction_coefficient=0.1 + h)[1][1] / END
+        for h in (1e-5, -1e-5)
+    ]
     slope = (sides[0] - sides[1]) / 2e-5
     np.testing.assert_allclose(jax.grad(rate)(0.1), slope, rtol=1e-7)
 
@@ -177,7 +189,7 @@ def test_at_the_centre_of_the_hole_derivatives_are_finite():
 
 
 def test_a_heavy_rotor_rests_on_its_stator_beside_the_lowest_point():
-    system = rotor(weight=3.0, friction=0.2)
+    system = rotor(weight=3.0, friction_coefficient=0.2)
     rest = jv.static_equilibrium(system)
     x, y = np.asarray(rest.state[:2])
     radius = np.hypot(x, y)
@@ -201,7 +213,7 @@ def test_time_stepping_is_selected():
 WRONG = [
     ({"surface_speed": 0.0}, "friction .* without surface_speed.*regularization"),
     ({"gap": 0.0}, r"gap = 0 m is not in \(0, inf"),
-    ({"friction": -0.1}, r"friction = -0.1 is not in \[0"),
+    ({"friction_coefficient": -0.1}, r"friction_coefficient = -0.1 is not in \[0"),
     ({"offset": (0.1,)}, r"offset has shape \(1,\); allowed: \(2,\)"),
 ]
 
@@ -236,7 +248,10 @@ def test_a_tube_in_two_planes_rattles_as_an_independent_integration_of_its_modes
     places = {"middle": 0.5, "load": 0.3}
     tube = jv.elastic_structure(beam, 3, places, damping_ratio=0.02).in_two_planes()
     plane = np.stack([tube.direction("middle.x"), tube.direction("middle.y")])
-    law, others = jv.LinearContact(2e4), {"friction": 0.3, "regularization": 0.005}
+    law, others = (
+        jv.LinearContact(2e4),
+        {"friction_coefficient": 0.3, "regularization": 0.005},
+    )
     hole = jv.AnnularContact(plane, 1e-3, law, **others, offset=(3e-4, 0.0))
     pushes = np.stack([tube.direction("load.x"), tube.direction("load.y")])
     shake = [

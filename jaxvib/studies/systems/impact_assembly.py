@@ -442,7 +442,7 @@ def _part_of(systems, along, table, name: str):
         return getattr(systems, LAWS[key][kind].cls)(along, **given, name=name)
     law = _law(systems, table)
     if key == "annular":
-        names = "friction", "surface_speed", "regularization", "offset"
+        names = "friction_coefficient", "surface_speed", "regularization", "offset"
         given = {name: getattr(table, name) for name in names}
         varies = _varies(systems, table)
         return systems.AnnularContact(

@@ -67,7 +67,7 @@ LAWS = {
         "maxwell": Law("MaxwellElement"),
     },
 }
-# Behind all others: its tables have a number `friction`, which is also a key of kinds.
+# An annular contact has any law with a force.
 LAWS["annular"] = {kind: law for kind, law in LAWS["contact"].items() if kind != "hard"}
 KEYS = {  # of each section
     "contacts": ("contact", "annular"),
@@ -78,7 +78,7 @@ KEYS = {  # of each section
 }
 INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # key of the law's table
 # Optional, with a default.
-USUAL = ("phase", "mean", "speed", "scale", "friction", "surface_speed")
+USUAL = ("phase", "mean", "speed", "scale", "friction_coefficient", "surface_speed")
 UNLESS = ("every", "static", "stribeck", "regularization")  # optional, None if omitted
 EXAMPLES = {
     "HertzContact": {"stiffness": 1.0},

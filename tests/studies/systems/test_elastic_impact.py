@@ -144,7 +144,7 @@ annular = "hertz"
 at = ["middle.x", "middle.y"]
 gap = "1 mm"
 offset = [3e-4, 0.0]
-friction = 0.3
+friction_coefficient = 0.3
 regularization = 0.005
 law.stiffness = 2e7
 
@@ -157,7 +157,7 @@ law = { amplitude = 0.6, frequency = 50.0 }
 kind = "periodic_orbit"
 
 [sweep]
-contacts.hole.friction = [0.1, 0.3]
+contacts.hole.friction_coefficient = [0.1, 0.3]
 """
 
 
@@ -167,7 +167,7 @@ def test_a_tube_in_a_hole_is_what_it_is_in_python(tmp_path):
     tube = jv.elastic_structure(beam, 3, {"middle": 0.5}, damping_ratio=0.02)
     tube = tube.in_two_planes()
     plane = np.stack([tube.direction("middle.x"), tube.direction("middle.y")])
-    others = {"friction": 0.3, "regularization": 0.005, "offset": (3e-4, 0.0)}
+    others = {"friction_coefficient": 0.3, "regularization": 0.005, "offset": (3e-4, 0.0)}
     law = jv.HertzContact(2e7)
     hole = jv.AnnularContact(plane, 1e-3, law, **others, name="hole")
     lift = jv.HarmonicLoad(0.6, 50.0)
