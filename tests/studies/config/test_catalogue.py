@@ -29,7 +29,8 @@ def test_every_parameter_can_be_set_and_is_described(kind):
         }
     if kind.name == "impact_assembly":  # one table for each contact and load
         settable |= {f"{n}.{leaf}" for n, t in part_tables().items() for leaf in leaves(t)}
-        settable |= {f"{name}.direction" for name in part_tables()}  # by `at`
+        directions = "direction", "directions"  # by `at`
+        settable |= {f"{name}.{along}" for name in part_tables() for along in directions}
     if kind.name == "elastic_impact":
         settable |= {"linear.frequencies"}  # by the beam or the modules
     for path, declared in catalogue.catalogue()[kind.name].items():
