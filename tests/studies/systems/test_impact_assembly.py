@@ -192,7 +192,8 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
     rest = {
         table
         for name, table in part_tables().items()
-        if name not in apart and not name.startswith("element_")  # not beside friction
+        # Not beside friction elements.
+        if name not in apart and not name.startswith(("element_", "annular_"))
     }
     assert {type(table) for table in tables} == rest
     scalars = {path for path, entry in theirs.items() if np.ndim(entry.value) == 0}
@@ -418,3 +419,43 @@ def test_loads_that_cannot_be_studied_are_named(tmp_path, entry, message):
     text = f'{before}push = {{ at = "cart", {entry} }}\n\n[analysis]{after}'
     with pytest.raises(ValueError, match=message):
         load(written(tmp_path, text))
+
+
+ANNULAR_LAWS = {
+    "hertz": ("stiffness = 4e4", jv.HertzContact(4e4)),
+    "linear": ("stiffness = 1e4", jv.LinearContact(1e4)),
+    "hunt_crossley": ("stiffness = 4e4, damping = 0.3", jv.HuntCrossleyContact(4e4, 0.3)),
+    "kelvin_voigt": ("stiffness = 4e4, damping = 9.0", jv.KelvinVoigtContact(4e4, 9.0)),
+    "power": ("stiffness = 4e4, exponent = 1.8", jv.PowerContact(4e4, 1.8)),
+    "piecewise_linear": (
+        "stiffness = [1e3, 5e3], depths = [0.01]",
+        jv.PiecewiseLinearContact([1e3, 5e3], [0.01]),
+    ),
+}
+
+
+def test_every_annular_contact_is_what_it_is_in_python(tmp_path):
+    known = {name for name in part_tables() if name.startswith("annular_")}
+    assert known == {f"annular_{kind}" for kind in ANNULAR_LAWS}
+    start, others = (
+        EVERY_PART.index("[system.contacts]"),
+        EVERY_PART.index("[system.loads]"),
+    )
+    shared = 'at = ["cart", "slide.x"], gap = 0.01, friction_coefficient = 0.2, '
+    shared += "surface_speed = 0.4"
+    holes = [
+        f'{kind} = {{ annular = "{kind}", {shared}, law = {{ {law} }} }}'
+        for kind, (law, _) in ANNULAR_LAWS.items()
+    ]
+    parts = [EVERY_PART[:start], "[system.contacts]", *holes, "", EVERY_PART[others:]]
+    text = "\n".join(parts).replace("contacts.stop.gap", "contacts.hertz.gap")
+    system = build(load(written(tmp_path, text)))
+    plane = np.stack([system.direction("cart"), system.direction("slide.x")])
+    expected = tuple(
+        jv.AnnularContact(plane, 0.01, law, 0.2, 0.4, name=kind)
+        for kind, (_, law) in ANNULAR_LAWS.items()
+    )
+    mine, theirs = jv.parameters(system.contacts), jv.parameters(expected)
+    assert list(mine) == list(theirs)
+    for path, entry in theirs.items():
+        np.testing.assert_array_equal(mine[path].value, entry.value)
