@@ -16,6 +16,7 @@ from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.drift import modulo_drift
 from ..systems.periods import period_of
 from ..systems.system import System
 from .linear_steady_state import (
@@ -53,12 +54,13 @@ def poincare_map(
 ) -> tuple[Array, Array]:
     """Return the Poincaré samples of `count` periods, (count, n), and a reason code.
 
-    A failed motion is not continued; its states are NaN from there on.
+    A failed motion is not continued; its states are NaN from there on. Those of a system
+    with a drift are shifted back to its zero, see `drifting`.
     """
     period, chosen = period_of(system), engine_of(system, engine)
     state = checked_state(system, state)
     states, result = chosen.periods(system, state, period, count, rtol)
-    return states, no_period(system, period, result)
+    return modulo_drift(system, states), no_period(system, period, result)
 
 
 def recurrences(system: System, states: Array, longest: int) -> Float[Array, " longest"]:
@@ -67,7 +69,7 @@ def recurrences(system: System, states: Array, longest: int) -> Float[Array, " l
     In units of the motion's own size; small if it has converged to a period.
     """
     units = scales(system, states[-1])
-    earlier = states[-1 - longest : -1][::-1]
+    earlier = modulo_drift(system, states[-1 - longest : -1][::-1], states[-1])
     return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
 
 
@@ -125,7 +127,8 @@ def run_transients(
 
     def step(last: _Transient) -> _Transient:
         solution = end_of(system, last.state, 0.0, period, rtol, engine)
-        return _Transient(solution.state, last.periods + 1, solution.result)
+        state = modulo_drift(system, solution.state)
+        return _Transient(state, last.periods + 1, solution.result)
 
     first = _Transient(jnp.asarray(state, float), 0, jnp.asarray(0, jnp.int32))
     last = jax.lax.while_loop(go_on, step, first)
