@@ -12,7 +12,7 @@ from ..systems.system import System
 from .aperiodic import TrackedMotions, track_motions
 from .classification import limit_of
 from .multipliers import UNSTABLE
-from .orbit import PeriodicOrbit, unknown_orbits
+from .orbit import PeriodicOrbit, unknown_orbits, with_fields
 from .orbit_finder import OrbitFinder
 from .settings import SettlingSettings
 
@@ -162,7 +162,8 @@ def _draws_near(trail, units, periods, state) -> bool:
 def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     """Return observed motions that are not periodic, as orbits without a period."""
     repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
-    return eqx.tree_at(
+    length = np.where(repeats > 0, repeats, FOLLOWED)
+    known = eqx.tree_at(
         lambda o: (
             o.state,
             o.period,
@@ -177,7 +178,7 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
         gather_lanes(orbits, lanes),
         (
             watched.state,
-            np.where(repeats > 0, repeats, FOLLOWED) * period,
+            length * period,
             repeats.astype(np.int32),
             watched.contacts_per_period,
             watched.max_contact_force,
@@ -187,3 +188,6 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
             watched.code.astype(np.int32),
         ),
     )
+    if watched.progress is None:
+        return known
+    return with_fields(known, progress=watched.progress * length)

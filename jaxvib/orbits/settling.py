@@ -142,7 +142,8 @@ class Records(NamedTuple):
 
     `states` at the end of each period; `growth`: logarithm of the growth of the
     neighbour's distance in each; number of `onsets` of contact; the largest `force` (N)
-    in contact; `highest` and `lowest` displacement.
+    in contact; `highest` and `lowest` displacement; `progress`: the whole shift along a
+    drift, else None.
     """
 
     states: Float[Array, "periods n"]
@@ -151,6 +152,7 @@ class Records(NamedTuple):
     force: Float[Array, ""]
     highest: Float[Array, " freedoms"]
     lowest: Float[Array, " freedoms"]
+    progress: Any = None
 
 
 class Window(NamedTuple):
@@ -208,7 +210,7 @@ def track_aperiodic(
             system, segment, change, at_once, last.watched
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
-        apart = apart / units[None]
+        apart = _across_drift(system, apart) / units[None]
         distances = jnp.linalg.norm(apart, axis=1)
         before = jnp.concatenate([jnp.full(1, _NEIGHBOUR), distances[:-1]])
         ratios = distances / jnp.where(before > 0, before, 1.0)
@@ -217,12 +219,18 @@ def track_aperiodic(
         met = distances[-1] == 0.0
         direction = apart[-1] / jnp.where(met, 1.0, distances[-1])
         direction = jnp.where(met, last.direction, direction)
-        return _Pair(states[-1], direction, watched, result), (states, growth)
+        state, lead = states[-1], None
+        if system.drift is not None:
+            lead = system.drift.coordinate(state - last.state)
+            states = modulo_drift(system, states)
+        state = modulo_drift(system, state)
+        return _Pair(state, direction, watched, result), (states, growth, lead)
 
     state = jnp.asarray(state, float)
+    direction = _across_drift(system, direction * units) / units
     watched = init_observables(jnp.zeros(()), state, equation)
     start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
-    last, (states, growth) = jax.lax.scan(step, start, length=periods // at_once)
+    last, (states, growth, leads) = jax.lax.scan(step, start, length=periods // at_once)
     seen = last.watched
     records = Records(
         states.reshape(periods, -1),
@@ -231,5 +239,14 @@ def track_aperiodic(
         jnp.max(largest_forces(equation, seen), initial=0.0),
         seen.highest,
         seen.lowest,
+        None if leads is None else jnp.sum(leads),
     )
     return Window(last.state, last.direction, records, last.result)
+
+
+def _across_drift(system, changes):
+    """Return changes of a state (..., n) without shifts of any length along a drift."""
+    drift = system.drift
+    if drift is None or drift.step is not None:
+        return changes
+    return drift.shifted_back(changes, drift.coordinate(changes))
