@@ -87,7 +87,13 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
 
     time, which = _top(frame, carried, start, value)
     top = carried(start, value, (0.0, 0.0), (time, 0.0))[0]
-    _, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
+    later, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
+    drift = system_of(data, static).drift
+    if drift is not None:
+        lead = drift.coordinate(later - top)
+        if drift.step is None:
+            by_value = drift.shifted_back(by_value, drift.coordinate(by_value))
+            by_state = drift.shifted_back(by_state.T, drift.coordinate(by_state.T)).T
     touch = jax.tree.map(np.asarray, _touch(*frame, top, value))
     along, gap = touch.along[which], touch.by_value[which]
     identity = np.eye(size)
@@ -106,6 +112,8 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
         for part in np.arange(segments) / segments:
             turns = np.ceil(time / span - part) + part
             states.append(carried(state, value, (time, 0.0), (0.0, turns))[0])
+            if drift is not None and turns >= 1:
+                states[-1] = drift.shifted_back(states[-1], lead)
         return np.append(np.concatenate(states), value) / data.units
 
     def beyond(reach: float):

@@ -16,6 +16,7 @@ from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .corrector import LaneData, joined, lane_corrector, state_size, system_of
 from .point import at, orbit_at, shooting_at
@@ -43,6 +44,9 @@ def orbit_corrector(static: System, path: str, unknowns: int) -> Kernel:
             begin = 0.0 if segments == 1 else part * span
             end = (part + 1 / segments) * span
             final = flow(there, state, begin, end, rtol=data.tight)
+            if system.drift is not None:  # the last segment ends where the first begins
+                back = modulo_drift(system, final, states[0])
+                final = jnp.where(part + 1.5 / segments > 1, back, final)
             return final, final
 
         def sensitivities(state, part):
