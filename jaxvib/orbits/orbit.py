@@ -166,9 +166,13 @@ class DriftingOrbit(PeriodicOrbit):
     progress_error: Float[Array, ""] = result_field("error bar of the progress")
 
     def _lines(self) -> list[str]:
-        lines = super()._lines()
-        progress = f"{self.progress:.10g} per period (error {self.progress_error:.1e})"
-        return [*lines[:2], f"  progress      {progress}", *lines[2:]]
+        return with_progress(super()._lines(), self)
+
+
+def with_progress(lines: list[str], orbit: Any) -> list[str]:
+    """Return the lines of an orbit's text with one of its progress."""
+    progress = f"{orbit.progress:.10g} per period (error {orbit.progress_error:.1e})"
+    return [*lines[:2], f"  progress      {progress}", *lines[2:]]
 
 
 def peak_force_text(orbits: PeriodicOrbit) -> str:

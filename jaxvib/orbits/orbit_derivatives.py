@@ -13,7 +13,7 @@ from ..dynamics.extremes import top
 from ..dynamics.flow import flow
 from ..dynamics.observables import Observables, tracked_contacts
 from ..kernels.map_rows import map_rows
-from ..systems.drift import modulo_drift
+from ..systems.drift import modulo_drift, progress_between
 from ..systems.system import System
 from .implicit import KernelFunction, with_derivative_of
 
@@ -36,9 +36,8 @@ class Revolution(NamedTuple):
 
     def progress(self, engine: str | Engine = "auto") -> Float[Array, ""]:
         """Return the shift of the state along the drift in a period."""
-        drift = self.system.drift
-        lead = drift.coordinate(self.after(self.period, engine) - self.state)
-        return lead if drift.step is None else drift.step * jnp.round(lead / drift.step)
+        end = self.after(self.period, engine)
+        return progress_between(self.system.drift, self.state, end)
 
 
 def differentiable_values(

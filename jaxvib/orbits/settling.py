@@ -16,7 +16,7 @@ from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
-from ..systems.drift import modulo_drift
+from ..systems.drift import across_drift, modulo_drift
 from ..systems.periods import period_of
 from ..systems.system import System
 from .linear_steady_state import (
@@ -210,7 +210,7 @@ def track_aperiodic(
             system, segment, change, at_once, last.watched
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
-        apart = _across_drift(system, apart) / units[None]
+        apart = across_drift(system, apart) / units[None]
         distances = jnp.linalg.norm(apart, axis=1)
         before = jnp.concatenate([jnp.full(1, _NEIGHBOUR), distances[:-1]])
         ratios = distances / jnp.where(before > 0, before, 1.0)
@@ -227,7 +227,7 @@ def track_aperiodic(
         return _Pair(state, direction, watched, result), (states, growth, lead)
 
     state = jnp.asarray(state, float)
-    direction = _across_drift(system, direction * units) / units
+    direction = across_drift(system, direction * units) / units
     watched = init_observables(jnp.zeros(()), state, equation)
     start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
     last, (states, growth, leads) = jax.lax.scan(step, start, length=periods // at_once)
@@ -242,11 +242,3 @@ def track_aperiodic(
         None if leads is None else jnp.sum(leads),
     )
     return Window(last.state, last.direction, records, last.result)
-
-
-def _across_drift(system, changes):
-    """Return changes of a state (..., n) without shifts of any length along a drift."""
-    drift = system.drift
-    if drift is None or drift.step is not None:
-        return changes
-    return drift.shifted_back(changes, drift.coordinate(changes))

@@ -16,7 +16,7 @@ from ..dynamics.scales import driven_sizes, field_scales
 from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
 from ..ensemble import Reason
 from ..foundation.types import AnyArray, Integer, Number
-from ..systems.drift import is_invariant, modulo_drift
+from ..systems.drift import across_drift, is_invariant, modulo_drift, progress_between
 from ..systems.impact import EquationOfMotion
 from ..systems.periods import period_of
 from ..systems.system import System
@@ -201,12 +201,10 @@ def _shifted_back(system, start, last: PeriodIntegral) -> PeriodIntegral:
     drift = system.drift
     identity = jnp.eye(start.shape[0])
     end = modulo_drift(system, last.state, start)
-    lead = drift.coordinate(last.state) - drift.coordinate(start)
-    if drift.step is not None:
-        shift = Shift(drift.step * jnp.round(lead / drift.step), jnp.zeros_like(start))
-        return last._replace(state=end, progress=shift)
-    shift = Shift(lead, drift.coordinate((last.monodromy - identity).T))
-    rows = modulo_drift(system, last.monodromy.T).T
+    slope = drift.coordinate((last.monodromy - identity).T)
+    slope = slope if drift.step is None else jnp.zeros_like(slope)
+    shift = Shift(progress_between(drift, start, last.state), slope)
+    rows = across_drift(system, last.monodromy.T).T
     return last._replace(state=end, monodromy=rows, progress=shift)
 
 

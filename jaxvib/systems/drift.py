@@ -220,3 +220,22 @@ def modulo_drift(
     if start is not None:
         away = away - jax.lax.stop_gradient(drift.coordinate(start))
     return drift.shifted_back(states, away)
+
+
+def across_drift(system: System, changes: AnyArray) -> AnyArray:
+    """Return changes (..., n) of a state without their part along the drift.
+
+    Unchanged if shifts are multiples of a step: no change of a state is such a shift.
+    """
+    drift = system.drift
+    if drift is None or drift.step is not None:
+        return changes
+    return drift.shifted_back(changes, drift.coordinate(changes))
+
+
+def progress_between(drift: Drift, start: AnyArray, end: AnyArray) -> Any:
+    """Return the shift from a state to another that is equal but for it."""
+    lead = drift.coordinate(end - start)
+    if drift.step is None:
+        return lead
+    return drift.step * array_namespace(lead).round(lead / drift.step)
