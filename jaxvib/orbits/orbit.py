@@ -29,6 +29,7 @@ from ..foundation.arrays import (
 )
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray, Integer, Number
+from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .error_estimates import assess_orbit
 from .implicit import KernelFunction, implicit_root, with_derivative_of
@@ -155,8 +156,7 @@ class DriftingOrbit(PeriodicOrbit):
     those of the motion modulo the shift: a shift of any length, whose multiplier is 1,
     is given the multiplier 0. `amplitude` includes the progress.
 
-    For motions that are not periodic `progress` is the mean over the observed periods,
-    for as long a time as `period`.
+    Of a motion that is not periodic `progress` is the mean per period of the load.
     """
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
@@ -257,9 +257,11 @@ def orbit_from_shooting(
     xp = array_namespace(shooting, details, periods, tight, evidenced)
     found = assess_orbit(shooting, details.units, tight, evidenced)
     seen, onsets = shooting.revolution, shooting.revolution.watched.onsets
-    shift = seen.progress
-    progress = None if shift is None else _progress(shift, found.converged - shooting.state)
-    given = _Values(found.converged, seen.monodromy, details, seen.watched, progress)
+    shift, progress = seen.progress, None
+    if shift is not None:
+        progress = _progress(shift, found.converged - shooting.state)
+    state = modulo_drift(system, found.converged)
+    given = _Values(state, seen.monodromy, details, seen.watched, progress)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
     if xp is HOST:
         multipliers = found.multipliers.real + 1j * found.multipliers.imag

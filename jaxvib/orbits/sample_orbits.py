@@ -162,7 +162,6 @@ def _draws_near(trail, units, periods, state) -> bool:
 def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     """Return observed motions that are not periodic, as orbits without a period."""
     repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
-    length = np.where(repeats > 0, repeats, FOLLOWED)
     known = eqx.tree_at(
         lambda o: (
             o.state,
@@ -178,7 +177,7 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
         gather_lanes(orbits, lanes),
         (
             watched.state,
-            length * period,
+            np.where(repeats > 0, repeats, FOLLOWED) * period,
             repeats.astype(np.int32),
             watched.contacts_per_period,
             watched.max_contact_force,
@@ -190,4 +189,4 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     )
     if watched.progress is None:
         return known
-    return with_fields(known, progress=watched.progress * length)
+    return with_fields(known, progress=watched.progress * np.maximum(repeats, 1))

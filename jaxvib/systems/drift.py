@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..foundation.arrays import array_namespace, is_concrete, partition_arrays, to_numpy
+from ..foundation.arrays import (
+    array_namespace,
+    is_concrete,
+    partition_arrays,
+    stop_gradient,
+    to_numpy,
+)
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..foundation.types import AnyArray
@@ -218,7 +224,7 @@ def modulo_drift(
         return states
     away = drift.coordinate(states)
     if start is not None:
-        away = away - jax.lax.stop_gradient(drift.coordinate(start))
+        away = away - stop_gradient(drift.coordinate(start))
     return drift.shifted_back(states, away)
 
 
