@@ -9,12 +9,14 @@ class Labels(NamedTuple):
 
     If empty, components are numbered and have no unit. `freedoms` names the
     displacements; in a state twice as long the remaining components are their rates.
+    `progress_unit`: that of a shift along a drift.
     """
 
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     freedoms: tuple[str, ...] = ()
     freedom_units: tuple[str, ...] = ()
+    progress_unit: str = ""
 
     def name(self, component: int) -> str:
         """Return the name of a state component."""

@@ -149,8 +149,8 @@ class DriftingCycle(LimitCycle):
     """
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
-    progress: Float[Array, ""] = result_field("shift along the drift in one period")
-    progress_error: Float[Array, ""] = result_field("error bar of the progress")
+    progress: Float[Array, ""] = result_field("shift along the drift in one period", "m, rad")
+    progress_error: Float[Array, ""] = result_field("error bar of the progress", "m, rad")
 
     def _lines(self) -> list[str]:
         return with_progress(super()._lines(), self)

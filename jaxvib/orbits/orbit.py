@@ -161,9 +161,9 @@ class DriftingOrbit(PeriodicOrbit):
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
     progress: Float[Array, ""] = result_field(
-        "shift along the drift in one period of the motion"
+        "shift along the drift in one period of the motion", "m, rad"
     )
-    progress_error: Float[Array, ""] = result_field("error bar of the progress")
+    progress_error: Float[Array, ""] = result_field("error bar of the progress", "m, rad")
 
     def _lines(self) -> list[str]:
         return with_progress(super()._lines(), self)
@@ -171,7 +171,8 @@ class DriftingOrbit(PeriodicOrbit):
 
 def with_progress(lines: list[str], orbit: Any) -> list[str]:
     """Return the lines of an orbit's text with one of its progress."""
-    progress = f"{orbit.progress:.10g} per period (error {orbit.progress_error:.1e})"
+    length = f"{orbit.progress:.10g} {orbit.labels.progress_unit}".rstrip()
+    progress = f"{length} per period (error {orbit.progress_error:.1e})"
     return [*lines[:2], f"  progress      {progress}", *lines[2:]]
 
 

@@ -145,7 +145,9 @@ def check_drift(system: System) -> None:
         return
     drift, names = system.drift, system.state_names
     named = {n: c for n, c in zip(names, drift.direction, strict=True) if c}
-    whose = f"the rate of {names[int(np.argmax(rates))]!r}" if rates.any() else "a gap"
+    whose = "a gap"
+    if rates.any():
+        whose = f"the derivative of {names[int(np.argmax(rates))]!r}"
     by = "a shift" if drift.step is None else f"a shift by {drift.step:g}"
     raise ValueError(
         f"drift along {named}: {by} changes {whose}; allowed: a direction in which "

@@ -184,7 +184,9 @@ class Mechanical(System):
         units = tuple("rad" if turns else "m" for turns in turning)
         rates = tuple(f"{unit}/s" for unit in units)
         further = tuple(unit for _, unit in self.further_states())
-        return Labels(self.state_names, units + rates + further, names, units)
+        units_of_states = units + rates + further
+        progress = units_of_states[self.drift.place] if self.drift else ""
+        return Labels(self.state_names, units_of_states, names, units, progress)
 
 
 def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:

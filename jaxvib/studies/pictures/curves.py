@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...drawing.labels import shared
+from ...drawing.labels import shared, with_unit
 from ...ensemble import undecided
 from ..store.finished_study import Run, spoken
 from .comparison_styles import look, named
@@ -61,6 +61,10 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
         text = "The largest contact force over the orbit's period."
         label, title = "peak contact force (N)", "Peak contact force"
         found.append(_sweep(runs, x, "max_contact_force", label, title, text))
+    if all(run.has("progress") for run in runs):
+        text = "The distance, or angle, by which the motion shifts in each of its periods."
+        label = with_unit("progress per period", runs[0].unit("progress"))
+        found.append(_sweep(runs, x, "progress", label, "Progress", text))
     return [*found, _regimes(runs, x)]
 
 

@@ -58,7 +58,10 @@ def unit_of(result: Any, name: str) -> str:
     """Return the unit of a result's field; for displacements one per component."""
     declared = type(result).__dataclass_fields__[name].metadata
     unit, axes = declared.get("unit", ""), declared.get("axes", ())
-    units = getattr(getattr(result, "labels", None), "freedom_units", ())
+    labels = getattr(result, "labels", None)
+    if unit == "m, rad":  # of the progress along a drift
+        return getattr(labels, "progress_unit", "")
+    units = getattr(labels, "freedom_units", ())
     if unit != "m" or axes[-1:] != ("freedom",) or not units:
         return unit
     return ", ".join(dict.fromkeys(units))

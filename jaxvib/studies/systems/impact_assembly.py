@@ -80,6 +80,19 @@ _At = Annotated[
 ]
 
 
+class DriftTable(Table):
+    """A coordinate along which motions repeat but for a shift, see `drifting`."""
+
+    at: _At = option(
+        "what shifts: a degree of freedom, or several with coefficients, of which the "
+        "first measures the progress"
+    )
+    step: float | None = option(
+        "the smallest shift that leaves the system as it is, if not all do", None, gt=0.0,
+        unit="m",
+    )  # fmt: skip
+
+
 class ImpactAssemblyOptions(WithFormulas):
     """Modules, and named contacts, loads, frictions, springs and elements."""
 
@@ -103,6 +116,7 @@ class ImpactAssemblyOptions(WithFormulas):
         "tables of loads and of base motions",
         allowed="a table of loads, such as loads.push",
     )
+    drift: DriftTable | None = option("along what motions repeat but for a shift", None)
 
 
 class ImpactAssemblyKind(SystemKind):
@@ -274,11 +288,11 @@ class ImpactAssemblyKind(SystemKind):
                 else:
                     built.append(self.part(linear, section, name, table))
         system = systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
-        if not formulas and not options.variables:
-            return system
-        variables = {name: each.value for name, each in options.variables.items()}
-        units = {name: each.unit for name, each in options.variables.items()}
-        return systems.derived(system, formulas, variables, units)
+        if formulas or options.variables:
+            variables = {name: each.value for name, each in options.variables.items()}
+            units = {name: each.unit for name, each in options.variables.items()}
+            system = systems.derived(system, formulas, variables, units)
+        return system if options.drift is None else _drifting(systems, system, options)
 
 
 @functools.cache
@@ -460,6 +474,15 @@ def _part_of(systems, along, table, name: str):
     if key == "spring":
         return systems.NonlinearSpring(along, law, name, _varies(systems, table))
     return _placed(systems, along, key, LAWS[key][kind], law, name)
+
+
+def _drifting(systems, system, options):
+    drift = options.drift
+    along = flattened(drift.at) if isinstance(drift.at, dict) else drift.at
+    try:
+        return systems.drifting(system, along, drift.step)
+    except ValueError as error:
+        raise ValueError(f"drift.at: {error}") from None
 
 
 def _varies(systems, table):
