@@ -59,7 +59,8 @@ class Drift(NamedTuple):
         xp = array_namespace(states, away)
         if self.step is not None:
             away = self.step * xp.round(away / self.step)
-        return states - away[..., None] * xp.asarray(self.direction)
+        along = np.reshape(self.direction, (1,) * (states.ndim - 1) + (-1,))
+        return states - away[..., None] * xp.asarray(along)
 
 
 def drifting(
