@@ -123,7 +123,7 @@ def _progress(system, states, times, seen, units, step, rounded) -> tuple[Any, A
     lead = jnp.sum(drift.coordinate(seen.state - states))
     if drift.step is not None:
         return drift.step * jnp.round(lead / drift.step), jnp.zeros(())
-    identity = jnp.eye(states.shape[1])
+    identity = jnp.eye(states.shape[1])[None]
     blocks = jnp.swapaxes(seen.monodromy - identity, 1, 2)
     slopes = drift.coordinate(blocks) * units[None]
     field = system.equation().vector_field

@@ -45,7 +45,7 @@ class TrackedMotions(NamedTuple):
     1/s per period of the load; the mean number of contacts a period; the largest contact
     force, N; half of highest minus lowest displacement, m; `trail`: the last 512 states
     once a period; `state`: the last one; `progress`: the mean shift a period along a
-    drift, else None.
+    drift and its error, (lanes, 2), else None.
     """
 
     code: Any
@@ -180,7 +180,7 @@ def _unknown(number: int, size: int, places: int, drift: Drift | None) -> Tracke
         np.full((number, places), np.nan),
         np.full((number, 2 * WINDOW, size), np.nan),
         np.full((number, size), np.nan),
-        None if drift is None else np.full(number, np.nan),
+        None if drift is None else np.full((number, 2), np.nan),
     )
 
 
@@ -228,7 +228,8 @@ def _judged_lanes(
     if drift is not None:
         drifts = np.asarray(drift.direction)[: amplitude.shape[1]] != 0
         amplitude = np.where(drifts, np.nan, amplitude)  # these go on and on
-        progress = sum(each.progress for each in windows) / growth.shape[1]
+        leads = np.concatenate([each.progress for each in windows], axis=1)
+        progress = _mean_progress(leads, found.repeats)
     return TrackedMotions(
         np.where(beyond, Reason.LONGER_PERIOD, found.code),
         found.repeats,
@@ -241,6 +242,22 @@ def _judged_lanes(
         states[:, -1],
         progress,
     )
+
+
+def _mean_progress(leads: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    """Return the mean shift a period, and its standard error from eight parts.
+
+    The mean of a motion that recurs is one over whole periods of it, without an error.
+    """
+    number = leads.shape[1]
+    found = np.empty((len(leads), 2))
+    for row, each, recurs in zip(found, leads, repeats, strict=True):
+        if recurs:
+            row[:] = np.mean(each[number % recurs :]), np.nan
+        else:
+            parts = each[: 8 * (number // 8)].reshape(8, -1).mean(axis=1)
+            row[:] = np.mean(each), np.std(parts, ddof=1) / np.sqrt(8.0)
+    return found
 
 
 def _trails(states: np.ndarray, repeats: np.ndarray) -> np.ndarray:

@@ -214,7 +214,8 @@ def aperiodic_motion(
         result=np.asarray(watched.code, np.int32),
     )
     if watched.progress is not None:
-        orbit = with_fields(orbit, progress=np.asarray(watched.progress))
+        mean, error = map(np.asarray, watched.progress)
+        orbit = with_fields(orbit, progress=mean, progress_error=error)
     near = max(_WITHIN * spacing, _CLOUD)
     return motion_at(orbit, points, units, near, system.drift)
 

@@ -156,7 +156,8 @@ class DriftingOrbit(PeriodicOrbit):
     those of the motion modulo the shift: a shift of any length, whose multiplier is 1,
     is given the multiplier 0. `amplitude` includes the progress.
 
-    Of a motion that is not periodic `progress` is the mean per period of the load.
+    Of a motion that is not periodic `progress` is the mean per period of the load, with
+    its standard error.
     """
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default

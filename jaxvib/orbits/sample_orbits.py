@@ -189,4 +189,5 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     )
     if watched.progress is None:
         return known
-    return with_fields(known, progress=watched.progress * np.maximum(repeats, 1))
+    whole = watched.progress * np.maximum(repeats, 1)[:, None]
+    return with_fields(known, progress=whole[:, 0], progress_error=whole[:, 1])

@@ -142,8 +142,8 @@ class Records(NamedTuple):
 
     `states` at the end of each period; `growth`: logarithm of the growth of the
     neighbour's distance in each; number of `onsets` of contact; the largest `force` (N)
-    in contact; `highest` and `lowest` displacement; `progress`: the whole shift along a
-    drift, else None.
+    in contact; `highest` and `lowest` displacement; `progress`: the shift along a drift in
+    each period, else None.
     """
 
     states: Float[Array, "periods n"]
@@ -221,7 +221,8 @@ def track_aperiodic(
         direction = jnp.where(met, last.direction, direction)
         state, lead = states[-1], None
         if system.drift is not None:
-            lead = system.drift.coordinate(state - last.state)
+            places = jnp.concatenate([last.state[None], states])
+            lead = jnp.diff(system.drift.coordinate(places))
             states = modulo_drift(system, states)
         state = modulo_drift(system, state)
         return _Pair(state, direction, watched, result), (states, growth, lead)
@@ -239,6 +240,6 @@ def track_aperiodic(
         jnp.max(largest_forces(equation, seen), initial=0.0),
         seen.highest,
         seen.lowest,
-        None if leads is None else jnp.sum(leads),
+        None if leads is None else leads.reshape(periods),
     )
     return Window(last.state, last.direction, records, last.result)

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import jaxvib as jv
+from jaxvib.dynamics.integrated_system import IntegratedSystem
 from jaxvib.orbits.limit_cycle import DriftingCycle
 from jaxvib.orbits.orbit import DriftingOrbit
 
@@ -17,6 +18,10 @@ FREQUENCY = "loads.drive.law.frequency"
 TURN = 2 * np.pi
 # kg, kg, N/m, N s/m, N, N/m, m, N: shell, mass inside, its spring, friction, stop, drive
 SHELL, INSIDE, SPRING, DAMPER, RUB, STOP, GAP, PUSH = 1.0, 0.5, 20.0, 0.1, 2.0, 2e3, 0.02, 3.0
+
+
+def field_of_nothing(equation, time, state):
+    return jnp.zeros(0)
 
 
 @functools.cache
@@ -209,8 +214,8 @@ def test_a_drift_that_does_not_exist_is_refused_or_told():
         jv.drifting(capsule(9.0), "capsule", step=0.0)
     with pytest.raises(ValueError, match="names with coefficients"):
         jv.drifting(capsule(9.0), {"capsule": 0.0})
-    with pytest.raises(TypeError, match="drift of Beam"):
-        jv.drifting(jv.BeamChain(bodies=4, gamma=1.0, ends="free"), "a")
+    with pytest.raises(TypeError, match="drift of IntegratedSystem"):
+        jv.drifting(IntegratedSystem(capsule(9.0), field_of_nothing, 0), "a")
     held = "linear.modules.ground-a.stiffness"
     system = jv.drifting(train(), {"a": 1.0, "b": 1.0, "c": 1.0})
     found = jv.orbits.regimes(system, {held: [0.0, 7.0]})
@@ -229,6 +234,7 @@ def rotor(torque: float = 0.5):
     return jv.drifting(field, "angle", step=TURN)
 
 
+@pytest.mark.slow
 def test_a_rotor_turns_once_in_the_period_of_scipy():
     cycle = jv.periodic_orbit(rotor(), [0.0, 5.0], period=1.3)
     assert isinstance(cycle, DriftingCycle)
@@ -256,13 +262,13 @@ def test_a_rotor_turns_once_in_the_period_of_scipy():
 
     slope = (period(0.501) - period(0.499)) / 0.002
     np.testing.assert_allclose(jax.jacfwd(period)(0.5), slope, rtol=1e-4)
-    # Energy: in the mean over time the torque balances the drag, here where it is fast.
     branch = jv.continue_orbit(rotor(), cycle, "torque", (0.4, 0.7))
     assert np.all(branch.cycles.progress == TURN)
-    speeds = TURN / np.asarray(branch.cycles.period)
-    np.testing.assert_allclose(speeds, branch.parameter / 0.1, rtol=1e-3)
+    decays = np.exp(-0.1 * np.asarray(branch.cycles.period))
+    np.testing.assert_allclose(branch.cycles.largest_multiplier, decays, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_two_joined_bodies_drive_themselves_along_the_ground():
     def field(x, p):
         apart, closing = x[0] - x[1], x[2] - x[3]
@@ -304,6 +310,7 @@ def pendulum(amplitude: float):
     return jv.drifting(field, "angle", step=TURN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [None, 3])
 def test_a_pumped_pendulum_turns_with_its_support(segments):
     system = pendulum(0.9)
