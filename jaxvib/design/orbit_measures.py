@@ -9,8 +9,7 @@ from jaxtyping import Array, Float
 from ..dynamics.flow import flow
 from ..dynamics.integrated_system import IntegratedSystem
 from ..foundation.suggestions import unknown_key
-from ..orbits import PeriodicOrbit, periodic_orbit
-from ..orbits.orbit import DriftingOrbit
+from ..orbits import DriftingOrbit, PeriodicOrbit, periodic_orbit
 from ..orbits.transient import run_transient
 from ..systems.equation import Equation
 from .measure import Measure, Outcome

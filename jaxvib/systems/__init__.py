@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .contacts.power import PowerContact as PowerContact
     from .derived import Variables as Variables
     from .derived import derived as derived
-    from .drift import Drift as Drift
     from .drift import drifting as drifting
     from .elastic import ElasticStructure as ElasticStructure
     from .forced import ForcedSystem as ForcedSystem

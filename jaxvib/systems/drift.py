@@ -88,7 +88,7 @@ def drifting(
     angle of a pendulum. The progress is then a multiple of it.
 
     **Raises:** `ValueError` for an unknown name, or a shift that changes the equation of
-    motion; `TypeError` for a system of a user's class without a field `drift`.
+    motion; `TypeError` for a system of a class that cannot drift.
 
     >>> pushed = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(t) * (1 + jnp.sin(t)) - p["drag"] * x[1] + 0.1],
@@ -104,8 +104,8 @@ def drifting(
     names = [field.name for field in dataclasses.fields(system)]
     if "drift" not in names:
         raise TypeError(
-            f"drift of {type(system).__name__}, which has no such field; allowed: a "
-            "system of the library, or a class with `drift: Drift | None`, static"
+            f"drift of {type(system).__name__}; allowed: a system of bodies, "
+            "a forced_system or an autonomous_system"
         )
     given = {along: 1.0} if isinstance(along, str) else dict(along)
     drift = _drift_of(system, given, step)

@@ -11,8 +11,7 @@ from scipy.linalg import expm
 
 import jaxvib as jv
 from jaxvib.dynamics.integrated_system import IntegratedSystem
-from jaxvib.orbits.limit_cycle import DriftingCycle
-from jaxvib.orbits.orbit import DriftingOrbit
+from jaxvib.orbits import DriftingCycle, DriftingOrbit
 
 FREQUENCY = "loads.drive.law.frequency"
 TURN = 2 * np.pi
