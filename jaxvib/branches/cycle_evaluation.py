@@ -69,7 +69,6 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
         rates = jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)
         return across_drift(system, rates)
 
-
     def segment(state, time):
         return observe(system, state, 0.0, time, rtol=tolerance, grazing=0.0)
 

@@ -228,14 +228,14 @@ def distances(
     Those of a system with a `drift` in steps are the distances after the best shift.
     """
     largest = np.zeros((len(states), len(points)))
-    lead = None
+    lead, along = np.zeros(()), np.zeros(len(units))
     if drift is not None and drift.step is not None:
         lead = drift.coordinate(states)[:, None] - drift.coordinate(points)[None]
-        lead = drift.step * np.round(lead / drift.step)
+        lead, along = drift.step * np.round(lead / drift.step), np.array(drift.direction)
     for component, unit in enumerate(units):
         between = states[:, None, component] - points[None, :, component]
-        if lead is not None:
-            between = between - lead * drift.direction[component]
+        if along[component]:
+            between = between - lead * along[component]
         np.maximum(largest, np.abs(between) / unit, out=largest)
     return largest
 

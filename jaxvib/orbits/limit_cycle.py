@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -149,7 +149,9 @@ class DriftingCycle(LimitCycle):
     """
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
-    progress: Float[Array, ""] = result_field("shift along the drift in one period", "m, rad")
+    progress: Float[Array, ""] = result_field(
+        "shift along the drift in one period", "m, rad"
+    )
     progress_error: Float[Array, ""] = result_field("error bar of the progress", "m, rad")
 
     def _lines(self) -> list[str]:
@@ -302,7 +304,7 @@ class _Frame(NamedTuple):
 
 def _progress_error(motion: Revolution, tight, errors) -> Array:
     """Return the error of a progress: of state and period, and of the flow itself."""
-    drift = motion.system.drift
+    drift: Any = motion.system.drift
     if drift.step is not None:
         return jnp.zeros(())
 

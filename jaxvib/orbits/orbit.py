@@ -318,9 +318,10 @@ def _progress(shift: Shift, ahead) -> Any:
 def _progress_error(shooting: ShootingResult, progress, units) -> Any:
     """Return the difference of both tolerances' progress, and rounding."""
     xp = array_namespace(shooting, progress, units)
-    seen = shooting.revolution
+    seen, shift = shooting.revolution, shooting.revolution.progress
     rounding = state_rounding(seen.monodromy, units) + ROUNDING * units
-    rounding = xp.sum(xp.abs(seen.progress.slope) * rounding, axis=-1)
+    assert shift is not None
+    rounding = xp.sum(xp.abs(shift.slope) * rounding, axis=-1)
     return xp.abs(progress - shooting.coarse_progress) + rounding
 
 

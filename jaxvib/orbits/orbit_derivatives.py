@@ -36,8 +36,8 @@ class Revolution(NamedTuple):
 
     def progress(self, engine: str | Engine = "auto") -> Float[Array, ""]:
         """Return the shift of the state along the drift in a period."""
-        end = self.after(self.period, engine)
-        return progress_between(self.system.drift, self.state, end)
+        drift: Any = self.system.drift
+        return progress_between(drift, self.state, self.after(self.period, engine))
 
 
 def differentiable_values(

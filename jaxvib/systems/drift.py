@@ -213,9 +213,7 @@ def _changes(system: System) -> tuple[Bool[Array, " n"], Bool[Array, " contacts"
     return changed, jnp.any(~(gaps <= _UNCHANGED * depth), axis=0)
 
 
-def modulo_drift(
-    system: System, states: AnyArray, start: AnyArray | None = None
-) -> AnyArray:
+def modulo_drift(system: System, states: AnyArray, start: AnyArray | None = None) -> Any:
     """Return states (..., n) shifted back to the drift coordinate of `start`, or to 0.
 
     `start` is a constant of this: after a period a motion returns to the coordinate
@@ -231,7 +229,7 @@ def modulo_drift(
     return drift.shifted_back(states, away)
 
 
-def across_drift(system: System, changes: AnyArray) -> AnyArray:
+def across_drift(system: System, changes: AnyArray) -> Any:
     """Return changes (..., n) of a state without their part along the drift.
 
     Unchanged if shifts are multiples of a step: no change of a state is such a shift.
