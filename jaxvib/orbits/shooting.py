@@ -348,6 +348,22 @@ def begun(start: Array, size: int) -> Progress:
     )
 
 
+def _first_iteration(system, start, units) -> _Iteration:
+    nothing, drifted = jax.tree.map(jnp.zeros_like, _not_begun(system, start)), None
+    if system.drift is not None:
+        nothing, drifted = _shifted_back(system, start, nothing), jnp.asarray(jnp.nan)
+    parts = jnp.asarray(0.0), units, nothing, drifted
+    return _Iteration(begun(start, start.shape[0]), *parts)
+
+
+def _ahead(last: _Iteration, seen: PeriodIntegral, step, taken) -> Any:
+    """Return the shift along a drift after a step, that of the last one unless `taken`."""
+    if seen.progress is None:
+        return None
+    shift = seen.progress.value + seen.progress.slope @ step
+    return jnp.where(taken, shift, last.drifted)
+
+
 def shoot(
     system: System,
     guess: AnyArray,
@@ -413,25 +429,12 @@ def shoot(
             seen.result, length, stride, miss, growth, new_step, new_step, seen.monodromy
         )
         now = advanced(progress, trial, rtol, tight)
-        drifted = last.drifted
-        if seen.progress is not None:
-            ahead = seen.progress.value + seen.progress.slope @ new_step
-            drifted = jnp.where(better & ~checking, ahead, drifted)
-        new = _Iteration(
-            now,
-            bend,
-            jnp.where(now.checks == 1, own, units),
-            seen,
-            drifted,
-        )
+        drifted = _ahead(last, seen, new_step, better & ~checking)
+        units = jnp.where(now.checks == 1, own, units)
+        new = _Iteration(now, bend, units, seen, drifted)
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
 
-    nothing = jax.tree.map(jnp.zeros_like, _not_begun(system, start))
-    if system.drift is not None:
-        nothing = _shifted_back(system, start, nothing)
-    drifted = None if system.drift is None else jnp.asarray(jnp.nan)
-    parts = jnp.asarray(0.0), units, nothing, drifted
-    first = _Iteration(begun(start, start.shape[0]), *parts)
+    first = _first_iteration(system, start, units)
     last = newton(body, first, lambda iteration: iteration.progress.result < 0)
     found = last.progress
     orbit = found.best, last.seen, found.monodromy, found.correction, last.bend

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -29,7 +29,9 @@ from .assembly import (
     with_modules,
 )
 from .base import Role, SystemKind
+from .drifts import DriftTable, drifting
 from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
+from .places import At
 from .read_loads import describe_what_is_read, with_read_loads
 from .variations import (
     FIELD,
@@ -57,40 +59,6 @@ _FORMULA: dict[str, Any] = {
     )
 }
 _MOTION = ("elongation", "rate")  # further names in such a formula
-
-
-def _place(given: object) -> object:
-    coefficients = flattened(given) if isinstance(given, dict) else {}
-    numbers = all(
-        isinstance(value, int | float) and not isinstance(value, bool)
-        for value in coefficients.values()
-    )
-    if not (isinstance(given, str) and given) and not (coefficients and numbers):
-        raise ValueError(
-            f"{shown(given)} is not a position; allowed: a degree of freedom or "
-            "a table of several with their coefficients"
-        )
-    return given
-
-
-_At = Annotated[
-    Any,
-    pydantic.BeforeValidator(_place),
-    Field(description="where it acts: a degree of freedom, or several with coefficients"),
-]
-
-
-class DriftTable(Table):
-    """A coordinate along which motions repeat but for a shift, see `drifting`."""
-
-    at: _At = option(
-        "what shifts: a degree of freedom, or several with coefficients, of which the "
-        "first measures the progress"
-    )
-    step: float | None = option(
-        "the smallest shift that leaves the system as it is, if not all do", None, gt=0.0,
-        unit="m",
-    )  # fmt: skip
 
 
 class ImpactAssemblyOptions(WithFormulas):
@@ -292,7 +260,7 @@ class ImpactAssemblyKind(SystemKind):
             variables = {name: each.value for name, each in options.variables.items()}
             units = {name: each.unit for name, each in options.variables.items()}
             system = systems.derived(system, formulas, variables, units)
-        return system if options.drift is None else _drifting(systems, system, options)
+        return system if options.drift is None else drifting(system, options.drift)
 
 
 @functools.cache
@@ -323,7 +291,7 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
             laws: dict[str, Any] = {INSIDE[key]: (inside, description)} if law else {}
             fields: dict[str, Any] = {
                 key: (Literal[kind], Field(description=f"the kind of {_SAID[key]}")),  # ty: ignore
-                "at": (_At, ...),
+                "at": (At, ...),
                 **own,
                 **laws,
             }
@@ -474,15 +442,6 @@ def _part_of(systems, along, table, name: str):
     if key == "spring":
         return systems.NonlinearSpring(along, law, name, _varies(systems, table))
     return _placed(systems, along, key, LAWS[key][kind], law, name)
-
-
-def _drifting(systems, system, options):
-    drift = options.drift
-    along = flattened(drift.at) if isinstance(drift.at, dict) else drift.at
-    try:
-        return systems.drifting(system, along, drift.step)
-    except ValueError as error:
-        raise ValueError(f"drift.at: {error}") from None
 
 
 def _varies(systems, table):
