@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+# Declared unit of a shift along a drift, see `Labels.own_unit`.
+LENGTH_OR_ANGLE = "m, rad"
+
 
 class Labels(NamedTuple):
     """Names and units of a state's components and of its degrees of freedom.
@@ -29,6 +32,10 @@ class Labels(NamedTuple):
     def unit(self, component: int) -> str:
         """Return a component's unit, empty if it is not known."""
         return self.units[component] if self.units else ""
+
+    def own_unit(self, declared: str) -> str:
+        """Return the declared unit of a field, for shifts along a drift that of theirs."""
+        return self.progress_unit if declared == LENGTH_OR_ANGLE else declared
 
     def amplitudes(self, values: Iterable[float]) -> str:
         """Format one number per degree of freedom, with units."""

@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int
 from .. import linalg
 from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
+from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
@@ -150,9 +151,11 @@ class DriftingCycle(LimitCycle):
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
     progress: Float[Array, ""] = result_field(
-        "shift along the drift in one period", "m, rad"
+        "shift along the drift in one period", LENGTH_OR_ANGLE
     )
-    progress_error: Float[Array, ""] = result_field("error bar of the progress", "m, rad")
+    progress_error: Float[Array, ""] = result_field(
+        "error bar of the progress", LENGTH_OR_ANGLE
+    )
 
     def _lines(self) -> list[str]:
         return with_progress(super()._lines(), self)

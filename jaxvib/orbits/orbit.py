@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
+from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
@@ -162,9 +163,11 @@ class DriftingOrbit(PeriodicOrbit):
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
     progress: Float[Array, ""] = result_field(
-        "shift along the drift in one period of the motion", "m, rad"
+        "shift along the drift in one period of the motion", LENGTH_OR_ANGLE
     )
-    progress_error: Float[Array, ""] = result_field("error bar of the progress", "m, rad")
+    progress_error: Float[Array, ""] = result_field(
+        "error bar of the progress", LENGTH_OR_ANGLE
+    )
 
     def _lines(self) -> list[str]:
         return with_progress(super()._lines(), self)

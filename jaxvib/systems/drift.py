@@ -77,7 +77,8 @@ def drifting(
     as equal: `periodic_orbit`, `regimes`, `bifurcation_diagram` and `basins` find such
     motions, branches continue them, and orbits have a `progress`. States at t = 0 are
     given with a coordinate of zero, or less than half a step from it. The multiplier of
-    a shift of any length, which would be 1, is given as 0.
+    a shift of any length, which would be 1, is given as 0; among the exponents of
+    `lyapunov_exponents` its 0 remains.
 
         capsule = jv.drifting(capsule, {"capsule": 1.0, "mass": 1.0})
         rotor = jv.drifting(rotor, "angle", step=2 * np.pi)
