@@ -228,7 +228,8 @@ def track_aperiodic(
         return _Pair(state, direction, watched, result), (states, growth, lead)
 
     state = jnp.asarray(state, float)
-    direction = across_drift(system, direction * units) / units
+    if system.drift is not None:
+        direction = across_drift(system, direction * units) / units
     watched = init_observables(jnp.zeros(()), state, equation)
     start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
     last, (states, growth, leads) = jax.lax.scan(step, start, length=periods // at_once)
