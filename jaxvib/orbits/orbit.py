@@ -159,6 +159,16 @@ class DriftingOrbit(PeriodicOrbit):
 
     Of a motion that is not periodic `progress` is the mean per period of the load, with
     its standard error.
+
+    >>> conveyor = jv.forced_system(
+    ...     lambda t, x, p: [p["speed"] * jnp.sin(t) ** 2],
+    ...     parameters={"speed": 0.2},
+    ...     period=2 * np.pi,
+    ...     dimension=1,
+    ... )
+    >>> orbit = jv.periodic_orbit(jv.drifting(conveyor, "0"))
+    >>> round(float(orbit.progress), 6), int(orbit.stable)  # 0.1 for a period
+    (0.628319, 1)
     """
 
     _: dataclasses.KW_ONLY  # behind the labels, which have a default
