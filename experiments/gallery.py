@@ -32,6 +32,7 @@ SHOWN = {
     "brake": "amplitude",
     "brake_pad": "amplitude",
     "cantilever_stop": "regimes",
+    "capsule": "progress",
     "chain_with_stop": "energy_density",
     "damper_front": "pareto_front",
     "duffing": "regimes",

@@ -39,7 +39,7 @@ GROUPS = {
         AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
         SpinningDisc read_matrices elastic_structure ElasticStructure forced_system
         ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
-        parameters replace derived Variables quantity
+        parameters replace derived Variables quantity drifting
         """,
     ),
     "laws": (
@@ -98,7 +98,8 @@ GROUPS = {
         "Periodic motions, equilibria and attractors",
         "Steady states, their stability, other attractors and their basins.",
         """
-        periodic_orbit orbits.PeriodicOrbit orbits.LimitCycle equilibrium
+        periodic_orbit orbits.PeriodicOrbit orbits.LimitCycle orbits.DriftingOrbit
+        orbits.DriftingCycle equilibrium
         orbits.Equilibrium static_equilibrium orbits.StaticEquilibrium
         orbits.gaps_from_equilibrium orbits.regimes orbits.SettlingSettings
         orbits.orbit_trajectories

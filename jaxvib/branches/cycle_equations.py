@@ -38,6 +38,7 @@ from .. import linalg
 from ..dynamics.flow import flow, simulate
 from ..foundation.types import Number
 from ..orbits.limit_cycle import reflection
+from ..systems.drift import across_drift, modulo_drift
 from ..systems.system import System
 from .bifurcation_results import CycleJoints
 from .corrector import Corrected, LaneData, joined, lane_corrector, state_size, system_of
@@ -85,18 +86,21 @@ def segments_at(system: System, path: str, data: LaneData, x: Array) -> Segments
     def paced(value):
         return PacedSystem(at(system, path, value), data.speed)
 
-    def end(start, last):
+    def end(start, last, target):
         length, value = last * data.units[-2:]
         there = paced(value)
         final = flow(there, start * units, 0.0, length / number, rtol=data.tight)
+        # The states of the joints may differ by shifts along a drift.
+        final = modulo_drift(system, final, target * units)
         return final / units, final / units
 
-    def segment(start):
-        return jax.jacfwd(end, (0, 1), has_aux=True)(start, x[-2:])
+    def segment(start, target):
+        return jax.jacfwd(end, (0, 1), has_aux=True)(start, x[-2:], target)
 
-    (blocks, columns), ends = jax.vmap(segment)(starts)
+    (blocks, columns), ends = jax.vmap(segment)(starts, jnp.roll(starts, -1, axis=0))
     field = paced(x[-1] * data.units[-1]).equation().vector_field
-    rates = jax.vmap(lambda start: field(0.0, start * units) / units)(starts)
+    rates = jax.vmap(lambda start: field(0.0, start * units))(starts)
+    rates = across_drift(system, rates) / units[None]
     return Segments(starts, ends, rates, blocks, columns)
 
 
@@ -206,7 +210,7 @@ def cycle_map(
     along = jax.vmap(at_anchor.equation().vector_field, (None, 0))(
         0.0, before * units[None]
     )
-    along = (along / units[None]).reshape(-1)
+    along = (across_drift(system, along) / units[None]).reshape(-1)
     along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
     missed = (found.ends - jnp.roll(found.starts, -1, axis=0)).reshape(-1)
     rest = jnp.append(missed, along @ (x - anchor)[:-2])

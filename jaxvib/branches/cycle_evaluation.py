@@ -12,8 +12,9 @@ from .. import linalg
 from ..dynamics.flow import observe
 from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
-from ..orbits.limit_cycle import BAND, LimitCycle
+from ..orbits.limit_cycle import BAND, DriftingCycle, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
+from ..systems.drift import across_drift, modulo_drift
 from ..systems.system import System
 from .corrector import LaneData, joined, state_size, system_of
 from .cycle_equations import across, durations, graded_product
@@ -41,7 +42,8 @@ class _Round(NamedTuple):
 
     `monodromy` of the whole cycle; in units of the motion, the `trivial` multiplier and
     the matrix of the `others`; changes of (state, period): the remaining Newton `step`,
-    and `rounded` from rounding errors.
+    and `rounded` from rounding errors. `progress`: the shift along a drift after that
+    step, and `progress_rounded` from rounding errors; None without a drift.
     """
 
     result: Any
@@ -54,20 +56,27 @@ class _Round(NamedTuple):
     step: Any
     rounded: Any
     condition: Any
+    progress: Any
+    progress_rounded: Any
 
 
 def _round(system, states, times, sizes, tolerance) -> _Round:
     """Integrate the segments from their `states` over their `times`."""
     size = states.shape[1]
     period = jnp.sum(times)
-    field = jax.vmap(lambda state: system.equation().vector_field(0.0, state))
+
+    def field(states):
+        rates = jax.vmap(system.equation().vector_field, (None, 0))(0.0, states)
+        return across_drift(system, rates)
 
     def segment(state, time):
         return observe(system, state, 0.0, time, rtol=tolerance, grazing=0.0)
 
     seen = jax.vmap(segment)(states, times)
     units = jnp.maximum(jnp.max(jnp.abs(states), axis=0), _NEGLIGIBLE * sizes)
-    blocks = seen.monodromy * units[None, None] / units[None, :, None]
+    blocks = jnp.swapaxes(seen.monodromy, 1, 2)
+    blocks = jnp.swapaxes(across_drift(system, blocks), 1, 2)
+    blocks = blocks * units[None, None] / units[None, :, None]
     rates = field(states) / units[None]
     trivial, others = across(blocks, rates)
     along = rates.reshape(-1) / linalg.norm(rates.reshape(-1))
@@ -75,7 +84,8 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
     faster = field(seen.state) * times[:, None] / units[None]
     matrix = jnp.column_stack([joined(blocks, size), faster.reshape(-1)])
     solver = linalg.inverse(jnp.vstack([matrix, jnp.append(along, 0.0)]))
-    missed = jnp.roll(states, -1, axis=0) - seen.state
+    following = jnp.roll(states, -1, axis=0)
+    missed = following - modulo_drift(system, seen.state, following)
     step = solver @ jnp.append((missed / units[None]).reshape(-1), 0.0)
     rounded = FIELD_ROUNDING * (jnp.sum(jnp.abs(blocks), axis=-1) + 1.0).reshape(-1)
     rounded = jnp.abs(solver) @ jnp.append(rounded, 0.0)
@@ -88,6 +98,7 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
 
     whole, _ = jax.lax.scan(behind, jnp.eye(size), blocks)
     watched = seen.watched
+    progress = _progress(system, states, times, seen, units, step, rounded)
     return _Round(
         jnp.max(seen.result),
         jnp.max(watched.highest, axis=0),
@@ -99,7 +110,25 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
         of_start(step),
         of_start(rounded),
         linalg.condition(solver),
+        *progress,
     )
+
+
+def _progress(system, states, times, seen, units, step, rounded) -> tuple[Any, Any]:
+    """Return `progress` and `progress_rounded` of a round, see `_Round`."""
+    drift = system.drift
+    if drift is None:
+        return None, None
+    lead = jnp.sum(drift.coordinate(seen.state - states))
+    if drift.step is not None:
+        return drift.step * jnp.round(lead / drift.step), jnp.zeros(())
+    identity = jnp.eye(states.shape[1])[None]
+    blocks = jnp.swapaxes(seen.monodromy - identity, 1, 2)
+    slopes = drift.coordinate(blocks) * units[None]
+    field = system.equation().vector_field
+    speeds = drift.coordinate(jax.vmap(field, (None, 0))(0.0, seen.state))
+    slopes = jnp.append(slopes.reshape(-1), speeds @ times)
+    return lead + slopes @ step, jnp.abs(slopes) @ rounded
 
 
 def _evaluated(system, data: LaneData, x) -> LimitCycle:
@@ -122,7 +151,13 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
     evidenced = data.tight < data.rtol
     known = fine.result == Reason.SUCCESS
     stable = verdict(largest, jnp.where(evidenced, error, BAND))
-    found = LimitCycle(
+    kind, drifted = LimitCycle, {}
+    if system.drift is not None:
+        kind = DriftingCycle
+        between = jnp.abs(coarse.progress - fine.progress) + fine.progress_rounded
+        error = jnp.where(evidenced, between, jnp.nan)
+        drifted = {"progress": fine.progress, "progress_error": error}
+    found = kind(
         state=states[0],
         period=jnp.sum(times),
         monodromy=fine.monodromy,
@@ -140,6 +175,7 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
         condition=fine.condition,
         result=fine.result,
         labels=system.labels,
+        **drifted,
     )
 
     def spoil(leaf):

@@ -28,7 +28,8 @@ def branch_dataset(branch: Any) -> Any:
         axes = metadata["axes"] if own is branch else ("point", *metadata["axes"])
         if (own is branch and axes != ("point",)) or field.name == "parameter":
             continue
-        attributes = {"long_name": metadata["description"], "units": metadata["unit"]}
+        unit = found.labels.own_unit(metadata["unit"])
+        attributes = {"long_name": metadata["description"], "units": unit}
         # xarray keeps the name of an axis for its coordinate.
         name = "states" if field.name == "state" else field.name
         variables[name] = (axes, values, attributes)

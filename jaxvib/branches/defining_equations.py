@@ -29,6 +29,7 @@ from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..orbits.multipliers import floquet_multipliers
 from ..orbits.shooting import scales
+from ..systems.drift import modulo_drift
 from ..systems.parameters import replace
 from ..systems.system import System
 from .contact_removed import contact_removed
@@ -93,13 +94,14 @@ def equations(
 
         def residual(state):
             image = _flow(system, state, first, first + span)
+            image = modulo_drift(system, image, state)
             return image - state, image - state
 
         if kind == "grazing":
             there, image = _without_contact(
                 system, setting, time, state, first, first + span
             )
-            rest = image - state
+            rest = modulo_drift(system, image, state) - state
             equation = system.equation()
             rate = equation.vector_field(time, there)
             depth, speed, _ = equation.contact_motion(there, rate)
@@ -125,8 +127,9 @@ def state_at_start(
     span = setting.periods * system.period()
     first = setting.begin * span
     if kind == "grazing":
-        return _without_contact(system, setting, time, state, first, span)[1]
-    return _flow(system, state, first, span)
+        end = _without_contact(system, setting, time, state, first, span)[1]
+        return modulo_drift(system, end)
+    return modulo_drift(system, _flow(system, state, first, span))
 
 
 def _flow(system, state, begin, end):

@@ -24,6 +24,7 @@ import numpy as np
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
+from ..systems.drift import across_drift
 from ..systems.equation import Equation
 from ..systems.system import System, equation_shape, structural_fact
 from .corrector import LaneData, state_size, system_of
@@ -87,7 +88,12 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
 
     time, which = _top(frame, carried, start, value)
     top = carried(start, value, (0.0, 0.0), (time, 0.0))[0]
-    _, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
+    later, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
+    system = system_of(data, static)
+    drift = system.drift
+    if drift is not None:
+        by_value = across_drift(system, by_value)
+        by_state = across_drift(system, by_state.T).T
     touch = jax.tree.map(np.asarray, _touch(*frame, top, value))
     along, gap = touch.along[which], touch.by_value[which]
     identity = np.eye(size)
@@ -106,6 +112,9 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
         for part in np.arange(segments) / segments:
             turns = np.ceil(time / span - part) + part
             states.append(carried(state, value, (time, 0.0), (0.0, turns))[0])
+            if drift is not None and turns >= 1:
+                lead = drift.coordinate(later - top)
+                states[-1] = drift.shifted_back(states[-1], lead)
         return np.append(np.concatenate(states), value) / data.units
 
     def beyond(reach: float):

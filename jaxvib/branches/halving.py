@@ -14,6 +14,7 @@ from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .bifurcation import bifurcation_point
 from .bifurcation_results import BifurcationPoint
@@ -33,7 +34,8 @@ def _kernel(static, path: str) -> Kernel:
         there = at(system, path, x[-1] * data.units[-1])
         half = data.periods.astype(float) * there.period() / 2
         state = x[:size] * units
-        return (state - flow(there, state, 0.0, half, rtol=data.tight)) / units
+        image = flow(there, state, 0.0, half, rtol=data.tight)
+        return (state - modulo_drift(there, image, state)) / units
 
     return cached_kernel(halves_apart, static, path)
 

@@ -18,6 +18,7 @@ from ..orbits.periodic_orbit import (
     orbit_from_guess,
 )
 from ..orbits.shooting import scales
+from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .branch import Branch, passing
 from .continuation import continue_orbit
@@ -113,7 +114,8 @@ def _finder(static, path: str, periods: int):
         orbit = orbit_from_guess(there, start, number, rtol, factor)
         states = [orbit.state]
         for _ in range(1, periods):
-            states.append(flow(there, states[-1], 0.0, there.period(), rtol=rtol))
+            image = flow(there, states[-1], 0.0, there.period(), rtol=rtol)
+            states.append(modulo_drift(there, image))
         return orbit, jnp.stack(states), scales(there, orbit.state)
 
     return find

@@ -22,6 +22,7 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
 from ..systems.autonomous import is_autonomous
+from ..systems.drift import modulo_drift
 from ..systems.parameters import replace
 from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
@@ -142,7 +143,8 @@ def _function(system: System, point, at_rest: bool) -> tuple[Callable, Array]:
         return lambda state: field(0.0, state), point.state
 
     def end_at(state, time):
-        return flow(system, state, 0.0, time, rtol=_RTOL, engine="diffrax")
+        image = flow(system, state, 0.0, time, rtol=_RTOL, engine="diffrax")
+        return modulo_drift(system, image, point.state)
 
     span = point.periods.astype(float) * system.period()
     return lambda state: end_at(state, span), point.state

@@ -16,6 +16,7 @@ from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .corrector import LaneData, joined, lane_corrector, state_size, system_of
 from .point import at, orbit_at, shooting_at
@@ -37,24 +38,28 @@ def orbit_corrector(static: System, path: str, unknowns: int) -> Kernel:
         segments = states.shape[0]
         parts = jnp.arange(segments) / segments
 
-        def end(state, value, part):
+        following = jnp.roll(states, -1, 0)
+
+        def end(state, value, part, target):
             there = at(system, path, value)
             span = data.periods.astype(float) * there.period()
             begin = 0.0 if segments == 1 else part * span
             end = (part + 1 / segments) * span
             final = flow(there, state, begin, end, rtol=data.tight)
+            final = modulo_drift(system, final, target)
             return final, final
 
-        def sensitivities(state, part):
+        def sensitivities(state, part, target):
             value = x[-1] * data.units[-1]
-            return jax.jacfwd(end, (0, 1), has_aux=True)(state, value, part)
+            return jax.jacfwd(end, (0, 1), has_aux=True)(state, value, part, target)
 
         if segments == 1:
-            found = jax.tree.map(lambda leaf: leaf[None], sensitivities(states[0], 0.0))
+            one = sensitivities(states[0], 0.0, states[0])
+            found = jax.tree.map(lambda leaf: leaf[None], one)
         else:
-            found = jax.vmap(sensitivities)(states, parts)
+            found = jax.vmap(sensitivities)(states, parts, following)
         (blocks, slopes), ends = found
-        residual = (ends - jnp.roll(states, -1, 0)).reshape(-1)
+        residual = (ends - following).reshape(-1)
         matrix = joined(blocks, size)
         whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * data.units[None]
         monodromy = jnp.eye(size)

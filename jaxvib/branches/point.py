@@ -13,6 +13,7 @@ from ..foundation.types import AnyArray, Number
 from ..orbits.motion_kernels import ShootingDetails, details_of
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_from_shooting
 from ..orbits.shooting import ShootingResult, integrate_period, scales
+from ..systems.drift import modulo_drift
 from ..systems.parameters import replace
 from ..systems.system import System
 
@@ -47,6 +48,7 @@ def linearised(
     def residual(state, value):
         there = at(system, path, value)
         image = flow(there, state, 0.0, periods.astype(float) * there.period(), rtol=rtol)
+        image = modulo_drift(there, image, state)
         return image - state, image - state
 
     value = jnp.asarray(value, float)
@@ -108,5 +110,6 @@ def shooting_at(
     correction = linalg.solve_vector(identity - first.monodromy, first.state - state)
     nothing, none = jnp.asarray(0.0), jnp.asarray(0, jnp.int32)
     missed = coarse.monodromy, correction, nothing, none
-    shooting = ShootingResult(state, seen, *missed, seen.result)
+    drifted = None if coarse.progress is None else coarse.progress.value
+    shooting = ShootingResult(state, seen, *missed, seen.result, drifted)
     return shooting, details_of(system, shooting, state, periods)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ..dynamics.flow import flow
 from ..dynamics.integrated_system import IntegratedSystem
 from ..foundation.suggestions import unknown_key
-from ..orbits import PeriodicOrbit, periodic_orbit
+from ..orbits import DriftingOrbit, PeriodicOrbit, periodic_orbit
 from ..orbits.transient import run_transient
 from ..systems.equation import Equation
 from .measure import Measure, Outcome
@@ -17,7 +17,7 @@ from .measure import Measure, Outcome
 # Tight, because a design uses the orbit without further error estimates.
 _RTOL = 1e-10
 # Fields of an orbit with derivatives.
-_FIELDS = ("state", "amplitude", "largest_multiplier", "max_contact_force")
+_FIELDS = ("state", "amplitude", "largest_multiplier", "max_contact_force", "progress")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +52,10 @@ def orbit_measure(
 ) -> Measure:
     """Return a measure of a field of the periodic orbit.
 
-    "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state" or
-    "stability_margin", which is 1 - |largest multiplier|. **Raises:** `ValueError` for a
-    field that is unknown or not differentiable.
+    "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state", the
+    "progress" of a system with a drift, or "stability_margin", which is 1 - |largest
+    multiplier|. **Raises:** `ValueError` for a field that is unknown or not
+    differentiable, or the progress of a system without a drift.
 
     >>> jv.design.orbit_measure("max_contact_force").unit
     'N'
@@ -87,11 +88,13 @@ class _Field(eqx.Module):
     @property
     def unit(self) -> str:
         """The unit of the field."""
-        fields = {field.name: field for field in dataclasses.fields(PeriodicOrbit)}
+        fields = {field.name: field for field in dataclasses.fields(DriftingOrbit)}
         return fields[self.field].metadata["unit"]
 
     def __call__(self, orbit: PeriodicOrbit) -> Float[Array, ""]:
         """Return the component."""
+        if not hasattr(orbit, self.field):
+            raise ValueError(f"{self.field} of a system without a drift; see jv.drifting")
         return jnp.atleast_1d(getattr(orbit, self.field))[self.component]
 
 

@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+# Declared unit of a shift along a drift, see `Labels.own_unit`.
+LENGTH_OR_ANGLE = "m, rad"
+
 
 class Labels(NamedTuple):
     """Names and units of a state's components and of its degrees of freedom.
 
     If empty, components are numbered and have no unit. `freedoms` names the
     displacements; in a state twice as long the remaining components are their rates.
+    `progress_unit`: that of a shift along a drift.
     """
 
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     freedoms: tuple[str, ...] = ()
     freedom_units: tuple[str, ...] = ()
+    progress_unit: str = ""
 
     def name(self, component: int) -> str:
         """Return the name of a state component."""
@@ -27,6 +32,10 @@ class Labels(NamedTuple):
     def unit(self, component: int) -> str:
         """Return a component's unit, empty if it is not known."""
         return self.units[component] if self.units else ""
+
+    def own_unit(self, declared: str) -> str:
+        """Return the declared unit of a field, for shifts along a drift that of theirs."""
+        return self.progress_unit if declared == LENGTH_OR_ANGLE else declared
 
     def amplitudes(self, values: Iterable[float]) -> str:
         """Format one number per degree of freedom, with units."""

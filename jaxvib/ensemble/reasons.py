@@ -31,6 +31,7 @@ class Reason(enum.IntEnum):
     COMPUTATION_FAILED = 11
     UNSTABLE = 12
     NOT_REACHED = 13
+    NOT_INVARIANT = 14
     NO_COMMON_PERIOD = 15
     FIELD_JUMPS = 16
     EQUILIBRIUM = 17
@@ -97,6 +98,7 @@ _TEXTS = {
     Reason.COMPUTATION_FAILED: "the computation failed with an error",
     Reason.UNSTABLE: "the motion is unstable",
     Reason.NOT_REACHED: "not found or not reached within the given bounds",
+    Reason.NOT_INVARIANT: "the shift of the system's drift changes its equation",
     Reason.NO_COMMON_PERIOD: "the loads have no common period, or the vector field "
     "does not have the given period",
     Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from .equilibrium import equilibrium as equilibrium
     from .integrity_curves import IntegrityCurves as IntegrityCurves
     from .integrity_curves import integrity_curves as integrity_curves
+    from .limit_cycle import DriftingCycle as DriftingCycle
     from .limit_cycle import LimitCycle as LimitCycle
     from .lyapunov import LyapunovExponents as LyapunovExponents
     from .lyapunov import Section as Section
     from .lyapunov import lyapunov_exponents as lyapunov_exponents
     from .lyapunov import poincare_section as poincare_section
+    from .orbit import DriftingOrbit as DriftingOrbit
     from .periodic_orbit import PeriodicOrbit as PeriodicOrbit
     from .periodic_orbit import periodic_orbit as periodic_orbit
     from .regimes import regimes as regimes

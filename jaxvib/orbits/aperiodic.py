@@ -13,6 +13,7 @@ from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, gather_lanes, put_lanes
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.drift import Drift
 from ..systems.system import System
 from .classification import classify
 from .linear_steady_state import attracts, linear_but_for_contacts, linear_steady_state
@@ -43,7 +44,8 @@ class TrackedMotions(NamedTuple):
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
     1/s per period of the load; the mean number of contacts a period; the largest contact
     force, N; half of highest minus lowest displacement, m; `trail`: the last 512 states
-    once a period; `state`: the last one.
+    once a period; `state`: the last one; `progress`: the mean shift a period along a
+    drift and its error, (lanes, 2), else None.
     """
 
     code: Any
@@ -55,6 +57,7 @@ class TrackedMotions(NamedTuple):
     amplitude: np.ndarray
     trail: np.ndarray
     state: np.ndarray
+    progress: Any = None
 
 
 def track_motions(
@@ -90,7 +93,7 @@ def track_motions(
     least = np.clip(least, 2 * WINDOW, LOOKS[-1][0] * WINDOW)
 
     now, directions = states.copy(), np.full((number, size), size**-0.5)
-    found = _unknown(number, size, smooth)
+    found = _unknown(number, size, smooth, static.drift)
     open_, done = np.arange(number), 0
     seen: list[Records] = []  # of the open lanes, one for each window
     for windows, judged in LOOKS:
@@ -106,7 +109,8 @@ def track_motions(
             if not open_.size:
                 return found
         done = windows
-        rows = _judged(seen[-judged:], units[open_], longest, smooth)
+        parts = units[open_], longest, smooth, static.drift
+        rows = _judged(seen[-judged:], *parts)
         if find_orbits is not None:
             rows = _with_orbits(find_orbits, rows, open_, units[open_])
         put_lanes(found, open_, rows)
@@ -166,7 +170,7 @@ _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
 _CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit exists
 
 
-def _unknown(number: int, size: int, places: int) -> TrackedMotions:
+def _unknown(number: int, size: int, places: int, drift: Drift | None) -> TrackedMotions:
     """Return motions of which nothing is known."""
     numbers = [np.full(number, np.nan) for _ in range(4)]
     return TrackedMotions(
@@ -176,6 +180,7 @@ def _unknown(number: int, size: int, places: int) -> TrackedMotions:
         np.full((number, places), np.nan),
         np.full((number, 2 * WINDOW, size), np.nan),
         np.full((number, size), np.nan),
+        None if drift is None else np.full((number, 2), np.nan),
     )
 
 
@@ -187,27 +192,44 @@ def _rows(windows: Sequence[Records], kept: np.ndarray) -> list[Records]:
 
 
 def _judged(
-    windows: Sequence[Records], units: np.ndarray, longest: int, smooth: int
+    windows: Sequence[Records],
+    units: np.ndarray,
+    longest: int,
+    smooth: int,
+    drift: Drift | None,
 ) -> TrackedMotions:
     """Return `TrackedMotions` from the last windows of motions."""
     parts = []
     for begin in range(0, len(units), _AT_ONCE):
         lanes = slice(begin, begin + _AT_ONCE)
         seen = [gather_lanes(each, lanes) for each in windows]
-        parts.append(_judged_lanes(seen, units[lanes], longest, smooth))
+        parts.append(_judged_lanes(seen, units[lanes], longest, smooth, drift))
     return jax.tree.map(lambda *some: np.concatenate(some), *parts)
 
 
 def _judged_lanes(
-    windows: Sequence[Records], units: np.ndarray, longest: int, smooth: int
+    windows: Sequence[Records],
+    units: np.ndarray,
+    longest: int,
+    smooth: int,
+    drift: Drift | None,
 ) -> TrackedMotions:
     states = np.concatenate([each.states for each in windows], axis=1)
+    if drift is not None:  # around the last state, so that close ones look close
+        away = drift.coordinate(states - states[:, -1:])
+        states = drift.shifted_back(states, away)
     growth = np.concatenate([each.growth for each in windows], axis=1)
     found = classify(states, growth, units, smooth)
     beyond = (found.code == Reason.SUCCESS) & (found.repeats > longest)
     onsets = np.stack([each.onsets for each in windows], axis=1)
     highest = np.max([each.highest for each in windows], axis=0)
     lowest = np.min([each.lowest for each in windows], axis=0)
+    amplitude, progress = (highest - lowest) / 2, None
+    if drift is not None:
+        drifts = np.asarray(drift.direction)[: amplitude.shape[1]] != 0
+        amplitude = np.where(drifts, np.nan, amplitude)  # these go on and on
+        leads = np.concatenate([each.progress for each in windows], axis=1)
+        progress = _mean_progress(leads, found.repeats)
     return TrackedMotions(
         np.where(beyond, Reason.LONGER_PERIOD, found.code),
         found.repeats,
@@ -215,10 +237,27 @@ def _judged_lanes(
         found.error,
         onsets.sum(axis=1) / growth.shape[1],
         np.max([each.force for each in windows], axis=0),
-        (highest - lowest) / 2,
+        amplitude,
         _trails(states, found.repeats),
         states[:, -1],
+        progress,
     )
+
+
+def _mean_progress(leads: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    """Return the mean shift a period, and its standard error from eight parts.
+
+    The mean of a motion that recurs is one over whole periods of it, without an error.
+    """
+    number = leads.shape[1]
+    found = np.empty((len(leads), 2))
+    for row, each, recurs in zip(found, leads, repeats, strict=True):
+        if recurs:
+            row[:] = np.mean(each[number % recurs :]), np.nan
+        else:
+            parts = each[: 8 * (number // 8)].reshape(8, -1).mean(axis=1)
+            row[:] = np.mean(each), np.std(parts, ddof=1) / np.sqrt(8.0)
+    return found
 
 
 def _trails(states: np.ndarray, repeats: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from jaxtyping import Complex, Float, Int
 
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
+from ..systems.drift import Drift
 from ..systems.system import System
 from .aperiodic import TrackedMotions
 from .limit_cycle import LimitCycle
@@ -107,7 +108,7 @@ class Motion(NamedTuple):
 
     `points` (points, n): some of its states; `units` (n,): their scales; `away`:
     the function from states (s, n) to their distances from it; `near`: the distance
-    within which a state is on it.
+    within which a state is on it; `drift`: of the system.
     """
 
     orbit: PeriodicOrbit
@@ -115,6 +116,7 @@ class Motion(NamedTuple):
     units: np.ndarray
     away: Callable[[np.ndarray], np.ndarray]
     near: float
+    drift: Drift | None = None
 
     def contains(self, trails: np.ndarray) -> np.ndarray:
         """Return which motions (lanes, times, n) converge to this one.
@@ -128,14 +130,18 @@ class Motion(NamedTuple):
 
 
 def motion_at(
-    orbit: PeriodicOrbit, points: np.ndarray, units: np.ndarray, near: float
+    orbit: PeriodicOrbit,
+    points: np.ndarray,
+    units: np.ndarray,
+    near: float,
+    drift: Drift | None = None,
 ) -> Motion:
     """Return a motion that consists of its `points`, (points, n)."""
 
     def away(states):
-        return distances(states, points, units).min(axis=1)
+        return distances(states, points, units, drift).min(axis=1)
 
-    return Motion(orbit, points, units, away, near)
+    return Motion(orbit, points, units, away, near, drift)
 
 
 def near_any(motions: Iterable[Motion], states: np.ndarray, within: float) -> np.ndarray:
@@ -146,14 +152,19 @@ def near_any(motions: Iterable[Motion], states: np.ndarray, within: float) -> np
     return near
 
 
-def periodic_motion(orbit: PeriodicOrbit, points: np.ndarray, units: np.ndarray) -> Motion:
+def periodic_motion(
+    orbit: PeriodicOrbit,
+    points: np.ndarray,
+    units: np.ndarray,
+    drift: Drift | None = None,
+) -> Motion:
     """Return an orbit with its states once a period, (periods, n), as a `Motion`."""
     # The start of a periodic motion is arbitrary: choose the point that sorts first.
     order = np.lexsort(np.round(points / units, 6).T[::-1])
     points = np.roll(points, -int(order[0]), axis=0)
     code = np.asarray(Reason.SUCCESS, np.int32)
     known = with_fields(orbit, lyapunov_exponent=exponent_of(orbit), result=code)
-    return motion_at(known, points, units, CLOSE)
+    return motion_at(known, points, units, CLOSE, drift)
 
 
 def exponent_of(orbit: PeriodicOrbit | LimitCycle) -> np.ndarray:
@@ -187,7 +198,7 @@ def aperiodic_motion(
 ) -> Motion:
     """Return an aperiodic motion, one row of `TrackedMotions`, as a `Motion`."""
     points = watched.trail
-    apart = distances(points, points, units)
+    apart = distances(points, points, units, system.drift)
     np.fill_diagonal(apart, np.inf)
     spacing = float(np.median(apart.min(axis=1)))
     unknown = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(system, 1))
@@ -202,21 +213,36 @@ def aperiodic_motion(
         lyapunov_error=np.asarray(float(watched.error) / period),
         result=np.asarray(watched.code, np.int32),
     )
-    return motion_at(orbit, points, units, max(_WITHIN * spacing, _CLOUD))
+    if watched.progress is not None:
+        mean, error = map(np.asarray, watched.progress)
+        orbit = with_fields(orbit, progress=mean, progress_error=error)
+    near = max(_WITHIN * spacing, _CLOUD)
+    return motion_at(orbit, points, units, near, system.drift)
 
 
-def distances(states: np.ndarray, points: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Return the maximum-norm distances of states (s, n) from points (p, n)."""
+def distances(
+    states: np.ndarray, points: np.ndarray, units: np.ndarray, drift: Drift | None = None
+) -> np.ndarray:
+    """Return the maximum-norm distances of states (s, n) from points (p, n).
+
+    Those of a system with a `drift` in steps are the distances after the best shift.
+    """
     largest = np.zeros((len(states), len(points)))
+    lead, along = np.zeros(()), np.zeros(len(units))
+    if drift is not None and drift.step is not None:
+        lead = drift.coordinate(states)[:, None] - drift.coordinate(points)[None]
+        lead, along = drift.step * np.round(lead / drift.step), np.array(drift.direction)
     for component, unit in enumerate(units):
-        between = np.abs(states[:, None, component] - points[None, :, component])
-        np.maximum(largest, between / unit, out=largest)
+        between = states[:, None, component] - points[None, :, component]
+        if along[component]:
+            between = between - lead * along[component]
+        np.maximum(largest, np.abs(between) / unit, out=largest)
     return largest
 
 
 def same(one: Motion, other: Motion) -> bool:
     """Return whether two orbits are equal: all points of one are among the other's."""
-    apart = distances(one.points, other.points, other.units)
+    apart = distances(one.points, other.points, other.units, one.drift)
     return len(one.points) == len(other.points) and bool(apart.min(axis=1).max() < _SAME)
 
 

@@ -166,10 +166,11 @@ class Search:
                 )
             )
             points = points[:periods]
-            apart = distances(trail[-1:], points, units).min()
+            drift = self.static.drift
+            apart = distances(trail[-1:], points, units, drift).min()
             if int(orbit.result) != Reason.SUCCESS or apart > 10 * _PLAUSIBLE:
                 continue
-            found = periodic_motion(orbit, points, units)
+            found = periodic_motion(orbit, points, units, drift)
             attracts = int(orbit.stable) != UNSTABLE
             into = self.attractors if attracts else self.repelling
             if not any(same(found, each) for each in into):
@@ -179,7 +180,8 @@ class Search:
         # Store the state, so that later motions passing here are not searched again.
         units = np.asarray(_units(self.system, trail[-1]))
         passed = jax.tree.map(lambda leaf: leaf[0], unknown_orbits(self.system, 1))
-        self.repelling.append(motion_at(passed, trail[-1:], units, 0.0))
+        near = motion_at(passed, trail[-1:], units, 0.0, self.static.drift)
+        self.repelling.append(near)
 
     def _track_aperiodic(self, seen: PoincareSamples, found, last) -> np.ndarray:
         """Classify unsettled motions; new classes always if `last`.

@@ -24,6 +24,7 @@ from ..dynamics.flow import observe
 from ..dynamics.observables import init_observables
 from ..ensemble import Reason
 from ..foundation.types import Number
+from ..systems.drift import across_drift, modulo_drift
 from ..systems.system import System
 from .newton import newton
 from .shooting import SAME_STATE, Progress, Trial, advanced, begun, growth_of
@@ -113,18 +114,20 @@ def shoot_cycle(
         times = jnp.where(safe, jnp.append(0.0, times), jnp.append(0.0, parts))
         origin = jnp.where(safe, origin, jnp.zeros_like(origin))
         states, _, _ = engine_of(system, engine).sampled(system, origin, times, rtol)
-        apart = jnp.max(jnp.abs(states - origin[None]) / shooting.units[None], axis=1)
+        apart = modulo_drift(system, states, origin) - origin[None]
+        apart = jnp.max(jnp.abs(apart) / shooting.units[None], axis=1)
         repeats = jnp.stack([apart[_SAMPLES // part] for part in _PARTS]) < SAME_STATE
         shorter = found & jnp.any(repeats)
         code = jnp.where(shorter, Reason.SHORTER_PERIOD, shooting.result)
-        later = return_time(states[1:], width / _SAMPLES)
+        around = modulo_drift(system, states[1:], states[1])
+        later = return_time(around, width / _SAMPLES)
         later = jnp.where(jnp.isfinite(later), later, span)
         size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
         rests = ~found & jnp.all(_extent(states[1:]) <= _AT_REST * size)
         shooting = shooting.with_result(jnp.where(rests, Reason.EQUILIBRIUM, code))
         # The guess of the period may be a multiple of the cycle's own.
         part = jnp.max(jnp.where(repeats, jnp.asarray(_PARTS, float), 1.0))
-        start = jnp.where(shorter, shooting.state, states[1])
+        start = jnp.where(shorter, shooting.state, modulo_drift(system, states[1]))
         later = jnp.where(shorter, shooting.period / part, later)
         ended = (found & ~shorter) | (shorter & (index == 0)) | rests
         return index + 1, start, later, size, ended, shooting
@@ -196,13 +199,18 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         first = jnp.where(begins, largest, last.size)
         units = jnp.maximum(reached, _NEGLIGIBLE * first)
         units = jnp.where(units > 0, units, 1.0)
+        rate, end_rate = field(0.0, state), field(0.0, seen.state)
+        rate, end_rate = across_drift(system, rate), across_drift(system, end_rate)
+        seen = seen._replace(
+            state=modulo_drift(system, seen.state, state),
+            monodromy=across_drift(system, seen.monodromy.T).T,
+        )
         residual = seen.state - state
         extent = jnp.max((highest - lowest) / units)
         # A motion at rest returns as well: the residual is relative to the extent.
         length = jnp.max(jnp.abs(residual) / units) / extent
         sound = (why == Reason.SUCCESS) & jnp.isfinite(length)
         length = jnp.where(sound, length, jnp.inf)
-        rate, end_rate = field(0.0, state), field(0.0, seen.state)
         matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, span)
         solver = linalg.inverse(matrix)
         scaled = solver @ jnp.append(-residual / units, 0.0)

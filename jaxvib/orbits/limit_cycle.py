@@ -1,7 +1,8 @@
 """Limit cycles of autonomous systems, with stability and error estimates."""
 
+import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int
 from .. import linalg
 from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
+from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
@@ -20,6 +22,7 @@ from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.types import Number
+from ..systems.drift import across_drift, check_drift, modulo_drift
 from ..systems.system import System
 from .cycle_shooting import CycleShooting, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
@@ -33,7 +36,7 @@ from .multipliers import (
     multiplier_error,
     verdict,
 )
-from .orbit import invalidate
+from .orbit import invalidate, with_progress
 from .orbit_derivatives import Revolution, differentiable_values
 
 BAND = 1e-3  # without error bars, multipliers nearer to the unit circle are undecided
@@ -118,7 +121,7 @@ class LimitCycle(Plottable, Result):
         amplitude = self.labels.amplitudes(np.asarray(self.amplitude))
         trivial = abs(complex(self.floquet_multipliers[0]) - 1)
         return [
-            f"LimitCycle: {VERDICTS[int(self.stable)]}, "
+            f"{self._title()}: {VERDICTS[int(self.stable)]}, "
             f"largest |multiplier| {self.largest_multiplier:.6g} "
             f"(error {self.multiplier_error:.1e})",
             f"  period        {self.period:.10g} s (error {self.period_error:.1e})",
@@ -128,6 +131,34 @@ class LimitCycle(Plottable, Result):
             f"trivial multiplier off by {trivial:.1e}",
             f"  result        {reason(self.result)}",
         ]
+
+
+class DriftingCycle(LimitCycle):
+    r"""A cycle $s(t + T) = s(t) + a\,d$ of a system with a drift, see `drifting`.
+
+    Its multipliers are those of the motion modulo the shift, see `DriftingOrbit`.
+
+    >>> rotor = jv.autonomous_system(
+    ...     lambda x, p: [x[1], p["torque"] - 0.1 * x[1] - jnp.sin(x[0])],
+    ...     parameters={"torque": 0.5},
+    ...     dimension=2,
+    ... )
+    >>> rotor = jv.drifting(rotor, "0", step=2 * np.pi)
+    >>> cycle = jv.periodic_orbit(rotor, [0.0, 5.0], period=1.3)
+    >>> round(float(cycle.progress / (2 * np.pi)), 9)  # turns per period
+    1.0
+    """
+
+    _: dataclasses.KW_ONLY  # behind the labels, which have a default
+    progress: Float[Array, ""] = result_field(
+        "shift along the drift in one period", LENGTH_OR_ANGLE
+    )
+    progress_error: Float[Array, ""] = result_field(
+        "error bar of the progress", LENGTH_OR_ANGLE
+    )
+
+    def _lines(self) -> list[str]:
+        return with_progress(super()._lines(), self)
 
 
 def limit_cycle(
@@ -142,6 +173,7 @@ def limit_cycle(
     """Return the cycle near a guess, see `periodic_orbit`."""
     require_float64()
     check_engine(engine)
+    check_drift(system)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-2))
     factor = error_factor(evidence)
     if guess is None or period is None:
@@ -151,7 +183,7 @@ def limit_cycle(
             "or from which a motion leads to it, and a guess of the cycle's period, s"
         )
     check_range("period", period, "s", Range(above=0.0))
-    start = checked_state(system, guess)
+    start = modulo_drift(system, checked_state(system, guess))
     if start.shape[0] < 2:
         raise ValueError("a cycle of one state; allowed: a system of two or more")
     numbers = (jnp.asarray(number, float) for number in (period, rtol, factor))
@@ -184,6 +216,7 @@ def cycle_from_shooting(
     converged = shooting.at + jnp.where(evidenced, shooting.full, 0.0)
     anchor, scales = converged[:-1], jnp.append(units, converged[-1])
     rate = stop_gradient_tree(system).equation().vector_field(0.0, shooting.state)
+    rate = across_drift(system, rate)
 
     # From here on everything is a differentiable function of the parameters.
     arguments = leaves, _Frame(anchor, rate / units, scales), tight
@@ -195,7 +228,7 @@ def cycle_from_shooting(
     def residual(scaled, arguments):
         anchor, normal, scales = arguments[1]
         motion, units = revolution(scaled * scales, arguments), scales[:-1]
-        image = motion.after(motion.period)
+        image = motion.returned()
         phase = normal @ ((motion.state - anchor) / units) / linalg.norm(normal)
         return jnp.append((image - motion.state) / units, phase)
 
@@ -206,6 +239,7 @@ def cycle_from_shooting(
         revolution, where, seen.monodromy, seen.watched, none, none
     )
     along = motion.system.equation().vector_field(0.0, motion.state)
+    along = across_drift(system, along)
     trivial, others = transverse(monodromy, along, units)
     multipliers = floquet_multipliers(others)
     largest = modulus(multipliers)
@@ -228,8 +262,14 @@ def cycle_from_shooting(
         "result": shooting.result,
         **errors,
     }
+    kind = LimitCycle
+    if system.drift is not None:
+        kind = DriftingCycle
+        fields["progress"] = motion.progress()
+        error = jax.lax.stop_gradient(_progress_error(motion, tight, errors))
+        fields["progress_error"] = jnp.where(evidenced, error, jnp.nan)
     code = jnp.where(known, Reason.SUCCESS, shooting.result)
-    return LimitCycle(**invalidate(fields, code, kept=()), labels=system.labels)
+    return kind(**invalidate(fields, code, kept=()), labels=system.labels)
 
 
 def transverse(monodromy: Array, rate: Array, units: Array) -> tuple[Array, Array]:
@@ -263,6 +303,22 @@ class _Frame(NamedTuple):
     anchor: Float[Array, " n"]
     normal: Float[Array, " n"]
     scales: Float[Array, " unknowns"]
+
+
+def _progress_error(motion: Revolution, tight, errors) -> Array:
+    """Return the error of a progress: of state and period, and of the flow itself."""
+    drift: Any = motion.system.drift
+    if drift.step is not None:
+        return jnp.zeros(())
+
+    def length(state, period):
+        return motion._replace(state=state, period=period).progress()
+
+    slopes = jax.jacfwd(length, (0, 1))(motion.state, motion.period)
+    moved = jnp.sum(jnp.abs(slopes[0])) * errors["state_error"]
+    moved = moved + jnp.abs(slopes[1]) * errors["period_error"]
+    looser = motion._replace(rtol=100 * tight).progress()
+    return moved + jnp.abs(looser - motion.progress())
 
 
 def _errors(shooting: CycleShooting, rate, parts, evidenced) -> dict:

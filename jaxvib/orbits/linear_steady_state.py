@@ -45,10 +45,14 @@ class LinearSteadyState(NamedTuple):
 
 
 def linear_but_for_contacts(system: System) -> bool:
-    """Return whether a system consists of linear bodies under harmonic loads."""
+    """Return whether a system consists of linear bodies under harmonic loads.
+
+    One with a drift has free motions that do not decay.
+    """
     equation = equation_shape(system)
     return (
-        isinstance(equation, EquationOfMotion)
+        system.drift is None
+        and isinstance(equation, EquationOfMotion)
         and not (equation.frictions or equation.springs or varies(equation))
         and not annular(equation.contacts)
         and all(harmonic_of(load.law) for load in equation.loads)

@@ -1,6 +1,7 @@
 """The `PeriodicOrbit` and its construction from a shooting result."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
+from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
@@ -28,14 +30,22 @@ from ..foundation.arrays import (
 )
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray, Integer, Number
+from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .error_estimates import assess_orbit
 from .implicit import KernelFunction, implicit_root, with_derivative_of
 from .motion_kernels import ShootingDetails
 from .motion_pictures import multipliers_chart, orbit_motion
-from .multipliers import VERDICTS, floquet_multipliers, modulus, verdict
+from .multipliers import (
+    ROUNDING,
+    VERDICTS,
+    floquet_multipliers,
+    modulus,
+    state_rounding,
+    verdict,
+)
 from .orbit_derivatives import Revolution, differentiable_values
-from .shooting import ShootingResult
+from .shooting import Shift, ShootingResult
 
 # Without error bars, multipliers nearer to the unit circle than this are undecided: far
 # more than the error of a contact's onset (`error_estimates._multiplier_bar`).
@@ -120,7 +130,7 @@ class PeriodicOrbit(Plottable, Result):
         state = self.labels.shown(np.asarray(self.state))
         amplitude = self.labels.amplitudes(np.asarray(self.amplitude))
         lines = [
-            f"PeriodicOrbit: {VERDICTS[int(self.stable)]}, "
+            f"{self._title()}: {VERDICTS[int(self.stable)]}, "
             f"largest |multiplier| {self.largest_multiplier:.6g} "
             f"(error {self.multiplier_error:.1e})",
             f"  period        {self.period:.6g} s = {int(self.periods)} x load period",
@@ -138,6 +148,46 @@ class PeriodicOrbit(Plottable, Result):
         if np.isfinite(self.determinant_defect):  # NaN with friction or for a field
             evidence += f", det M off by {self.determinant_defect:.1e}"
         return [*lines, evidence, f"  result        {reason(self.result)}"]
+
+
+class DriftingOrbit(PeriodicOrbit):
+    r"""A motion $s(t + nT) = s(t) + a\,d$ of a system with a drift, see `drifting`.
+
+    `state` has a drift coordinate of zero. `monodromy` and `floquet_multipliers` are
+    those of the motion modulo the shift: a shift of any length, whose multiplier is 1,
+    is given the multiplier 0. `amplitude` includes the progress.
+
+    Of a motion that is not periodic `progress` is the mean per period of the load, with
+    its standard error.
+
+    >>> conveyor = jv.forced_system(
+    ...     lambda t, x, p: [p["speed"] * jnp.sin(t) ** 2],
+    ...     parameters={"speed": 0.2},
+    ...     period=2 * np.pi,
+    ...     dimension=1,
+    ... )
+    >>> orbit = jv.periodic_orbit(jv.drifting(conveyor, "0"))
+    >>> round(float(orbit.progress), 6), int(orbit.stable)  # 0.1 for a period
+    (0.628319, 1)
+    """
+
+    _: dataclasses.KW_ONLY  # behind the labels, which have a default
+    progress: Float[Array, ""] = result_field(
+        "shift along the drift in one period of the motion", LENGTH_OR_ANGLE
+    )
+    progress_error: Float[Array, ""] = result_field(
+        "error bar of the progress", LENGTH_OR_ANGLE
+    )
+
+    def _lines(self) -> list[str]:
+        return with_progress(super()._lines(), self)
+
+
+def with_progress(lines: list[str], orbit: Any) -> list[str]:
+    """Return the lines of an orbit's text with one of its progress."""
+    length = f"{orbit.progress:.10g} {orbit.labels.progress_unit}".rstrip()
+    progress = f"{length} per period (error {orbit.progress_error:.1e})"
+    return [*lines[:2], f"  progress      {progress}", *lines[2:]]
 
 
 def peak_force_text(orbits: PeriodicOrbit) -> str:
@@ -182,9 +232,10 @@ def unknown_orbits(system: System, number: int) -> PeriodicOrbit:
         nothing = np.nan if np.issubdtype(kind, np.inexact) else -1
         return np.full((number, *shapes.get(name, ())), nothing, kind)
 
-    fields = dataclasses.fields(PeriodicOrbit)
+    kind = orbit_type(system)
+    fields = dataclasses.fields(kind)
     names = [field.name for field in fields if "unit" in field.metadata]
-    return _of_numpy(**{name: unknown(name) for name in names}, labels=system.labels)
+    return _of_numpy(kind, **{name: unknown(name) for name in names}, labels=system.labels)
 
 
 class _Values(NamedTuple):
@@ -194,6 +245,7 @@ class _Values(NamedTuple):
     monodromy: Float[Array, "n n"]
     details: ShootingDetails
     watched: Observables
+    progress: Any = None
 
 
 def with_fields(orbit: PeriodicOrbit, **values: Number) -> PeriodicOrbit:
@@ -220,7 +272,11 @@ def orbit_from_shooting(
     xp = array_namespace(shooting, details, periods, tight, evidenced)
     found = assess_orbit(shooting, details.units, tight, evidenced)
     seen, onsets = shooting.revolution, shooting.revolution.watched.onsets
-    given = _Values(found.converged, seen.monodromy, details, seen.watched)
+    shift, progress = seen.progress, None
+    if shift is not None:
+        progress = _progress(shift, found.converged - shooting.state)
+    state = modulo_drift(system, found.converged)
+    given = _Values(state, seen.monodromy, details, seen.watched, progress)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
     if xp is HOST:
         multipliers = found.multipliers.real + 1j * found.multipliers.imag
@@ -256,17 +312,43 @@ def orbit_from_shooting(
         "newton_quotient": found.quotient,
         "result": found.result.astype(np.int32),
     }
+    if shift is not None:
+        error = _progress_error(shooting, progress, details.units)
+        whole["progress"] = values.progress
+        whole["progress_error"] = xp.where(evidenced, stop_gradient(error), xp.nan)
     code = xp.where(found.found, 0, found.result)
     fields = invalidate(whole, code, kept=("state", "period"))
-    return (_of_numpy if xp is HOST else PeriodicOrbit)(**fields, labels=system.labels)
+    kind = orbit_type(system)
+    make = functools.partial(_of_numpy, kind) if xp is HOST else kind
+    return make(**fields, labels=system.labels)
 
 
-def _of_numpy(**fields) -> PeriodicOrbit:
+def _progress(shift: Shift, ahead) -> Any:
+    """Return the progress from a state a small step `ahead` of the integrated one."""
+    return shift.value + (shift.slope * ahead).sum(axis=-1)
+
+
+def _progress_error(shooting: ShootingResult, progress, units) -> Any:
+    """Return the difference of both tolerances' progress, and rounding."""
+    xp = array_namespace(shooting, progress, units)
+    seen, shift = shooting.revolution, shooting.revolution.progress
+    rounding = state_rounding(seen.monodromy, units) + ROUNDING * units
+    assert shift is not None
+    rounding = xp.sum(xp.abs(shift.slope) * rounding, axis=-1)
+    return xp.abs(progress - shooting.coarse_progress) + rounding
+
+
+def orbit_type(system: System) -> type[PeriodicOrbit]:
+    """Return the class of a system's orbits."""
+    return PeriodicOrbit if system.drift is None else DriftingOrbit
+
+
+def _of_numpy(kind: type[PeriodicOrbit], **fields) -> Any:
     """Return an orbit of NumPy arrays; `with_failure` and batching convert to JAX arrays.
 
     Bypasses field conversion, as unflattening a pytree does.
     """
-    orbit = object.__new__(PeriodicOrbit)
+    orbit = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(orbit, name, value)
     return orbit
@@ -284,7 +366,7 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
 
     def residual(state, arguments):
         motion = revolution(state, arguments)
-        return motion.after(motion.period, engine) - state
+        return motion.returned(engine) - state
 
     # Derivatives of small systems are kernels; of others a few calls of their flow.
     key = (static, engine) if isinstance(engine, EventEngine) else None
@@ -299,7 +381,15 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
     duration = jnp.sum(watched.duration)
     duration = with_derivative_of(_nan_slope, duration, (parameters,))
     details = details._replace(forces=forces, period=system.period())
-    return _Values(state, monodromy, details, seen._replace(duration=duration[None]))
+    progress = given.progress
+    if progress is not None:
+
+        def length(*where):
+            return revolution(*where).progress(engine)
+
+        progress = with_derivative_of(length, progress, (state, arguments))
+    seen = seen._replace(duration=duration[None])
+    return _Values(state, monodromy, details, seen, progress)
 
 
 def _nan_slope(parameters):
@@ -330,4 +420,4 @@ def with_failure(orbit: PeriodicOrbit, code: Integer) -> PeriodicOrbit:
     orbit, code = to_numpy((orbit, code)) if known else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
     fields = invalidate({name: getattr(orbit, name) for name in names}, code)
-    return PeriodicOrbit(**to_jax(fields), labels=orbit.labels)
+    return type(orbit)(**to_jax(fields), labels=orbit.labels)

@@ -13,6 +13,7 @@ from ..dynamics.extremes import top
 from ..dynamics.flow import flow
 from ..dynamics.observables import Observables, tracked_contacts
 from ..kernels.map_rows import map_rows
+from ..systems.drift import modulo_drift, progress_between
 from ..systems.system import System
 from .implicit import KernelFunction, with_derivative_of
 
@@ -28,6 +29,15 @@ class Revolution(NamedTuple):
     def after(self, time: Array, engine: str | Engine = "auto") -> Float[Array, " n"]:
         """Return the state at a time, s."""
         return flow(self.system, self.state, 0.0, time, rtol=self.rtol, engine=engine)
+
+    def returned(self, engine: str | Engine = "auto") -> Float[Array, " n"]:
+        """Return the state after the period, shifted back along a drift."""
+        return modulo_drift(self.system, self.after(self.period, engine), self.state)
+
+    def progress(self, engine: str | Engine = "auto") -> Float[Array, ""]:
+        """Return the shift of the state along the drift in a period."""
+        drift: Any = self.system.drift
+        return progress_between(drift, self.state, self.after(self.period, engine))
 
 
 def differentiable_values(
@@ -58,7 +68,7 @@ def differentiable_values(
         motion = revolution(*where)
 
         def end(state):
-            return motion._replace(state=state).after(motion.period, engine)
+            return motion._replace(state=state).returned(engine)
 
         return jax.jacfwd(end)(motion.state)
 

@@ -9,6 +9,7 @@ from jaxtyping import PyTree
 from ..dynamics.engines import engine_for
 from ..ensemble import TwoStageFunction, compile_ahead, map_samples
 from ..foundation.arrays import combine_arrays
+from ..systems.drift import modulo_drift
 from .error_estimates import error_factor
 from .motion_kernels import shooting_kernel
 from .orbit import PeriodicOrbit, orbit_from_shooting
@@ -60,5 +61,6 @@ def _evidence(static, lanes, found):
     leaves, guesses, periods, rtol, factor = lanes
     system = combine_arrays(jax.tree.map(lambda leaf: leaf[0], leaves), static)
     orbits = orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
-    far = np.abs(orbits.state - guesses) / found[1].start_units
+    far = modulo_drift(system, orbits.state, guesses) - guesses
+    far = np.abs(far) / found[1].start_units
     return orbits, np.max(far, axis=-1)

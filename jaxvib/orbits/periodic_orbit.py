@@ -19,6 +19,7 @@ from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
 from ..foundation.types import AnyArray, Number
 from ..systems.autonomous import AutonomousSystem, is_autonomous
+from ..systems.drift import modulo_drift
 from ..systems.periods import check_period
 from ..systems.system import System
 from .error_estimates import error_factor as error_factor
@@ -171,8 +172,9 @@ def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
     for periods in order or [1]:
         count = as_array(periods, np.int32)
         orbit = orbit_from_guess(system, state, count, *settings)
+        away = modulo_drift(system, orbit.state, state) - state
         near = orbit.result == Reason.SUCCESS and bool(
-            jnp.max(jnp.abs(orbit.state - state) / scales(system, state)) < _NEAR
+            jnp.max(jnp.abs(away) / scales(system, state)) < _NEAR
         )
         if near and int(orbit.stable) != UNSTABLE:
             return orbit

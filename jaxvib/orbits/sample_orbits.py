@@ -12,7 +12,7 @@ from ..systems.system import System
 from .aperiodic import TrackedMotions, track_motions
 from .classification import limit_of
 from .multipliers import UNSTABLE
-from .orbit import PeriodicOrbit, unknown_orbits
+from .orbit import PeriodicOrbit, unknown_orbits, with_fields
 from .orbit_finder import OrbitFinder
 from .settings import SettlingSettings
 
@@ -162,7 +162,7 @@ def _draws_near(trail, units, periods, state) -> bool:
 def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
     """Return observed motions that are not periodic, as orbits without a period."""
     repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
-    return eqx.tree_at(
+    known = eqx.tree_at(
         lambda o: (
             o.state,
             o.period,
@@ -187,3 +187,7 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
             watched.code.astype(np.int32),
         ),
     )
+    if watched.progress is None:
+        return known
+    whole = watched.progress * np.maximum(repeats, 1)[:, None]
+    return with_fields(known, progress=whole[:, 0], progress_error=whole[:, 1])

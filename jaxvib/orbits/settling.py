@@ -16,6 +16,7 @@ from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.drift import across_drift, modulo_drift
 from ..systems.periods import period_of
 from ..systems.system import System
 from .linear_steady_state import (
@@ -53,12 +54,13 @@ def poincare_map(
 ) -> tuple[Array, Array]:
     """Return the Poincaré samples of `count` periods, (count, n), and a reason code.
 
-    A failed motion is not continued; its states are NaN from there on.
+    A failed motion is not continued; its states are NaN from there on. Those of a system
+    with a drift are shifted back to its zero, see `drifting`.
     """
     period, chosen = period_of(system), engine_of(system, engine)
     state = checked_state(system, state)
     states, result = chosen.periods(system, state, period, count, rtol)
-    return states, no_period(system, period, result)
+    return modulo_drift(system, states), no_period(system, period, result)
 
 
 def recurrences(system: System, states: Array, longest: int) -> Float[Array, " longest"]:
@@ -67,7 +69,7 @@ def recurrences(system: System, states: Array, longest: int) -> Float[Array, " l
     In units of the motion's own size; small if it has converged to a period.
     """
     units = scales(system, states[-1])
-    earlier = states[-1 - longest : -1][::-1]
+    earlier = modulo_drift(system, states[-1 - longest : -1][::-1], states[-1])
     return jnp.max(jnp.abs(states[-1:] - earlier) / units[None], axis=-1)
 
 
@@ -125,7 +127,8 @@ def run_transients(
 
     def step(last: _Transient) -> _Transient:
         solution = end_of(system, last.state, 0.0, period, rtol, engine)
-        return _Transient(solution.state, last.periods + 1, solution.result)
+        state = modulo_drift(system, solution.state)
+        return _Transient(state, last.periods + 1, solution.result)
 
     first = _Transient(jnp.asarray(state, float), 0, jnp.asarray(0, jnp.int32))
     last = jax.lax.while_loop(go_on, step, first)
@@ -139,7 +142,8 @@ class Records(NamedTuple):
 
     `states` at the end of each period; `growth`: logarithm of the growth of the
     neighbour's distance in each; number of `onsets` of contact; the largest `force` (N)
-    in contact; `highest` and `lowest` displacement.
+    in contact; `highest` and `lowest` displacement; `progress`: the shift along a drift in
+    each period, else None.
     """
 
     states: Float[Array, "periods n"]
@@ -148,6 +152,7 @@ class Records(NamedTuple):
     force: Float[Array, ""]
     highest: Float[Array, " freedoms"]
     lowest: Float[Array, " freedoms"]
+    progress: Any = None
 
 
 class Window(NamedTuple):
@@ -205,7 +210,7 @@ def track_aperiodic(
             system, segment, change, at_once, last.watched
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
-        apart = apart / units[None]
+        apart = across_drift(system, apart) / units[None]
         distances = jnp.linalg.norm(apart, axis=1)
         before = jnp.concatenate([jnp.full(1, _NEIGHBOUR), distances[:-1]])
         ratios = distances / jnp.where(before > 0, before, 1.0)
@@ -214,12 +219,20 @@ def track_aperiodic(
         met = distances[-1] == 0.0
         direction = apart[-1] / jnp.where(met, 1.0, distances[-1])
         direction = jnp.where(met, last.direction, direction)
-        return _Pair(states[-1], direction, watched, result), (states, growth)
+        state, lead = states[-1], None
+        if system.drift is not None:
+            places = jnp.concatenate([last.state[None], states])
+            lead = jnp.diff(system.drift.coordinate(places))
+            states = modulo_drift(system, states)
+        state = modulo_drift(system, state)
+        return _Pair(state, direction, watched, result), (states, growth, lead)
 
     state = jnp.asarray(state, float)
+    if system.drift is not None:
+        direction = across_drift(system, direction * units) / units
     watched = init_observables(jnp.zeros(()), state, equation)
     start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
-    last, (states, growth) = jax.lax.scan(step, start, length=periods // at_once)
+    last, (states, growth, leads) = jax.lax.scan(step, start, length=periods // at_once)
     seen = last.watched
     records = Records(
         states.reshape(periods, -1),
@@ -228,5 +241,6 @@ def track_aperiodic(
         jnp.max(largest_forces(equation, seen), initial=0.0),
         seen.highest,
         seen.lowest,
+        None if leads is None else leads.reshape(periods),
     )
     return Window(last.state, last.direction, records, last.result)

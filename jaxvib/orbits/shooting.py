@@ -1,7 +1,7 @@
 """Shooting: Newton iteration for a fixed point of the flow over whole periods."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from ..dynamics.scales import driven_sizes, field_scales
 from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
 from ..ensemble import Reason
 from ..foundation.types import AnyArray, Integer, Number
+from ..systems.drift import across_drift, is_invariant, modulo_drift, progress_between
 from ..systems.impact import EquationOfMotion
 from ..systems.periods import period_of
 from ..systems.system import System
@@ -45,7 +46,8 @@ class PeriodIntegral(NamedTuple):
     """The flow over a whole number of periods from a state.
 
     `repeats`: whether the state already recurs after a number of periods that divides
-    the whole.
+    the whole. Of a system with a drift the state is shifted back to where the motion
+    began, which the monodromy matrix includes; `progress`: that shift, else None.
     """
 
     state: Float[Array, " n"]
@@ -53,6 +55,14 @@ class PeriodIntegral(NamedTuple):
     watched: Observables
     repeats: Bool[Array, ""]
     result: Int[Array, ""]
+    progress: "Shift | None" = None
+
+
+class Shift(NamedTuple):
+    """The shift of a motion along its drift, and its derivative to the state."""
+
+    value: Any
+    slope: Any
 
 
 class ShootingResult(NamedTuple):
@@ -61,7 +71,8 @@ class ShootingResult(NamedTuple):
     `revolution` is integrated at the tighter tolerance; `coarse_monodromy` is that of
     the iteration, and `correction` the difference between the orbits of both
     tolerances; `bend` the largest change of the monodromy per length of a step (an
-    estimate of its Lipschitz constant, in units of the orbit's size).
+    estimate of its Lipschitz constant, in units of the orbit's size). `coarse_progress`:
+    the shift per period of the iteration's orbit, None without a drift.
     """
 
     state: Float[Array, " n"]
@@ -71,6 +82,7 @@ class ShootingResult(NamedTuple):
     bend: Float[Array, ""]
     iterations: Int[Array, ""]
     result: Int[Array, ""]
+    coarse_progress: Any = None
 
 
 def scaling(system: System) -> Callable[[Array], Float[Array, " n"]]:
@@ -126,7 +138,10 @@ def no_period(system: System, period: Array, code: Array) -> Int[Array, ""]:
         if eqx.is_inexact_array(leaf):
             sound = sound & jnp.all(jnp.isfinite(leaf))
     lacking = jnp.isnan(period) & sound & (code == Reason.BAD_PARAMETER)
-    return jnp.where(lacking, Reason.NO_COMMON_PERIOD, code).astype(jnp.int32)
+    why = Reason.NO_COMMON_PERIOD
+    if system.drift is not None:
+        why = jnp.where(is_invariant(system), why, Reason.NOT_INVARIANT)
+    return jnp.where(lacking, why, code).astype(jnp.int32)
 
 
 def integrate_period(
@@ -165,7 +180,8 @@ def integrate_period(
             longest=longest,
         )
         divides = (index + 1 < periods) & (periods % (index + 1) == 0)
-        near = jnp.max(jnp.abs(seen.state - state) / units) < SAME_STATE
+        back = modulo_drift(system, seen.state, state)
+        near = jnp.max(jnp.abs(back - state) / units) < SAME_STATE
         new = PeriodIntegral(
             seen.state,
             seen.monodromy @ last.monodromy,
@@ -176,7 +192,20 @@ def integrate_period(
         return jax.tree.map(lambda n, o: jnp.where(go, n, o), new, last)
 
     last = jax.lax.fori_loop(0, periods, one_period, _not_begun(system, state))
-    return last._replace(result=no_period(system, period, last.result))
+    last = last._replace(result=no_period(system, period, last.result))
+    return last if system.drift is None else _shifted_back(system, state, last)
+
+
+def _shifted_back(system, start, last: PeriodIntegral) -> PeriodIntegral:
+    """Return the flow with its end shifted back to the drift coordinate of its start."""
+    drift = system.drift
+    identity = jnp.eye(start.shape[0])
+    end = modulo_drift(system, last.state, start)
+    slope = drift.coordinate((last.monodromy - identity).T)
+    slope = slope if drift.step is None else jnp.zeros_like(slope)
+    shift = Shift(progress_between(drift, start, last.state), slope)
+    rows = across_drift(system, last.monodromy.T).T
+    return last._replace(state=end, monodromy=rows, progress=shift)
 
 
 def _not_begun(system, state) -> PeriodIntegral:
@@ -232,12 +261,16 @@ class Progress(NamedTuple):
 
 
 class _Iteration(NamedTuple):
-    """State of the Newton iteration, the result's `bend`, and the motion's `units`."""
+    """State of the Newton iteration, the result's `bend`, and the motion's `units`.
+
+    `drifted`: the shift along a drift at the end of the last step, see `ShootingResult`.
+    """
 
     progress: Progress
     bend: Float[Array, ""]
     units: Float[Array, " n"]
     seen: PeriodIntegral
+    drifted: Any = None
 
 
 class Trial(NamedTuple):
@@ -315,6 +348,22 @@ def begun(start: Array, size: int) -> Progress:
     )
 
 
+def _first_iteration(system, start, units) -> _Iteration:
+    nothing, drifted = jax.tree.map(jnp.zeros_like, _not_begun(system, start)), None
+    if system.drift is not None:
+        nothing, drifted = _shifted_back(system, start, nothing), jnp.asarray(jnp.nan)
+    parts = jnp.asarray(0.0), units, nothing, drifted
+    return _Iteration(begun(start, start.shape[0]), *parts)
+
+
+def _ahead(last: _Iteration, seen: PeriodIntegral, step, taken) -> Any:
+    """Return the shift along a drift after a step, that of the last one unless `taken`."""
+    if seen.progress is None:
+        return None
+    shift = seen.progress.value + seen.progress.slope @ step
+    return jnp.where(taken, shift, last.drifted)
+
+
 def shoot(
     system: System,
     guess: AnyArray,
@@ -336,7 +385,7 @@ def shoot(
     the steps do not shrink. The `grazing` depth is relative to the largest
     displacement.
     """
-    start = jnp.asarray(guess, float)
+    start = modulo_drift(system, jnp.asarray(guess, float))
     scales_at = scaling(system)
     units = scales_at(start)
     reaches = _longest_steps(system, start)
@@ -380,17 +429,13 @@ def shoot(
             seen.result, length, stride, miss, growth, new_step, new_step, seen.monodromy
         )
         now = advanced(progress, trial, rtol, tight)
-        new = _Iteration(
-            now,
-            bend,
-            jnp.where(now.checks == 1, own, units),
-            seen,
-        )
+        drifted = _ahead(last, seen, new_step, better & ~checking)
+        units = jnp.where(now.checks == 1, own, units)
+        new = _Iteration(now, bend, units, seen, drifted)
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
 
-    nothing = jax.tree.map(jnp.zeros_like, _not_begun(system, start))
-    first = _Iteration(begun(start, start.shape[0]), jnp.asarray(0.0), units, nothing)
+    first = _first_iteration(system, start, units)
     last = newton(body, first, lambda iteration: iteration.progress.result < 0)
     found = last.progress
     orbit = found.best, last.seen, found.monodromy, found.correction, last.bend
-    return ShootingResult(*orbit, found.iterations, found.result)
+    return ShootingResult(*orbit, found.iterations, found.result, last.drifted)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .contacts.power import PowerContact as PowerContact
     from .derived import Variables as Variables
     from .derived import derived as derived
+    from .drift import drifting as drifting
     from .elastic import ElasticStructure as ElasticStructure
     from .forced import ForcedSystem as ForcedSystem
     from .forced import forced_system as forced_system

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import Range, check_range
+from .drift import Drift
 from .equation import Equation, Time
 from .forced import check_field, checked_state_names
 from .parameters import as_given, named_values
@@ -52,6 +53,7 @@ class AutonomousSystem(System):
     field: Field = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
     states: tuple[str, ...] = eqx.field(static=True, default=())
+    drift: Drift | None = eqx.field(static=True, default=None)
 
     autonomous = True
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import combine_arrays, has_tangents, is_concrete, partition_arrays
 from ..foundation.quantity import Range, check_range
+from .drift import Drift
 from .equation import Equation, Time
 from .parameters import as_given, named_values
 from .system import System
@@ -59,6 +60,7 @@ class ForcedSystem(System):
     dimension: int = eqx.field(static=True)
     largest_step: float | None = eqx.field(static=True, default=None)
     states: tuple[str, ...] = eqx.field(static=True, default=())
+    drift: Drift | None = eqx.field(static=True, default=None)
 
     period_is_declared = True
 

@@ -15,6 +15,7 @@ from ..foundation.environment import require_float64
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..kernels.map_rows import map_rows
+from .drift import check_drift, is_invariant
 from .loads import as_load, never_repeats, time_varying
 from .system import System, state_shape
 from .variation import Variation, variations_of
@@ -70,16 +71,21 @@ def period_of_loads(
 def period_of(system: System) -> Float[Array, ""]:
     """Return a system's period, s, or NaN if it has none.
 
-    Loads may have no common period, and users' fields or loads not the declared one.
+    Loads may have no common period, and users' fields or loads not the declared one. A
+    system with a drift has none if the shift changes it.
     """
     period = jnp.asarray(system.period(), float)
-    return jnp.where(_repeats(system, jax.lax.stop_gradient(period)), period, jnp.nan)
+    repeats = _repeats(system, jax.lax.stop_gradient(period))
+    if system.drift is not None:
+        repeats = repeats & is_invariant(system)
+    return jnp.where(repeats, period, jnp.nan)
 
 
 def check_period(system: System) -> None:
-    """Raise `ValueError` if a system is known to have no period."""
+    """Raise `ValueError` if a system is known to have no period, or not to drift."""
     require_float64()
     refuse_autonomous(system)
+    check_drift(system)
     numbers, static = partition_arrays(system)
     if not is_concrete(numbers):
         jax.eval_shape(system.period)  # raises for constant or non-periodic loads

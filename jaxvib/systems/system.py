@@ -39,6 +39,7 @@ class System(SystemRepr):
     loads = ()  # of `impact.AppliedLoad`
     frictions = ()  # of `friction.Friction`
     springs = ()  # of `springs.NonlinearSpring`
+    drift = None  # a `drift.Drift`
 
     @abc.abstractmethod
     def equation(self) -> Equation:
@@ -142,11 +143,12 @@ def _cached_abstract(method: str, tree, *leaves):
 class Mechanical(System):
     """A system whose states are displacements followed by their velocities.
 
-    `variables` and `formulas`: those of `derived` parameters.
+    `variables` and `formulas`: those of `derived` parameters; `drift`: see `drifting`.
     """
 
     variables: eqx.Module | None = eqx.field(default=None, kw_only=True)
     formulas: tuple[tuple[str, str], ...] = eqx.field(static=True, default=(), kw_only=True)
+    drift: Any = eqx.field(static=True, default=None, kw_only=True)
 
     mechanical = True
 
@@ -182,7 +184,9 @@ class Mechanical(System):
         units = tuple("rad" if turns else "m" for turns in turning)
         rates = tuple(f"{unit}/s" for unit in units)
         further = tuple(unit for _, unit in self.further_states())
-        return Labels(self.state_names, units + rates + further, names, units)
+        units_of_states = units + rates + further
+        progress = units_of_states[self.drift.place] if self.drift else ""
+        return Labels(self.state_names, units_of_states, names, units, progress)
 
 
 def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:

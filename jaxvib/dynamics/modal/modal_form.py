@@ -105,12 +105,14 @@ class ModalForm(Mechanical):
 def modal_form(system: System) -> ModalForm | None:
     """Return a large system in its modes, or None.
 
-    None for few degrees of freedom, many contacts, hard ones or such with jumping
+    None for few degrees of freedom, a drift, many contacts, hard ones or such with jumping
     forces, loads that are not sums of harmonics or traced parameters; also where
     eigenvectors are nearly dependent (critically damped modes, rigid-body modes, an
     undamped resonance). The last few are kept, for repeated calls.
     """
     if state_shape(system)[0] <= 2 * FEW or not system.mechanical:
+        return None
+    if system.drift is not None:
         return None
     if not is_concrete(system):
         return None

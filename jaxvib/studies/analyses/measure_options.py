@@ -146,6 +146,7 @@ class MeasureOptions(Table):
             "amplitude",
             "largest_multiplier",
             "max_contact_force",
+            "progress",
             "state",
             "stability_margin",
             "damping_ratio",
@@ -162,8 +163,8 @@ class MeasureOptions(Table):
     ) = option(
         "field of an orbit, of eigenvalues or of a stable range",
         None,
-        allowed='"amplitude", "largest_multiplier", "max_contact_force", "state", '
-        '"stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
+        allowed='"amplitude", "largest_multiplier", "max_contact_force", "progress", '
+        '"state", "stability_margin" of orbits; "damping_ratio", "decay", "frequency", '
         '"modulus", "gap" of beams; "width", "low", "high", "margin" of a stable range',
     )
     component: int | None = option(

@@ -8,15 +8,19 @@ import numpy as np
 
 from ..store.fields import Variable, unit_of, variables
 
+_OF_DRIFTS = ("progress", "progress_error")
+
 
 def orbit_variables(
     orbits: eqx.Module, axis: str, fields: Mapping[str, str]
 ) -> dict[str, Variable]:
     """Return fields of a batched `PeriodicOrbit`, with the name of its leading axis.
 
-    `fields`: descriptions by name, in order; an empty one stands for the orbit's own.
+    `fields`: descriptions by name, in order; an empty one stands for the orbit's own. The
+    progress of a system with a drift is added.
     """
     declared = {field.name: field.metadata for field in dataclasses.fields(orbits)}
+    fields = {**fields, **{name: "" for name in _OF_DRIFTS if name in declared}}
     return {
         name: Variable(
             (axis, *declared[name]["axes"]),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...drawing.labels import shared
+from ...drawing.labels import shared, with_unit
 from ...ensemble import undecided
 from ..store.finished_study import Run, spoken
 from .comparison_styles import look, named
@@ -61,6 +61,10 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
         text = "The largest contact force over the orbit's period."
         label, title = "peak contact force (N)", "Peak contact force"
         found.append(_sweep(runs, x, "max_contact_force", label, title, text))
+    if all(run.has("progress") for run in runs):
+        text = "The distance, or angle, by which the motion shifts per period of the load."
+        label = with_unit("progress per load period", runs[0].unit("progress"))
+        found.append(_sweep(runs, x, "progress", label, "Progress", text))
     return [*found, _regimes(runs, x)]
 
 
@@ -133,6 +137,8 @@ def _alt(title: str, runs: Sequence[Run], x: Axis) -> str:
 def _lines(run: Run, number: int, x: Axis, field: str, runs: Sequence[Run]):
     samples = np.argsort(run.field(x.path), kind="stable").astype(np.int32)
     values = run.field(field).astype(float).reshape(run.size, -1)
+    if field == "progress":  # motions of any number of load periods are comparable
+        values = values / np.maximum(run.field("periods"), 1)[:, None]
     values = np.where(_settled(run)[:, None], values, np.nan)[samples]
     names = run.names("freedom", values.shape[1]) if values.shape[1] > 1 else [field]
     members = sort_by_regime(runs).members[number][samples]

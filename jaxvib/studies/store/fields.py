@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...drawing.labels import Labels
+
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
@@ -58,7 +60,8 @@ def unit_of(result: Any, name: str) -> str:
     """Return the unit of a result's field; for displacements one per component."""
     declared = type(result).__dataclass_fields__[name].metadata
     unit, axes = declared.get("unit", ""), declared.get("axes", ())
-    units = getattr(getattr(result, "labels", None), "freedom_units", ())
+    labels = getattr(result, "labels", Labels())
+    unit, units = labels.own_unit(unit), labels.freedom_units
     if unit != "m" or axes[-1:] != ("freedom",) or not units:
         return unit
     return ", ".join(dict.fromkeys(units))

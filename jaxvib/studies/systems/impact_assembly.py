@@ -29,6 +29,7 @@ from .assembly import (
     with_modules,
 )
 from .base import Role, SystemKind
+from .drifts import DriftTable, drifting
 from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
 from .places import ANNULAR, AT
 from .read_loads import describe_what_is_read, with_read_loads
@@ -83,6 +84,7 @@ class ImpactAssemblyOptions(WithFormulas):
         "tables of loads and of base motions",
         allowed="a table of loads, such as loads.push",
     )
+    drift: DriftTable | None = option("along what motions repeat but for a shift", None)
 
 
 class ImpactAssemblyKind(SystemKind):
@@ -254,11 +256,11 @@ class ImpactAssemblyKind(SystemKind):
                 else:
                     built.append(self.part(linear, section, name, table))
         system = systems.ImpactSystem(linear, **{k: tuple(v) for k, v in parts.items()})
-        if not formulas and not options.variables:
-            return system
-        variables = {name: each.value for name, each in options.variables.items()}
-        units = {name: each.unit for name, each in options.variables.items()}
-        return systems.derived(system, formulas, variables, units)
+        if formulas or options.variables:
+            variables = {name: each.value for name, each in options.variables.items()}
+            units = {name: each.unit for name, each in options.variables.items()}
+            system = systems.derived(system, formulas, variables, units)
+        return system if options.drift is None else drifting(system, options.drift)
 
 
 @functools.cache

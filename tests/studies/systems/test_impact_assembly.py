@@ -459,3 +459,29 @@ def test_every_annular_contact_is_what_it_is_in_python(tmp_path):
     assert list(mine) == list(theirs)
     for path, entry in theirs.items():
         np.testing.assert_array_equal(mine[path].value, entry.value)
+
+
+CAPSULE = builtin_studies.folder() / "capsule.toml"
+
+
+def test_a_config_names_what_drifts(tmp_path):
+    run(CAPSULE, tmp_path / "out", "sweep.loads.drive.law.frequency=[9.0]")
+    progress = jv.open_study(tmp_path / "out")["progress"]
+    assert progress.attrs["units"] == "m"
+    system = build(load(CAPSULE))
+    orbit = jv.periodic_orbit(system)
+    np.testing.assert_allclose(progress[0], orbit.progress, rtol=1e-9)
+    assert float(jv.design.orbit_measure("progress").read(orbit)) == orbit.progress
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ('"capsule"', r"drift.at: .*such as {'capsule': 1.0, 'mass': 1.0}"),
+        ('"capsul"', r"drift.at: .*did you mean 'capsule'"),
+        ("{ capsule = true }", "is not a position"),
+    ],
+)
+def test_a_wrong_drift_names_the_key_and_a_direction_that_is_free(at, message):
+    with pytest.raises(ValueError, match=message):
+        build(load(CAPSULE, [f"system.drift.at={at}"]))
