@@ -5,6 +5,7 @@ const FEW = 3; // load periods drawn at first of a motion that does not repeat
 const MOST_SETTLING = 40; // periods of a transient after a change
 const SLICE = 12; // ms of a transient between two pictures
 const LONG_ENOUGH = 4000; // periods after which a motion is not followed further
+const WAITED = 500; // periods after which a motion that does not repeat is recorded
 const SETTLED = 1e-8; // of a motion that is not followed further
 
 class Answers {
@@ -60,9 +61,18 @@ class Answers {
     const settled = apart < SETTLED;
     this.points = settled ? states.slice(1) : [...this.points, ...states.slice(1)];
     const going = !settled && this.passed < LONG_ENOUGH;
+    const spectrum = periods || this.passed < WAITED ? null : this.recordedSpectrum();
     // Until it has settled, a picture is wanted soon.
-    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going });
+    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going }, spectrum);
     if (going) this.waiting = setTimeout(() => this.goOn(), 0);
+  }
+
+  recordedSpectrum() {
+    const { samples, states } = this.motions.record(this.state, RECORDED, RATE);
+    this.state = states.at(-1);
+    this.passed += states.length;
+    this.points.push(...states);
+    return spectrumOf(samples, this.motions.size / 2, RATE, false);
   }
 
   goOn() {
@@ -113,11 +123,13 @@ class Answers {
     this.post({ id: this.id, kind: "lost" });
   }
 
-  show(periods, told) {
-    const motion = this.motions.trace(this.state, periods);
+  // `spectrum`: that of the motion drawn if there is none of a longer record.
+  show(periods, told, spectrum) {
+    const { samples, ...motion } = this.motions.trace(this.state, periods);
+    spectrum ??= spectrumOf(samples, this.motions.size / 2, STEPS, Boolean(told.periods));
     const points = Float64Array.from(this.points.flat());
     const { period, rest } = this.motions;
-    this.post({ id: this.id, kind: "picture", ...told, drawn: periods, period, rest, motion, points });
+    this.post({ id: this.id, kind: "picture", ...told, drawn: periods, period, rest, motion, points, spectrum });
   }
 }
 
