@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.parameters import part_names
@@ -13,6 +14,8 @@ from ...systems.roles import is_impulsive
 from ...systems.system import System, state_shape
 from .controls import Swept, controls
 from .kernels import modules
+
+_LONGEST, _MOST_CONTACTS = 8, 8  # periods that the page recognises; classes of contacts
 
 
 def panel(
@@ -43,6 +46,7 @@ def panel(
             "pair": pair,
         },
         "controls": shown,
+        "regimes": _regimes(),
         "modules": {
             name: _as_data(module) for name, module in modules(system, values).items()
         },
@@ -66,3 +70,14 @@ def _contacts(system: System) -> list[dict[str, Any]]:
 
 def _as_data(module: WebAssembly) -> dict[str, Any]:
     return {"code": np.frombuffer(module.code, np.uint8), "layout": module.layout}
+
+
+def _regimes() -> list[list[tuple[str, str]]]:
+    """Return colour and name of the class of each regime of a map.
+
+    By period, from 1, and contacts, from 0; more contacts are in the last class.
+    """
+    return [
+        [colours.regime_class(periods, contacts) for contacts in range(_MOST_CONTACTS + 1)]
+        for periods in range(1, _LONGEST + 1)
+    ]

@@ -3,7 +3,7 @@
 const QUIET = 900; // ms without a change before it is told
 
 class Live {
-  // `content`: {system: {freedoms, units, rates, contacts, pair}, controls, modules}.
+  // `content`: {system: {freedoms, units, rates, contacts, pair}, controls, regimes, modules}.
   constructor(element, content) {
     Object.assign(this, { element, content, ...content.system });
     this.find = (name) => element.querySelector(name);
@@ -15,6 +15,7 @@ class Live {
     this.listen();
     this.plots();
     this.diagram = new Diagram(this.find(".diagram"), this);
+    this.map = new LiveMap(this.find(".map"), this);
   }
 
   async start() {
@@ -142,8 +143,12 @@ class Live {
   open(values, from) {
     this.controls.reset();
     this.controls.set(values);
+    this.continueFrom(from);
+  }
+
+  continueFrom(state) {
     this.setMode("follow");
-    this.from = from;
+    this.from = state;
     this.ask("follow");
   }
 
@@ -227,7 +232,7 @@ class Live {
     this.history.draw({ lines: courses, tight: true, walls: this.walls("y") });
     drawSpectrum(this.spectrum, this);
     this.drawForce(times);
-    if (this.diagram.element.open) this.diagram.draw();
+    for (const chart of [this.diagram, this.map]) if (chart.element.open) chart.draw();
     this.drawSection(sampled, many);
     this.build(columns);
     this.place();

@@ -24,7 +24,8 @@ class Plot {
   // `content`: {lines: [{x, y, colour, width, fill}], points: [{x, y, colour, radius}],
   // stems: [{x, y, colour, from, aside: in pixels}]}, and whether the axes are `equal`, y begins at `zero`,
   // x is `tight`, with the unit `circle`; `walls`: stops [{axis, at, side, colour}]; `logs`: y has logarithms to base 10; `least`: the
-  // shortest axes {x, y}; `ends`: of x; `at`: a line at a value of x.
+  // shortest axes {x, y}; `ends`: of x; `at`: a line at a value of x; an
+  // `image` in a `frame` {x, y} of which `told` says what is at a pixel.
   draw(content) {
     this.content = content;
     this.render();
@@ -55,6 +56,7 @@ class Plot {
     pen.beginPath();
     pen.rect(this.frame.left, this.frame.top - 2, this.frame.right - this.frame.left, this.frame.bottom - this.frame.top + 4);
     pen.clip();
+    if (content.image) this.image(pen);
     if (content.circle) this.unitCircle(pen);
     if (content.at !== undefined) stroke(pen, token("--muted"), this.x(content.at), this.frame.top, this.x(content.at), this.frame.bottom);
     content.walls?.forEach((wall) => this.wall(pen, wall));
@@ -66,6 +68,7 @@ class Plot {
 
   hold(content) {
     const parts = [...(content.lines ?? []), ...(content.stems ?? []), ...(content.points ?? [])];
+    if (content.frame) { this.ranges = { ...content.frame }; return; }
     for (const axis of ["x", "y"]) {
       let low = Infinity, high = -Infinity;
       for (const { [axis]: values } of parts) {
@@ -192,6 +195,12 @@ class Plot {
     pen.stroke(path);
   }
 
+  image(pen) {
+    const { image, frame } = this.content, [left, top] = [this.x(frame.x[0]), this.y(frame.y[1])];
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(image, left, top, this.x(frame.x[1]) - left, this.y(frame.y[0]) - top);
+  }
+
   unitCircle(pen) {
     pen.strokeStyle = token("--muted");
     pen.lineWidth = 1;
@@ -208,7 +217,7 @@ class Plot {
     if (!inside) return;
     const at = (axis, share) => this.ranges[axis][0] + share * (this.ranges[axis][1] - this.ranges[axis][0]);
     const x = at("x", (offsetX - left) / (right - left)), y = at("y", (bottom - offsetY) / (bottom - top));
-    this.readout.textContent = `${number(x)}, ${number(this.content.logs ? 10 ** y : y)}`;
+    this.readout.textContent = this.content.told?.(offsetX, offsetY) ?? `${number(x)}, ${number(this.content.logs ? 10 ** y : y)}`;
   }
 }
 

@@ -14,7 +14,8 @@ class Answers {
   }
 
   // Answer a request: {id, kind, values, periods}; `from`: a state to begin with; `stored`:
-  // the orbits to prove; `columns`: values of a parameter for the points of a diagram.
+  // the orbits to prove; `columns`: values of a parameter for the points of a diagram;
+  // `cells`: {at: values of two parameters} of a map.
   answer(request) {
     const { id, kind, values, periods, from, stored } = request;
     const { motions } = this;
@@ -23,6 +24,7 @@ class Answers {
     this.id = id;
     motions.setValues(values);
     if (kind === "columns") return this.column(request, 0);
+    if (kind === "cells") return this.cells(request, 0);
     if (kind === "prove") return this.prove(new Proof(motions, stored));
     if (!this.state || kind === "rest") this.begin(motions.rest);
     if (from) this.begin(from);
@@ -108,6 +110,19 @@ class Answers {
     const states = Array.from({ length: points }, () => (state = this.motions.after(state))).flat();
     this.post({ id: this.id, kind: "column", value: columns[k], states: Float64Array.from(states) });
     this.waiting = setTimeout(() => this.column(request, k + 1), 0);
+  }
+
+  // The motion from rest at each pair of values, some of them at a time.
+  cells(request, k) {
+    const { id, paths, cells } = request, found = [], until = performance.now() + SLICE;
+    for (; k < cells.length && performance.now() < until; k++) {
+      const { place, at } = cells[k];
+      this.motions.setValues({ [paths[0]]: at[0], [paths[1]]: at[1] });
+      const { periods, contacts, peak, state } = regimeFromRest(this.motions);
+      found.push({ place, at, periods, contacts, peak, state });
+    }
+    this.post({ id, kind: "cells", cells: found });
+    if (k < cells.length) this.waiting = setTimeout(() => this.cells(request, k), 0);
   }
 
   // Recompute stored orbits, without blocking other requests.

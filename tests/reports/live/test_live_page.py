@@ -139,7 +139,8 @@ def test_impacts_at_hard_stops_are_drawn_as_impulses(stop_page):
 def test_the_spectrum_of_an_orbit_is_that_of_numpy(page):
     samples, fine, found = evaluated(
         page,
-        "((state) => [motions.trace(state, 2).samples, motions.record(state, 2, 4096).samples, "
+        "((state) => [motions.trace(state, 2).samples, "
+        "motions.record(state, 2, 4096).samples, "
         "[...spectrumOf(motions.trace(state, 2).samples, 2, STEPS, true).amplitudes]])"
         "(shoot(motions, motions.after(motions.rest, 30), 1).state)",
     )
