@@ -86,7 +86,7 @@ class LiveMap {
   kind({ periods, contacts }) {
     const same = (name, colour) => ({ name, shared: name, colour });
     if (Number.isNaN(periods)) return same("grows without bound", LOST);
-    if (!periods) return same("no period up to 8", NONE);
+    if (!periods) return same("no period up to 8 found", NONE);
     const own = this.live.content.regimes[periods - 1], [colour, shared] = own[Math.min(contacts, own.length - 1)];
     return { name: `period ${periods} with ${contacts} contact${contacts === 1 ? "" : "s"}`, shared, colour };
   }

@@ -69,6 +69,35 @@ def test_stored_orbits_are_those_that_the_page_computes(study):
 
 
 @needs_node
+def test_the_cells_of_a_map_have_the_regimes_of_the_store(study):
+    found = evaluated(
+        study / "report.html",
+        "Array.from(page.live.stored.periods, (_, i) => {"
+        " const { paths, values } = page.live.stored; motions.setValues("
+        "Object.fromEntries(paths.map((path, k) => [path, values[k][i]])));"
+        " const { periods, contacts, peak } = regimeFromRest(motions);"
+        " return [periods, contacts, peak]; })",
+    )
+    run = read_run(study)
+    periods, contacts, peaks = np.array(found).T
+    np.testing.assert_array_equal(periods, run.field("periods"))
+    np.testing.assert_array_equal(contacts, run.field("contacts"))
+    np.testing.assert_allclose(peaks, run.field("max_contact_force"), rtol=1e-8)
+
+
+@needs_node
+def test_motions_without_a_period_or_a_bound_are_not_given_one(study):
+    found = evaluated(
+        study / "report.html",
+        # The second is chaotic by `jv.orbits.regimes`.
+        "[{ 'main.damping_ratio': -0.5 }, { 'main.damping_ratio': 0.036, 'load.amplitude': "
+        "900, 'load.frequency': 6.2 }].map((values) => (motions.setValues(values), "
+        "regimeFromRest(motions).periods))",
+    )
+    assert found == [None, 0]  # NaN in JSON
+
+
+@needs_node
 def test_a_store_that_was_changed_does_not_pass(study):
     proof = evaluated(
         study / "report.html",
