@@ -54,14 +54,15 @@ def panel(
 
 
 def _contacts(system: System) -> list[dict[str, Any]]:
-    """Return name, kind, direction and gap of each contact."""
+    """Return name, kind, direction and gap of each contact, None for a formula's gap."""
+    formulas = dict(getattr(system, "formulas", ()))
     named = zip(part_names(system.contacts), system.contacts, strict=True)
     return [
         {
             "name": name,
             "hard": is_impulsive(contact.law),
             "direction": np.asarray(contact.direction).tolist(),
-            "gap": float(contact.gap),
+            "gap": None if f"contacts.{name}.gap" in formulas else float(contact.gap),
             "gap_path": f"contacts.{name}.gap",
         }
         for name, contact in named

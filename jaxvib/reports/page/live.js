@@ -130,6 +130,10 @@ class Live {
     return this.contacts.length > 1 ? this.colour(this.freedoms.length + j) : token("--alarm");
   }
 
+  wallColour(contact) {
+    return this.contacts.length > 1 ? this.contactColour(contact) : token("--muted");
+  }
+
   setMode(mode) {
     this.mode = mode;
     this.find(".orbit").setAttribute("aria-pressed", String(mode === "orbit"));
@@ -353,16 +357,16 @@ class Live {
   stops() {
     return this.contacts.flatMap(({ direction, gap, gap_path: path }, contact) => {
       const bodies = direction.flatMap((each, i) => (each ? [i] : []));
-      if (bodies.length !== 1) return [];
+      if (bodies.length !== 1 || gap === null) return []; // a formula's gap is known to the kernel only
       const [body] = bodies, now = () => this.controls.values()[path] ?? gap;
-      return [{ body, contact, side: Math.sign(direction[body]), place: () => now() / direction[body] }];
+      return [{ body, side: Math.sign(direction[body]), place: () => now() / direction[body], colour: this.wallColour(contact) }];
     });
   }
 
   // The stops of the bodies shown, for an axis of displacements.
   walls(axis) {
-    return this.stops().filter(({ body }) => this.shown().includes(body)).map(({ body, contact, side, place }) => (
-      { axis, side, at: this.units[body][1] * place(), colour: this.contacts.length > 1 ? this.contactColour(contact) : token("--muted") }));
+    return this.stops().filter(({ body }) => this.shown().includes(body)).map(({ body, side, place, colour }) => (
+      { axis, side, at: this.units[body][1] * place(), colour }));
   }
 
   // Show the bodies and the marks at the time of the clock.
