@@ -133,9 +133,10 @@ class Motion {
       type: "line", xref: "x", yref: "paper", x0: m * place(), x1: m * place(), y0: 0, y1: 1,
       line: { color: this.wallColour(contact), width: 1.5, dash: "dot" },
     }));
-    plane.annotations = seen.map(({ place, contact, side }) => ({
-      x: m * place(), y: 0, yref: "paper", yanchor: "bottom", xanchor: side > 0 ? "right" : "left", showarrow: false, text: plain(this.names[contact]),
-      font: { size: 11, color: this.wallColour(contact) },
+    // The legend of the forces names several contacts.
+    plane.annotations = this.contacts > 1 ? [] : seen.map(({ place, contact, side }) => ({
+      x: m * place(), y: 0, yref: "paper", yanchor: "bottom", xanchor: side > 0 ? "right" : "left", showarrow: false,
+      text: plain(this.names[contact]), font: { size: 11, color: token("--muted") },
     }));
     const pulse = { ...layout(chart(`time (${second})`, `contact force (${newton})`)), showlegend: this.contacts > 1, uirevision: this.sample };
     Object.assign(pulse.yaxis, { rangemode: "tozero", exponentformat: "SI" });
