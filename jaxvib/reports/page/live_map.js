@@ -25,8 +25,9 @@ class LiveMap {
 
   compute() {
     const { live, number } = this;
-    this.axes = [".across", ".up"].map((name) => live.controls.all[Number(this.find(name).value)]);
-    if (this.axes[0] === this.axes[1]) { this.find("output").textContent = "Choose two different parameters."; return; }
+    const axes = [".across", ".up"].map((name) => live.controls.all[Number(this.find(name).value)]);
+    if (axes[0] === axes[1]) { this.find("output").textContent = "Choose two different parameters."; return; }
+    Object.assign(this, { axes, values: live.controls.values() });
     this.ends = this.axes.map((control) => around(control, Number(this.find(".reach").value)));
     this.cells = new Array(number * number);
     this.done = 0;
@@ -35,15 +36,15 @@ class LiveMap {
     const centre = (axis, k) => this.ends[axis][0] + ((k + 0.5) / number) * (this.ends[axis][1] - this.ends[axis][0]);
     const cells = coarseToFine(number).map(([i, j]) => ({ place: j * number + i, at: [centre(0, i), centre(1, j)] }));
     const paths = this.axes.map(({ path }) => path);
-    this.workers.share(cells, (own) => ({ id: this.id, kind: "cells", values: live.controls.values(), paths, cells: own }));
-    this.draw();
+    this.paint();
+    this.workers.share(cells, (own) => ({ id: this.id, kind: "cells", values: this.values, paths, cells: own }));
   }
 
   hear({ id, kind, cells }) {
     if (kind !== "cells" || id !== this.id) return;
     for (const cell of cells) this.cells[cell.place] = cell;
     this.done += cells.length;
-    this.waiting ??= requestAnimationFrame(() => { this.waiting = null; this.draw(); });
+    this.waiting ??= requestAnimationFrame(() => { this.waiting = null; this.paint(); });
   }
 
   // The finest cell computed so far at a place.
@@ -55,31 +56,44 @@ class LiveMap {
     return null;
   }
 
-  draw() {
-    if (!this.axes) return;
-    const { number, axes, ends } = this, pixels = new ImageData(number, number), seen = new Map();
-    for (let k = 0; k < number * number; k++) {
-      const cell = this.cell(k % number, Math.floor(k / number));
+  // Colour the cells that are known, with the legend.
+  paint() {
+    const size = this.number, pixels = new ImageData(size, size), seen = new Map();
+    for (let k = 0; k < size * size; k++) {
+      const cell = this.cell(k % size, Math.floor(k / size));
       if (!cell) continue;
       const kind = this.kind(cell), known = seen.get(kind.colour) ?? { ...kind, count: 0 };
       if (known.name !== kind.name) known.name = kind.shared;
       seen.set(kind.colour, { ...known, count: known.count + 1 });
       const rgb = [1, 3, 5].map((at) => parseInt(kind.colour.slice(at, at + 2), 16));
-      pixels.data.set([...rgb, 255], 4 * ((number - 1 - Math.floor(k / number)) * number + (k % number)));
+      pixels.data.set([...rgb, 255], 4 * ((size - 1 - Math.floor(k / size)) * size + (k % size)));
     }
-    Object.assign(this.canvas, { width: number, height: number });
+    Object.assign(this.canvas, { width: size, height: size });
     this.canvas.getContext("2d").putImageData(pixels, 0, 0);
-    const label = ({ group, name, unit }) => `${group} ${name}${unit ? ` (${unit})` : ""}`.trim();
-    this.plot.labels = { x: label(axes[0]), y: label(axes[1]) };
-    const [x, y] = ends.map((pair, i) => pair.map((end) => end * axes[i].factor));
-    const [now, other] = axes.map(({ value, factor }) => [value * factor]);
-    const here = { x: now, y: other, colour: token("--ink"), radius: 5, hollow: true };
-    this.plot.draw({ image: this.canvas, frame: { x, y }, points: [here], told: (i, j) => this.words(i, j) });
-    this.legend([...seen.values()]);
-    const total = number * number, about = `${total} motions from rest, each followed over 400 load periods at most`;
-    this.find("output").textContent = this.done < total ? `${this.done} of ${total}` : about;
-    this.find(".plot").setAttribute("aria-label", `Map over ${label(axes[0])} and ${label(axes[1])}: ${this.done} of ${total} motions. ${[...seen.values()].map(({ name, count }) => `${name}: ${count}`).join(", ")}`);
+    const kinds = [...seen.values()], total = size * size;
+    this.legend(kinds);
+    const listed = kinds.map(({ name, count }) => `${name}: ${count}`).join(", ");
+    this.find(".plot").setAttribute("aria-label", `Map over ${this.axes.map(axisLabel).join(" and ")}: ${this.done} of ${total} motions. ${listed}`);
     this.element.dataset.cells = this.done;
+    this.draw();
+  }
+
+  // The cells, and the values of the sliders among them.
+  draw() {
+    if (!this.axes) return;
+    const total = this.number ** 2, about = this.done < total ? `${this.done} of ${total}` : `${total} motions from rest, each followed over 400 load periods at most`;
+    this.find("output").textContent = this.moved().length ? `${about}; at earlier values of other sliders` : about;
+    const [x, y] = this.ends.map((pair, i) => pair.map((end) => end * this.axes[i].factor));
+    const [now, other] = this.axes.map(({ value, factor }) => [value * factor]);
+    const here = { x: now, y: other, colour: token("--ink"), radius: 5, hollow: true };
+    const [across, up] = this.axes.map(axisLabel);
+    this.plot.labels = { x: across, y: up };
+    this.plot.draw({ image: this.canvas, frame: { x, y }, points: [here], told: (i, j) => this.words(i, j) });
+  }
+
+  // The controls that have other values than when the map was begun, beside its axes.
+  moved() {
+    return this.live.controls.all.filter((control) => !this.axes.includes(control) && control.value !== this.values[control.path]);
   }
 
   // The regime of a cell: its name, its colour, and the name shared by all of this colour.
@@ -113,13 +127,18 @@ class LiveMap {
     return `${this.kind(cell).name}${force}: ${this.axes.map(({ name, unit, factor }, i) => `${name} ${number(cell.at[i] * factor)} ${unit}`.trim()).join(", ")}`;
   }
 
-  // Move both sliders to a cell, and show the motion that was found there.
+  // Move the sliders to the values of a cell, and show the motion that was found there.
   pick(x, y) {
     const cell = this.cells.length && this.cell(...this.at(x, y));
     if (!cell) return;
+    for (const control of this.moved()) control.put(this.values[control.path], true);
     this.axes.forEach((control, i) => control.put(cell.at[i], cell.at[i] < control.span.low || cell.at[i] > control.span.high));
     this.live.continueFrom(Array.from(cell.state));
   }
+}
+
+function axisLabel({ group, name, unit }) {
+  return `${group} ${name}${unit ? ` (${unit})` : ""}`.trim();
 }
 
 // The ends of an axis: those of the slider, or a part of them around its value.

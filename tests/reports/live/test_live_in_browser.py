@@ -141,6 +141,10 @@ def test_a_map_fills_and_its_cells_open_their_motions(window):
     orbit = jv.periodic_orbit(lane)
     assert [orbit.stable, orbit.contacts] == [cell["periods"], cell["contacts"]] == [1, 1]
     np.testing.assert_allclose(cell["state"], orbit.state, rtol=0, atol=1e-8)
+    told = "document.querySelector('.map output').textContent"
+    assert window.run(f"return {told}").startswith("64 motions from rest")
+    answered(window, enter("gap", 0.06))
+    assert window.run(f"return {told}").endswith("at earlier values of other sliders")
     left, top = window.run(
         "const plot = document.querySelector('.map .plot');"
         "plot.scrollIntoView({ block: 'center', behavior: 'instant' });"
@@ -154,6 +158,7 @@ def test_a_map_fills_and_its_cells_open_their_motions(window):
     window.wait(f"{LIVE}.answer.settled && !{LIVE}.busy")
     values = window.run(f"return {LIVE}.controls.values()")
     assert [values["load.frequency"], values["load.amplitude"]] == cell["at"]
+    assert values["gap"] == 0.05  # that of the map
     assert window.run(f"return {TITLE}").lower() == words.partition(",")[0]
     window.run(
         "const find = (name) => document.querySelector(`.map ${name}`);"
