@@ -1,5 +1,6 @@
 """Checked against: the store, whose orbits the page of its report computes again."""
 
+import json
 import re
 import subprocess
 import sys
@@ -87,14 +88,24 @@ def test_the_cells_of_a_map_have_the_regimes_of_the_store(study):
 
 @needs_node
 def test_motions_without_a_period_or_a_bound_are_not_given_one(study):
+    # The second passes by an unstable orbit of period 1; it is chaotic by
+    # `jv.orbits.regimes`. The third has period 2.
+    changes = [
+        {"main.damping_ratio": -0.5},
+        {"load.amplitude": 1000.0, "load.frequency": 6.099999999999998},
+        {"load.amplitude": 900.0, "load.frequency": 6.5},
+    ]
+    usual = {"main.damping_ratio": 0.036}
     found = evaluated(
         study / "report.html",
-        # The second is chaotic by `jv.orbits.regimes`.
-        "[{ 'main.damping_ratio': -0.5 }, { 'main.damping_ratio': 0.036, 'load.amplitude': "
-        "900, 'load.frequency': 6.2 }].map((values) => (motions.setValues(values), "
-        "regimeFromRest(motions).periods))",
+        f"{json.dumps([usual | change for change in changes])}.map((values) => {{ "
+        "motions.setValues(values); const found = regimeFromRest(motions); "
+        "const { periods, contacts, state } = found; return [periods, contacts, "
+        "periods && motions.trace(state, periods).onsets]; })",
     )
-    assert found == [None, 0]  # NaN in JSON
+    assert [periods for periods, _, _ in found] == [None, 0, 2]  # NaN in JSON
+    contacts, seen = found[2][1:]
+    assert contacts == seen == 2
 
 
 @needs_node
