@@ -71,9 +71,10 @@ def _special(run: Run, paths) -> Iterator[Notes]:
 def _beginning(run: Run, paths) -> Line:
     """Return the branch as far as its curves reach, which fill the chart."""
     curves = run.field(f"curve.{paths[0]}")
-    low, high = np.nanmin(curves), np.nanmax(curves)
-    room = 0.1 * (high - low)
-    values = np.clip(run.field(paths[0]), low - room, high + room)
+    values, known = run.field(paths[0]), curves[np.isfinite(curves)]
+    if known.size:
+        room = 0.1 * np.ptp(known)
+        values = np.clip(values, known.min() - room, known.max() + room)
     level = np.full(len(values), run.field("curve.level"))
     return Line(values, level, "the branch", 5, "dot")
 
