@@ -107,8 +107,14 @@ def _ink_on(colour: str) -> str:
     return "#ffffffaa" if dark else "#00000077"
 
 
+_MARKED = 6000  # square points of all marks of a layer: a crowd's are small
+
+
 def _points(figure, axes, layer: Points) -> None:
-    drawn = axes.scatter(layer.x, layer.y, c=layer.values, s=16, **_colouring(layer.paint))
+    area = np.clip(_MARKED / max(len(layer.x), 1), 3, 16)  # square points
+    drawn = axes.scatter(
+        layer.x, layer.y, c=layer.values, s=area, linewidth=0, **_colouring(layer.paint)
+    )
     if isinstance(layer.paint, Scale):
         figure.colorbar(drawn, ax=axes, label=layer.paint.label, pad=0.02)
 

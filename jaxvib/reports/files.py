@@ -16,7 +16,9 @@ from ..studies.pictures.picture import Picture
 _COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
 _HEIGHT = 0.76  # of a chart, over its width
 _LETTERS = 12  # characters per inch of an 8-point title
-_SMALL = 16  # characters per inch of a 6-point legend
+_SMALL = 16  # characters per inch of a 6-point legend, or more
+_CLASSES = 20  # those of names of classes, in small letters
+_FITTING = 4  # most entries of a legend inside its axes
 _HANDLE = 5  # width of a legend's line and its padding, in characters
 _MOST_OPTIONS = 4  # slider options drawn as panels
 _STYLE: Any = {
@@ -71,7 +73,7 @@ def _drawn(picture: Picture):
         _wrap_label(axes, shape * width / across)
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
-    _legend(figure, picture, _shared_handles(figure), 1 if width == _COLUMN else 3)
+    _legend(figure, picture, _shared_handles(figure))
     # Laid out once: each savefig would repeat it with an engine, even with "none".
     engine.execute(figure)
     figure.set_layout_engine(None)
@@ -109,13 +111,14 @@ def _wrap_label(axes, height: float) -> None:
 
 
 def _shared_handles(figure) -> list[Any]:
-    """Return the entries of the legends of several panels, and remove these legends.
+    """Return the entries of the panels' legends, and remove these legends.
 
-    Where the panels are small, legends would hide curves. A panel keeps its own if names
-    have another meaning in another panel.
+    Where the panels are small, legends would hide curves. The only legend of a picture
+    stays if it is short, and each panel keeps its own if names have another meaning in
+    another panel.
     """
     legends = [axes.get_legend() for axes in figure.axes if axes.get_legend()]
-    if len(legends) < 2:
+    if not legends or (len(legends) == 1 and len(legends[0].legend_handles) <= _FITTING):
         return []
     found: dict[str, Any] = {}
     for legend in legends:
@@ -157,7 +160,7 @@ def _at_option(chart: Chart, option: int, words: str) -> Chart:
     return dataclasses.replace(chart, layers=tuple(layers), title=title)
 
 
-def _legend(figure, picture: Picture, lines: Sequence[Any], columns: int) -> None:
+def _legend(figure, picture: Picture, lines: Sequence[Any]) -> None:
     if not picture.shares and not lines:
         return
     patches = [*lines] + [
@@ -167,5 +170,10 @@ def _legend(figure, picture: Picture, lines: Sequence[Any], columns: int) -> Non
         for share in picture.shares
     ]
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.16 * -(-len(patches) // columns))
-    figure.legend(handles=patches, loc="outside lower left", ncols=columns, frameon=False)
+    longest = max(len(each.get_label()) for each in patches) + _HANDLE
+    columns = min(len(patches), max(1, int(width * _CLASSES / longest)))
+    figure.set_size_inches(width, height + 0.15 * -(-len(patches) // columns))
+    figure.legend(
+        handles=patches, loc="outside lower left", ncols=columns, frameon=False,
+        fontsize=6, handlelength=2, columnspacing=1.2,
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from ..studies.config.toml_writer import key_text, sample_config
 from ..studies.pictures.motion import coarse, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime
+from ..studies.pictures.stops import contact_labels
 from ..studies.store.finished_study import Run, spoken
 
 _MOST_SAMPLES = 5000  # selectable by number even if no picture shows them
@@ -174,6 +175,16 @@ def _motions(run: Run, shown: np.ndarray, runs: int) -> dict | None:
         "samples": np.searchsorted(shown, samples).astype(np.int32),
         "first": representative(run, samples),
         "freedoms": stored["freedoms"],
+        "contacts": contact_labels(run, stored["force"].shape[2]),
+        "stops": [
+            {
+                "contact": stop.contact,
+                "body": stop.body,
+                "side": stop.side,
+                "places": stop.places[samples],
+            }
+            for stop in stored["stops"]
+        ],
         # Times keep full precision: a contact can last a thousandth of the motion.
         "times": stored["times"],
         "states": coarse(stored["states"]),

@@ -254,6 +254,24 @@ def test_the_slider_of_time_moves_the_bodies(window):
     assert moved[0] != moved[1]
 
 
+def test_one_body_alone_is_in_the_phase_plane(window):
+    def choose(value):
+        window.run(
+            "const pick = document.querySelector('.motion .alone');"
+            "pick.value = arguments[0]; pick.dispatchEvent(new Event('change'));",
+            value,
+        )
+        window.evaluate("motion.draw()")
+        return window.run(
+            "const plane = document.querySelector('.motion .chart');"
+            "return [plane.data.map(({ name }) => name).filter((n) => n !== 'in contact'),"
+            "[...plane.querySelectorAll('.dot')].map((dot) => dot.checkVisibility())]"
+        )
+
+    assert choose(1) == [["attached"], [False, True]]
+    assert choose(-1) == [["main", "attached"], [True, True]]
+
+
 def test_the_wheel_zooms_a_chart_that_was_pointed_at(window):
     x, y = place(window, "#regimes .chart", 0.5, 0.5)
     before = window.run(f"return {RANGE}")

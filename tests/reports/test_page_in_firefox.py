@@ -82,7 +82,7 @@ def test_nothing_is_wider_than_its_window(firefox, map_report, width):
 
 def test_it_computes_the_motions_that_chromium_computes(firefox, browser, tmp_path):
     page = jv.live_page(jv.two_body_impact(), tmp_path / "live.html")
-    live, found = "document.querySelector('.live').live", []
+    live, found, maps = "document.querySelector('.live').live", [], []
     for window in (firefox, browser):
         window.console()
         window.open(page)
@@ -91,7 +91,15 @@ def test_it_computes_the_motions_that_chromium_computes(firefox, browser, tmp_pa
         window.run("document.querySelector('.orbit').click()")
         window.wait(f"{live}.answer.multipliers")
         found.append(window.run(f"return [...{live}.answer.motion.states]"))
+        window.run(f"{live}.map.number = 4; document.querySelector('.map').open = true")
+        window.wait("document.querySelector('.map').dataset.cells === '16'")
+        cells = (
+            f"return {live}.map.cells.map(({{ periods, contacts }}) => [periods, contacts])"
+        )
+        maps.append(window.run(cells))
         assert window.console() == []
+    assert maps[0] == maps[1]
+    assert len(set(map(tuple, maps[0]))) > 1
     # Newton's method began in each where its transient was, and ended within rounding,
     # which velocities in a rigid contact magnify a thousandfold.
     assert np.abs(np.subtract(*found)).max() < 1e-11

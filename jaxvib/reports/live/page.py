@@ -15,8 +15,11 @@ from ..parts import policy, scripts, text_of, version
 from .kernels import RTOL
 from .panel import panel
 
-_WORKER = ("motions.js", "shooting.js", "proof.js", "worker.js")
-PANEL = ("plot.js", "live_controls.js", "diagram.js", "live.js")
+_WORKER = ("motions.js", "spectrum.js", "shooting.js", "cells.js", "proof.js", "worker.js")
+PANEL = (
+    "plot.js", "live_controls.js", "live_spectrum.js", "live_pool.js", "diagram.js",
+    "live_map.js", "live.js",
+)  # fmt: skip
 _PAGE = (
     "theme.js", "data.js", "words.js", "player.js", "bodies.js", *PANEL, "live_page.js",
 )  # fmt: skip

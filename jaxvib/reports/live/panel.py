@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.annular import annular
@@ -14,6 +15,8 @@ from ...systems.roles import is_impulsive
 from ...systems.system import System, state_shape
 from .controls import Swept, controls
 from .kernels import modules
+
+_LONGEST, _MOST_CONTACTS = 8, 8  # periods that the page recognises; classes of contacts
 
 
 def panel(
@@ -49,6 +52,7 @@ def panel(
             "pair": pair,
         },
         "controls": shown,
+        "regimes": _regimes(),
         "modules": {
             name: _as_data(module) for name, module in modules(system, values).items()
         },
@@ -56,14 +60,15 @@ def panel(
 
 
 def _contacts(system: System) -> list[dict[str, Any]]:
-    """Return name, kind, direction and gap of each contact."""
+    """Return name, kind, direction and gap of each contact, None for a formula's gap."""
+    formulas = dict(getattr(system, "formulas", ()))
     named = zip(part_names(system.contacts), system.contacts, strict=True)
     return [
         {
             "name": name,
             "hard": is_impulsive(contact.law),
             "direction": np.asarray(contact.direction).tolist(),
-            "gap": float(contact.gap),
+            "gap": None if f"contacts.{name}.gap" in formulas else float(contact.gap),
             "gap_path": f"contacts.{name}.gap",
         }
         for name, contact in named
@@ -72,3 +77,14 @@ def _contacts(system: System) -> list[dict[str, Any]]:
 
 def _as_data(module: WebAssembly) -> dict[str, Any]:
     return {"code": np.frombuffer(module.code, np.uint8), "layout": module.layout}
+
+
+def _regimes() -> list[list[tuple[str, str]]]:
+    """Return colour and name of the class of each regime of a map.
+
+    By period, from 1, and contacts, from 0; more contacts are in the last class.
+    """
+    return [
+        [colours.regime_class(periods, contacts) for contacts in range(_MOST_CONTACTS + 1)]
+        for periods in range(1, _LONGEST + 1)
+    ]

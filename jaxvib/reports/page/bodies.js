@@ -57,9 +57,9 @@ class Tracks {
       return group;
     });
     // A fixed stop of one body is where the side that meets it is at contact.
-    this.stops = (motion.stops ?? []).map(({ body, side, place }) => {
+    this.stops = (motion.stops ?? []).map(({ body, side, place, colour }) => {
       const y = 8 + pitch * (body + 0.5);
-      const stop = part(stage, "rect", { x: side > 0 ? 0 : -5, y: y - 0.48 * pitch, width: 5, height: 0.96 * pitch, fill: token("--muted") });
+      const stop = part(stage, "rect", { x: side > 0 ? 0 : -5, y: y - 0.48 * pitch, width: 5, height: 0.96 * pitch, fill: colour ?? token("--muted") });
       return { stop, x: () => STAGE.width / 2 + this.scale * place() + side * HALF };
     });
     ruler(stage, this.scale);

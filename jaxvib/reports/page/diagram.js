@@ -1,14 +1,13 @@
 // A brute-force bifurcation diagram over one slider, filled in by workers, coarse to fine.
 
 const COLUMNS = 256, TRANSIENT = 200, POINTS = 48; // values, and load periods of each
-const MOST_WORKERS = 4;
 
 class Diagram {
   constructor(element, live) {
-    Object.assign(this, { element, live, points: null, workers: [], id: 0 });
+    Object.assign(this, { element, live, points: null, id: 0 });
+    this.workers = new Pool(live, (answer) => this.hear(answer));
     this.find = (name) => element.querySelector(name);
-    const option = ({ group, name }, value) => make("option", { value, textContent: `${group} ${name}`.trim() });
-    this.find(".over").replaceChildren(...live.controls.all.map(option));
+    this.find(".over").replaceChildren(...live.controls.options());
     const first = live.controls.all.findIndex(({ swept }) => swept);
     this.find(".over").value = first >= 0 ? first : Math.max(0, live.controls.all.findLastIndex(({ path }) => /frequency$/.test(path)));
     this.find(".of").replaceChildren(...live.freedoms.map((name, value) => make("option", { value, textContent: name })));
@@ -31,18 +30,9 @@ class Diagram {
     this.points = { x: [], states: [], columns: 0 };
     this.id++;
     this.plot.fit();
-    this.start();
-    this.workers.forEach((worker, i) => {
-      const own = values.filter((_, k) => k % this.workers.length === i);
-      worker.postMessage({ id: this.id, kind: "columns", values: live.controls.values(), path: this.control.path, columns: own, from: state, transient: TRANSIENT, points: POINTS });
-    });
+    const about = { id: this.id, kind: "columns", values: live.controls.values(), path: this.control.path, from: state, transient: TRANSIENT, points: POINTS };
+    this.workers.share(values, (columns) => ({ ...about, columns }));
     this.draw();
-  }
-
-  start() {
-    if (this.workers.length) return;
-    const number = Math.max(1, Math.min(MOST_WORKERS, (navigator.hardwareConcurrency ?? 2) - 1));
-    this.workers = Array.from({ length: number }, () => this.live.spawn((answer) => this.hear(answer)));
   }
 
   hear({ id, kind, value, states }) {

@@ -3,7 +3,7 @@
 const QUIET = 900; // ms without a change before it is told
 
 class Live {
-  // `content`: {system: {freedoms, units, rates, contacts, pair}, controls, modules}.
+  // `content`: {system: {freedoms, units, rates, contacts, pair}, controls, regimes, modules}.
   constructor(element, content) {
     Object.assign(this, { element, content, ...content.system });
     this.find = (name) => element.querySelector(name);
@@ -15,6 +15,7 @@ class Live {
     this.listen();
     this.plots();
     this.diagram = new Diagram(this.find(".diagram"), this);
+    this.map = new LiveMap(this.find(".map"), this);
   }
 
   async start() {
@@ -63,7 +64,7 @@ class Live {
   }
 
   plots() {
-    const [plane, section, history, force] = this.element.querySelectorAll(".live-charts .plot");
+    const [plane, section, history, force, spectrum] = this.element.querySelectorAll(".live-charts .plot");
     const shown = ([unit]) => unit;
     const [metre, rate, newton] = [shown(this.units[0]), shown(this.rates[0]), shown(chosen("N"))];
     this.hard = this.contacts.length > 0 && this.contacts.every(({ hard }) => hard);
@@ -73,7 +74,9 @@ class Live {
     this.section = new Plot(section, { x: `displacement (${metre})`, y: `velocity (${rate})` });
     this.history = new Plot(history, { x: time, y: `displacement (${metre})` });
     this.force = new Plot(force, { x: time, y: pressed });
+    this.spectrum = new Plot(spectrum, { x: `frequency (${shown(chosen("rad/s"))})`, y: `amplitude (${metre})` });
     force.closest("figure").hidden = !this.contacts.length;
+    spectrum.closest("figure").classList.toggle("wide", this.contacts.length > 0);
     this.find(".body").replaceChildren(...this.freedoms.map((name, value) => make("option", { value, textContent: name })));
     this.find(".body").closest("label").hidden = this.freedoms.length < 2;
     this.find(".force-title").textContent = this.hard ? "Impulses of contacts" : "Contact force";
@@ -81,16 +84,41 @@ class Live {
   }
 
   legend() {
-    const entries = this.freedoms.map((name, i) => [name, this.colour(i)]);
-    if (this.contacts.length && !this.hard) entries.push(["in contact", token("--alarm")]);
+    const item = (content, colour) => {
+      content.prepend(make("i", { style: `background:${colour}` }));
+      const entry = make("li", {});
+      entry.append(content);
+      return entry;
+    };
+    const entries = this.freedoms.map((name, i) => item(this.bodyButton(name, i), this.colour(i)));
+    const words = (text, colour) => entries.push(item(make("span", { textContent: text }), colour));
+    if (this.contacts.length && !this.hard) words("in contact", token("--alarm"));
     if (this.contacts.length > 1) {
-      this.contacts.forEach(({ name }, j) => entries.push([`contact ${/^\d+$/.test(name) ? Number(name) + 1 : name}`, this.contactColour(j)]));
+      this.contacts.forEach(({ name }, j) => words(`contact ${/^\d+$/.test(name) ? Number(name) + 1 : name}`, this.contactColour(j)));
     }
-    this.find(".bodies").replaceChildren(...entries.map(([name, colour]) => {
-      const item = make("li", { textContent: name });
-      item.prepend(make("i", { style: `background:${colour}` }));
-      return item;
-    }));
+    this.find(".bodies").replaceChildren(...entries);
+  }
+
+  // The name of a body, which shows this body alone in the charts, or all of them again.
+  bodyButton(name, i) {
+    if (this.freedoms.length < 2) return make("span", { textContent: name });
+    const button = make("button", { type: "button", textContent: name });
+    button.setAttribute("aria-label", `${name} alone`);
+    button.setAttribute("aria-pressed", String(this.alone === i));
+    button.classList.toggle("off", !this.shown().includes(i));
+    button.addEventListener("click", () => {
+      this.alone = this.alone === i ? undefined : i;
+      for (const plot of [this.plane, this.history, this.spectrum]) plot.fit();
+      this.legend();
+      this.draw();
+      this.find(".bodies").querySelectorAll("button")[i].focus();
+    });
+    return button;
+  }
+
+  // The bodies in the charts.
+  shown() {
+    return this.alone === undefined ? [...this.freedoms.keys()] : [this.alone];
   }
 
   colour(i) {
@@ -100,6 +128,10 @@ class Live {
 
   contactColour(j) {
     return this.contacts.length > 1 ? this.colour(this.freedoms.length + j) : token("--alarm");
+  }
+
+  wallColour(contact) {
+    return this.contacts.length > 1 ? this.contactColour(contact) : token("--muted");
   }
 
   setMode(mode) {
@@ -115,8 +147,12 @@ class Live {
   open(values, from) {
     this.controls.reset();
     this.controls.set(values);
+    this.continueFrom(from);
+  }
+
+  continueFrom(state) {
     this.setMode("follow");
-    this.from = from;
+    this.from = state;
     this.ask("follow");
   }
 
@@ -189,17 +225,18 @@ class Live {
     };
     const lines = [], marks = [], courses = [];
     const many = points.length / this.size > 40;
-    for (let i = 0; i < half; i++) {
+    for (const i of this.shown()) {
       const [x, y] = [columns[i], columns[half + i]], colour = this.colour(i);
       lines.push({ x, y, colour, width: many ? 0.8 : 1.8 });
       if (touches[i].includes(true)) lines.push({ x, y: y.map((v, k) => (touches[i][k] ? v : NaN)), colour: token("--alarm"), width: 3 });
       if (!many) marks.push({ x: sampled(i), y: sampled(half + i), colour, radius: 4, hollow: true });
       courses.push({ x: times, y: x, colour, width: 1.6 });
     }
-    this.plane.draw({ lines, points: marks });
-    this.history.draw({ lines: courses, tight: true });
+    this.plane.draw({ lines, points: marks, walls: this.walls("x") });
+    this.history.draw({ lines: courses, tight: true, walls: this.walls("y") });
+    drawSpectrum(this.spectrum, this);
     this.drawForce(times);
-    if (this.diagram.element.open) this.diagram.draw();
+    for (const chart of [this.diagram, this.map]) if (chart.element.open) chart.draw();
     this.drawSection(sampled, many);
     this.build(columns);
     this.place();
@@ -318,12 +355,18 @@ class Live {
 
   // The fixed stops of single bodies, for the animation.
   stops() {
-    return this.contacts.flatMap(({ direction, gap, gap_path: path }) => {
+    return this.contacts.flatMap(({ direction, gap, gap_path: path }, contact) => {
       const bodies = direction.flatMap((each, i) => (each ? [i] : []));
-      if (bodies.length !== 1) return [];
+      if (bodies.length !== 1 || gap === null) return []; // a formula's gap is known to the kernel only
       const [body] = bodies, now = () => this.controls.values()[path] ?? gap;
-      return [{ body, side: Math.sign(direction[body]), place: () => now() / direction[body] }];
+      return [{ body, side: Math.sign(direction[body]), place: () => now() / direction[body], colour: this.wallColour(contact) }];
     });
+  }
+
+  // The stops of the bodies shown, for an axis of displacements.
+  walls(axis) {
+    return this.stops().filter(({ body }) => this.shown().includes(body)).map(({ body, side, place, colour }) => (
+      { axis, side, at: this.units[body][1] * place(), colour }));
   }
 
   // Show the bodies and the marks at the time of the clock.
@@ -341,7 +384,7 @@ class Live {
     this.dots ??= this.freedoms.map(() => [this.plane, this.history].map((plot) => plot.element.appendChild(make("div", { className: "dot" }))));
     this.dots.forEach(([one, other], i) => {
       const x = this.units[i][1] * state[i], y = this.rates[i][1] * state[half + i];
-      for (const dot of [one, other]) dot.style.background = this.colour(i);
+      for (const dot of [one, other]) Object.assign(dot.style, { background: this.colour(i), display: this.shown().includes(i) ? "" : "none" });
       one.style.transform = `translate(${this.plane.x(x)}px, ${this.plane.y(y)}px)`;
       other.style.transform = `translate(${this.history.x(chosen("s")[1] * this.clock)}px, ${this.history.y(x)}px)`;
     });

@@ -15,6 +15,11 @@ class Controls {
     }
   }
 
+  // An option of a choice for each parameter.
+  options() {
+    return this.all.map(({ group, name }, value) => make("option", { value, textContent: `${group} ${name}`.trim() }));
+  }
+
   values() {
     return Object.fromEntries(this.all.map(({ path, value }) => [path, value]));
   }

@@ -15,28 +15,54 @@ class Motion {
       this.show();
     });
     this.find(".nearer").addEventListener("click", () => this.zoom(!this.zoomed));
+    this.find(".alone").addEventListener("change", async () => { await this.draw(); this.show(); });
     [this.plane, this.force] = element.querySelectorAll(".chart");
   }
 
   async pick(run, trace, asked) {
-    const { samples, times, states, force, freedoms } = run.motions;
+    const { samples, times, states, force, freedoms, contacts: names, stops } = run.motions;
     const [, steps, size] = states.shape;
     const slice = (values, width) => values.subarray(trace * steps * width, (trace + 1) * steps * width);
     const contacts = force.shape[2];
     Object.assign(this, {
-      run, steps, size, contacts, freedoms, sample: samples[trace],
+      run, steps, size, contacts, freedoms, names, sample: samples[trace],
+      stops: stops.map((stop) => ({ ...stop, place: () => stop.places[trace] })),
       times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
     });
+    for (const stop of this.stops) stop.colour = this.wallColour(stop.contact);
     // from SI units to those of the charts
     this.units = Object.fromEntries(Object.entries(page.units).map(([unit, [, factor]]) => [unit, factor]));
     this.peak = Math.max(...this.forces, 1e-9);
     this.duration = this.times[steps - 1] - this.times[0];
     this.clock = this.glow = 0;
     this.zoomed = false;
+    this.offer();
     this.tell(trace, asked);
     this.build();
     await this.draw();
     this.show();
+  }
+
+  // The bodies to choose from, if another run has others than the one before.
+  offer() {
+    const pick = this.find(".alone"), names = ["all bodies", ...this.freedoms];
+    pick.closest("label").hidden = this.freedoms.length < 2;
+    if (String(names) === String(Array.from(pick.options, ({ text }) => text))) return;
+    pick.replaceChildren(...names.map((text, i) => Object.assign(document.createElement("option"), { text, value: i - 1 })));
+  }
+
+  // Whether a body is in the phase plane.
+  shows(i) {
+    return [-1, i].includes(Number(this.find(".alone").value));
+  }
+
+  wallColour(contact) {
+    return this.contacts > 1 ? this.contactColour(contact) : token("--muted");
+  }
+
+  contactColour(i) {
+    const colours = this.page.lines[scheme()];
+    return this.contacts > 1 ? colours[(this.freedoms.length + i) % colours.length] : token("--alarm");
   }
 
   tell(trace, asked) {
@@ -79,7 +105,7 @@ class Motion {
     const [metre, rate, second, newton] = ["m", "m/s", "s", "N"].map((unit) => page.units[unit][0]);
     const { m, s, N, "m/s": mps } = this.units, times = (factor) => (value) => value * factor;
     const base = { type: "scatter", hovertemplate: `%{x:.4g} ${metre}, %{y:.4g} ${rate}<extra>%{fullData.name}</extra>` };
-    const orbit = this.freedoms.flatMap((name, i) => [
+    const orbit = this.freedoms.flatMap((name, i) => (this.shows(i) ? [
       {
         ...base, x: path.map((state) => m * state[i]), y: path.map((state) => mps * state[half + i]), mode: "lines",
         name: plain(name), line: { color: colours[i % colours.length], width: 1.8 },
@@ -87,21 +113,31 @@ class Motion {
       {
         ...base, x: this.column(this.states, this.size, i).map(times(m)),
         y: this.column(this.states, this.size, half + i).map((v, k) => (touching[k] ? mps * v : NaN)),
-        mode: "lines+markers", name: "in contact", showlegend: i === 0,
+        mode: "lines+markers", name: "in contact", showlegend: i === 0 || !this.shows(0),
         line: { color: token("--alarm"), width: 3 }, marker: { size: 4, color: token("--alarm") },
       },
-    ]);
+    ] : []));
     const start = this.times[0];
     const forces = Array.from({ length: this.contacts }, (_, i) => ({
       type: "scatter", mode: "lines", fill: "tozeroy", x: this.times.map((t) => s * (t - start)),
-      y: this.column(this.forces, this.contacts, i).map(times(N)), name: `contact ${i + 1}`,
-      line: { color: token("--alarm"), width: 1.6 }, fillcolor: "rgba(210,60,50,0.18)",
+      y: this.column(this.forces, this.contacts, i).map(times(N)), name: plain(this.names[i]),
+      line: { color: this.contactColour(i), width: 1.6 }, fillcolor: `${this.contactColour(i)}2e`,
       hovertemplate: `%{x:.4g} ${second}<br>%{y:.4s} ${newton}<extra></extra>`,
     }));
     const blank = { log: false, low: null, high: null };
     const chart = (x, y) => ({ title: "", legend: true, layers: [], x: { label: x, ...blank }, y: { label: y, ...blank } });
     const plane = { ...layout(chart(`displacement (${metre})`, `velocity (${rate})`)), showlegend: true, uirevision: this.sample };
     plane.margin.t = 30;
+    const seen = this.stops.filter(({ body }) => this.shows(body));
+    plane.shapes = seen.map(({ place, contact }) => ({
+      type: "line", xref: "x", yref: "paper", x0: m * place(), x1: m * place(), y0: 0, y1: 1,
+      line: { color: this.wallColour(contact), width: 1.5, dash: "dot" },
+    }));
+    // The legend of the forces names several contacts.
+    plane.annotations = this.contacts > 1 ? [] : seen.map(({ place, contact, side }) => ({
+      x: m * place(), y: 0, yref: "paper", yanchor: "bottom", xanchor: side > 0 ? "right" : "left", showarrow: false,
+      text: plain(this.names[contact]), font: { size: 11, color: token("--muted") },
+    }));
     const pulse = { ...layout(chart(`time (${second})`, `contact force (${newton})`)), showlegend: this.contacts > 1, uirevision: this.sample };
     Object.assign(pulse.yaxis, { rangemode: "tozero", exponentformat: "SI" });
     await Plotly.react(this.plane, orbit, plane, CONFIG);
@@ -109,12 +145,14 @@ class Motion {
     this.find(".nearer").hidden = !touching.includes(true);
     this.zoom(false);
     this.dots = this.freedoms.map((_, i) => this.dot(this.plane, colours[i % colours.length], `body${i}`));
+    this.dots.forEach((dot, i) => { dot.hidden = !this.shows(i); });
     this.tick = this.dot(this.force, token("--alarm"), "pulse");
   }
 
   dot(chart, colour, name) {
     const dot = chart.querySelector(`.dot.${name}`) ?? chart.appendChild(document.createElement("div"));
     dot.className = `dot ${name}`;
+    dot.hidden = false;
     dot.style.background = colour;
     return dot;
   }

@@ -113,10 +113,24 @@ class Motions {
     for (let i = 0; i < periods; i++) {
       record.passed = i * this.period;
       for (let k = 0; k < STEPS; k++) {
+        record.sample(state);
         state = this.recorded(record, state, (k / STEPS) * this.period, ((k + 1) / STEPS) * this.period);
       }
     }
     return record.finished();
+  }
+
+  // Displacements at equal steps over some periods, and the states after each.
+  record(state, periods, rate) {
+    const half = this.size / 2, samples = [], states = [];
+    for (let i = 0; i < periods; i++) {
+      for (let k = 0; k < rate; k++) {
+        for (let j = 0; j < half; j++) samples.push(state[j]);
+        state = Array.from(this.go(state, (k / rate) * this.period, ((k + 1) / rate) * this.period).state);
+      }
+      states.push(state);
+    }
+    return { samples, states };
   }
 
   recorded(record, state, t0, t1) {
@@ -152,7 +166,7 @@ function insideContacts({ first_touch, duration, peak_time, impulse }, t0, t1) {
 class Recording {
   constructor(start) {
     this.passed = 0; // s, of periods before
-    Object.assign(this, { times: [], states: [], forces: [], impulses: [], onsets: 0 }); // impulses: [time, contact, N s]
+    Object.assign(this, { times: [], states: [], forces: [], impulses: [], samples: [], onsets: 0 }); // impulses: [time, contact, N s]
     this.peaks = Array.from(start.force, Math.abs);
     this.add(0, start);
   }
@@ -161,6 +175,11 @@ class Recording {
     this.times.push(this.passed + time);
     for (const value of state) this.states.push(value);
     for (const value of force) this.forces.push(value);
+  }
+
+  // Keep the displacements at the start of a step.
+  sample(state) {
+    for (let j = 0; j < state.length / 2; j++) this.samples.push(state[j]);
   }
 
   observe({ peak, onsets, impulse, first_touch }, t0) {
@@ -173,9 +192,9 @@ class Recording {
   }
 
   finished() {
-    const { times, states, forces, peaks, onsets, impulses } = this;
+    const { times, states, forces, peaks, onsets, impulses, samples } = this;
     const [all, every, each] = [times, states, forces].map((values) => Float64Array.from(values));
-    return { times: all, states: every, forces: each, peaks, onsets, impulses };
+    return { times: all, states: every, forces: each, peaks, onsets, impulses, samples };
   }
 }
 

@@ -2,6 +2,7 @@
 
 const MARGIN = { left: 62, right: 14, top: 12, bottom: 44 }; // left: unless numbers need more or less
 const TICKS = 64; // pixels between ticks, half as many up
+const HATCH = 7; // pixels between the hatches of a stop
 const SHRINK = 0.6; // share of an axis below which its range becomes smaller
 
 class Plot {
@@ -21,9 +22,10 @@ class Plot {
   }
 
   // `content`: {lines: [{x, y, colour, width, fill}], points: [{x, y, colour, radius}],
-  // stems: [{x, y, colour}]}, and whether the axes are `equal`, y begins at `zero`, x is
-  // `tight`, with the unit `circle`; `least`: the shortest axes {x, y};
-  // `ends`: of x; `at`: a line at a value of x.
+  // stems: [{x, y, colour, from, aside: in pixels}]}, and whether the axes are `equal`, y begins at `zero`,
+  // x is `tight`, with the unit `circle`; `walls`: stops [{axis, at, side, colour}]; `logs`: y has logarithms to base 10; `least`: the
+  // shortest axes {x, y}; `ends`: of x; `at`: a line at a value of x; an
+  // `image` in a `frame` {x, y} of which `told` says what is at a pixel.
   draw(content) {
     this.content = content;
     this.render();
@@ -46,7 +48,7 @@ class Plot {
     };
     this.hold(content);
     pen.font = `${12 * letters}px ${getComputedStyle(document.body).fontFamily}`;
-    const widest = Math.max(...this.ticks("y", letters).map((value) => pen.measureText(tidy(value)).width));
+    const widest = Math.max(...this.ticks("y", letters).map((value) => pen.measureText(this.yText(value)).width));
     this.frame.left = widest + 32 * letters;
     if (content.equal) this.equalise();
     this.axes(pen, letters);
@@ -54,8 +56,10 @@ class Plot {
     pen.beginPath();
     pen.rect(this.frame.left, this.frame.top - 2, this.frame.right - this.frame.left, this.frame.bottom - this.frame.top + 4);
     pen.clip();
+    if (content.image) this.image(pen);
     if (content.circle) this.unitCircle(pen);
     if (content.at !== undefined) stroke(pen, token("--muted"), this.x(content.at), this.frame.top, this.x(content.at), this.frame.bottom);
+    content.walls?.forEach((wall) => this.wall(pen, wall));
     content.lines?.forEach((line) => this.line(pen, line));
     content.stems?.forEach((stem) => this.stems(pen, stem));
     content.points?.forEach((points) => this.points(pen, points));
@@ -64,6 +68,7 @@ class Plot {
 
   hold(content) {
     const parts = [...(content.lines ?? []), ...(content.stems ?? []), ...(content.points ?? [])];
+    if (content.frame) { this.ranges = { ...content.frame }; return; }
     for (const axis of ["x", "y"]) {
       let low = Infinity, high = -Infinity;
       for (const { [axis]: values } of parts) {
@@ -101,7 +106,12 @@ class Plot {
   ticks(axis, letters) {
     const { left, right, top, bottom } = this.frame;
     const pixels = axis === "x" ? right - left : 2 * (bottom - top);
-    return ticks(...this.ranges[axis], Math.max(2, Math.floor(pixels / (TICKS * letters))));
+    const found = ticks(...this.ranges[axis], Math.max(2, Math.floor(pixels / (TICKS * letters))));
+    return axis === "y" && this.content.logs ? found.filter(Number.isInteger) : found;
+  }
+
+  yText(value) {
+    return tidy(this.content.logs ? 10 ** value : value);
   }
 
   axes(pen, letters) {
@@ -115,7 +125,7 @@ class Plot {
     for (const value of this.ticks("y", letters)) {
       const y = Math.round(this.y(value)) + 0.5;
       stroke(pen, token("--hair"), left, y, right, y);
-      word(pen, ink, tidy(value), left - 7, y + 4, "right");
+      word(pen, ink, this.yText(value), left - 7, y + 4, "right");
     }
     stroke(pen, ink, left, bottom, right, bottom);
     pen.font = `${12.5 * letters}px ${getComputedStyle(document.body).fontFamily}`;
@@ -145,10 +155,13 @@ class Plot {
     pen.globalAlpha = 1;
   }
 
-  stems(pen, { x, y, colour }) {
+  stems(pen, { x, y, colour, from = 0, aside = 0 }) {
+    pen.save();
+    pen.translate(aside, 0);
     pen.lineWidth = 2;
-    for (let i = 0; i < x.length; i++) stroke(pen, colour, this.x(x[i]), this.y(0), this.x(x[i]), this.y(y[i]));
+    for (let i = 0; i < x.length; i++) stroke(pen, colour, this.x(x[i]), this.y(from), this.x(x[i]), this.y(y[i]));
     this.points(pen, { x, y, colour, radius: 3.5 });
+    pen.restore();
   }
 
   points(pen, { x, y, colour, radius = 3, hollow = false }) {
@@ -163,6 +176,29 @@ class Plot {
       pen.fill();
       pen.stroke();
     }
+  }
+
+  // A line across the chart, hatched on the side of the stop.
+  wall(pen, { axis, at, side, colour }) {
+    const { left, right, top, bottom } = this.frame, up = axis === "x";
+    const place = up ? this.x(at) : this.y(at), off = up ? HATCH * side : -HATCH * side;
+    const [from, to] = up ? [top, bottom] : [left, right];
+    const point = (along, across) => (up ? [across, along] : [along, across]);
+    const path = new Path2D();
+    for (let along = from; along < to; along += HATCH) {
+      path.moveTo(...point(along, place));
+      path.lineTo(...point(along + HATCH, place + off));
+    }
+    path.moveTo(...point(from, place));
+    path.lineTo(...point(to, place));
+    Object.assign(pen, { strokeStyle: colour, lineWidth: 1 });
+    pen.stroke(path);
+  }
+
+  image(pen) {
+    const { image, frame } = this.content, [left, top] = [this.x(frame.x[0]), this.y(frame.y[1])];
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(image, left, top, this.x(frame.x[1]) - left, this.y(frame.y[0]) - top);
   }
 
   unitCircle(pen) {
@@ -181,7 +217,7 @@ class Plot {
     if (!inside) return;
     const at = (axis, share) => this.ranges[axis][0] + share * (this.ranges[axis][1] - this.ranges[axis][0]);
     const x = at("x", (offsetX - left) / (right - left)), y = at("y", (bottom - offsetY) / (bottom - top));
-    this.readout.textContent = `${number(x)}, ${number(y)}`;
+    this.readout.textContent = this.content.told?.(offsetX, offsetY) ?? `${number(x)}, ${number(this.content.logs ? 10 ** y : y)}`;
   }
 }
 

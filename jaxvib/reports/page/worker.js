@@ -5,6 +5,7 @@ const FEW = 3; // load periods drawn at first of a motion that does not repeat
 const MOST_SETTLING = 40; // periods of a transient after a change
 const SLICE = 12; // ms of a transient between two pictures
 const LONG_ENOUGH = 4000; // periods after which a motion is not followed further
+const WAITED = 500; // periods after which a motion that does not repeat is recorded
 const SETTLED = 1e-8; // of a motion that is not followed further
 
 class Answers {
@@ -13,7 +14,8 @@ class Answers {
   }
 
   // Answer a request: {id, kind, values, periods}; `from`: a state to begin with; `stored`:
-  // the orbits to prove; `columns`: values of a parameter for the points of a diagram.
+  // the orbits to prove; `columns`: values of a parameter for the points of a diagram;
+  // `cells`: {at: values of two parameters} of a map.
   answer(request) {
     const { id, kind, values, periods, from, stored } = request;
     const { motions } = this;
@@ -22,6 +24,7 @@ class Answers {
     this.id = id;
     motions.setValues(values);
     if (kind === "columns") return this.column(request, 0);
+    if (kind === "cells") return this.cells(request, 0);
     if (kind === "prove") return this.prove(new Proof(motions, stored));
     if (!this.state || kind === "rest") this.begin(motions.rest);
     if (from) this.begin(from);
@@ -60,9 +63,18 @@ class Answers {
     const settled = apart < SETTLED;
     this.points = settled ? states.slice(1) : [...this.points, ...states.slice(1)];
     const going = !settled && this.passed < LONG_ENOUGH;
+    const spectrum = periods || this.passed < WAITED ? null : this.recordedSpectrum();
     // Until it has settled, a picture is wanted soon.
-    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going });
+    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going }, spectrum);
     if (going) this.waiting = setTimeout(() => this.goOn(), 0);
+  }
+
+  recordedSpectrum() {
+    const { samples, states } = this.motions.record(this.state, RECORDED, RATE);
+    this.state = states.at(-1);
+    this.passed += states.length;
+    this.points.push(...states);
+    return spectrumOf(samples, this.motions.size / 2, RATE, false);
   }
 
   goOn() {
@@ -100,6 +112,19 @@ class Answers {
     this.waiting = setTimeout(() => this.column(request, k + 1), 0);
   }
 
+  // The motion from rest at each pair of values, some of them at a time.
+  cells(request, k) {
+    const { id, paths, cells } = request, found = [], until = performance.now() + SLICE;
+    for (; k < cells.length && performance.now() < until; k++) {
+      const { place, at } = cells[k];
+      this.motions.setValues({ [paths[0]]: at[0], [paths[1]]: at[1] });
+      const { periods, contacts, peak, state } = regimeFromRest(this.motions);
+      found.push({ place, at, periods, contacts, peak, state });
+    }
+    this.post({ id, kind: "cells", cells: found });
+    if (k < cells.length) this.waiting = setTimeout(() => this.cells(request, k), 0);
+  }
+
   // Recompute stored orbits, without blocking other requests.
   prove(proof) {
     const until = performance.now() + SLICE;
@@ -113,11 +138,13 @@ class Answers {
     this.post({ id: this.id, kind: "lost" });
   }
 
-  show(periods, told) {
-    const motion = this.motions.trace(this.state, periods);
+  // `spectrum`: that of the motion drawn if there is none of a longer record.
+  show(periods, told, spectrum) {
+    const { samples, ...motion } = this.motions.trace(this.state, periods);
+    spectrum ??= spectrumOf(samples, this.motions.size / 2, STEPS, Boolean(told.periods));
     const points = Float64Array.from(this.points.flat());
     const { period, rest } = this.motions;
-    this.post({ id: this.id, kind: "picture", ...told, drawn: periods, period, rest, motion, points });
+    this.post({ id: this.id, kind: "picture", ...told, drawn: periods, period, rest, motion, points, spectrum });
   }
 }
 

@@ -7,9 +7,11 @@ import numpy as np
 from ..store.finished_study import Run
 from .picture import Axis, Chart, Line, Picture
 from .regimes import periodic
+from .stops import contact_labels, stops
 from .swept_planes import value_text
 
 _MOST_TRACES = 400  # in the page: about 1 MB for two bodies
+_CONTACT = 5  # the line colour of a single contact
 _KEPT_BITS = 14  # of a float32's 23 mantissa bits: 1e-4 of a value
 
 
@@ -28,11 +30,22 @@ def motion(runs: Sequence[Run]) -> Picture | None:
         Line(states[:, i], states[:, freedoms + i], name, i)
         for i, name in enumerate(stored["freedoms"])
     )
+    names = contact_labels(run, force.shape[1])
+    several = len(names) > 1
+    colours = [freedoms + i if several else _CONTACT for i in range(len(names))]
     forces = tuple(
-        Line(times, column, "contact force", 5 + contact, legend=False)
-        for contact, column in enumerate(force.T)
+        Line(times, column, name, colour, legend=several)
+        for name, colour, column in zip(names, colours, force.T, strict=True)
     )
-    plane = Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), orbit)
+    rates = states[:, freedoms : 2 * freedoms]
+    walls = tuple(
+        Line(
+            np.repeat(stop.places[sample], 2), np.array([rates.min(), rates.max()]),
+            names[stop.contact], colours[stop.contact], "dot", legend=not several,
+        )
+        for stop in stored["stops"]
+    )  # fmt: skip
+    plane = Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), (*orbit, *walls))
     over_time = Chart(Axis("time (s)"), Axis("contact force (N)"), forces)
     beside = ", and its contact force over time" if forces else ""
     return Picture(
@@ -40,21 +53,24 @@ def motion(runs: Sequence[Run]) -> Picture | None:
         "One orbit",
         f"A steady-state motion in the phase plane{beside}: {at}.",
         f"Phase plane{' and contact force' if forces else ''} of the orbit at {at}.",
-        (plane, over_time, _strongest(times, force)) if forces else (plane,),
+        (plane, over_time, _strongest(times, force, colours)) if forces else (plane,),
         view="motion",
     )
 
 
-def _strongest(times: np.ndarray, force: np.ndarray) -> Chart:
+def _strongest(times: np.ndarray, force: np.ndarray, colours: Sequence[int]) -> Chart:
     """Return a chart of the strongest contact, which may last 1/1000 of the motion."""
-    column = force[:, np.argmax(force.max(0))]
+    contact = int(np.argmax(force.max(0)))
+    column = force[:, contact]
     peak = int(np.argmax(column))
     apart = np.flatnonzero(column == 0)
     first = max(apart[apart < peak], default=0)
     last = min(apart[apart > peak], default=len(column) - 1)
     near = slice(first, last + 1)
     milliseconds = 1e3 * (times[near] - times[first])
-    pulse = Line(milliseconds, column[near], "contact force", 5, legend=False)
+    pulse = Line(
+        milliseconds, column[near], "contact force", colours[contact], legend=False
+    )
     return Chart(
         Axis("time (ms)"), Axis("contact force (N)"), (pulse,), "strongest contact"
     )
@@ -65,7 +81,7 @@ def stored_motions(run: Run, runs: int) -> dict | None:
 
     If there are more than the page can hold, a subsample. The keys are `samples`
     (traces,), `times` (traces, p), `states` (traces, p, n), `force` (traces, p,
-    contacts), and the names of the `freedoms`.
+    contacts), the names of the `freedoms` and the `stops`.
     """
     if run.traces is None:
         return None
@@ -74,12 +90,14 @@ def stored_motions(run: Run, runs: int) -> dict | None:
     if not usable.size:
         return None
     usable = usable[:: -(-usable.size // (_MOST_TRACES // runs))]
+    freedoms = _freedoms(run, states.shape[-1])
     return {
         "samples": samples[usable].astype(np.int32),
         "times": run.traces["times"].values[usable],
         "states": states[usable],
         "force": run.traces["contact_force"].values[usable],
-        "freedoms": _freedoms(run, states.shape[-1]),
+        "freedoms": freedoms,
+        "stops": stops(run, freedoms),
     }
 
 

@@ -19,6 +19,7 @@ from .checked_read import (
 from .folder import Folder
 from .journal import Commit, Journal, damaged, missing
 from .rows import Rows
+from .store_metadata import long_name
 from .subsample import evenly_chosen, kept
 
 _MOST_FILES = 20_000  # all verified when a study is opened
@@ -31,7 +32,8 @@ def open_study(
 
     Every file is verified against the study's journal first. A grid has one dimension
     per swept path, other samples have the dimension `sample`; the values of the swept
-    paths are coordinates, and units and descriptions are attributes.
+    paths are coordinates. Attributes are `units`, `description` and `long_name`, with
+    which xarray labels its plots.
 
     **Arguments:** `group`: `"traces"` for the stored motions; `most`: maximum number of
     samples; beyond it an even subsample is read (of a grid, every n-th line), for
@@ -54,7 +56,11 @@ def open_study(
     some = None if group else thinning(record, most)
     dataset = _dataset(directory, record, commits, group or "", some)
     named = {axis.removesuffix("_component"): axis for axis in dataset.dims}
-    names = {named[axis]: names for axis, names in record["axes"].items() if axis in named}
+    names = {
+        named[axis]: (named[axis], names, long_name(axis))
+        for axis, names in record["axes"].items()
+        if axis in named
+    }
     dataset = dataset.assign_coords(names)
     if group is None and record["grid"]:
         grid = record["grid"]

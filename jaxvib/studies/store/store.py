@@ -51,7 +51,7 @@ from .folder import Folder
 from .journal import SIDE_BY_SIDE, Commit, Journal
 from .recovery import has_study, record_text, recover
 from .rows import Rows
-from .store_metadata import about, flags
+from .store_metadata import about, flags, long_name
 
 # Files written by a run. If one exists without a study, it belongs to the user.
 _WRITTEN = (
@@ -246,7 +246,8 @@ def check_free(directory: Path) -> None:
 
 def _layout(name: str, field: Variable, shape, chunks) -> Layout:
     chunks = tuple(max(1, size) for size in chunks)
-    attributes = field.attributes | flags(name, field.values.dtype)
+    known = long_name(name, field.description) | flags(name, field.values.dtype)
+    attributes = field.attributes | known
     return Layout(tuple(shape), chunks, field.values.dtype, tuple(field.axes), attributes)
 
 

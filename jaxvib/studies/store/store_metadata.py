@@ -29,6 +29,11 @@ def flags(name: str, dtype: np.dtype) -> dict[str, Any]:
     return _flags(_VERDICTS) if own == "stable" else {}
 
 
+def long_name(name: str, description: str = "") -> dict[str, str]:
+    """Return the label of an array in plots, by the CF conventions (3.2)."""
+    return {"long_name": description or name.replace(".", " ").replace("_", " ")}
+
+
 # Matches a table of a config's text, to remove the output folder.
 _OUTPUT = re.compile(r"^\n?\[output\]\n(?:[^\[\n].*\n|\n)*", re.MULTILINE)
 

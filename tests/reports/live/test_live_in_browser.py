@@ -1,5 +1,6 @@
 """Checked against: the CPU's kernel and its orbits, as a headless Chromium shows them."""
 
+import json
 import re
 
 import numpy as np
@@ -121,6 +122,85 @@ def test_a_diagram_has_the_points_of_the_orbits_and_moves_the_slider(window):
     window.point(left + 0.25 * width, top, click=True)
     moved = window.run(f"return {LIVE}.controls.values()['load.frequency']")
     assert moved == pytest.approx(2.9 + 0.25 * 5.8, abs=5.8 / width)
+
+
+def test_a_map_fills_and_its_cells_open_their_motions(window):
+    window.run(f"{LIVE}.map.number = 8; document.querySelector('.map').open = true")
+    window.wait("document.querySelector('.map').dataset.cells === '64'")
+    cells = window.run(f"return {LIVE}.map.cells")
+    frequencies, amplitudes = (np.unique([cell["at"][k] for cell in cells]) for k in (0, 1))
+    np.testing.assert_allclose(frequencies, 2.9 + 5.8 * (np.arange(8) + 0.5) / 8)
+    assert len(amplitudes) == 8
+    named = window.run(
+        "return [...document.querySelectorAll('.kinds li')].map((e) => e.textContent)"
+    )
+    assert {"period 1 with 0 contacts", "period 1 with 1 contact"} <= set(named)
+    cell = cells[2 * 8 + 3]  # 375 N, a frequency of 5.4 rad/s
+    frequency, amplitude = cell["at"]
+    lane = jv.replace(bodies, {"load.frequency": frequency, "load.amplitude": amplitude})
+    orbit = jv.periodic_orbit(lane)
+    assert [orbit.stable, orbit.contacts] == [cell["periods"], cell["contacts"]] == [1, 1]
+    np.testing.assert_allclose(cell["state"], orbit.state, rtol=0, atol=1e-8)
+    told = "document.querySelector('.map output').textContent"
+    assert window.run(f"return {told}").startswith("64 motions from rest")
+    answered(window, enter("gap", 0.06))
+    assert window.run(f"return {told}").endswith("at earlier values of other sliders")
+    left, top = window.run(
+        "const plot = document.querySelector('.map .plot');"
+        "plot.scrollIntoView({ block: 'center', behavior: 'instant' });"
+        f"const box = plot.getBoundingClientRect(), chart = {LIVE}.map.plot;"
+        f"const [x, y] = {json.dumps(cell['at'])};"
+        "return [box.x + chart.x(x), box.y + chart.y(y)]"
+    )
+    window.point(left, top, click=True)
+    words = window.run("return document.querySelector('.map .readout').textContent")
+    assert words.startswith(f"period {cell['periods']} with {cell['contacts']} contact")
+    window.wait(f"{LIVE}.answer.settled && !{LIVE}.busy")
+    values = window.run(f"return {LIVE}.controls.values()")
+    assert [values["load.frequency"], values["load.amplitude"]] == cell["at"]
+    assert values["gap"] == 0.05  # that of the map
+    assert window.run(f"return {TITLE}").lower() == words.partition(",")[0]
+    window.run(
+        "const find = (name) => document.querySelector(`.map ${name}`);"
+        "find('.up').value = find('.across').value;"
+        "find('.compute').click()"
+    )
+    assert "two different" in window.run(
+        "return document.querySelector('.map output').textContent"
+    )
+
+
+def test_cells_of_a_map_are_computed_coarse_to_fine(window):
+    order = window.run("return coarseToFine(8)")
+    assert sorted(map(tuple, order)) == [(i, j) for i in range(8) for j in range(8)]
+    assert order[:4] == [[0, 0], [4, 0], [0, 4], [4, 4]]
+
+
+def test_one_body_alone_is_in_the_charts(window):
+    drawn = (
+        f"const {{ plane, history, spectrum }} = {LIVE};"
+        "return [plane.content.points, history.content.lines, spectrum.content.stems]"
+        ".map((all) => all.map(({ colour }) => colour))"
+    )
+    both = window.run(drawn)
+    assert all(len(set(colours)) == 2 for colours in both)
+    window.run("document.querySelectorAll('.bodies button')[1].click()")
+    assert window.run(drawn) == [[colours[1]] for colours in both]
+    window.run("document.querySelectorAll('.bodies button')[1].click()")
+    assert window.run(drawn) == both
+
+
+def test_lines_of_the_spectrum_stand_at_multiples_of_the_load(window):
+    x, y, at = window.run(
+        f"const {{ x, y }} = {LIVE}.spectrum.content.stems[0];"
+        f"return [[...x], [...y], {LIVE}.controls.values()['load.frequency']]"
+    )
+    np.testing.assert_allclose(x, at * np.arange(1, 11), rtol=1e-12)
+    orbit = jv.periodic_orbit(bodies)
+    times = np.arange(16) / 16 * float(orbit.period)
+    states = np.stack([jv.flow(bodies, orbit.state, 0.0, t) for t in times])
+    first = 2 * np.abs(np.fft.rfft(states[:, 0]))[1] / 16
+    assert 10 ** y[0] == pytest.approx(first, rel=2e-3)  # the aliases of 16 samples
 
 
 def test_a_number_outside_its_range_is_refused(window):

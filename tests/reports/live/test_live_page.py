@@ -136,6 +136,46 @@ def test_impacts_at_hard_stops_are_drawn_as_impulses(stop_page):
 
 
 @needs_node
+def test_the_spectrum_of_an_orbit_is_that_of_numpy(page):
+    samples, fine, found = evaluated(
+        page,
+        "((state) => [motions.trace(state, 2).samples, "
+        "motions.record(state, 2, 4096).samples, "
+        "[...spectrumOf(motions.trace(state, 2).samples, 2, STEPS, true).amplitudes]])"
+        "(shoot(motions, motions.after(motions.rest, 30), 1).state)",
+    )
+    amplitudes = np.reshape(found, (20, 2))
+    exact = 2 * np.abs(np.fft.rfft(np.reshape(samples, (320, 2)), axis=0)) / 320
+    np.testing.assert_allclose(amplitudes, exact[1:21], rtol=0, atol=1e-14)
+    assert amplitudes[::2].max() < 1e-10 * amplitudes.max()  # between the harmonics
+    # Of 160 samples a period, a harmonic k of an impact has the share (k / (160 - k))**2
+    # of others.
+    dense = 2 * np.abs(np.fft.rfft(np.reshape(fine, (8192, 2)), axis=0)) / 8192
+    np.testing.assert_allclose(amplitudes[1::2], dense[2:21:2], rtol=1e-2)
+
+
+@needs_node
+def test_the_spectrum_without_impacts_is_the_closed_form(stop_page):
+    found = evaluated(
+        stop_page,
+        "(motions.setValues({ 'contacts.0.gap': 50 }), ((state) => ["
+        "spectrumOf(motions.trace(state, 1).samples, 1, STEPS, true),"
+        "spectrumOf(motions.record(state, RECORDED, RATE).samples, 1, RATE, false)])"
+        "(motions.after(motions.rest, 300)))",
+    )
+    amplitude = 1 / np.hypot(1 - 2.8**2, 0.1 * 2.8)
+    for spectrum, per_load in zip(found, (1, 64), strict=True):
+        values = np.array(list(spectrum["amplitudes"].values()))
+        assert len(values) == 10 * per_load
+        assert values[per_load - 1] == pytest.approx(amplitude, rel=1e-7)
+        own = [per_load - 1]
+        if per_load > 1:  # Hann's window has half of the amplitude in both lines beside
+            own += [per_load - 2, per_load]
+            np.testing.assert_allclose(values[own[1:]], amplitude / 2, rtol=1e-7)
+        assert np.delete(values, own).max() < 1e-8
+
+
+@needs_node
 def test_differences_take_the_place_of_a_module_that_is_missing(page):
     both = evaluated(
         page,

@@ -1,5 +1,6 @@
 """Checked against: the store, whose orbits the page of its report computes again."""
 
+import json
 import re
 import subprocess
 import sys
@@ -66,6 +67,45 @@ def test_stored_orbits_are_those_that_the_page_computes(study):
     assert proof["missed"] == 0
     assert proof["verdicts"] == proof["compared"] == decided == 12
     assert all(0 < each < 1e-9 for each in proof["worst"].values())
+
+
+@needs_node
+def test_the_cells_of_a_map_have_the_regimes_of_the_store(study):
+    found = evaluated(
+        study / "report.html",
+        "Array.from(page.live.stored.periods, (_, i) => {"
+        " const { paths, values } = page.live.stored; motions.setValues("
+        "Object.fromEntries(paths.map((path, k) => [path, values[k][i]])));"
+        " const { periods, contacts, peak } = regimeFromRest(motions);"
+        " return [periods, contacts, peak]; })",
+    )
+    run = read_run(study)
+    periods, contacts, peaks = np.array(found).T
+    np.testing.assert_array_equal(periods, run.field("periods"))
+    np.testing.assert_array_equal(contacts, run.field("contacts"))
+    np.testing.assert_allclose(peaks, run.field("max_contact_force"), rtol=1e-8)
+
+
+@needs_node
+def test_motions_without_a_period_or_a_bound_are_not_given_one(study):
+    # The second passes by an unstable orbit of period 1; it is chaotic by
+    # `jv.orbits.regimes`. The third has period 2.
+    changes = [
+        {"main.damping_ratio": -0.5},
+        {"load.amplitude": 1000.0, "load.frequency": 6.099999999999998},
+        {"load.amplitude": 900.0, "load.frequency": 6.5},
+    ]
+    usual = {"main.damping_ratio": 0.036}
+    found = evaluated(
+        study / "report.html",
+        f"{json.dumps([usual | change for change in changes])}.map((values) => {{ "
+        "motions.setValues(values); const found = regimeFromRest(motions); "
+        "const { periods, contacts, state } = found; return [periods, contacts, "
+        "periods && motions.trace(state, periods).onsets]; })",
+    )
+    assert [periods for periods, _, _ in found] == [None, 0, 2]  # NaN in JSON
+    contacts, seen = found[2][1:]
+    assert contacts == seen == 2
 
 
 @needs_node

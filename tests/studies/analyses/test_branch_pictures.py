@@ -86,6 +86,12 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
     assert found["fold"].x.tolist() == [100, 110, 120]
     assert found["period doubling"].y[:2].tolist() == [5.5, 6]
     assert set(found["the branch"].y) == {5.8}
+    assert found["the branch"].x.max() == 123.0  # a tenth of the curves' range beyond them
+    unknown = run.results["curve.load.amplitude"] * np.nan
+    empty = run.results.assign({"curve.load.amplitude": unknown})
+    [other] = stability_charts([dataclasses.replace(run, results=empty)])
+    branch_alone = lines(other.charts[0])["the branch"].x
+    np.testing.assert_array_equal(branch_alone, branch.field("load.amplitude"))
     [cusp] = (layer for layer in chart.layers if isinstance(layer, Notes))
     assert cusp.texts == ("cusp at 110, 6",)
     assert "reached the maximum number of points" in picture.text

@@ -82,7 +82,8 @@ def test_plain_xarray_reads_values_axes_units_and_coordinates(study):
         assert dataset[name].dtype == field.values.dtype
         assert dataset[name].dims == field.axes
         meant = flags(name, field.values.dtype)
-        assert dataset[name].attrs == field.attributes | meant
+        label = {"long_name": field.description or name}  # names of one word
+        assert dataset[name].attrs == field.attributes | meant | label
     assert set(dataset.coords) == {"load.amplitude", "load.frequency"}
     assert dataset.attrs["title"] == "A store"
     beside = xarray.open_zarr(study / "results.zarr", group="traces")
@@ -101,6 +102,33 @@ def test_a_grid_has_one_dimension_per_path(study):
     picked = dataset["states"].sel({"load.amplitude": 200.0, "load.frequency": 6.0})
     np.testing.assert_array_equal(picked, whole["states"].values[4])
     assert open_study(study, "traces").sizes == {"trace": 2, "time": 3}
+
+
+def test_plots_of_xarray_are_labelled(study):
+    import matplotlib.pyplot as plt
+
+    plain = xarray.open_zarr(study / "results.zarr")["period"].plot.line()[0].axes
+    assert plain.get_ylabel() == "period [s]"
+    plt.close(plain.figure)
+    dataset = open_study(study)
+    drawn = dataset["states"].sel(state="first").plot()
+    labels = [
+        drawn.axes.get_ylabel(),
+        drawn.axes.get_xlabel(),
+        drawn.colorbar.ax.get_ylabel(),
+    ]
+    assert labels == ["load amplitude [N]", "frequency [rad/s]", "state [m]"]
+    assert dataset["state"].attrs == {"long_name": "state"}
+    undescribed = Variable(("sample",), np.zeros(6), "N")
+    other = {"peak.contact_force": undescribed, **whole}
+    store = Store.create(study.with_name("other"), {**RECORD, "chunk": 6}, "")
+    store.append(0, other)
+    store.finish()
+    assert (
+        open_study(store.directory)["peak.contact_force"].attrs["long_name"]
+        == "peak contact force"
+    )
+    plt.close(drawn.figure)
 
 
 def test_samples_that_are_no_grid_keep_their_dimension(tmp_path):

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ....drawing.labels import with_unit
 from ....ensemble import reason
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
-from ...store.finished_study import Run
+from ...store.finished_study import Run, spoken
 from .curves import KINDS
 
 _SYMBOLS = ("star", "circle", "triangle-up", "cross", "diamond", "hexagon")
@@ -19,16 +20,19 @@ def stability_charts(runs: Sequence[Run]) -> list[Picture]:
 
 def _chart(run: Run, number_of_runs: int) -> Picture:
     paths = paths_of(run)
-    x, y = (Axis(_label(run, path), path) for path in paths)
+    x, y = (
+        Axis(with_unit(spoken(path), run.unit(f"curve.{path}")), path) for path in paths
+    )
     layers = (*bifurcation_lines(run, paths), *_special(run, paths), _beginning(run, paths))
+    over = " and ".join(map(spoken, paths))
     name = "stability_chart" if number_of_runs == 1 else f"stability_chart_{run.name}"
     return Picture(
         name,
-        f"Bifurcations in {paths[0]} and {paths[1]}",
+        f"Bifurcations in {over}",
         "Stability boundaries of periodic motions: each bifurcation of the branch, "
         "continued in both parameters. Other marks: codimension-two points. The dotted "
-        f"line is the branch itself. {_ends(run)}",
-        f"Curves of bifurcations over {paths[0]} and {paths[1]}. {_ends(run)}",
+        f"line is the branch itself, where the curves are. {_ends(run)}",
+        f"Curves of bifurcations over {over}. {_ends(run)}",
         (Chart(x, y, layers),),
     )
 
@@ -65,15 +69,14 @@ def _special(run: Run, paths) -> Iterator[Notes]:
 
 
 def _beginning(run: Run, paths) -> Line:
-    values = run.field(paths[0])
+    """Return the branch as far as its curves reach, which fill the chart."""
+    curves = run.field(f"curve.{paths[0]}")
+    values, known = run.field(paths[0]), curves[np.isfinite(curves)]
+    if known.size:
+        room = 0.1 * np.ptp(known)
+        values = np.clip(values, known.min() - room, known.max() + room)
     level = np.full(len(values), run.field("curve.level"))
     return Line(values, level, "the branch", 5, "dot")
-
-
-def _label(run: Run, path: str) -> str:
-    """Return a path with the unit of its curves."""
-    unit = run.unit(f"curve.{path}")
-    return f"{path} ({unit})" if unit else path
 
 
 def _ends(run: Run) -> str:
