@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -35,7 +36,8 @@ def modal_groups(leaves: PyTree, static: Any) -> Iterator[ModalGroup]:
     waiting: dict[Any, tuple[list[int], list]] = {}
     others = []
     for place in range(number):
-        form = modal_form(combine_arrays(gather_lanes(leaves, place), static))
+        one = jax.tree.map(lambda leaf, k=place: jnp.asarray(leaf[k]), leaves)
+        form = modal_form(combine_arrays(one, static))
         if form is None:  # its modes are critically damped, for instance
             others.append(place)
             continue
