@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..dynamics.modal import ModalForm, modal_form
+from ..dynamics.modal import modal_form
 from ..foundation.arrays import combine_arrays, gather_lanes, partition_arrays
 
 # Bytes of the tables of a group, and the most lanes of one.

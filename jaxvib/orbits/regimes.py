@@ -132,7 +132,7 @@ def transient_engine(
 
 
 def _by_modes(system: System, longest: int) -> bool:
-    """Return whether a system has contacts and a modal form whose transients are kernels."""
+    """Return whether a system has contacts, and modes whose transients are kernels."""
     form = modal_form(system) if getattr(system, "contacts", ()) else None
     if form is None or by_xla():
         return False

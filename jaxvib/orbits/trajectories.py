@@ -10,7 +10,7 @@ from ..dynamics.engines import engine_for
 from ..dynamics.engines.choice import MODAL
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.events import samples_kernel
-from ..dynamics.flow import simulate
+from ..dynamics.flow import simulate, watch
 from ..dynamics.modal import ModalForm
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
 from ..ensemble import map_samples
@@ -23,7 +23,8 @@ from .modal_lanes import modal_groups
 from .periodic_orbit import PeriodicOrbit
 from .regimes import batched, transient_engine
 from .sample_orbits import FOLLOWED
-from .settling import TRANSIENT_RTOL
+from .settling import GRAZING, TRANSIENT_RTOL
+from .shooting import scales
 
 _LOOKS = 64  # trial times per stored time
 
@@ -57,9 +58,7 @@ def orbit_trajectories(
     check_range("points", points, "", Range(at_least=2, at_most=100_000))
     leaves, static = batched(system, samples)
     start = np.asarray(orbits.state)
-    share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)
-    spans = np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
-    evenly = spans[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
+    evenly = _spans(orbits)[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
     if transient_engine(system, "auto", len(start))[0] != MODAL:
         stage = _stage(system, static)
         return Trajectories(*_sampled(stage, system, leaves, start, evenly, points))
@@ -75,6 +74,39 @@ def orbit_trajectories(
     return Trajectories(*found)
 
 
+def contact_work_rates(
+    system: System,
+    samples: Mapping[str, Sequence[float] | np.ndarray],
+    orbits: PeriodicOrbit,
+) -> np.ndarray:
+    """Return the mean power lost in each damped contact, W, (samples, contacts).
+
+    Of one period of each sample's orbit; a motion without a short period is followed
+    over eight periods of its load.
+    """
+    leaves, static = batched(system, samples)
+    start, spans = np.asarray(orbits.state), _spans(orbits)
+    if transient_engine(system, "auto", len(start))[0] != MODAL:
+        return map_samples(_lost_per_time(static), (leaves, start, spans))
+    found = np.zeros((len(start), len(system.contacts)))
+    for lanes, *parts in modal_groups(leaves, static):
+        lane = parts[0], start[lanes], spans[lanes]
+        found[lanes] = map_samples(_lost_per_time(parts[1]), lane)
+    return found
+
+
+@functools.lru_cache(maxsize=32)
+def _lost_per_time(static) -> Kernel:
+    def stage(lane):
+        leaves, state, span = lane
+        system = combine_arrays(leaves, static)
+        depth = GRAZING * scales(system, state)[0]
+        _, seen, _ = watch(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
+        return seen.lost / span
+
+    return cached_kernel(stage, static, in_memory=isinstance(static, ModalForm))
+
+
 def _sampled(stage, system, leaves, start, evenly, points: int) -> tuple:
     """Return times, states and forces of motions, from a look at even times."""
     trial, _ = _followed(stage, leaves, start, evenly)
@@ -82,6 +114,11 @@ def _sampled(stage, system, leaves, start, evenly, points: int) -> tuple:
     half = count if 2 * count <= trial.shape[-1] else trial.shape[-1] // 2
     times = _telling_times(evenly, trial[..., half : 2 * half], points)
     return times, *_followed(stage, leaves, start, times)
+
+
+def _spans(orbits: PeriodicOrbit) -> np.ndarray:
+    share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)
+    return np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
 
 
 def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
