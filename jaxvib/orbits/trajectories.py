@@ -83,6 +83,11 @@ def contact_work_rates(
 
     Of one period of each sample's orbit; a motion without a short period is followed
     over eight periods of its load.
+
+    >>> swept = {"load.frequency": [5.6, 5.8]}
+    >>> settled = jv.orbits.regimes(system, swept)
+    >>> jv.orbits.contact_work_rates(system, swept, settled).shape
+    (2, 1)
     """
     leaves, static = batched(system, samples)
     start, spans = np.asarray(orbits.state), _spans(orbits)

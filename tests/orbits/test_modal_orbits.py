@@ -91,22 +91,29 @@ def test_regimes_and_stored_motions_of_large_structures_use_their_modes():
     assert found.result.tolist() == [0, 0]
     assert found.labels == system.labels
     motions = jv.orbits.orbit_trajectories(system, swept, found, points=33)
+    lost = jv.orbits.contact_work_rates(system, swept, found)
     frequencies, tip = cantilever_frequencies(modes), 2 * (-1.0) ** np.arange(modes)
     units = np.concatenate([frequencies, np.ones(modes)])
     for k, load in enumerate(loads):
 
         def rates(time, state, load=load):
-            x, v = state[:modes], state[modes:]
-            push = AMPLITUDE * np.cos(load * time)
+            x, v = np.split(state[:-2], 2)
+            push, power = AMPLITUDE * np.cos(load * time), []
             for side, gap in ((1, GAP), (-1, 1.5 * GAP)):
                 depth = max(side * (tip @ x) - gap, 0.0)
-                push -= side * 5e3 * depth**1.5 * max(1 + 0.5 * side * (tip @ v), 0.0)
+                rate = side * (tip @ v)
+                force = 5e3 * depth**1.5 * max(1 + 0.5 * rate, 0.0)
+                push -= side * force
+                power.append(force * rate)
             bend = frequencies**2 * x + 2 * DAMPING_RATIO * frequencies * v
-            return np.concatenate([v, tip * push - bend])
+            return np.concatenate([v, tip * push - bend, power])
 
         times = motions.times[k]
         tight = {"method": "DOP853", "rtol": 1e-11, "atol": 1e-14, "t_eval": times}
-        expected = solve_ivp(rates, (0.0, times[-1]), found.state[k], **tight).y.T
+        start = np.append(found.state[k], [0.0, 0.0])
+        expected = solve_ivp(rates, (0.0, times[-1]), start, **tight).y.T
+        work, expected = expected[-1, -2:], expected[:, :-2]
+        np.testing.assert_allclose(lost[k], work / times[-1], rtol=1e-5, atol=1e-12)
         size = np.abs(units * expected).max()
         assert np.abs(units * (expected[-1] - found.state[k])).max() < 1e-8 * size
         # Stored motions have the tolerance of transients.
