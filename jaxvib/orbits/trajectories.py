@@ -84,6 +84,8 @@ def contact_work_rates(
     Of one period of each sample's orbit; a motion without a short period is followed
     over eight periods of its load.
 
+    **Raises:** `ValueError` for an unknown path or a value out of its range.
+
     >>> swept = {"load.frequency": [5.6, 5.8]}
     >>> settled = jv.orbits.regimes(system, swept)
     >>> jv.orbits.contact_work_rates(system, swept, settled).shape
