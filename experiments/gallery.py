@@ -36,6 +36,7 @@ SHOWN = {
     "chain_with_stop": "energy_density",
     "damper_front": "pareto_front",
     "duffing": "regimes",
+    "exchanger_tube": "work_rate",
     "pendulum": "amplitude_curves",
     "quick": "regimes",
     "regime_map": "regimes",

@@ -102,7 +102,7 @@ GROUPS = {
         orbits.DriftingCycle equilibrium
         orbits.Equilibrium static_equilibrium orbits.StaticEquilibrium
         orbits.gaps_from_equilibrium orbits.regimes orbits.SettlingSettings
-        orbits.orbit_trajectories
+        orbits.orbit_trajectories orbits.contact_work_rates
         bifurcation_diagram orbits.BifurcationDiagram basins orbits.Basins
         orbits.attractors orbits.Attractors orbits.state_grid orbits.robustness
         orbits.Robustness orbits.basin_entropy orbits.BasinEntropy

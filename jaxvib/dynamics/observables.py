@@ -120,16 +120,22 @@ def update_observables(
         equation,
         time_at,
         lambda tau: (depth.value(tau), depth.slope(tau) / pace, length),
+        each=not any(equation.varying_contacts()),
     )
 
 
 def observe_forces(
-    watched: Observables, equation: Equation, time_at: Callable, motion_at: Callable
+    watched: Observables,
+    equation: Equation,
+    time_at: Callable,
+    motion_at: Callable,
+    each: bool = False,
 ) -> Observables:
     """Update the observables of tracked contacts, damped or varying, by a step.
 
     `motion_at(tau)`: penetrations (m), their rates (m/s) and dt/dtau (s) at a fraction
-    of the step; `time_at`: the time there.
+    of the step; `time_at`: the time there; `each`: whether they take a fraction for
+    each contact too, which is less work.
     """
     places = _tracked(equation)
     if not places.size:
@@ -158,10 +164,15 @@ def observe_forces(
     shares = jnp.linspace(0.0, 1.0, _AMONG)[:, None]
     every = jnp.arange(places.size)
 
+    def own_forces(taus):
+        if not each:
+            return jax.vmap(force_at)(taus)[every, every]
+        return force_at(jnp.zeros(watched.deepest.shape).at[places].set(taus))
+
     def closer(_, ends):
         low, high, _, _ = ends
         taus = low[None] + (high - low)[None] * shares
-        forces = jax.vmap(jax.vmap(force_at))(taus)[:, every, every]
+        forces = jax.vmap(own_forces)(taus)
         best = jnp.argmax(forces, axis=0)
 
         def at(place):

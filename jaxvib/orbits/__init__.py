@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .static_equilibrium import StaticEquilibrium as StaticEquilibrium
     from .static_equilibrium import gaps_from_equilibrium as gaps_from_equilibrium
     from .static_equilibrium import static_equilibrium as static_equilibrium
+    from .trajectories import contact_work_rates as contact_work_rates
     from .trajectories import orbit_trajectories as orbit_trajectories
 else:
     export_lazily(__name__)

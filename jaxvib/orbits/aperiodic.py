@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from ..dynamics.modal import ModalForm
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, gather_lanes, put_lanes
 from ..kernels import Kernel
@@ -148,7 +149,7 @@ def track_stage(static: System, engine: str) -> Kernel:
         system = combine_arrays(leaves, static)
         return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
-    return cached_kernel(stage, static, engine)
+    return cached_kernel(stage, static, engine, in_memory=isinstance(static, ModalForm))
 
 
 @functools.lru_cache(maxsize=32)

@@ -6,9 +6,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..dynamics.engines.modal import ModalEngine
+from ..dynamics.flow import watch
+from ..dynamics.modal import ModalForm
 from ..dynamics.observables import largest_forces, times_of_largest_forces
+from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
-from ..foundation.types import AnyArray
+from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..systems.system import System
@@ -18,7 +22,7 @@ from .linear_steady_state import (
     linear_steady_state,
 )
 from .settling import GRAZING, TRANSIENT_RTOL, poincare_map, recurrences
-from .shooting import ShootingResult, scaling, shoot
+from .shooting import ShootingResult, scales, scaling, shoot
 
 
 class ShootingDetails(NamedTuple):
@@ -64,10 +68,31 @@ def shooting_kernel(static: System, engine: str) -> Kernel:
     def stage(lane):
         leaves, guess, periods, rtol, factor = lane
         system = combine_arrays(leaves, static)
+        if isinstance(system, ModalForm):
+            return shoot_in_modes(system, guess, periods, rtol, rtol * factor)
         shooting = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
         return shooting, details_of(system, shooting, guess, periods)
 
-    return cached_kernel(stage, static, engine)
+    return cached_kernel(stage, static, engine, in_memory=isinstance(static, ModalForm))
+
+
+def shoot_in_modes(
+    system: ModalForm, guess: Array, periods: AnyArray, rtol: Number, tight: Number
+) -> tuple[ShootingResult, ShootingDetails]:
+    """Return the shooting result of a large system in its modes, and its details."""
+    # The iteration needs no observables, which take shorter steps.
+    engine = ModalEngine(watches=False)
+    shooting = shoot(system, guess, periods, rtol, tight, GRAZING, engine)
+    seen = shooting.revolution
+    span = jnp.where(
+        seen.result == Reason.SUCCESS, periods.astype(float) * system.period(), 0.0
+    )
+    depth = GRAZING * scales(system, shooting.state)[0]
+    _, watched, _ = watch(
+        system, shooting.state, 0.0, span, rtol=tight, grazing=depth, engine="auto"
+    )
+    shooting = shooting._replace(revolution=seen._replace(watched=watched))
+    return shooting, details_of(system, shooting, guess, periods)
 
 
 @functools.lru_cache(maxsize=64)

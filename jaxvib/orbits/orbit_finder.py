@@ -2,13 +2,13 @@
 
 import functools
 
-import jax
 import numpy as np
 from jaxtyping import PyTree
 
 from ..dynamics.engines import engine_for
+from ..dynamics.engines.choice import MODAL
+from ..dynamics.modal import ModalForm
 from ..ensemble import TwoStageFunction, compile_ahead, map_samples
-from ..foundation.arrays import combine_arrays
 from ..systems.drift import modulo_drift
 from .error_estimates import error_factor
 from .motion_kernels import shooting_kernel
@@ -38,10 +38,12 @@ class OrbitFinder:
             shooting_kernel(static, "event").unsupported_reason, lane
         )
         asked = "auto" if how.engine == "stepping" else how.engine
-        engine, _ = engine_for(system, asked, 1, by_events if quick else None)
+        engine = MODAL
+        if not isinstance(static, ModalForm):
+            engine, _ = engine_for(system, asked, 1, by_events if quick else None)
         self._shots = shooting_kernel(static, engine)
         compile_ahead(self._shots, lane, chunk=chunk)
-        self._find = TwoStageFunction(self._shots, functools.partial(_evidence, static))
+        self._find = TwoStageFunction(self._shots, functools.partial(_evidence, system))
 
     def find(
         self, leaves: PyTree, guesses: np.ndarray, periods: int
@@ -56,10 +58,9 @@ class OrbitFinder:
         return self._run(self._find, lanes)
 
 
-def _evidence(static, lanes, found):
+def _evidence(system, lanes, found):
     """Return the orbits of shooting results, and their distances from the guesses."""
-    leaves, guesses, periods, rtol, factor = lanes
-    system = combine_arrays(jax.tree.map(lambda leaf: leaf[0], leaves), static)
+    _, guesses, periods, rtol, factor = lanes
     orbits = orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
     far = modulo_drift(system, orbits.state, guesses) - guesses
     far = np.abs(far) / found[1].start_units

@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Real
 
 from ..dynamics.engines import Plan, plan_for
-from ..dynamics.engines.modal import ModalEngine
-from ..dynamics.flow import checked_state, watch
+from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty
 from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
@@ -25,13 +24,13 @@ from ..systems.system import System
 from .error_estimates import error_factor as error_factor
 from .implicit import differentiable_once
 from .limit_cycle import LimitCycle, limit_cycle
-from .motion_kernels import details_of, shooting_kernel
+from .motion_kernels import shoot_in_modes, shooting_kernel
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
 from .orbit import orbit_from_shooting, with_failure
 from .orbit import unknown_orbits as unknown_orbits
 from .settling import GRAZING as GRAZING
-from .shooting import ShootingResult, scales, shoot
+from .shooting import scales
 from .transient import LONGEST_PERIOD as LONGEST_PERIOD
 from .transient import run_transient
 
@@ -222,22 +221,4 @@ def _shot(system, guess, periods, rtol, factor, plan: Plan):
         leaves, static = partition_arrays(system)
         kernel = shooting_kernel(static, plan.engine)
         return kernel((leaves, guess, periods, rtol, factor))
-    system, tight = plan.modal, rtol * factor
-    # The iteration needs no observables, which take shorter steps.
-    engine = ModalEngine(watches=False)
-    shooting = shoot(system, guess, periods, rtol, tight, GRAZING, engine)
-    shooting = _watched(system, shooting, periods, tight)
-    return shooting, details_of(system, shooting, guess, periods)
-
-
-def _watched(system, shooting: ShootingResult, periods, rtol) -> ShootingResult:
-    """Return a shooting result with the observables of its motion."""
-    seen = shooting.revolution
-    span = jnp.where(
-        seen.result == Reason.SUCCESS, periods.astype(float) * system.period(), 0.0
-    )
-    depth = GRAZING * scales(system, shooting.state)[0]
-    _, watched, _ = watch(
-        system, shooting.state, 0.0, span, rtol=rtol, grazing=depth, engine="auto"
-    )
-    return shooting._replace(revolution=seen._replace(watched=watched))
+    return shoot_in_modes(plan.modal, guess, periods, rtol, rtol * factor)

@@ -1,5 +1,6 @@
 """Attracting motions of many samples: transients, shooting and classification."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,17 +11,21 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..dynamics.engines import MANY, engine_for
+from ..dynamics.engines.choice import MODAL
+from ..dynamics.modal import ModalForm, modal_form
 from ..ensemble import Reason, compile_ahead, map_samples
-from ..foundation.arrays import gather_lanes, partition_arrays
+from ..foundation.arrays import gather_lanes, partition_arrays, put_lanes
 from ..foundation.quantity import Range, check_range
+from ..kernels.device_choice import by_xla
 from ..linalg import kernel_of
 from ..systems.parameters import parameter_at, replace
 from ..systems.periods import refuse_autonomous
 from ..systems.system import System
 from .aperiodic import track_stage
 from .linear_steady_state import transient_periods, what_is_left
+from .modal_lanes import modal_groups
 from .motion_kernels import Beginning, beginning_kernel, poincare_kernel
-from .orbit import PeriodicOrbit
+from .orbit import PeriodicOrbit, unknown_orbits
 from .sample_orbits import CLOSE, SampleOrbits
 from .settings import USUAL, SettlingSettings
 from .transient import LONGEST_PERIOD
@@ -71,9 +76,29 @@ def regimes(
     leaves, static = batched(system, samples)
     number = number or len(jax.tree.leaves(leaves)[0])
     engine, _ = transient_engine(system, settings.engine, number, settings.max_periods)
+    report = progress or (lambda done: None)
+    if engine != MODAL:
+        return _regimes_by(engine, system, leaves, static, settings, report)
+    orbits = unknown_orbits(system, len(jax.tree.leaves(leaves)[0]))
+    other, _ = engine_for(system, "auto", number)
+    for lanes, *parts in modal_groups(leaves, static):
+        if isinstance(parts[1], ModalForm):
+            found = _regimes_by(MODAL, system, *parts, _in_modes(settings), report)
+        else:
+            found = _regimes_by(other, system, *parts, settings, report)
+        put_lanes(orbits, lanes, found)
+    return orbits
+
+
+def _in_modes(settings: SettlingSettings) -> SettlingSettings:
+    """Return settings with few lanes in each chunk, so that small groups use all cores."""
+    return dataclasses.replace(settings, chunk=2)
+
+
+def _regimes_by(engine, system, leaves, static, settings, report) -> PeriodicOrbit:
+    """Return the motions of samples by an engine of transients."""
     run = functools.partial(map_samples, chunk=settings.chunk)
     start = run(beginning_kernel(static), leaves)
-    report = progress or (lambda done: None)
     parts = leaves, static
     found = SampleOrbits(system, parts, start.rest, settings, engine, report)
     found.find(*_settled(run, *parts, start, settings, engine), start.period)
@@ -85,13 +110,16 @@ def transient_engine(
 ) -> tuple[str, str]:
     """Return the engine of transients, and the reason.
 
-    "auto" selects the event-driven one for few samples too if it is a kernel, which
-    compiles in a second. Otherwise see `engine_for`.
+    "auto" selects "modal" for a system that has a modal form, and the event-driven one
+    for few samples too if it is a kernel, which compiles in a second. Otherwise see
+    `engine_for`.
 
     >>> jv.orbits.transient_engine(system, "diffrax", 10)[0]
     'diffrax'
     """
     chosen = engine_for(system, engine, samples)
+    if engine == "auto" and _by_modes(system, longest):
+        return MODAL, "a large linear system with elastic contacts"
     if engine != "auto" or chosen[0] == "event":
         return chosen
     quick = engine_for(system, engine, MANY)
@@ -101,6 +129,16 @@ def transient_engine(
         if not stage.unsupported_reason((leaves, system.rest())):
             return quick
     return chosen
+
+
+def _by_modes(system: System, longest: int) -> bool:
+    """Return whether a system has contacts, and modes whose transients are kernels."""
+    form = modal_form(system) if getattr(system, "contacts", ()) else None
+    if form is None or by_xla():
+        return False
+    leaves, static = partition_arrays(form)
+    stage = poincare_kernel(static, _SEGMENT, longest, MODAL)
+    return not stage.unsupported_reason((leaves, form.rest()))
 
 
 def batched(

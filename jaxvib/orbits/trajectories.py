@@ -7,17 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dynamics.engines import engine_for
+from ..dynamics.engines.choice import MODAL
+from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.events import samples_kernel
-from ..dynamics.flow import simulate
+from ..dynamics.flow import simulate, watch
+from ..dynamics.modal import ModalForm
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
 from ..ensemble import map_samples
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.quantity import Range, check_range
+from ..kernels import Kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..systems.system import System
+from .modal_lanes import modal_groups
 from .periodic_orbit import PeriodicOrbit
-from .regimes import batched
+from .regimes import batched, transient_engine
 from .sample_orbits import FOLLOWED
-from .settling import TRANSIENT_RTOL
+from .settling import GRAZING, TRANSIENT_RTOL
+from .shooting import scales
 
 _LOOKS = 64  # trial times per stored time
 
@@ -51,15 +58,74 @@ def orbit_trajectories(
     check_range("points", points, "", Range(at_least=2, at_most=100_000))
     leaves, static = batched(system, samples)
     start = np.asarray(orbits.state)
-    share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)
-    spans = np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
-    stage = _stage(system, static)
-    evenly = spans[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
+    evenly = _spans(orbits)[:, None] * np.linspace(0.0, 1.0, _LOOKS * (points - 1) + 1)
+    if transient_engine(system, "auto", len(start))[0] != MODAL:
+        stage = _stage(system, static)
+        return Trajectories(*_sampled(stage, system, leaves, start, evenly, points))
+    found = [
+        np.zeros((len(start), points, *size))
+        for size in ((), start.shape[1:], (len(system.contacts),))
+    ]
+    for lanes, *parts in modal_groups(leaves, static):
+        stage = _stage(system, parts[1])
+        seen = _sampled(stage, system, parts[0], start[lanes], evenly[lanes], points)
+        for whole, some in zip(found, seen, strict=True):
+            whole[lanes] = some
+    return Trajectories(*found)
+
+
+def contact_work_rates(
+    system: System,
+    samples: Mapping[str, Sequence[float] | np.ndarray],
+    orbits: PeriodicOrbit,
+) -> np.ndarray:
+    """Return the mean power lost in each damped contact, W, (samples, contacts).
+
+    Of one period of each sample's orbit; a motion without a short period is followed
+    over eight periods of its load.
+
+    **Raises:** `ValueError` for an unknown path or a value out of its range.
+
+    >>> swept = {"load.frequency": [5.6, 5.8]}
+    >>> settled = jv.orbits.regimes(system, swept)
+    >>> jv.orbits.contact_work_rates(system, swept, settled).shape
+    (2, 1)
+    """
+    leaves, static = batched(system, samples)
+    start, spans = np.asarray(orbits.state), _spans(orbits)
+    if transient_engine(system, "auto", len(start))[0] != MODAL:
+        return map_samples(_lost_per_time(static), (leaves, start, spans))
+    found = np.zeros((len(start), len(system.contacts)))
+    for lanes, *parts in modal_groups(leaves, static):
+        lane = parts[0], start[lanes], spans[lanes]
+        found[lanes] = map_samples(_lost_per_time(parts[1]), lane)
+    return found
+
+
+@functools.lru_cache(maxsize=32)
+def _lost_per_time(static) -> Kernel:
+    def stage(lane):
+        leaves, state, span = lane
+        system = combine_arrays(leaves, static)
+        depth = GRAZING * scales(system, state)[0]
+        _, seen, _ = watch(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
+        return seen.lost / span
+
+    return cached_kernel(stage, static, in_memory=isinstance(static, ModalForm))
+
+
+def _sampled(stage, system, leaves, start, evenly, points: int) -> tuple:
+    """Return times, states and forces of motions, from a look at even times."""
     trial, _ = _followed(stage, leaves, start, evenly)
     count = len(system.freedom_names)
     half = count if 2 * count <= trial.shape[-1] else trial.shape[-1] // 2
     times = _telling_times(evenly, trial[..., half : 2 * half], points)
-    return Trajectories(times, *_followed(stage, leaves, start, times))
+    return times, *_followed(stage, leaves, start, times)
+
+
+def _spans(orbits: PeriodicOrbit) -> np.ndarray:
+    share = FOLLOWED / np.maximum(orbits.periods, FOLLOWED)
+    return np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
 
 
 def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
@@ -75,6 +141,8 @@ def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
 
 def _stage(system, static):
     """Return the function that advances a sample through one block of times."""
+    if isinstance(static, ModalForm):
+        return _in_modes(static)
     kernel, (leaves, _) = samples_kernel(static), partition_arrays(system)
     lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
     by_events = functools.partial(kernel.unsupported_reason, lane)
@@ -90,6 +158,15 @@ def _by_steps(static):
         return motion.states, motion.contact_force, motion.result
 
     return stage
+
+
+@functools.lru_cache(maxsize=32)
+def _in_modes(static: ModalForm) -> Kernel:
+    def stage(lane):
+        leaves, state, times, rtol = lane
+        return ModalEngine().sampled(combine_arrays(leaves, static), state, times, rtol)
+
+    return cached_kernel(stage, static, in_memory=True)
 
 
 def _telling_times(times, velocity, count: int):

@@ -11,10 +11,13 @@ from ....ensemble import Reason, reason, undecided
 from ....orbits import (
     PeriodicOrbit,
     SettlingSettings,
+    contact_work_rates,
     orbit_trajectories,
     regimes,
     transient_engine,
 )
+from ....systems import ElasticStructure
+from ....systems.roles import is_damped
 from ....systems.system import System
 from ...config import samples
 from ...store.fields import Variable, variables
@@ -75,7 +78,14 @@ def group(
     orbits = PeriodicOrbit(**{field: read(field)[chosen] for field in names})
     here = {path: column[chosen] for path, column in values.items()}
     traces = orbit_trajectories(system, here, orbits, points=_TRACE_POINTS)
-    return {
+    found = {}
+    elastic = isinstance(getattr(system, "linear", None), ElasticStructure)
+    if elastic and any(is_damped(contact.law) for contact in system.contacts):
+        rates = contact_work_rates(system, here, orbits)
+        found["work_rate"] = Variable(
+            ("trace", "contact"), rates, "W", "mean power lost in the contact"
+        )
+    return found | {
         "sample": Variable(("trace",), chosen, "", "position along sample"),
         "times": Variable(("trace", "time"), traces.times, "s", "time"),
         "states": Variable(("trace", "time", "state"), traces.states, "", "state"),

@@ -6,6 +6,7 @@ from ...pictures.curves import amplitude_curves, sweep_curves
 from ...pictures.motion import motion
 from ...pictures.picture import Picture
 from ...pictures.swept_planes import long_paths
+from ...pictures.work_rates import work_rates
 from ...store.finished_study import Run
 from .maps import maps
 from .scatter import scatters
@@ -20,5 +21,6 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
         found = scatters(runs)
     else:
         found = sweep_curves(runs) if run.paths else []
+    found = [*found, *work_rates(runs)]
     one = motion(runs)
     return [*found, one] if one else found
