@@ -257,6 +257,55 @@ def test_ready_studies_of_friction_and_play_are_the_orbits_of_python(
 
 
 @pytest.mark.slow
+def test_frames_of_the_ready_study_pound_as_scipy_says(tmp_path):
+    config = builtin_studies.folder() / "pounding_frames.toml"
+    settings = ("sweep.variables.joint=[0.03]", "sweep.variables.peak=[0.4]")
+    run(config, tmp_path / "out", *settings, "analysis.duration=6.0")
+    results = jv.open_study(tmp_path / "out")
+    times, ground = np.loadtxt(
+        builtin_studies.folder() / "quake.csv", delimiter=",", skiprows=1, unpack=True
+    )
+    masses = np.array([25e3, 25e3, 20e3, 35e3, 35e3, 30e3])
+    springs, dampers = np.repeat([4e7, 1.4e7], 3), np.repeat([1e5, 7e4], 3)
+    forces = np.zeros(2)
+
+    def pounding(x, v):
+        depth, speed = x[1:3] - x[4:6] - 0.03, v[1:3] - v[4:6]
+        force = 2.75e9 * np.maximum(depth, 0.0) ** 1.5 * (1 + 0.5 * speed)
+        return np.maximum(force, 0.0)
+
+    def rates(t, state):
+        x, v = state[:6], state[6:]
+        each = springs * np.diff(x.reshape(2, 3), axis=1, prepend=0.0).ravel()
+        each += dampers * np.diff(v.reshape(2, 3), axis=1, prepend=0.0).ravel()
+        force = np.diff(each.reshape(2, 3), axis=1, append=0.0).ravel()
+        hit = pounding(x, v)
+        force[1:3] -= hit
+        force[4:6] += hit
+        base = 0.4 * 9.80665 * np.interp(t, times, ground)
+        return np.concatenate([v, force / masses - base])
+
+    state, highest, lowest = np.zeros(12), np.zeros(6), np.zeros(6)
+    for begin, end in itertools.pairwise(times[times <= 6.0 + 1e-9]):
+        found = solve_ivp(
+            rates, (begin, end), state, method="DOP853", rtol=1e-11, atol=1e-13,
+            dense_output=True,
+        )  # fmt: skip
+        state = found.y[:, -1]
+        seen = found.sol(np.linspace(begin, end, 101))
+        highest = np.maximum(highest, seen[:6].max(axis=1))
+        lowest = np.minimum(lowest, seen[:6].min(axis=1))
+        for one in seen.T:
+            forces = np.maximum(forces, pounding(one[:6], one[6:]))
+    size = np.abs(state[6:]).max()
+    np.testing.assert_allclose(results["state"].squeeze(), state, atol=1e-6 * size)
+    np.testing.assert_allclose(results["highest"].squeeze(), highest, rtol=1e-4)
+    np.testing.assert_allclose(results["lowest"].squeeze(), lowest, rtol=1e-4)
+    np.testing.assert_allclose(results["max_contact_force"].squeeze(), forces, rtol=2e-3)
+    assert (np.asarray(results["contacts"].squeeze()) > 0).all()
+
+
+@pytest.mark.slow
 def test_the_pad_of_the_ready_study_sticks_or_slides_as_scipy_says(tmp_path):
     config = builtin_studies.folder() / "brake_pad.toml"
     run(config, tmp_path / "out", "sweep.frictions.lining.speed=[0.5, 1.5]")
