@@ -13,7 +13,10 @@ from ..resources import library
 from .assembly import Modules, assembled
 from .base import Role
 from .impact_assembly import ImpactAssemblyKind, ImpactAssemblyOptions
+from .read_matrices import MatricesTable, ModalTable, with_read_matrices
 
+_SOURCES = ("beam", "modules", "modal")
+_NEEDED = {"modes": "[1, 512]", "points": "a table of points, such as points.tip"}
 _DAMPING = ("damping_ratio", "mass_damping", "stiffness_damping")
 
 
@@ -43,20 +46,24 @@ _Point = Annotated[Any, pydantic.BeforeValidator(_place), Field()]
 
 
 class ElasticLinear(Modules):
-    """A beam, or an assembly of modules, in its lowest modes."""
+    """A beam, an assembly of modules, or matrices from files in their lowest modes."""
 
     modules: dict[str, pydantic.SerializeAsAny[Table]] | None = option(  # ty: ignore
         "tables of modules, named after what they join", None,
         allowed="a table of modules, such as modules.ground-cart, or a beam",
     )  # fmt: skip
     beam: BeamTable | None = option("a uniform beam, instead of modules", None)
-    modes: int = option("number of modes kept, in each plane", ge=1, le=512)
+    matrices: MatricesTable | None = option("matrix files, instead of modules", None)
+    modal: ModalTable | None = option("the modes themselves, instead of modules", None)
+    modes: int | None = option(
+        "number of modes kept, in each plane", None, ge=1, le=512, allowed="[1, 512]"
+    )
     planes: Literal[1, 2] = option(
         "planes of vibration: with 2, a point `middle` becomes `middle.x` and `middle.y`",
         1,
     )
     points: dict[str, _Point] = option(
-        "points by name: a position (m) or a degree of freedom", min_length=1,
+        "points by name: a position (m) or a degree of freedom", {},
         allowed="a table of points, such as points.tip",
     )  # fmt: skip
     damping_ratio: float | None = option("modal damping ratio", None, ge=0.0, unit="")
@@ -67,9 +74,17 @@ class ElasticLinear(Modules):
 
     @pydantic.model_validator(mode="after")
     def _one_source(self):
-        if bool(self.modules) == (self.beam is not None):
-            found = "both" if self.modules else "neither"
-            raise ValueError(f"{found} of beam and modules given; allowed: one of them")
+        given = [name for name in _SOURCES if getattr(self, name)]
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise ValueError(
+                f"{found} given; allowed: one of beam, modules, matrices, modal"
+            )
+        for name in ("modes", "points"):
+            if bool(getattr(self, name)) == bool(self.modal):
+                words = "is given with modal" if self.modal else "is missing"
+                allowed = "its shapes by points" if self.modal else _NEEDED[name]
+                raise ValueError(f"{name} {words}; allowed: {allowed}")
         return self
 
 
@@ -97,6 +112,10 @@ class ElasticImpactKind(ImpactAssemblyKind):
     name = "elastic_impact"
     options = ElasticImpactOptions
     roles = frozenset({Role.PERIODIC, Role.DRIVEN})
+
+    def read_files(self, table: dict, document: Document) -> dict:
+        """Return the table with modes of the matrix files that it names."""
+        return with_read_matrices(table, document)
 
     def read_part(self, keys, entry, path: str, document: Document, angles) -> Table:
         """Return the validated table of a part; a contact may be a `stop`."""
@@ -149,6 +168,9 @@ class ElasticImpactKind(ImpactAssemblyKind):
         """Build the structure in its modes."""
         systems, given = library("systems"), options.linear
         damping = {n: v for n in _DAMPING if (v := getattr(given, n)) is not None}
+        if given.modal is not None:
+            structure = _of_modal(given.modal, damping)
+            return structure.in_two_planes() if given.planes == 2 else structure
         if given.beam is None:
             source = assembled(given)
             points = {name: _mapping(place) for name, place in given.points.items()}
@@ -167,6 +189,22 @@ class ElasticImpactKind(ImpactAssemblyKind):
             return linear.stop(_mapping(table.at), table.gap, table.stiffness, name)
         except ValueError as error:
             raise ValueError(f"{section}.{name}: {error}") from None
+
+
+def _of_modal(table: ModalTable, damping: dict) -> Any:
+    if not damping and table.damping_ratios is not None:
+        damping = {"damping_ratio": table.damping_ratios}
+    shapes = list(table.shapes.values())
+    try:
+        return library("systems").ElasticStructure(
+            table.frequencies,
+            shapes,
+            list(table.shapes),
+            residual=table.residual,
+            **damping,
+        )
+    except ValueError as error:
+        raise ValueError(f"linear.modal: {error}") from None
 
 
 def _mapping(place: Any) -> Any:

@@ -96,7 +96,7 @@ class ImpactAssemblyKind(SystemKind):
 
     def read(self, document: Document) -> Any:
         """Return the validated table of a config, each part by its kind."""
-        table = dict(document.tables["system"])
+        table = self.read_files(dict(document.tables["system"]), document)
         angles = angles_of(kinds_of(table.get("linear"), document))
         table = with_read_loads(table, document, lambda load: _unit_of_values(load, angles))
         table = evaluated(table, _numbers(), document, "system")
@@ -114,6 +114,10 @@ class ImpactAssemblyKind(SystemKind):
         options = validated(self.options, table, "system", document)
         self._check_formulas(options, document)
         return options
+
+    def read_files(self, table: dict, document: Document) -> dict:
+        """Return the table with the files read that its linear part names."""
+        return table
 
     def read_part(self, keys, entry, path: str, document: Document, angles) -> Table:
         """Return the validated table of a contact, load, friction, spring or element."""

@@ -1,7 +1,9 @@
 """Checked against: the same structures built in Python; the messages themselves."""
 
+import jax
 import numpy as np
 import pytest
+from scipy.io import mmwrite
 
 import jaxvib as jv
 from jaxvib.studies.config.toml_writer import to_toml
@@ -101,7 +103,7 @@ def test_the_ready_cantilever_has_a_stop_by_residual_flexibility(tmp_path):
     ("old", "new", "message"),
     [
         ("modes = 3\n", "modes = 3\nbeam = { length = 1.0, mass_per_length = 1.0, "
-         "bending_stiffness = 1.0 }\n", "both of beam and modules"),
+         "bending_stiffness = 1.0 }\n", "beam and modules given; allowed: one of beam"),
         ("modes = 3", "modes = 0", r"system.linear.modes = 0.*\[1, 512\]"),
         ('load = "harmonic"', 'base = "harmonic_acceleration"', "base motion"),
         ('"linear", at = "right", gap = 0.1, law.stiffness = 1e4',
@@ -113,6 +115,91 @@ def test_bad_keys_are_named(tmp_path, old, new, message):
     assert old in FRAMES
     with pytest.raises(ValueError, match=message):
         load(written(tmp_path, FRAMES.replace(old, new)))
+
+
+MASS = np.diag([2.0, 1.0, 1.5])
+STIFFNESS = np.array([[900.0, -500.0, 0.0], [-500.0, 800.0, -300.0], [0.0, -300.0, 600.0]])
+SOURCE = """
+[system.linear]
+modes = 2
+points = { left = "1", right = "2", base = { 1 = 1.0, 0 = 0.5 } }
+
+[system.linear.matrices]
+mass = "mass.mtx"
+stiffness = "model.npz:stiffness"
+damping = "model.npz:damping"
+
+"""
+BEGIN, END = (FRAMES.index(f"[system.{name}]") for name in ("linear", "contacts"))
+MATRICES = FRAMES[:BEGIN] + SOURCE + FRAMES[END:]
+
+
+@pytest.fixture
+def matrices(tmp_path):
+    mmwrite(tmp_path / "mass.mtx", MASS)
+    damping = 0.1 * MASS + 2e-3 * STIFFNESS
+    np.savez(tmp_path / "model.npz", stiffness=STIFFNESS, damping=damping)
+    return written(tmp_path, MATRICES)
+
+
+def test_matrices_from_files_become_modes_that_the_study_contains(matrices):
+    study = load(matrices)
+    linear = jv.LinearSystem(MASS, 0.1 * MASS + 2e-3 * STIFFNESS, STIFFNESS)
+    points = {"left": [0.0, 1.0, 0.0], "right": [0.0, 0.0, 1.0], "base": [0.5, 1.0, 0.0]}
+    structure = jv.elastic_structure(linear, 2, points)
+    found = build(study).linear
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(structure), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+    # flexibility of all modes is that of the matrices
+    shapes = np.asarray(found.shapes / found.frequencies[None])
+    flexibility = found.residual + shapes @ shapes.T
+    rows = np.array(list(points.values()))
+    exact = rows @ np.linalg.solve(STIFFNESS, rows.T)
+    np.testing.assert_allclose(flexibility, exact, rtol=1e-12)
+    (matrices.parent / "model.npz").unlink()
+    resolved = to_toml(study.resolved())
+    again = load(written(matrices.parent, resolved))
+    assert again.resolved() == study.resolved()
+    assert_equal(build(again), build(study))
+    table = study.resolved()["system"]["linear"]["modal"]
+    assert table["source"].startswith("mass mass.mtx, sha256 ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"mass.mtx"', '"mas.mtx"', "matrices: mass = .*mas.mtx': no such file"),
+        ("npz:stiffness", "npz:stifness", "did you mean"),
+        ("modes = 2", "modes = 7", "matrices: modes = 7; allowed: up to 3"),
+        ('left = "1"', "left = 1", r"points.left = 1; allowed: .* as text"),
+        ("modes = 2", "modes = 2\nmodules = {}", "both matrices and modules"),
+    ],
+)
+def test_bad_matrices_are_named(matrices, old, new, message):
+    assert old in MATRICES
+    with pytest.raises(ValueError, match=message):
+        load(written(matrices.parent, MATRICES.replace(old, new)))
+
+
+def test_identified_modes_are_given_by_themselves(tmp_path):
+    begin, end = MATRICES.index("modes = 2"), MATRICES.index("[system.contacts]")
+    modal = """
+damping_ratio = 0.02
+modal.frequencies = [12.0, 31.0]
+modal.shapes = { left = [0.4, 0.3], right = [0.2, -0.5], base = [0.1, 0.1] }
+
+"""
+    text = MATRICES[:begin] + modal + MATRICES[end:]
+    linear = build(load(written(tmp_path, text))).linear
+    shapes = [[0.4, 0.3], [0.2, -0.5], [0.1, 0.1]]
+    expected = jv.ElasticStructure([12.0, 31.0], shapes, ["left", "right", "base"], 0.02)
+    assert_equal(linear, expected)
+    for old, new, message in (
+        ("[0.2, -0.5]", "[0.2]", "linear.modal"),
+        ("damping_ratio = 0.02", "modes = 2", "modes is given with modal"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            build(load(written(tmp_path, text.replace(old, new))))
 
 
 def test_a_hard_stop_with_all_modes_kept_is_refused(tmp_path):
