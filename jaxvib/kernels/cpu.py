@@ -6,6 +6,7 @@ import ctypes
 import functools
 import hashlib
 import itertools
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -170,6 +171,10 @@ def host_width() -> int:
 @functools.lru_cache(maxsize=1)
 def _pool(threads: int) -> concurrent.futures.ThreadPoolExecutor:
     return concurrent.futures.ThreadPoolExecutor(threads)
+
+
+if hasattr(os, "register_at_fork"):  # the child of a fork has no threads of its parent
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:

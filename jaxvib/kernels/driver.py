@@ -458,14 +458,15 @@ class _Slot:
         call("cuEventRecord", self._events[1], stream)
 
     def wait(self) -> None:
-        """Wait for the stream."""
+        """Wait for the stream, which then needs no program any more."""
         self._call("cuStreamSynchronize", self._stream)
+        self._program = None
 
     def finish(self, results: Sequence[np.ndarray]) -> None:
         """Wait for the lanes begun last and store their results."""
-        self.wait()
-        program, self._program = self._program, None
+        program = self._program
         assert program is not None
+        self.wait()
         lanes, passed = self._part.stop - self._part.start, ctypes.c_float()
         self._call("cuEventElapsedTime", ctypes.byref(passed), *self._events)
         program.seconds += passed.value / 1e3  # shares overlap: at most too long

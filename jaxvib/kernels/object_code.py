@@ -164,7 +164,7 @@ def object_code(
             left_out[name] = str(error)
     code, fused, missing = _complete(functions, programs, target)
     if missing:
-        for name in set(optional) & set(programs):
+        for name in [each for each in optional if each in programs]:
             needed = _complete(functions, {name: programs[name]}, target)[2]
             if needed:
                 del programs[name]

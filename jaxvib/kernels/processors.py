@@ -19,14 +19,17 @@ _NAME = re.compile(r"^  (\S+) +- ", re.MULTILINE)
 
 
 def check_processor(triple: str, processor: str, features: str) -> None:
-    """Raise `ValueError` for a processor or features that a target does not have."""
+    """Raise `ValueError` for a processor or features that a target does not have.
+
+    Where the names are not known, LLVM passes over those that it does not know.
+    """
     processors, known = _names(triple)
-    if processor and processor not in processors:
+    if processor and processors and processor not in processors:
         raise ValueError(_message("processor", processor, triple, processors))
     for each in filter(None, features.split(",")):
         if each[0] not in "+-":
             raise ValueError(f"features = {features!r}; allowed: +NAME,-NAME,...")
-        if each[1:] not in known:
+        if known and each[1:] not in known:
             raise ValueError(_message("feature", each[1:], triple, known))
 
 
@@ -38,10 +41,14 @@ def _message(what: str, found: str, triple: str, known: tuple[str, ...]) -> str:
 
 @functools.cache
 def _names(triple: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of a target's processors and of features."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, triple],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    processors, features = done.stderr.split("Available features")
+    """Return the names of a target's processors and of features, none if not known."""
+    command = [sys.executable, "-c", _PROGRAM, triple]
+    # Within another program, `sys.executable` is that one, or nothing.
+    if not sys.executable or getattr(sys, "frozen", False):
+        return (), ()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return (), ()
+    processors, _, features = done.stderr.partition("Available features")
     return tuple(_NAME.findall(processors)), tuple(_NAME.findall(features))

@@ -247,7 +247,10 @@ fmi3Status fmi3SetFloat64(
         if (references[k] < FIRST_STATE && !inside(&ranges[references[k] - 1], values[k]))
             return fail(model, "%s = %.9g is not in %s", ranges[references[k] - 1].name,
                         values[k], ranges[references[k] - 1].allowed);
-        *found = values[k];
+    }
+    for (size_t k = 0; k < count; k++) {
+        bool written;
+        *variable(model, references[k], &written) = values[k];
     }
     model->computed = false;
     return fmi3OK;

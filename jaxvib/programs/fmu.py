@@ -187,7 +187,9 @@ def _string(text: str) -> str:
 
 def _table(kind: str, name: str, values: list[str]) -> str:
     unused = "__attribute__((unused)) "
-    entries = textwrap.fill(", ".join(values), 88)
+    entries = textwrap.fill(
+        ", ".join(values), 88, break_long_words=False, break_on_hyphens=False
+    )
     return f"{unused}static const {kind} {name}[] = {{\n{entries}\n}};"
 
 

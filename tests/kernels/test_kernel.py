@@ -257,3 +257,25 @@ def test_machine_code_is_kept_and_a_damaged_file_is_replaced(tmp_path):
     file.write_bytes(whole[:-7] + b"damaged")
     assert process() == "[1.0, 3.5, 6.0]"
     assert file.read_bytes() == whole
+
+
+FORKED = """
+import os
+import jax, numpy as np
+import jaxvib as jv
+
+halves = lambda x: jax.lax.fori_loop(0, 9999, lambda k, y: 0.5 * y + x, x)
+run = jv.kernel(halves)  # milliseconds for some lanes: worth more than one thread
+lanes = np.linspace(0.0, 1.0, 4096)
+expected = run.map(lanes, threads=2)
+child = os.fork()
+if not child:
+    os._exit(0 if np.array_equal(run.map(lanes, threads=2), expected) else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_threads_of_its_own():
+    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0

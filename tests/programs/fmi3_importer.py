@@ -69,9 +69,13 @@ class Importer:
         return value.value
 
     def set(self, name, value):
-        reference = ctypes.c_uint32(self.references[name])
-        number, one = ctypes.c_double(value), ctypes.c_size_t(1)
-        self.call("SetFloat64", ctypes.byref(reference), one, ctypes.byref(number), one)
+        self.set_all({name: value})
+
+    def set_all(self, values):
+        size = len(values)
+        references = (ctypes.c_uint32 * size)(*(self.references[n] for n in values))
+        numbers, size = (ctypes.c_double * size)(*values.values()), ctypes.c_size_t(size)
+        self.call("SetFloat64", references, size, numbers, size)
 
     def derivatives(self, unknowns, known):
         """Return the derivatives of variables by one."""

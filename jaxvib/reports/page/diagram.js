@@ -5,7 +5,9 @@ const COLUMNS = 256, TRANSIENT = 200, POINTS = 48; // values, and load periods o
 class Diagram {
   constructor(element, live) {
     Object.assign(this, { element, live, points: null, id: 0 });
-    this.workers = new Pool(live, (answer) => this.hear(answer));
+    this.workers = new Pool(live, (answer) => this.hear(answer), (message) => {
+      this.find("output").textContent = `Not all could be computed: ${message}`;
+    });
     this.find = (name) => element.querySelector(name);
     this.find(".over").replaceChildren(...live.controls.options());
     const first = live.controls.all.findIndex(({ swept }) => swept);

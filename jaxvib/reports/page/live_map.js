@@ -6,7 +6,7 @@ const NONE = "#aeaeae", LOST = "#c71889"; // no period found; a motion that grow
 class LiveMap {
   constructor(element, live) {
     Object.assign(this, { element, live, cells: [], number: CELLS, id: 0 });
-    this.workers = new Pool(live, (answer) => this.hear(answer));
+    this.workers = new Pool(live, (answer) => this.hear(answer), (message) => this.fail(message));
     this.find = (name) => element.querySelector(name);
     const { all } = live.controls, swept = all.flatMap(({ swept: ends }, i) => (ends ? [i] : []));
     const find = (name) => all.findLastIndex(({ path }) => path.endsWith(name));
@@ -30,7 +30,7 @@ class LiveMap {
     Object.assign(this, { axes, values: live.controls.values() });
     this.ends = this.axes.map((control) => around(control, Number(this.find(".reach").value)));
     this.cells = new Array(number * number);
-    this.done = 0;
+    Object.assign(this, { done: 0, failure: "" });
     this.id++;
     this.plot.fit();
     const centre = (axis, k) => this.ends[axis][0] + ((k + 0.5) / number) * (this.ends[axis][1] - this.ends[axis][0]);
@@ -47,8 +47,14 @@ class LiveMap {
     this.waiting ??= requestAnimationFrame(() => { this.waiting = null; this.paint(); });
   }
 
+  fail(message) {
+    this.failure = message;
+    this.draw();
+  }
+
   // The finest cell computed so far at a place.
   cell(i, j) {
+    if (Math.min(i, j) < 0 || Math.max(i, j) >= this.number) return null;
     for (let step = 1; step <= this.number; step *= 2) {
       const found = this.cells[(j - (j % step)) * this.number + (i - (i % step))];
       if (found) return found;
@@ -82,7 +88,8 @@ class LiveMap {
   draw() {
     if (!this.axes) return;
     const total = this.number ** 2, about = this.done < total ? `${this.done} of ${total}` : `${total} motions from rest, each followed over 400 load periods at most`;
-    this.find("output").textContent = this.moved().length ? `${about}; at earlier values of other sliders` : about;
+    const moved = this.moved().length ? "; at earlier values of other sliders" : "";
+    this.find("output").textContent = this.failure ? `Not all could be computed: ${this.failure}` : `${about}${moved}`;
     const [x, y] = this.ends.map((pair, i) => pair.map((end) => end * this.axes[i].factor));
     const [now, other] = this.axes.map(({ value, factor }) => [value * factor]);
     const here = { x: now, y: other, colour: token("--ink"), radius: 5, hollow: true };

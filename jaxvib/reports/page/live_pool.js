@@ -3,17 +3,25 @@
 const MOST_WORKERS = 4;
 
 class Pool {
-  constructor(live, hear) {
-    Object.assign(this, { live, hear, workers: [] });
+  constructor(live, hear, fail) {
+    Object.assign(this, { live, hear, fail, workers: [] });
   }
 
   // Give each worker every n-th of some items: `request` makes a request of its own ones.
   share(items, request) {
     if (!this.workers.length) {
       const number = Math.max(1, Math.min(MOST_WORKERS, (navigator.hardwareConcurrency ?? 2) - 1));
-      this.workers = Array.from({ length: number }, () => this.live.spawn(this.hear));
+      this.workers = Array.from({ length: number }, () => this.spawn());
     }
     const { length } = this.workers;
     this.workers.forEach((worker, i) => worker.postMessage(request(items.filter((_, k) => k % length === i))));
+  }
+
+  // A worker whose failures are told.
+  spawn() {
+    const told = (answer) => (answer.kind === "failed" ? this.fail(answer.message) : this.hear(answer));
+    const worker = this.live.spawn(told);
+    worker.onerror = ({ message }) => this.fail(message ?? "the browser starts no worker");
+    return worker;
   }
 }

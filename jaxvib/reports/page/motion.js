@@ -29,7 +29,6 @@ class Motion {
       stops: stops.map((stop) => ({ ...stop, place: () => stop.places[trace] })),
       times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
     });
-    for (const stop of this.stops) stop.colour = this.wallColour(stop.contact);
     // from SI units to those of the charts
     this.units = Object.fromEntries(Object.entries(page.units).map(([unit, [, factor]]) => [unit, factor]));
     this.peak = Math.max(...this.forces, 1e-9);
@@ -38,6 +37,7 @@ class Motion {
     this.zoomed = false;
     this.offer();
     this.tell(trace, asked);
+    this.colourStops();
     this.build();
     await this.draw();
     this.show();
@@ -54,6 +54,10 @@ class Motion {
   // Whether a body is in the phase plane.
   shows(i) {
     return [-1, i].includes(Number(this.find(".alone").value));
+  }
+
+  colourStops() {
+    for (const stop of this.stops) stop.colour = this.wallColour(stop.contact);
   }
 
   wallColour(contact) {
@@ -100,6 +104,7 @@ class Motion {
   async draw() {
     const half = this.freedoms.length;
     const colours = this.page.lines[scheme()];
+    this.colourStops();
     const touching = Array.from({ length: this.steps }, (_, i) => this.pressed(i) > 0);
     const path = this.smooth();
     const [metre, rate, second, newton] = ["m", "m/s", "s", "N"].map((unit) => page.units[unit][0]);

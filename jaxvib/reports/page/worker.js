@@ -5,7 +5,7 @@ const FEW = 3; // load periods drawn at first of a motion that does not repeat
 const MOST_SETTLING = 40; // periods of a transient after a change
 const SLICE = 12; // ms of a transient between two pictures
 const LONG_ENOUGH = 4000; // periods after which a motion is not followed further
-const WAITED = 500; // periods after which a motion that does not repeat is recorded
+const WAITED = 500; // periods between two records of a motion that does not repeat
 const SETTLED = 1e-8; // of a motion that is not followed further
 
 class Answers {
@@ -30,8 +30,7 @@ class Answers {
     if (from) this.begin(from);
     if (kind === "orbit") return this.findOrbit(periods);
     this.orbit = null;
-    this.points = [];
-    this.passed = 0;
+    Object.assign(this, { points: [], passed: 0, spectrum: null, next: WAITED });
     if (kind === "settle") return this.advance(periods);
     for (let i = 0; i < MOST_SETTLING && performance.now() < begun + SPARED; i++) this.step();
     this.look(true);
@@ -63,9 +62,9 @@ class Answers {
     const settled = apart < SETTLED;
     this.points = settled ? states.slice(1) : [...this.points, ...states.slice(1)];
     const going = !settled && this.passed < LONG_ENOUGH;
-    const spectrum = periods || this.passed < WAITED ? null : this.recordedSpectrum();
+    if (!periods && this.passed >= this.next) this.spectrum = this.recordedSpectrum();
     // Until it has settled, a picture is wanted soon.
-    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going }, spectrum);
+    this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going }, periods ? null : this.spectrum);
     if (going) this.waiting = setTimeout(() => this.goOn(), 0);
   }
 
@@ -74,6 +73,7 @@ class Answers {
     this.state = states.at(-1);
     this.passed += states.length;
     this.points.push(...states);
+    this.next = this.passed + WAITED;
     return spectrumOf(samples, this.motions.size / 2, RATE, false);
   }
 
