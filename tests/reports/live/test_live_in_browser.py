@@ -154,6 +154,9 @@ def test_a_map_fills_and_its_cells_open_their_motions(window):
     )
     window.point(left, top, click=True)
     words = window.run("return document.querySelector('.map .readout').textContent")
+    beside = f"const map = {LIVE}.map, {{ right, bottom }} = map.plot.frame;"
+    for place in ("1, bottom - 1", "right, bottom - 1", "right - 1, bottom + 9"):
+        assert window.run(f"{beside} return map.cell(...map.at({place}))") is None
     assert words.startswith(f"period {cell['periods']} with {cell['contacts']} contact")
     window.wait(f"{LIVE}.answer.settled && !{LIVE}.busy")
     values = window.run(f"return {LIVE}.controls.values()")
