@@ -196,6 +196,10 @@ def search_for(
     unforced = is_unforced(system)
     if unforced:
         settings.refuse("basins of an autonomous system", "max_periods")
+        if system.drift is not None:
+            raise ValueError(
+                "system is autonomous and drifts; allowed: periodic loads, or no drift"
+            )
         system = _in_spans(system, period)
     else:
         check_period(system)

@@ -153,9 +153,10 @@ class PeriodicOrbit(Plottable, Result):
 class DriftingOrbit(PeriodicOrbit):
     r"""A motion $s(t + nT) = s(t) + a\,d$ of a system with a drift, see `drifting`.
 
-    `state` has a drift coordinate of zero. `monodromy` and `floquet_multipliers` are
-    those of the motion modulo the shift: a shift of any length, whose multiplier is 1,
-    is given the multiplier 0. `amplitude` includes the progress.
+    `state` has a drift coordinate of zero, or less than half a step from it. `monodromy`
+    and `floquet_multipliers` are those of the motion modulo the shift: a shift of any
+    length, whose multiplier is 1, is given the multiplier 0. `amplitude` includes the
+    progress.
 
     Of a motion that is not periodic `progress` is the mean per period of the load, with
     its standard error.
@@ -307,7 +308,7 @@ def orbit_from_shooting(
         "state_error": found.state_error,
         "monodromy_error": found.monodromy_error,
         "multiplier_error": found.multiplier_error,
-        "determinant_defect": found.determinant / details.determinant - 1,
+        "determinant_defect": _determinant_defect(system, found, details),
         "condition": found.condition,
         "newton_quotient": found.quotient,
         "result": found.result.astype(np.int32),
@@ -321,6 +322,13 @@ def orbit_from_shooting(
     kind = orbit_type(system)
     make = functools.partial(_of_numpy, kind) if xp is HOST else kind
     return make(**fields, labels=system.labels)
+
+
+def _determinant_defect(system: System, found, details) -> Any:
+    """Return det M / det M by Liouville - 1; NaN where M has no part along a shift."""
+    defect = found.determinant / details.determinant - 1
+    free = system.drift is not None and system.drift.step is None
+    return defect + np.nan if free else defect
 
 
 def _progress(shift: Shift, ahead) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..ensemble import Reason
 from ..foundation.arrays import gather_lanes, put_lanes
+from ..systems.drift import Drift
 from ..systems.system import System
 from .aperiodic import TrackedMotions, track_motions
 from .classification import limit_of
@@ -45,6 +46,7 @@ class SampleOrbits:
         self.leaves, self.static = parts
         self.settings, self.engine, self.report = settings, engine, report
         one = jax.tree.map(lambda leaf: leaf[0], (self.leaves, states))
+        self._drift = system.drift
         self.finder = OrbitFinder(system, self.static, one, settings, engine == "event")
         self.orbits = unknown_orbits(system, len(states))
 
@@ -132,7 +134,7 @@ class SampleOrbits:
                 done[places] = self.shoot(
                     lanes[places], guesses, periods,
                     lambda place, state, some=some, periods=periods: _draws_near(
-                        *some[place], periods, state
+                        *some[place], periods, state, self._drift
                     ),
                 )  # fmt: skip
         return done
@@ -152,10 +154,13 @@ def _likely_periods(trail, units, repeats, longest) -> set[int]:
     return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
 
 
-def _draws_near(trail, units, periods, state) -> bool:
+def _draws_near(trail, units, periods, state, drift: Drift | None) -> bool:
     """Return whether a motion, sampled every `periods`, approaches an orbit's state."""
     begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
-    before, now = (np.max(np.abs(trail[i] - state) / units) for i in (begin, -1))
+    apart = trail[[begin, -1]] - state
+    if drift is not None:
+        apart = drift.shifted_back(apart, drift.coordinate(apart))
+    before, now = np.max(np.abs(apart) / units, axis=1)
     return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
 
 

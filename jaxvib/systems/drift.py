@@ -23,11 +23,17 @@ from ..kernels.map_rows import map_rows
 from .roles import Linear
 from .system import System, state_shape
 
-# Of the largest rate: a shift changes the rates by rounding only.
-_UNCHANGED = 1e-8
-# Sizes of the states, each with both signs, where rates are compared: of two opposite
-# states at most one closes a contact. The shifts are as large as the states.
-_SIZES = (1e-3, 0.1, 1.0)
+# Of the rates, and of those of a unit of the shift: a shift changes them by rounding only.
+_UNCHANGED = 1e-11
+# (size of a state, shift) where rates are compared, each with both signs of the state: of
+# two opposite states at most one closes a contact. No two shifts have a common divisor,
+# lest a system that repeats in steps passes for one that is free.
+_TRIALS = (
+    (1e-3, 0.6180339887498949e-3), (0.1, 0.07548776662466927), (1.0, 0.5698402909980532),
+    (1.0, 27.319173), (1.0, -31.830988), (1.0, 2718.281828), (1.0, -3141.592653),
+)  # fmt: skip
+_STEPS = (1, 1, 1, 3, -4, 25, -30)  # the same shifts where they are multiples of a step
+_EXACT = 1e-13  # of the sum of a row's terms: rounding of a stiffness matrix
 _TIMES = 4  # at which rates are compared, per period
 
 AnySystem = TypeVar("AnySystem", bound=System)
@@ -74,11 +80,11 @@ def drifting(
 
     with the shift's direction $d$, in which nothing holds the system, and the progress
     $a$ per period of the motion. All functions then treat states that differ by a shift
-    as equal: `periodic_orbit`, `regimes`, `bifurcation_diagram` and `basins` find such
-    motions, branches continue them, and orbits have a `progress`. States at t = 0 are
-    given with a coordinate of zero, or less than half a step from it. The multiplier of
-    a shift of any length, which would be 1, is given as 0; among the exponents of
-    `lyapunov_exponents` its 0 remains.
+    as equal: `periodic_orbit`, `regimes`, `bifurcation_diagram` and, under loads, `basins`
+    find such motions, branches continue them, and orbits have a `progress`. States at
+    t = 0 are given with a coordinate of zero, or less than half a step from it. The
+    multiplier of a shift of any length, which would be 1, is given as 0; among the
+    exponents of `lyapunov_exponents` its 0 remains.
 
         capsule = jv.drifting(capsule, {"capsule": 1.0, "mass": 1.0})
         rotor = jv.drifting(rotor, "angle", step=2 * np.pi)
@@ -88,8 +94,10 @@ def drifting(
     smallest shift that leaves the system as it is, if not all shifts do: $2\pi$ for the
     angle of a pendulum. The progress is then a multiple of it.
 
-    **Raises:** `ValueError` for an unknown name, or a shift that changes the equation of
-    motion; `TypeError` for a system of a class that cannot drift.
+    **Raises:** `ValueError` for an unknown name, a coefficient or step out of range, a
+    shift that changes the equation of motion, or a step where any shift leaves it as it
+    is; `TypeError` for a system of a class that cannot drift. Matrices are compared
+    exactly; all else at some states, and shifts of up to some thousand units.
 
     >>> pushed = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(t) * (1 + jnp.sin(t)) - p["drag"] * x[1] + 0.1],
@@ -108,14 +116,52 @@ def drifting(
             f"drift of {type(system).__name__}; allowed: a system of bodies, "
             "a forced_system or an autonomous_system"
         )
-    given = {along: 1.0} if isinstance(along, str) else dict(along)
-    drift = _drift_of(system, given, step)
-    found = object.__new__(type(system))  # as unflattening does, without `__init__`
-    for name in names:
-        object.__setattr__(found, name, getattr(system, name))
-    object.__setattr__(found, "drift", drift)
+    drift = _drift_of(system, _coefficients(along), step)
+    found = _with_drift(system, drift)
     check_drift(found)
+    if drift.step is not None and _is_free(_with_drift(system, drift._replace(step=None))):
+        raise ValueError(
+            f"step = {drift.step:g} where a shift of any length leaves the system as it "
+            "is; allowed: None"
+        )
     return found
+
+
+def _with_drift(system: AnySystem, drift: Drift) -> AnySystem:
+    found = object.__new__(type(system))  # as unflattening does, without `__init__`
+    for field in dataclasses.fields(system):
+        object.__setattr__(found, field.name, getattr(system, field.name))
+    object.__setattr__(found, "drift", drift)
+    return found
+
+
+def _is_free(system: System) -> bool:
+    """Return whether a system is known not to change under the shift of its drift."""
+    try:
+        check_drift(system)
+    except ValueError:
+        return False
+    return is_concrete(partition_arrays(system)[0])
+
+
+def _coefficients(along: object) -> dict[str, float]:
+    """Return the coefficients of components by name. **Raises:** `ValueError`."""
+    given = {along: 1.0} if isinstance(along, str) else along
+    numbers = isinstance(given, Mapping) and all(
+        isinstance(name, str)
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and np.isfinite(value)
+        and value
+        for name, value in given.items()
+    )
+    if not numbers or not given:
+        raise ValueError(
+            f"along = {along!r}; allowed: a name, or names with finite coefficients but 0, "
+            "such as {'capsule': 1.0}"
+        )
+    assert isinstance(given, Mapping)
+    return {name: float(value) for name, value in given.items()}
 
 
 def _drift_of(system: System, given: Mapping[str, float], step: float | None) -> Drift:
@@ -126,13 +172,11 @@ def _drift_of(system: System, given: Mapping[str, float], step: float | None) ->
         if name not in names:
             raise ValueError(unknown_key("displacement", name, system.freedom_names))
         direction[names.index(name)] = coefficient
-    if not given or not direction.all(where=direction != 0) or not direction.any():
-        raise ValueError(f"along = {given!r}; allowed: names with coefficients but 0")
-    if not np.isfinite(direction).all():
-        raise ValueError(f"along = {given!r}; allowed: finite coefficients")
     if step is not None:
+        if not is_concrete(step):
+            raise ValueError("step is traced; allowed: a number that is known")
         check_range("step", step, "", Range(above=0.0))
-    first = names.index(next(name for name in given if direction[names.index(name)]))
+    first = names.index(next(iter(given)))
     entries = tuple(map(float, direction))
     return Drift(entries, first, None if step is None else float(step))
 
@@ -188,10 +232,12 @@ def _changes(system: System) -> tuple[Bool[Array, " n"], Bool[Array, " contacts"
     assert drift is not None
     shape = state_shape(system)
     rng = np.random.default_rng(3)
-    some = np.stack([size * rng.normal(size=shape) for size in _SIZES])
-    shifts = np.full(len(_SIZES), drift.step) if drift.step else 0.7 * np.array(_SIZES)
-    moved = some, some + shifts[:, None] * np.asarray(drift.direction)
+    some = np.stack([size * rng.normal(size=shape) for size, _ in _TRIALS])
+    shifts = np.array([shift for _, shift in _TRIALS])
+    if drift.step is not None:
+        shifts = drift.step * np.array(_STEPS)
     lead = shifts[:, None] * np.asarray(drift.direction)
+    allowed = _UNCHANGED * jnp.maximum(1.0, jnp.abs(jnp.asarray(np.tile(shifts, 2))))
     states = jnp.asarray(np.concatenate([some, -some]))
     moved = states + jnp.asarray(np.concatenate([lead, lead]))
     period = jnp.zeros(()) if system.autonomous else jnp.asarray(system.period(), float)
@@ -210,8 +256,26 @@ def _changes(system: System) -> tuple[Bool[Array, " n"], Bool[Array, " contacts"
         return *(jnp.max(part, axis=0) for part in (apart, size)), *gaps
 
     apart, size, gaps, depth = map_rows(differences, (states, moved))
-    changed = jnp.any(~(apart <= _UNCHANGED * size), axis=0)
-    return changed, jnp.any(~(gaps <= _UNCHANGED * depth), axis=0)
+    changed = jnp.any(~(apart <= allowed[:, None] * size), axis=0)
+    return changed | _held(system), jnp.any(~(gaps <= allowed[:, None] * depth), axis=0)
+
+
+def _held(system: System) -> Any:
+    """Return which components of a state are held by the stiffness matrix, (n,).
+
+    A soft spring beside stiff ones changes rates by less than their rounding.
+    """
+    assert system.drift is not None
+    direction = jnp.asarray(system.drift.direction)
+    held = jnp.zeros(direction.shape, bool)
+    if not (system.mechanical and isinstance(system, Linear)) or system.drift.step:
+        return held
+    stiffness = system.matrices()[2]
+    number = stiffness.shape[0]
+    terms = stiffness * direction[None, :number]
+    rounding = _EXACT * jnp.sum(jnp.abs(terms), axis=1)
+    holds = jnp.abs(jnp.sum(terms, axis=1)) > rounding
+    return held.at[number : 2 * number].set(holds)
 
 
 def modulo_drift(system: System, states: AnyArray, start: AnyArray | None = None) -> Any:

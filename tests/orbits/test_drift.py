@@ -12,6 +12,7 @@ from scipy.linalg import expm
 import jaxvib as jv
 from jaxvib.dynamics.integrated_system import IntegratedSystem
 from jaxvib.orbits import DriftingCycle, DriftingOrbit
+from jaxvib.orbits.sample_orbits import _draws_near
 
 FREQUENCY = "loads.drive.law.frequency"
 TURN = 2 * np.pi
@@ -194,6 +195,7 @@ def test_a_train_of_bodies_has_the_progress_and_multipliers_of_linear_theory():
     orbit = jv.periodic_orbit(jv.drifting(train(), along))
     mean = 1.2 / 0.6  # m/s: the drag carries the constant push
     np.testing.assert_allclose(orbit.progress, mean * TURN / 3, rtol=1e-9)
+    assert "det M" not in str(orbit)  # of the motion modulo the shift it is 0
     mass, damping, stiffness = (np.asarray(m) for m in train().matrices())
     blocks = [[np.zeros((3, 3)), np.eye(3)]]
     blocks += [[-np.linalg.solve(mass, stiffness), -np.linalg.solve(mass, damping)]]
@@ -212,8 +214,13 @@ def test_a_drift_that_does_not_exist_is_refused_or_told():
         jv.drifting(capsule(9.0), "capsul")
     with pytest.raises(ValueError, match="step = 0"):
         jv.drifting(capsule(9.0), "capsule", step=0.0)
-    with pytest.raises(ValueError, match="names with coefficients"):
-        jv.drifting(capsule(9.0), {"capsule": 0.0})
+    for wrong in ({"capsule": 0.0}, {"capsule": 1.0, "mass": 0.0}, {}):
+        with pytest.raises(ValueError, match=r"along = .*; allowed: a name, or names with"):
+            jv.drifting(capsule(9.0), wrong)
+    with pytest.raises(ValueError, match=r"step = 6\.28 where .* allowed: None"):
+        jv.drifting(capsule(9.0), {"capsule": 1.0, "mass": 1.0}, step=6.28)
+    with pytest.raises(ValueError, match="drifts; allowed: periodic loads"):
+        jv.basins(rotor(), np.zeros((3, 2)), period=1.3)
     with pytest.raises(TypeError, match="drift of IntegratedSystem"):
         jv.drifting(IntegratedSystem(capsule(9.0), field_of_nothing, 0), "a")
     held = "linear.modules.ground-a.stiffness"
@@ -222,6 +229,52 @@ def test_a_drift_that_does_not_exist_is_refused_or_told():
     assert found.result.tolist() == [0, jv.Reason.NOT_INVARIANT]
     with pytest.raises(ValueError, match="derivative of"):
         jv.periodic_orbit(jv.replace(system, {held: 7.0}))
+
+
+def pushed(force):
+    return jv.forced_system(
+        lambda t, x, p: [x[1], jnp.cos(t) - 0.5 * x[1] + p["scale"] * force(x[0])],
+        parameters={"scale": 1.0},
+        period=TURN,
+        dimension=2,
+        states=("place", "speed"),
+    )
+
+
+@pytest.mark.parametrize(
+    "force",
+    [
+        lambda x: jnp.sin(x / 1e-4 * TURN),  # repeats in steps of 0.1 mm
+        lambda x: -jnp.maximum(x - 30.0, 0.0),  # a wall far away
+        lambda x: -1e-9 * x,
+    ],
+)
+def test_a_place_that_holds_a_body_weakly_or_far_away_is_no_drift(force):
+    with pytest.raises(ValueError, match="derivative of 'speed'"):
+        jv.drifting(pushed(force), "place")
+
+
+def test_a_soft_spring_beside_a_stiff_one_is_no_drift():
+    stiff = jv.assemble(
+        [
+            jv.TranslationTranslation("ground", "a", mass=1.0, stiffness=1.0),
+            jv.TranslationTranslation("a", "b", mass=1.0, stiffness=1e9),
+        ]
+    )
+    push = jv.AppliedLoad(stiff.direction("a"), jv.HarmonicLoad(1.0, 3.0))
+    system = jv.ImpactSystem(stiff, loads=[push])
+    with pytest.raises(ValueError, match="of which there is none"):
+        jv.drifting(system, {"a": 1.0, "b": 1.0})
+    free = jv.replace(system, {"linear.modules.ground-a.stiffness": 0.0})
+    assert jv.drifting(free, {"a": 1.0, "b": 1.0}).drift.direction == (1.0, 1.0, 0.0, 0.0)
+
+
+def test_a_motion_draws_near_the_state_of_its_orbit_but_for_a_turn():
+    drift, units = rotor().drift, np.ones(2)
+    turns = 0.9 ** np.arange(40)[:, None] * [0.5, 0.1] + [np.pi, 2.0]
+    for angle in (np.pi, -np.pi):
+        assert _draws_near(turns, units, 1, np.array([angle, 2.0]), drift)
+    assert not _draws_near(turns, units, 1, np.array([0.5, 2.0]), drift)
 
 
 def rotor(torque: float = 0.5):

@@ -26,8 +26,8 @@ def panel(
 
     `chosen`: the units shown; `swept`: see `controls`; `pair`: whether the system is
     drawn as two bodies that collide. **Raises:** `ValueError` for a system that is not
-    one of bodies under loads with a common period, has annular contacts, or cannot be
-    compiled.
+    one of bodies under loads with a common period, has annular contacts or a drift, or
+    cannot be compiled.
     """
     half = len(system.labels.freedoms)
     only_bodies = system.mechanical and state_shape(system) == (2 * half,)
@@ -35,6 +35,10 @@ def panel(
         raise ValueError(
             f"{type(system).__name__} has no live page; allowed: a system of bodies "
             "only, under loads with a common period"
+        )
+    if system.drift is not None:
+        raise ValueError(
+            "a system that drifts has no live page; allowed: one without a drift"
         )
     if annular(system.contacts):
         raise ValueError(

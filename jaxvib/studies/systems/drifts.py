@@ -15,8 +15,9 @@ class DriftTable(Table):
         "first measures the progress"
     )
     step: float | None = option(
-        "the smallest shift that leaves the system as it is, if not all do", None, gt=0.0,
-        unit="m",
+        "the smallest shift that leaves the system as it is, if not all do: a number in "
+        "the unit of the coordinate, such as 6.283185307179586 for an angle", None, gt=0.0,
+        allowed="a number in (0, inf), m or rad",
     )  # fmt: skip
 
 

@@ -102,6 +102,8 @@ class ImpactAssemblyKind(SystemKind):
         table = evaluated(table, _numbers(), document, "system")
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)
+        if "drift" in table:
+            table["drift"] = validated(DriftTable, table["drift"], "system.drift", document)
         for section, keys in KEYS.items():
             parts = table.get(section)
             if isinstance(parts, dict):
