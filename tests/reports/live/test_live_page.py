@@ -265,6 +265,8 @@ def test_entries_of_arrays_have_a_slider_if_a_study_swept_them():
 def test_systems_without_periodic_loads_are_refused(tmp_path):
     linear = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
     step = jv.AppliedLoad([1.0], jv.StepLoad(1.0))
+    push = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 2.0))
+    free = jv.ImpactSystem(jv.LinearSystem([[1.0]], [[0.1]], [[0.0]]), (), (push,))
     field = jv.forced_system(
         lambda t, x, p: -x, parameters={"w": 1.0}, period=lambda p: 1.0, dimension=1
     )
@@ -272,6 +274,7 @@ def test_systems_without_periodic_loads_are_refused(tmp_path):
         (jv.ImpactSystem(linear), "needs one load or more"),
         (jv.ImpactSystem(linear, (), (step,)), "a period needs periodic loads"),
         (field, "has no live page; allowed: a system of bodies only"),
+        (jv.drifting(free, free.freedom_names[0]), "a system that drifts has no live page"),
     ):
         with pytest.raises(ValueError, match=reason):
             jv.live_page(system, tmp_path / "page.html")
