@@ -18,6 +18,7 @@ from ..systems.parameters import part_names
 from ..systems.roles import force_of
 from .engines.engine import forces_in
 from .flow import checked_state, simulate, watch
+from .friction_power import lost_powers
 from .integrated_system import IntegratedSystem
 from .step_polynomial import sign_crossings, step_polynomial
 
@@ -147,8 +148,7 @@ def _of_annular(system, start, times, rtol) -> tuple[np.ndarray, np.ndarray]:
 def _annular_rates(equation, time, state):
     now = equation.at(time)
     motion = now.penetrations(state), now.closing_rates(state)
-    rubbed = now.rubbing_powers(state)
-    lost = now.lost_powers(*motion) + rubbed
+    lost, rubbed = lost_powers(equation, time, state)
     return jnp.concatenate([now.contact_forces(*motion), lost, rubbed])
 
 

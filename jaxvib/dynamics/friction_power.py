@@ -1,8 +1,12 @@
-"""Mean powers lost to the friction of annular contacts."""
+"""Mean powers lost in annular contacts, to their friction and to their damping."""
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ..foundation.types import Number
 from ..systems.annular import annular
 from ..systems.equation import Equation
 from ..systems.impact import ImpactSystem
@@ -26,7 +30,8 @@ def mean_friction_power(
     of the motion in `state` at `t0`, with the sliding speed v of `AnnularContact`: the
     work rate by which wear is estimated (Archard: a worn volume proportional to the
     work). 0 for other contacts. Works under `jit`, `vmap` and differentiation.
-    **Raises:** `ValueError` for a system without annular contacts, and as `flow`.
+    **Raises:** `ValueError` for a system without annular contacts, a `t1` that is not
+    after `t0` (NaN under transformations), and as `flow`.
 
     >>> rotor = jv.LinearSystem(np.eye(2), 0.2 * np.eye(2), np.eye(2))
     >>> rub = {"friction_coefficient": 0.1, "surface_speed": 2.0}
@@ -38,12 +43,47 @@ def mean_friction_power(
     """
     if not annular(system.contacts):
         raise ValueError("contacts has no AnnularContact; allowed: one or more")
-    start = jnp.asarray(state, float)
-    metered = IntegratedSystem(system, _powers, len(system.contacts))
+    traced = any(isinstance(time, jax.core.Tracer) for time in (t0, t1))
+    if not traced and t1 == t0:
+        raise ValueError(f"t1 = {t1} s is t0: no time for a mean; allowed: later than t0")
+    return _mean(_rubbed, system, state, (t0, t1), rtol, throw)
+
+
+def mean_lost_power(
+    system: ImpactSystem,
+    state: Float[Array, " state"],
+    span: Float[Array, ""],
+    rtol: Number,
+) -> Float[Array, " contacts"]:
+    """Return the mean power lost in each contact, W, to damping and to its friction.
+
+    Of the motion in `state` at 0 until `span` (s); NaN if its solve failed.
+    """
+    return _mean(_lost, system, state, (0.0, span), rtol, throw=False)
+
+
+def lost_powers(
+    equation: Equation, time: Number, state: Float[Array, " state"]
+) -> tuple[Array, Array]:
+    """Return the power lost in each contact, and that to its own friction alone, W."""
+    now = equation.at(time)
+    rubbed = now.rubbing_powers(state)
+    damped = now.lost_powers(now.penetrations(state), now.closing_rates(state))
+    return damped + rubbed, rubbed
+
+
+def _mean(rates: Callable, system, state, times, rtol, throw: bool):
+    """Return the means of rates over a time, of a motion from `state`."""
+    start, (t0, t1) = jnp.asarray(state, float), times
+    metered = IntegratedSystem(system, rates, len(system.contacts))
     whole = jnp.concatenate([start, jnp.zeros(len(system.contacts))])
     end = flow(metered, whole, t0, t1, rtol=rtol, throw=throw)
     return end[start.shape[0] :] / (t1 - t0)
 
 
-def _powers(equation: Equation, time, state):
+def _rubbed(equation: Equation, time, state):
     return equation.at(time).rubbing_powers(state)
+
+
+def _lost(equation: Equation, time, state):
+    return lost_powers(equation, time, state)[0]

@@ -14,11 +14,12 @@ from ..dynamics.engines import MANY, engine_for
 from ..dynamics.engines.choice import MODAL
 from ..dynamics.modal import ModalForm, modal_form
 from ..ensemble import Reason, compile_ahead, map_samples
-from ..foundation.arrays import gather_lanes, partition_arrays, put_lanes
+from ..foundation.arrays import combine_arrays, gather_lanes, partition_arrays, put_lanes
 from ..foundation.quantity import Range, check_range
 from ..kernels.device_choice import by_xla
 from ..linalg import kernel_of
-from ..systems.parameters import parameter_at, replace
+from ..systems.annular import STICKS, annular
+from ..systems.parameters import parameter_at, part_names, replace
 from ..systems.periods import refuse_autonomous
 from ..systems.system import System
 from .aperiodic import track_stage
@@ -163,7 +164,21 @@ def batched(
         return eqx.filter(replace(system, values), eqx.is_inexact_array)
 
     leaves = jax.tree.map(np.asarray, jax.jit(jax.vmap(place))(values))
+    _refuse_sticking(combine_arrays(leaves, static), values)
     return leaves, static
+
+
+def _refuse_sticking(systems: System, values: Mapping[str, np.ndarray]) -> None:
+    """Check what `replace` has checked of the first sample only."""
+    contacts = getattr(systems, "contacts", ())
+    for c in annular(contacts):
+        sticks = np.flatnonzero(contacts[c].may_stick())
+        if sticks.size:
+            first, name = sticks[0], part_names(contacts)[c]
+            here = ", ".join(
+                f"{path} = {column[first]:g}" for path, column in values.items()
+            )
+            raise ValueError(f"sample {first}, {here}: contacts.{name}: {STICKS}")
 
 
 def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, engine):

@@ -11,6 +11,7 @@ from ..dynamics.engines.choice import MODAL
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.events import samples_kernel
 from ..dynamics.flow import simulate, watch
+from ..dynamics.friction_power import mean_lost_power
 from ..dynamics.modal import ModalForm
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
 from ..ensemble import map_samples
@@ -18,6 +19,7 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.quantity import Range, check_range
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.annular import annular
 from ..systems.system import System
 from .modal_lanes import modal_groups
 from .periodic_orbit import PeriodicOrbit
@@ -79,10 +81,12 @@ def contact_work_rates(
     samples: Mapping[str, Sequence[float] | np.ndarray],
     orbits: PeriodicOrbit,
 ) -> np.ndarray:
-    """Return the mean power lost in each damped contact, W, (samples, contacts).
+    """Return the mean power lost in each contact, W, (samples, contacts).
 
-    Of one period of each sample's orbit; a motion without a short period is followed
-    over eight periods of its load.
+    To the damping of contacts and to the friction of annular ones, as `work_rates` of
+    `dynamics.contact_histories`; without that of friction elements. Of one period of
+    each sample's orbit; a motion without a short period is followed over eight periods
+    of its load.
 
     **Raises:** `ValueError` for an unknown path or a value out of its range.
 
@@ -107,6 +111,8 @@ def _lost_per_time(static) -> Kernel:
     def stage(lane):
         leaves, state, span = lane
         system = combine_arrays(leaves, static)
+        if annular(system.contacts):
+            return mean_lost_power(system, state, span, TRANSIENT_RTOL)
         depth = GRAZING * scales(system, state)[0]
         _, seen, _ = watch(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
         return seen.lost / span

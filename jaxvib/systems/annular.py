@@ -14,6 +14,11 @@ from .roles import ContactLaw, LoadLaw, is_impulsive
 from .system_repr import SystemRepr
 from .variation import variation_field
 
+STICKS = (
+    "friction of an annular contact without surface_speed, so that it may stick; "
+    "allowed: with a regularization, m/s"
+)
+
 
 class AnnularContact(SystemRepr):
     r"""A contact of a round body with the round hole around it.
@@ -42,8 +47,8 @@ class AnnularContact(SystemRepr):
     `variation` as of `Contact`. The system is integrated by time stepping.
 
     **Raises:** `ValueError` for a field out of its range or of a wrong shape, a
-    direction of zeros, a hard stop as law, or friction with neither a `surface_speed`
-    nor a `regularization`.
+    direction of zeros, parallel directions, a hard stop as law, or friction with neither
+    a `surface_speed` nor a `regularization`.
 
     **Source:** Muszynska, *Rotordynamics* (2005), chapter 5.
 
@@ -89,20 +94,19 @@ class AnnularContact(SystemRepr):
         numbers = self.directions, self.friction_coefficient, self.surface_speed
         if any(isinstance(number, jax.core.Tracer) for number in numbers):
             return
-        if not np.asarray(self.directions).any(axis=1).all():
+        plane = np.asarray(self.directions)
+        if not plane.any(axis=1).all():
             raise ValueError(
                 "directions of an annular contact = 0 everywhere along one axis; allowed: "
                 "directions in which the system can move"
             )
-        if (
-            self.friction_coefficient > 0
-            and self.surface_speed == 0
-            and self.regularization is None
-        ):
+        if np.linalg.matrix_rank(plane / abs(plane).max(axis=1, keepdims=True)) < 2:
             raise ValueError(
-                "friction of an annular contact without surface_speed, so that it may "
-                "stick; allowed: with a regularization, m/s"
+                f"directions = {plane.tolist()} of an annular contact are parallel; "
+                "allowed: two independent directions"
             )
+        if self.may_stick():
+            raise ValueError(STICKS)
 
     @property
     def rows(self) -> Float[Array, "2 n"]:
@@ -113,6 +117,12 @@ class AnnularContact(SystemRepr):
     def reverses(self) -> bool:
         """Whether the friction jumps where the sliding reverses."""
         return self.regularization is None
+
+    def may_stick(self) -> np.ndarray:
+        """Return whether friction would stick where the body rests, of one or a batch."""
+        rubs = np.asarray(self.friction_coefficient) > 0
+        still = np.asarray(self.surface_speed) == 0
+        return np.asarray(rubs & still & (self.regularization is None))
 
     def penetration(self, position: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the penetration, m, negative if open."""

@@ -9,6 +9,8 @@ from scipy.optimize import brentq
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
+from jaxvib.orbits.orbit import unknown_orbits
+from jaxvib.studies.analyses.periodic_orbit.compute import loses_power
 from tests.rubbing_rotor import SPEED, by_scipy, rotor
 
 START = np.array([0.3, -0.2, 0.1, 0.4])
@@ -85,6 +87,31 @@ def test_partial_rub_and_its_losses_follow_an_independent_integration(stator):
     np.testing.assert_allclose(sums, [impulse, rubbed, rubbed + damped], rtol=1e-9)
     np.testing.assert_allclose(seen.work_rates, [(rubbed + damped) / END], rtol=1e-9)
     assert rubbed > 0.05
+
+
+@pytest.mark.parametrize(
+    "stator",
+    [{}, pytest.param({"damping": 0.3}, marks=pytest.mark.slow)],
+    ids=["friction", "friction_and_damping"],
+)
+def test_work_rates_of_samples_follow_an_independent_integration(stator):
+    system, frictions = rotor(**stator), [0.1, 0.05]
+    lanes = unknown_orbits(system, 2)
+    lanes.state[:], lanes.period[:], lanes.periods[:] = START, END, 1
+    swept = {"contacts.stator.friction_coefficient": frictions}
+    expected = []
+    for friction in frictions:
+        _, (_, *lost) = by_scipy(START, END, friction_coefficient=friction, **stator)
+        expected.append([sum(lost) / END])
+    found = jv.orbits.contact_work_rates(system, swept, lanes)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_studies_store_the_power_lost_to_friction():
+    path = "contacts.stator.friction_coefficient"
+    assert loses_power(rotor(), ["contacts.stator.gap"])
+    assert loses_power(rotor(friction_coefficient=0.0), [path])
+    assert not loses_power(rotor(friction_coefficient=0.0), ["contacts.stator.gap"])
 
 
 @pytest.mark.slow  # the program of a regularized friction
@@ -230,6 +257,8 @@ def test_wrong_directions_laws_and_companions_are_named():
         jv.AnnularContact(np.ones((3, 2)), 1.0, law)
     with pytest.raises(ValueError, match="= 0 everywhere along one axis"):
         jv.AnnularContact([[1.0, 0.0], [0.0, 0.0]], 1.0, law)
+    with pytest.raises(ValueError, match=r"directions = \[\[1.0.* two independent"):
+        jv.AnnularContact([[1.0, 2.0], [-1e-3, -2e-3]], 1.0, law)
     with pytest.raises(ValueError, match="is a hard stop"):
         jv.AnnularContact(np.eye(2), 1.0, jv.RestitutionContact(0.5))
     linear, hole = rotor().linear, jv.AnnularContact(np.eye(3)[:2], 1.0, law)
@@ -240,6 +269,18 @@ def test_wrong_directions_laws_and_companions_are_named():
         jv.ImpactSystem(linear, rotor().contacts, frictions=(pad,))
     with pytest.raises(ValueError, match="has no AnnularContact"):
         jv.dynamics.mean_friction_power(jv.ImpactSystem(linear), START, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"t1 = 1.5 s is t0: .* later than t0"):
+        jv.dynamics.mean_friction_power(rotor(), START, 1.5, 1.5)
+
+
+@pytest.mark.parametrize("speeds", [[0.0, 2.0], [2.0, 0.0]])
+def test_any_sample_whose_friction_may_stick_is_named(speeds):
+    path = "contacts.stator.surface_speed"
+    where = "" if speeds[0] == 0 else rf"sample 1, {path} = 0: contacts\.stator: "
+    with pytest.raises(ValueError, match=f"{where}friction .* without surface_speed"):
+        jv.orbits.regimes(rotor(), {path: speeds})
+    turning = jv.replace(rotor(regularization=0.1), {path: 0.0})
+    assert not turning.contacts[0].may_stick()
 
 
 @pytest.mark.slow  # the program of six modes

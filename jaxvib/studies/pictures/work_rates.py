@@ -1,4 +1,4 @@
-"""Mean power lost in each damped contact over a swept parameter: the wear of supports."""
+"""Mean power lost in each contact over a swept parameter: its work rate."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def work_rates(runs: Sequence[Run]) -> list[Picture]:
         Picture(
             "work_rate",
             f"Work rate over {spoken(path)}",
-            "Mean power lost in each contact of the stored motions, which wears it.",
+            "Mean power lost in each contact (damping and friction) of the stored motions.",
             f"Work rate of each contact over {spoken(path)}.",
             (Chart(axis(run, path), Axis("work rate (W)"), lines),),
         )

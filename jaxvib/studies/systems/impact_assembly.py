@@ -453,9 +453,12 @@ def _part_of(systems, along, table, name: str):
         names = "friction_coefficient", "surface_speed", "regularization", "offset"
         given = {name: getattr(table, name) for name in names}
         varies = _varies(systems, table)
-        return systems.AnnularContact(
-            along, table.gap, law, **given, name=name, variation=varies
-        )
+        try:
+            return systems.AnnularContact(
+                along, table.gap, law, **given, name=name, variation=varies
+            )
+        except ValueError as error:
+            raise ValueError(f"contacts.{name}: {error}") from None
     if key == "contact":
         return systems.Contact(along, table.gap, law, name, _varies(systems, table))
     if key == "spring":
@@ -477,8 +480,7 @@ def _placed(systems, along, key: str, law: Law, built, name: str | None):
     if key == "contact":
         return systems.Contact(along, np.zeros(()), built, name)
     if key == "annular":
-        plane = np.ones((2, along.size))
-        return systems.AnnularContact(plane, 1.0, built, regularization=1.0, name=name)
+        return systems.AnnularContact(np.eye(2), 1.0, built, regularization=1.0, name=name)
     if key == "spring":
         return systems.NonlinearSpring(along, built, name)
     if key == "element":

@@ -28,6 +28,11 @@ def _plane(given: object) -> object:
             f"{shown(given)} is not a plane; allowed: a list of two positions, such as "
             '["disc.x", "disc.y"]'
         )
+    if given[0] == given[1]:
+        raise ValueError(
+            f"{shown(given)} is a line; allowed: two independent directions, such as "
+            '["disc.x", "disc.y"]'
+        )
     return [_place(place) for place in given]
 
 

@@ -269,7 +269,9 @@ WRONG_HOLES = [
     ('["middle.x", "middle.y"]', '["middle.x", "middel.y"]', "did you mean"),
     ('annular = "hertz"', 'annular = "hard"', '"hard" is not known; allowed: "hertz"'),
     ("offset = [3e-4, 0.0]", "offset = [3e-4]", r"hole.offset = \[0.0003\]"),
-    ("regularization = 0.005", "", "without surface_speed, so that it may stick"),
+    ('"middle.x", "middle.y"', '"middle.x", "middle.x"', "hole.at.*two independent"),
+    ('"middle.y"]', "{ middle.x = 2.0 }]", r"contacts\.hole: directions .* parallel"),
+    ("regularization = 0.005", "", r"contacts\.hole: friction .* without surface_speed"),
     ("planes = 2", "planes = 3", "planes = 3"),
 ]
 

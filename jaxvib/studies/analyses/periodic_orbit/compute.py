@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ....orbits import (
     transient_engine,
 )
 from ....systems import ElasticStructure
+from ....systems.annular import annular
 from ....systems.roles import is_damped
 from ....systems.system import System
 from ...config import samples
@@ -79,8 +80,7 @@ def group(
     here = {path: column[chosen] for path, column in values.items()}
     traces = orbit_trajectories(system, here, orbits, points=_TRACE_POINTS)
     found = {}
-    elastic = isinstance(getattr(system, "linear", None), ElasticStructure)
-    if elastic and any(is_damped(contact.law) for contact in system.contacts):
+    if loses_power(system, here):
         rates = contact_work_rates(system, here, orbits)
         found["work_rate"] = Variable(
             ("trace", "contact"), rates, "W", "mean power lost in the contact"
@@ -93,6 +93,19 @@ def group(
             ("trace", "time", "contact"), traces.contact_force, "N", "contact force"
         ),
     }
+
+
+def loses_power(system: Any, paths: Iterable[str]) -> bool:
+    """Return whether contacts have friction of their own, or damp elastic structures.
+
+    `paths`: of the numbers that samples change.
+    """
+    contacts = getattr(system, "contacts", ())
+    varied = (*paths, *dict(getattr(system, "formulas", ())))
+    changes = any(path.endswith(".friction_coefficient") for path in varied)
+    rubs = any(changes or contacts[c].friction_coefficient > 0 for c in annular(contacts))
+    elastic = isinstance(getattr(system, "linear", None), ElasticStructure)
+    return rubs or (elastic and any(is_damped(contact.law) for contact in contacts))
 
 
 def summary(read: Callable, study: Any) -> list[str]:
