@@ -101,9 +101,10 @@ class AnnularContact(SystemRepr):
                 "directions in which the system can move"
             )
         if np.linalg.matrix_rank(plane / abs(plane).max(axis=1, keepdims=True)) < 2:
+            given = np.array2string(plane, threshold=12, edgeitems=2, separator=", ")
             raise ValueError(
-                f"directions = {plane.tolist()} of an annular contact are parallel; "
-                "allowed: two independent directions"
+                f"directions = {' '.join(given.split())} of an annular contact are "
+                "parallel; allowed: two independent directions"
             )
         if self.may_stick():
             raise ValueError(STICKS)
