@@ -257,7 +257,7 @@ def test_wrong_directions_laws_and_companions_are_named():
         jv.AnnularContact(np.ones((3, 2)), 1.0, law)
     with pytest.raises(ValueError, match="= 0 everywhere along one axis"):
         jv.AnnularContact([[1.0, 0.0], [0.0, 0.0]], 1.0, law)
-    with pytest.raises(ValueError, match=r"directions = \[\[ 1. .* two independent"):
+    with pytest.raises(ValueError, match=r"directions = .* parallel.* two independent"):
         jv.AnnularContact([[1.0, 2.0], [-1e-3, -2e-3]], 1.0, law)
     with pytest.raises(ValueError, match="is a hard stop"):
         jv.AnnularContact(np.eye(2), 1.0, jv.RestitutionContact(0.5))
