@@ -1,12 +1,10 @@
 """Mean powers that elements with states take from bodies."""
 
-import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..systems.impact import ImpactSystem
 from ..systems.states import CoupledEquation
-from .flow import flow
-from .integrated_system import IntegratedSystem
+from .mean_rates import mean_rates
 
 
 def mean_element_power(
@@ -25,7 +23,8 @@ def mean_element_power(
     of the motion in `state` at `t0`; negative for an element that drives the bodies.
     Over a period of an orbit an element stores nothing: the power of a harvester is
     that of its resistor. Works under `jit`, `vmap` and differentiation. **Raises:**
-    `ValueError` for a system without elements, and as `flow`.
+    `ValueError` for a system without elements, a `t1` that is not after `t0`, and as
+    `flow`.
 
     >>> patch = jv.PiezoelectricCircuit(1e-3, resistance=100.0, coupling=0.5)
     >>> circuit = jv.StateElement([0.0, 1.0], patch, "circuit")
@@ -38,12 +37,8 @@ def mean_element_power(
     """
     if not system.elements:
         raise ValueError("elements = () is empty; allowed: a system with elements")
-    start = jnp.asarray(state, float)
-    count = len(system.elements)
-    metered = IntegratedSystem(system, _powers, count)
-    whole = jnp.concatenate([start, jnp.zeros(count)])
-    end = flow(metered, whole, t0, t1, rtol=rtol, throw=throw)
-    return end[start.shape[0] :] / (t1 - t0)
+    number = len(system.elements)
+    return mean_rates(system, _powers, number, state, (t0, t1), rtol, throw)
 
 
 def _powers(equation: CoupledEquation, time, state):

@@ -1,17 +1,12 @@
 """Mean powers lost in annular contacts, to their friction and to their damping."""
 
-from collections.abc import Callable
-
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.types import Number
 from ..systems.annular import annular
 from ..systems.equation import Equation
 from ..systems.impact import ImpactSystem
-from .flow import flow
-from .integrated_system import IntegratedSystem
+from .mean_rates import mean_rates
 
 
 def mean_friction_power(
@@ -43,10 +38,8 @@ def mean_friction_power(
     """
     if not annular(system.contacts):
         raise ValueError("contacts has no AnnularContact; allowed: one or more")
-    traced = any(isinstance(time, jax.core.Tracer) for time in (t0, t1))
-    if not traced and t1 == t0:
-        raise ValueError(f"t1 = {t1} s is t0: no time for a mean; allowed: later than t0")
-    return _mean(_rubbed, system, state, (t0, t1), rtol, throw)
+    number = len(system.contacts)
+    return mean_rates(system, _rubbed, number, state, (t0, t1), rtol, throw)
 
 
 def mean_lost_power(
@@ -59,7 +52,8 @@ def mean_lost_power(
 
     Of the motion in `state` at 0 until `span` (s); NaN if its solve failed.
     """
-    return _mean(_lost, system, state, (0.0, span), rtol, throw=False)
+    number = len(system.contacts)
+    return mean_rates(system, _lost, number, state, (0.0, span), rtol, throw=False)
 
 
 def lost_powers(
@@ -70,15 +64,6 @@ def lost_powers(
     rubbed = now.rubbing_powers(state)
     damped = now.lost_powers(now.penetrations(state), now.closing_rates(state))
     return damped + rubbed, rubbed
-
-
-def _mean(rates: Callable, system, state, times, rtol, throw: bool):
-    """Return the means of rates over a time, of a motion from `state`."""
-    start, (t0, t1) = jnp.asarray(state, float), times
-    metered = IntegratedSystem(system, rates, len(system.contacts))
-    whole = jnp.concatenate([start, jnp.zeros(len(system.contacts))])
-    end = flow(metered, whole, t0, t1, rtol=rtol, throw=throw)
-    return end[start.shape[0] :] / (t1 - t0)
 
 
 def _rubbed(equation: Equation, time, state):
