@@ -24,7 +24,7 @@ def large_angle_text() -> str:
 
     **Source:** Payne and Hanek, *SIGNUM Newsletter* 18 (1983) 19.
     """
-    return f"""{_declared()}
+    return f"""{_declarations()}
 define internal {{ double, i64 }} @far_angle(double %x) noinline {{
 {_mantissa_and_place()}
 {_digits_from_there()}
@@ -35,7 +35,7 @@ define internal {{ double, i64 }} @far_angle(double %x) noinline {{
 """
 
 
-def _declared() -> str:
+def _declarations() -> str:
     digits = [0, *_words(_two_over_pi(64 * (_WORDS - 1)), _WORDS - 1)]
     table = ", ".join(f"i64 {word - 2**64 if word >= 2**63 else word}" for word in digits)
     return f"""@two_over_pi = private constant [{_WORDS} x i64] [{table}]

@@ -49,7 +49,7 @@ class Value:
         """Return the number without its factors, so that no sum fuses it."""
         return Value(self.name, self.kind)
 
-    def called(self, kind: str) -> "Value":
+    def reinterpret(self, kind: str) -> "Value":
         """Reinterpret the number as another dtype of the same LLVM type."""
         return Value(self.name, kind)
 
@@ -65,7 +65,7 @@ class _Product(Value):
     def __init__(self, assembler: "Assembler", x: Value, y: Value):
         self.kind, self.factors, self.number = x.kind, (x, y), None
         self._assembler, self._both, self._name = assembler, (x, y), ""
-        self._lines, self._line = assembler.lines, assembler.later()
+        self._lines, self._line = assembler.lines, assembler.reserve_line()
 
     @property
     def name(self) -> str:  # ty: ignore
@@ -147,7 +147,7 @@ class Assembler:
         arguments = ", ".join(f"{kind_type} {value.name}" for value in x)
         return self.value(kind, f"call {kind_type} @llvm.{name}.{suffix}({arguments})")
 
-    def copied(self, target: str, source: str, size: int) -> None:
+    def copy_bytes(self, target: str, source: str, size: int) -> None:
         """Copy bytes from a pointer to another."""
         self.declared.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         self.line(
@@ -201,7 +201,7 @@ class Assembler:
         """End a block with a conditional branch."""
         self.lines.append(f"br i1 {condition}, label %{then}, label %{otherwise}")
 
-    def later(self) -> int:
+    def reserve_line(self) -> int:
         """Reserve a line that is filled later, and return its index."""
         self.lines.append("")
         return len(self.lines) - 1
@@ -268,7 +268,7 @@ class Assembler:
         harmless = nothing
         if signed:  # the least integer by -1 overflows
             flips = self.compare("eq", y, minus)
-            harmless = self.either(nothing, flips)
+            harmless = self.bitwise_or(nothing, flips)
         safe = self.select(harmless, one, y)
         letter = "s" if signed else "u"
         quotient = self._binary(f"{letter}div", x, safe)
@@ -312,26 +312,26 @@ class Assembler:
             f"{kind_type} {then.name}, {kind_type} {otherwise.name}",
         )
 
-    def both(self, x: Value, y: Value) -> Value:
+    def bitwise_and(self, x: Value, y: Value) -> Value:
         """Return the bitwise and."""
         return self._binary("and", x, y)
 
-    def either(self, x: Value, y: Value) -> Value:
+    def bitwise_or(self, x: Value, y: Value) -> Value:
         """Return the bitwise or."""
         return self._binary("or", x, y)
 
-    def differing(self, x: Value, y: Value) -> Value:
+    def bitwise_xor(self, x: Value, y: Value) -> Value:
         """Return the bitwise exclusive or."""
         return self._binary("xor", x, y)
 
-    def opposite(self, x: Value) -> Value:
+    def bitwise_not(self, x: Value) -> Value:
         """Return the bitwise complement."""
         return self._binary("xor", x, self.constant(1 if x.kind == "bool" else -1, x.kind))
 
     def shift(self, how: str, x: Value, places: Value) -> Value:
         """Shift by `shl`, `lshr` or `ashr`, also by more than the number of bits."""
         bits = int(_TYPES[x.kind][1:])
-        inside = self.compare("lt", places.called(f"uint{bits}"),
+        inside = self.compare("lt", places.reinterpret(f"uint{bits}"),
                               self.constant(bits, f"uint{bits}"))  # fmt: skip
         zero = self.constant(0, x.kind)
         if how == "ashr":  # only the sign remains
@@ -364,14 +364,14 @@ class Assembler:
             return self.value(kind, f"call {new} @{function}({old} {x.name})")
         before, after = (int(_TYPES[k][1:]) for k in (x.kind, kind))
         if before == after:
-            return x.called(kind)
+            return x.reinterpret(kind)
         how = "trunc" if after < before else "sext" if x.kind.startswith("i") else "zext"
         return self.value(kind, f"{how} {old} {x.name} to {new}")
 
-    def bits_as(self, x: Value, kind: str) -> Value:
+    def bitcast(self, x: Value, kind: str) -> Value:
         """Bitcast to another dtype."""
         if _TYPES[x.kind] == _TYPES[kind]:
-            return x.called(kind)
+            return x.reinterpret(kind)
         old, new = self.type(x.kind), self.type(kind)
         return self.value(kind, f"bitcast {old} {x.name} to {new}")
 

@@ -5,13 +5,15 @@ serves several devices, and a host with a GPU keeps the kernels of its CPU.
 """
 
 import functools
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 from jax.extend import core
 from jax.interpreters import mlir
 from jaxtyping import Array
+
+from .derivative_rule import function_of
 
 
 @runtime_checkable
@@ -34,10 +36,31 @@ class Callee(Protocol):
         """Return the results, computed by a launch on a GPU where it may be used."""
         ...
 
+    def is_launched(self) -> bool:
+        """Return whether `on_cuda` launches the program."""
+        ...
+
 
 def kernel_call(callee: Callee, arrays: Sequence[Array]) -> list:
     """Call a program on arrays, concrete or traced."""
     return _CALL.bind(*arrays, callee=callee)
+
+
+def kernels_called(jaxpr: Any) -> Iterator[Callee]:
+    """Yield the kernels that a jaxpr calls, also within its loops and branches."""
+    for equation in jaxpr.eqns:
+        if equation.primitive is _CALL:
+            yield equation.params["callee"]
+        ruled = function_of(equation)
+        if ruled is not None:
+            yield from kernels_called(ruled)
+        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_jaxpr):
+            if _is_jaxpr(value):
+                yield from kernels_called(getattr(value, "jaxpr", value))
+
+
+def _is_jaxpr(value: Any) -> bool:
+    return isinstance(value, core.Jaxpr | core.ClosedJaxpr)
 
 
 _CALL = core.Primitive("kernel_call")
@@ -68,7 +91,7 @@ def _on_cuda(*arrays, callee):
     return callee.on_cuda(*arrays)
 
 
-def _elsewhere(*arrays, callee):
+def _on_other_platforms(*arrays, callee):
     return callee.by_xla(*arrays)
 
 
@@ -76,4 +99,4 @@ mlir.register_lowering(_CALL, _on_cpu, platform="cpu")
 mlir.register_lowering(
     _CALL, mlir.lower_fun(_on_cuda, multiple_results=True), platform="cuda"
 )
-mlir.register_lowering(_CALL, mlir.lower_fun(_elsewhere, multiple_results=True))
+mlir.register_lowering(_CALL, mlir.lower_fun(_on_other_platforms, multiple_results=True))

@@ -16,7 +16,7 @@ from .cpu import host_width
 
 _VERSIONS = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "llvmlite")
 # Seconds after which a further change of a file is sure to change its times.
-_SETTLED = 2.0
+_STABLE_AGE = 2.0
 
 
 class _Source(NamedTuple):
@@ -69,14 +69,14 @@ def _content_digest(folder: Path, sources: Sequence[_Source]) -> bytes:
     """
     listed = hashlib.sha256(repr((str(folder), sources)).encode()).hexdigest()
     entry = f"kernels/{listed}.code"
-    known = read_entry(entry)
-    if known is not None:
-        return known
+    stored = read_entry(entry)
+    if stored is not None:
+        return stored
     digest = hashlib.sha256()
     for source in sources:
         content = (folder / source.path).read_bytes()
         digest.update(source.path.encode() + b"\0" + content)
     last = max(max(source.modified, source.changed) for source in sources) * 1e-9
-    if time.time() - last > _SETTLED:
+    if time.time() - last > _STABLE_AGE:
         write_entry(entry, digest.digest())
     return digest.digest()

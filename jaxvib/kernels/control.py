@@ -26,16 +26,16 @@ def called(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
 
 def loop(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     """Lower a `while`: it runs until all lanes are done; finished lanes are masked."""
-    condition, body, asked, used, start = loop_parts(equation, inputs)
+    condition, body, condition_consts, body_consts, start = loop_parts(equation, inputs)
 
     def go_on(values):
-        (go,) = lowering.closed(condition, [*asked, *values])
+        (go,) = lowering.closed(condition, [*condition_consts, *values])
         return go[()]
 
-    def turn(values):
-        return lowering.closed(body, [*used, *values])
+    def iterate(values):
+        return lowering.closed(body, [*body_consts, *values])
 
-    return repeat(lowering, start, go_on, turn)
+    return repeat(lowering, start, go_on, iterate)
 
 
 def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, list, list]:
@@ -47,18 +47,21 @@ def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, li
     parameters = equation.params
     first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
     condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
-    asked, used = list(inputs[:first]), list(inputs[first : first + second])
+    condition_consts, body_consts = (
+        list(inputs[:first]),
+        list(inputs[first : first + second]),
+    )
     start = list(inputs[first + second :])
     if not condition.out_avals[0].shape:
-        return condition, body, asked, used, start
+        return condition, body, condition_consts, body_consts, start
 
     def any_holds(*arguments):
         return jnp.any(core.jaxpr_as_fun(condition)(*arguments)[0])
 
-    def turn(*arguments):
-        asked, rest = arguments[:first], arguments[first:]
+    def iterate(*arguments):
+        condition_consts, rest = arguments[:first], arguments[first:]
         values = rest[second:]
-        (go,) = core.jaxpr_as_fun(condition)(*asked, *values)
+        (go,) = core.jaxpr_as_fun(condition)(*condition_consts, *values)
         new = core.jaxpr_as_fun(body)(*rest)
         return [
             jnp.where(go.reshape(go.shape + (1,) * (x.ndim - go.ndim)), x, old)
@@ -66,24 +69,24 @@ def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, li
         ]
 
     one = jax.make_jaxpr(any_holds)(*condition.in_avals)
-    other = jax.make_jaxpr(turn)(*condition.in_avals[:first], *body.in_avals)
-    return one, other, asked, [*asked, *used], start
+    other = jax.make_jaxpr(iterate)(*condition.in_avals[:first], *body.in_avals)
+    return one, other, condition_consts, [*condition_consts, *body_consts], start
 
 
-def repeat(lowering: Any, start: Sequence, go_on: Callable, turn: Callable) -> list:
-    """Emit a loop from `start`: `turn(values)` while `go_on(values)`."""
+def repeat(lowering: Any, start: Sequence, go_on: Callable, iterate: Callable) -> list:
+    """Emit a loop from `start`: `iterate(values)` while `go_on(values)`."""
     a = lowering.assembler
     carry = Carried(lowering, start)
     carry.begin()
     go = go_on(carry.values)
     outer = lowering.mask
     if outer is not None:
-        go = a.both(go, outer)
+        go = a.bitwise_and(go, outer)
     body, done = a.label(), a.label()
     a.branch(a.any(go), body, done)
     a.begin(body)
     lowering.mask = go
-    new = turn(carry.values)
+    new = iterate(carry.values)
     lowering.mask = outer
     carry.end(new, go if a.width > 1 else None)
     a.begin(done)
@@ -103,8 +106,8 @@ def scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
         for k in range(length):
             table.write(str(k), as_array(column[k]))
     carry = Carried(lowering, start)
-    with counted(lowering, length, carry) as turn:
-        row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
+    with counted(lowering, length, carry) as iterate:
+        row = a.assign(f"sub i64 {length - 1}, {iterate}") if reverse else iterate
         rows = [
             table.read(row).reshape(column.shape[1:])
             for table, column in zip(tables, columns, strict=True)
@@ -129,11 +132,11 @@ def counted(lowering: Any, length: int | str, carry: Any = None) -> Generator[st
     if given, as its `following`.
     """
     a, carry = lowering.assembler, carry or Carried(lowering, ())
-    turn = carry.begin(counted=True)
+    iterate = carry.begin(counted=True)
     body, done = a.label(), a.label()
-    a.branch(a.assign(f"icmp slt i64 {turn}, {length}"), body, done)
+    a.branch(a.assign(f"icmp slt i64 {iterate}, {length}"), body, done)
     a.begin(body)
-    yield turn
+    yield iterate
     carry.end(carry.following, None)
     a.begin(done)
 
@@ -152,34 +155,37 @@ def branch(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     for number, taken in enumerate(branches):
         # An index out of range selects the nearest branch.
         how = "le" if number == 0 else "ge" if number == last else "eq"
-        here = a.compare(how, which, a.constant(number, which.kind))
+        selected = a.compare(how, which, a.constant(number, which.kind))
         if last == 0:
             return lowering.closed(taken, operands)
-        concerned = here if outer is None else a.both(here, outer)
+        concerned = selected if outer is None else a.bitwise_and(selected, outer)
         start, inside, after = a.block, a.label(), a.label()
         a.branch(a.any(concerned), inside, after)
         a.begin(inside)
         lowering.mask = concerned
         found = lowering.closed(taken, operands)
         lowering.mask = outer
-        results = joined(a, here, found, results, (start, after))
+        results = joined(a, selected, found, results, (start, after))
     return results
 
 
 def joined(
     a: Assembler,
-    here: Value,
+    condition: Value,
     found: Sequence[np.ndarray],
     others: Sequence[np.ndarray],
     blocks: tuple[str, str],
+    met_first: Callable = lambda start, end: None,
 ) -> list[np.ndarray]:
-    """End a branch, taken in the lanes `here`; return its results and the others'.
+    """End a branch, taken in the lanes `condition`; return its results and the others'.
 
-    `blocks`: the one before the branch, and the one after it, which begins here.
+    `blocks`: the one before the branch, and the one after it, which begins here with what
+    `met_first(before the branch, its end)` emits.
     """
     end, (start, after) = a.block, blocks
     a.jump(after)
     a.begin(after)
+    met_first(start, end)
 
     def met(value):
         absent = a.constant(0, value.kind).name
@@ -190,7 +196,7 @@ def joined(
     if not others:
         return found
     return [
-        each(lambda new, old: a.select(here, new, old), new, old)
+        each(lambda new, old: a.select(condition, new, old), new, old)
         for new, old in zip(found, others, strict=True)
     ]
 
@@ -224,17 +230,17 @@ class Carried:
         self.before, self.head = a.block, a.label()
         a.jump(self.head)
         a.begin(self.head)
-        self.turn, self.turn_line = (a.name(), a.later()) if counted else ("", -1)
+        self.iterate, self.turn_line = (a.name(), a.reserve_line()) if counted else ("", -1)
         self.lines: list[tuple[int, str]] = []
         self.values = []
         for array in self.start:
             values = np.empty(array.shape, object)
             for place in np.ndindex(array.shape):
                 name = a.name()
-                self.lines.append((a.later(), name))
+                self.lines.append((a.reserve_line(), name))
                 values[place] = Value(name, array[place].kind)
             self.values.append(values)
-        return self.turn
+        return self.iterate
 
     def end(self, new, active: Value | None) -> None:
         """End the loop body; only the `active` lanes take the new values."""
@@ -247,10 +253,10 @@ class Carried:
             for old, value in zip(olds, news, strict=True)
         ]  # fmt: skip
         end = a.block
-        if self.turn:
-            following = a.assign(f"add i64 {self.turn}, 1")
+        if self.iterate:
+            following = a.assign(f"add i64 {self.iterate}, 1")
             text = a.phi("i64", ("0", self.before), (following, end))
-            a.lines[self.turn_line] = f"{self.turn} = {text}"
+            a.lines[self.turn_line] = f"{self.iterate} = {text}"
         a.jump(self.head)
         first = itertools.chain.from_iterable(array.flat for array in self.start)
         for (line, name), begun, value in zip(self.lines, first, kept, strict=True):

@@ -23,8 +23,8 @@ _LOOP = 10
 
 def needs_memory(jaxpr: Any) -> bool:
     """Return whether a program is long for its long arrays, which memory would hold."""
-    whole = estimate_instructions(jaxpr)
-    return whole > _MANY and _estimate(jaxpr, SHORT) < min(_SHARE * whole, _MANY)
+    length = estimate_instructions(jaxpr)
+    return length > _MANY and _estimate(jaxpr, SHORT) < min(_SHARE * length, _MANY)
 
 
 def estimate_instructions(jaxpr: Any) -> int:

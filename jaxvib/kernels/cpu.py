@@ -84,7 +84,7 @@ class Native:
         """
         self.program, self._features = program, features or host_features()
         self._spent, self._lanes, self._lock = 0.0, 0, threading.Lock()
-        code, level = _kept(program, self._features, _BEST), _BEST
+        code, level = _cached_code(program, self._features, _BEST), _BEST
         if code is None:
             # Loops over long arrays take five times as long unoptimised.
             loops = program.workspace and program.text.count("\n") < _SHORT_TEXT
@@ -202,7 +202,7 @@ def bindings() -> Any:
 
 @functools.cache
 def for_all_targets() -> Any:
-    """Return llvmlite's binding module, initialised for the processors that it knows."""
+    """Return llvmlite's binding module, initialised for all its targets."""
     llvm = bindings()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -217,7 +217,7 @@ def host_features() -> str:
     return features + ",-prefer-256-bit" if host_width() == 8 else features
 
 
-def _kept(program: Program, features: str, level: int) -> bytes | None:
+def _cached_code(program: Program, features: str, level: int) -> bytes | None:
     """Return a program's machine code from the cache."""
     return read_entry(_entry(program, features, level))
 
@@ -240,9 +240,9 @@ def _object(program: Program, features: str, level: int) -> bytes:
 
     `level`: LLVM's optimisation level, which does not change the results.
     """
-    known = _kept(program, features, level)
-    if known is not None:
-        return known
+    cached = _cached_code(program, features, level)
+    if cached is not None:
+        return cached
     began = time.monotonic()
     llvm = bindings()
     module = llvm.parse_assembly(program.text + _entry_points(program))

@@ -17,6 +17,7 @@ from jax.extend import core
 from jax.interpreters import ad, batching, mlir
 
 from ..foundation.arrays import is_concrete
+from ..foundation.zero_tangents import symbolic_zero
 from .tangents import is_lowering
 
 
@@ -26,16 +27,16 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
     `rule(primals, tangents)`: as of `jax.custom_jvp` with `symbolic_zeros=True`. Works
     under `jit`, `vmap` and differentiation of any order that the rule allows.
     """
-    kept = jax.custom_jvp(function)
-    kept.defjvp(rule, symbolic_zeros=True)
+    differentiable = jax.custom_jvp(function)
+    differentiable.defjvp(rule, symbolic_zeros=True)
 
     def called(*arguments):
         if is_lowering() or is_concrete(arguments):
-            return kept(*arguments)
+            return differentiable(*arguments)
         leaves, tree = jax.tree.flatten(arguments)
         closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
         if not is_concrete(closed.consts):  # captured tracers are no operands
-            return kept(*arguments)
+            return differentiable(*arguments)
 
         def of_leaves(*leaves):
             return jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))
@@ -65,6 +66,14 @@ _RULED = core.Primitive("function_with_rule")
 _RULED.multiple_results = True
 
 
+def function_of(equation: Any) -> Any:
+    """Return the jaxpr of a function with a rule, `None` for other equations."""
+    if equation.primitive is not _RULED:
+        return None
+    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
+    return jax.make_jaxpr(equation.params["both"].function)(*shapes).jaxpr
+
+
 @_RULED.def_abstract_eval
 def _shapes(*arrays, both):
     return [jax.core.ShapedArray(r.shape, r.dtype) for r in both.results]
@@ -80,7 +89,7 @@ mlir.register_lowering(_RULED, mlir.lower_fun(_called, multiple_results=True))
 
 def _slope(primals, tangents, *, both):
     given = [
-        _zero_tangent(primal) if isinstance(tangent, ad.Zero) else tangent
+        symbolic_zero(primal) if isinstance(tangent, ad.Zero) else tangent
         for primal, tangent in zip(primals, tangents, strict=True)
     ]
     values, changes = both.rule(list(primals), given)
@@ -103,7 +112,7 @@ def _mapped(arrays, axes, *, both):
         moved: list[int] = []
 
         def one(primals, changes):
-            given: list[Any] = list(map(_zero_tangent, primals))
+            given: list[Any] = list(map(symbolic_zero, primals))
             for i, change in zip(moving, changes, strict=True):
                 given[i] = change
             values, found = both.rule(primals, given)
@@ -113,7 +122,7 @@ def _mapped(arrays, axes, *, both):
         axes_of = list(axes), [axes[i] for i in moving]
         given = list(primals), [tangents[i] for i in moving]
         values, found = jax.vmap(one, axes_of, axis_size=size)(*given)
-        changes: list[Any] = list(map(_zero_tangent, values))
+        changes: list[Any] = list(map(symbolic_zero, values))
         for k, change in zip(moved, found, strict=True):
             changes[k] = change
         return values, changes
@@ -122,10 +131,6 @@ def _mapped(arrays, axes, *, both):
     function = jax.vmap(both.function, tuple(axes), axis_size=size)
     found = _RULED.bind(*arrays, both=_Both(function, rule, tuple(results)))
     return found, [0] * len(found)
-
-
-def _zero_tangent(value) -> SymbolicZero:
-    return SymbolicZero(jax.typeof(value).to_tangent_aval())
 
 
 def _is_none(change) -> bool:

@@ -14,8 +14,10 @@ import numpy as np
 from ..foundation.cache import read_entry, write_entry
 from . import gpu
 from .code_digest import code_digest
+from .cost_estimate import SHORT
 from .device_check import LANES, UNFINISHED, Subject, Verdict, seconds_per_lane, verdict
-from .driver import Device, DriverError, LoadedProgram, driver, run_lanes
+from .device_lanes import run_lanes
+from .driver import Device, DriverError, LoadedProgram, driver
 from .lowering import LoweringError, Program
 
 # Decides by hand: "kernels" launches them without a check, "xla" leaves all to XLA,
@@ -207,7 +209,8 @@ class DeviceChoice:
         kept = None if code is None else read_entry(entry)
         if kept is not None:
             return zlib.decompress(kept).decode()
-        ptx = gpu.device_program(self._jaxpr(), *target).ptx
+        short = SHORT if self._program.workspace else None
+        ptx = gpu.device_program(self._jaxpr(), *target, short=short).ptx
         if code is not None:
             write_entry(entry, zlib.compress(ptx.encode(), 1))
         return ptx

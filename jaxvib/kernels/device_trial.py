@@ -14,11 +14,14 @@ import jax
 import numpy as np
 
 from .device_check import XLA_FAILURE, Outcome, Trial
-from .driver import DriverError, LoadedProgram, driver, run_lanes
+from .device_lanes import run_lanes
+from .driver import DriverError, LoadedProgram, driver
 from .gpu import DeviceProgram, launched
 
-# Lanes are repeated until a GPU is full: no more than this, in launches of this length.
-_MOST, _LONG_ENOUGH = 1 << 16, 0.05
+# Lanes are repeated until a GPU is full: until launches of so many seconds take longer
+# with more lanes, of no more than this, in bytes of all their arguments too.
+_LONG_ENOUGH, _MOST, _MOST_BYTES = 0.05, 1 << 16, 1 << 30
+_TOO_LONG = 3.0  # s of a launch: four times the lanes might exceed the check's time
 _TICK = 5e-7  # s, the resolution of a GPU's events
 _MORE = 4  # times the lanes of the launch before
 
@@ -31,7 +34,11 @@ def _by_driver(trial: Trial) -> Outcome:
     results = run_lanes([program], arrays)
     seconds = max(program.seconds, _TICK)
     rate, times, repeated = lanes / seconds, _MORE, True
-    while program.seconds < _LONG_ENOUGH and lanes * times <= _MOST:
+    size = max(1, sum(array.nbytes for array in arrays))  # arrays may be empty
+    most = min(_MOST, _MOST_BYTES * lanes // size)
+    full = False
+    while not full and lanes * times <= most:
+        before = program.seconds
         found = run_lanes([program], [np.repeat(array, times, -1) for array in arrays])
         repeated &= all(
             np.repeat(one, times, -1).tobytes() == many.tobytes()
@@ -39,6 +46,8 @@ def _by_driver(trial: Trial) -> Outcome:
         )
         rate = max(rate, lanes * times / max(program.seconds, _TICK))
         times *= _MORE
+        longer = program.seconds > _MORE / 2 * before
+        full = program.seconds > (_LONG_ENOUGH if longer else _TOO_LONG)
     return Outcome(results, seconds, rate, repeated)
 
 

@@ -6,13 +6,10 @@ copies of one share run beside the launch of the other. Contexts are the primary
 which JAX uses too, and current only in threads of this module.
 """
 
-import collections
-import concurrent.futures
 import contextlib
 import ctypes
 import functools
 import importlib.util
-import itertools
 import os
 import re
 import sys
@@ -34,15 +31,19 @@ LIBRARY = "JAXVIB_CUDA_LIBRARY"
 _STAGED, _KEPT = 2**26, 2
 # Part of the free memory for each of two shares; threads need the rest for registers.
 _PART = 4
+# ... and for the only one of a program with a workspace.
+_SHARE_OF_MEMORY = 0.75
 # Seconds of a launch on a GPU with a display, whose driver ends those of some 2 s.
 _LONGEST = 0.25
 _ALIGNMENT = 256  # bytes, as of addresses that the driver allocates
 _LOG_BYTES = 8192  # of the log of NVIDIA's compiler, enough for the first errors
 # Oldest first: processors that LLVM knows and NVIDIA's driver compiles PTX for.
 _PROCESSORS = (70, 75, 80, 86, 89, 90)
+# A comment with which a program's text begins: bytes of memory for each thread.
+WORKSPACE = "// workspace"
 
 # Values of cuda.h.
-_OUT_OF_MEMORY, _NO_DEVICE = "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_NO_DEVICE"
+OUT_OF_MEMORY, _NO_DEVICE = "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_NO_DEVICE"
 _TIME_LIMIT, _MAJOR, _MINOR = 17, 75, 76  # attributes of devices
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6  # options of the compiler
 _NON_BLOCKING = 1  # flag of streams: not synchronised with the default stream
@@ -127,7 +128,7 @@ class Device:
 
     def __init__(self, driver: Driver, ordinal: int):
         self.driver = driver
-        self._slots: list[_Slot] = []
+        self._slots: list[Slot] = []
         self._lock = threading.Lock()
         self._handle = handle = driver.integer("cuDeviceGet", ordinal)
         name = ctypes.create_string_buffer(256)
@@ -168,14 +169,14 @@ class Device:
         return free.value + sum(slot.size for slot in self._slots)
 
     @contextlib.contextmanager
-    def slot(self, size: int) -> Generator["_Slot"]:
+    def slot(self, size: int) -> Generator["Slot"]:
         """Lend a stream with memory of this thread's device, kept for later calls."""
         with self._lock:
             slot = self._slots.pop() if self._slots else None
         if slot is not None and slot.size < size:
             slot.close()
             slot = None
-        slot = slot or _Slot(self.driver, size)
+        slot = slot or Slot(self.driver, size)
         try:
             yield slot
         except BaseException:
@@ -250,6 +251,12 @@ def _build() -> str:
     return f" ({found[0]})" if found else ""
 
 
+def workspace_of(ptx: str) -> int:
+    """Return the bytes of memory that each thread of a program needs."""
+    found = re.match(rf"{WORKSPACE} (\d+)\n", ptx)
+    return int(found[1]) if found else 0
+
+
 class LoadedProgram:
     """A program in the memory of one GPU, unloaded when nothing refers to it any more.
 
@@ -267,6 +274,7 @@ class LoadedProgram:
         assert entry is not None
         assert threads is not None
         self._entry, self.block = entry[1].encode(), int(threads[1])
+        self.workspace = workspace_of(ptx)
         self._lock = threading.Lock()
         self._loaded: int | None = None
 
@@ -292,91 +300,24 @@ class LoadedProgram:
                 self._loaded = call.get(_place, "cuModuleGetFunction", module, self._entry)
         return self._loaded
 
+    def blocks(self, lanes: int) -> int:
+        """Return the number of blocks of threads that compute so many lanes."""
+        return -(-lanes // self.block)
+
     def most_lanes(self) -> int:
         """Return how many lanes a launch may have, a multiple of the block."""
-        each = _Layout(self.signature, self.block).total / self.block
-        most = min(self.device.free_memory() / _PART, _STAGED) / each
+        each = Layout(self.signature, self.block).total / self.block
+        free = self.device.free_memory()
+        if self.workspace:
+            most = _SHARE_OF_MEMORY * free / (each + self.workspace)
+        else:
+            most = min(free / _PART, _STAGED) / each
         if self.device.has_time_limit:
             most = min(most, _LONGEST * self.rate)
         return max(int(most) // self.block, 1) * self.block
 
 
-def run_lanes(
-    programs: Sequence[LoadedProgram], arrays: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """Run a program on the lanes, the last axis of every array, on all its devices.
-
-    Each device has a part of the lanes by its rate, and runs it in shares that fit its
-    memory; a share that finds too little is halved. **Raises:** `DriverError`.
-    """
-    lanes, signature = arrays[0].shape[-1], programs[0].signature
-    results = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
-    rates = np.array([program.rate for program in programs])
-    if not np.isfinite(rates).all():
-        rates = np.ones(len(programs))
-    ends = np.rint(np.cumsum(rates) / rates.sum() * lanes).astype(int).tolist()
-    parts = [slice(*each) for each in itertools.pairwise([0, *ends])]
-    stopped = threading.Event()
-
-    def work(program: LoadedProgram, part: slice) -> None:
-        try:
-            _run_part(program, part, arrays, results, stopped)
-        except BaseException:
-            stopped.set()
-            raise
-
-    with concurrent.futures.ThreadPoolExecutor(len(programs)) as pool:
-        try:
-            list(pool.map(work, programs, parts))
-        except BaseException:  # also Ctrl-C, which only this thread gets
-            stopped.set()
-            raise
-    return results
-
-
-def _run_part(program: LoadedProgram, part: slice, arrays, results, stopped) -> None:
-    """Run the lanes of a device, in shorter shares if memory is too small."""
-    program.device.enter()
-    program.function()
-    program.seconds = 0.0
-    most = min(program.most_lanes(), part.stop - part.start)
-    while part.start < part.stop and not stopped.is_set():
-        shares = [
-            slice(first, min(first + most, part.stop))
-            for first in range(part.start, part.stop, most)
-        ]
-        unread = collections.deque(shares)
-        try:
-            _run_shares(program, unread, arrays, results, stopped)
-        except DriverError as error:
-            if error.name != _OUT_OF_MEMORY or most <= program.block:
-                raise
-            program.device.free_slots()
-            most = -(-most // 2 // program.block) * program.block
-        part = slice(unread[0].start if unread else part.stop, part.stop)
-
-
-def _run_shares(program: LoadedProgram, unread, arrays, results, stopped) -> None:
-    """Run shares, each begun before the last one is read, and remove those read."""
-    slots: list[_Slot] = []
-    size = _Layout(program.signature, unread[0].stop - unread[0].start).total
-    with contextlib.ExitStack() as lent:
-        for number, share in enumerate(list(unread)):
-            if stopped.is_set():  # another device has failed
-                for slot in slots:
-                    slot.wait()
-                return
-            if number < 2:
-                slots.append(lent.enter_context(program.device.slot(size)))
-            slots[number % 2].begin(program, share, arrays)
-            if number:
-                slots[(number - 1) % 2].finish(results)
-                unread.popleft()
-        slots[number % 2].finish(results)
-        unread.popleft()
-
-
-class _Layout:
+class Layout:
     """Where arrays of some lanes are in a block of memory, inputs first.
 
     **Fields:** `signature`; `places`: of the number of lanes and of each array, in bytes;
@@ -394,95 +335,137 @@ class _Layout:
                 end += -(-size // _ALIGNMENT) * _ALIGNMENT
         self.total = end
 
+    def arrays(self, lanes: int) -> list[tuple[tuple[int, ...], str]]:
+        """Return the shapes and dtypes of the number of lanes and of all arrays."""
+        inputs, outputs = self.signature
+        return [
+            ((1,), "int64"),
+            *(((*shape, lanes), kind) for shape, kind in inputs + outputs),
+        ]
 
-class _Slot:
-    """A stream, and memory for a share of lanes on the GPU and on the host.
 
-    **Fields:** `size`: bytes of each.
-    """
+class Queue:
+    """A stream of a device, and the memory that its work needs."""
 
-    def __init__(self, call: Driver, size: int):
-        self.size, self._call = size, call
+    def __init__(self, call: Driver):
+        self._call = call
         self._program: LoadedProgram | None = None  # while its lanes are computed
         self._open = contextlib.ExitStack()
-
-        def made(kind, free: str, name: str, *arguments):
-            value = call.get(kind, name, *arguments)
-            self._open.callback(_quietly, call, free, value)
-            return value
-
         try:
-            self._memory = made(_address, "cuMemFree_v2", "cuMemAlloc_v2", size)
-            self._host = made(_place, "cuMemFreeHost", "cuMemHostAlloc", size, 0)
             events = ("cuEventDestroy_v2", "cuEventCreate", 0)
-            self._events = [made(_place, *events) for _ in range(2)]
-            self._stream = made(
+            self._events = [self._made(_place, *events) for _ in range(2)]
+            self.stream = self._made(
                 _place, "cuStreamDestroy_v2", "cuStreamCreate", _NON_BLOCKING
             )
         except DriverError:
             self._open.close()
             raise
-        self._open.callback(_quietly, self.wait)
+
+    def _made(self, kind: Callable, free: str, name: str, *arguments) -> int:
+        value = self._call.get(kind, name, *arguments)
+        self._open.callback(_quietly, self._call, free, value)
+        return value
+
+    def allocate(self, size: int) -> int:
+        """Return the address of new memory of the device."""
+        return self._made(_address, "cuMemFree_v2", "cuMemAlloc_v2", size)
+
+    def allocate_on_host(self, size: int) -> int:
+        """Return the address of new page-locked memory of the host."""
+        return self._made(_place, "cuMemFreeHost", "cuMemHostAlloc", size, 0)
+
+    def copy_in(self, memory: int, host: int, size: int) -> None:
+        """Copy bytes from the host to the device."""
+        self._call("cuMemcpyHtoDAsync_v2", memory, host, size, self.stream)
+
+    def copy_out(self, host: int, memory: int, size: int) -> None:
+        """Copy bytes from the device to the host."""
+        self._call("cuMemcpyDtoHAsync_v2", host, memory, size, self.stream)
+
+    def launch(self, program: LoadedProgram, addresses: Sequence[int], lanes: int) -> None:
+        """Launch lanes; the program's arguments are at addresses of the device."""
+        self._program, number = program, len(addresses)
+        values = (_address * number)(*addresses)
+        pointers = (_place * number)(
+            *(ctypes.addressof(values) + 8 * k for k in range(number))
+        )
+        self._call(
+            "cuLaunchKernel", program.function(), program.blocks(lanes), 1, 1,
+            program.block, 1, 1, 0, self.stream, pointers, None,
+        )  # fmt: skip
+
+    def record(self, end: bool) -> None:
+        """Record the device's time at the begin or the end of a share's work."""
+        self._call("cuEventRecord", self._events[end], self.stream)
+
+    def wait(self) -> None:
+        """Wait for the stream, which then needs no program any more."""
+        self._call("cuStreamSynchronize", self.stream)
+        self._program = None
+
+    def finish(self) -> None:
+        """Wait for a share; add the seconds between its begin and its end."""
+        program, passed = self._program, ctypes.c_float()
+        assert program is not None
+        self.wait()
+        self._call("cuEventElapsedTime", ctypes.byref(passed), *self._events)
+        program.seconds += passed.value / 1e3  # shares overlap: at most too long
 
     def close(self) -> None:
         """Free the memory when the stream is done with it."""
+        with contextlib.suppress(DriverError):
+            self.wait()
         self._open.close()
+
+
+class Slot(Queue):
+    """A queue with memory for a share of lanes on the GPU and on the host.
+
+    **Fields:** `size`: bytes of each.
+    """
+
+    def __init__(self, call: Driver, size: int):
+        super().__init__(call)
+        self.size = size
+        try:
+            self._memory = self.allocate(size)
+            self._host = self.allocate_on_host(size)
+        except DriverError:
+            self.close()
+            raise
 
     def begin(
         self, program: LoadedProgram, part: slice, arrays: Sequence[np.ndarray]
     ) -> None:
         """Start the copies and the launch of some lanes."""
-        call, stream, lanes = self._call, self._stream, part.stop - part.start
-        self._program, self._part = program, part
-        layout = _Layout(program.signature, lanes)
+        lanes, self._part = part.stop - part.start, part
+        layout = self._layout = Layout(program.signature, lanes)
         views = self._views(layout, lanes)
         views[0][...] = lanes
         for view, array in zip(views[1:], arrays, strict=False):
             np.copyto(view, array[..., part], casting="unsafe")
-        number = len(layout.places)
-        addresses = (_address * number)(*(self._memory + p for p in layout.places))
-        pointers = (_place * number)(
-            *(ctypes.addressof(addresses) + 8 * k for k in range(number))
-        )
-        grid = -(-lanes // program.block)
-        call("cuEventRecord", self._events[0], stream)
-        call("cuMemcpyHtoDAsync_v2", self._memory, self._host, layout.outputs, stream)
-        call(
-            "cuLaunchKernel", program.function(), grid, 1, 1, program.block, 1, 1, 0,
-            stream, pointers, None,
-        )  # fmt: skip
+        self.record(end=False)
+        self.copy_in(self._memory, self._host, layout.outputs)
+        self.launch(program, [self._memory + place for place in layout.places], lanes)
         start, size = layout.outputs, layout.total - layout.outputs
         if size:
-            host, memory = self._host + start, self._memory + start
-            call("cuMemcpyDtoHAsync_v2", host, memory, size, stream)
-        call("cuEventRecord", self._events[1], stream)
+            self.copy_out(self._host + start, self._memory + start, size)
+        self.record(end=True)
 
-    def wait(self) -> None:
-        """Wait for the stream, which then needs no program any more."""
-        self._call("cuStreamSynchronize", self._stream)
-        self._program = None
-
-    def finish(self, results: Sequence[np.ndarray]) -> None:
+    def store(self, results: Sequence[np.ndarray]) -> None:
         """Wait for the lanes begun last and store their results."""
-        program = self._program
-        assert program is not None
-        self.wait()
-        lanes, passed = self._part.stop - self._part.start, ctypes.c_float()
-        self._call("cuEventElapsedTime", ctypes.byref(passed), *self._events)
-        program.seconds += passed.value / 1e3  # shares overlap: at most too long
-        views = self._views(_Layout(program.signature, lanes), lanes)
+        self.finish()
+        views = self._views(self._layout, self._part.stop - self._part.start)
         for result, view in zip(results, views[-len(results) :], strict=True):
             result[..., self._part] = view
 
-    def _views(self, layout: _Layout, lanes: int) -> list[np.ndarray]:
+    def _views(self, layout: Layout, lanes: int) -> list[np.ndarray]:
         """Return the number of lanes and the arrays, in the host's memory."""
         whole = memoryview((ctypes.c_ubyte * layout.total).from_address(self._host))
-        inputs, outputs = layout.signature
-        arrays = [((*shape, lanes), kind) for shape, kind in inputs + outputs]
         return [
             np.ndarray(shape, kind, whole, place)
             for (shape, kind), place in zip(
-                [((1,), "int64"), *arrays], layout.places, strict=True
+                layout.arrays(lanes), layout.places, strict=True
             )
         ]
 

@@ -38,7 +38,7 @@ def power_of_two(x: Numbers, exponent: Value) -> Numbers:
     for part in (half, a.subtract(exponent, half)):
         bits = a.add(part, a.constant(1023, "int64"))
         bits = a.shift("shl", bits, a.constant(52, "int64"))
-        x = (x * Numbers(a, a.bits_as(bits, KIND))).rounded()
+        x = (x * Numbers(a, a.bitcast(bits, KIND))).rounded()
     return x
 
 
@@ -48,7 +48,7 @@ def _reduced(x: Numbers) -> tuple[Numbers, Numbers]:
     return k.fused(-_LN2_LOW, k.fused(-_LN2_HIGH, x)), k
 
 
-def _grown(r: Numbers, k: Numbers) -> Numbers:
+def _scaled_power(r: Numbers, k: Numbers) -> Numbers:
     """Return e^r 2^k."""
     curve = r.polynomial(_inverse_factorials(2, 13))
     return power_of_two((r * r).rounded().fused(curve, r) + 1.0, k.whole())
@@ -58,7 +58,7 @@ def exp(x: Numbers) -> Numbers:
     """Return e^x, within 1.0 units of the last place."""
     inside = x.where(x.is_("gt", -746.0), -746.0)  # also NaN, restored below
     inside = inside.where(inside.is_("lt", 710.0), 710.0)
-    result = _grown(*_reduced(inside))
+    result = _scaled_power(*_reduced(inside))
     return result.where(x.is_("eq", x), x)
 
 
@@ -68,7 +68,7 @@ def exp2(x: Numbers) -> Numbers:
     inside = inside.where(inside.is_("lt", 1025.0), 1025.0)
     k = inside.nearest()
     r = ((inside - k) * _LN2).rounded()
-    return _grown(r, k).where(x.is_("eq", x), x)
+    return _scaled_power(r, k).where(x.is_("eq", x), x)
 
 
 def expm1(x: Numbers) -> Numbers:
@@ -77,12 +77,12 @@ def expm1(x: Numbers) -> Numbers:
     inside = inside.where(inside.is_("lt", 710.0), 710.0)
     r, k = _reduced(inside)
     near = (r * r).rounded().fused(r.polynomial(_inverse_factorials(2, 14)), r)
-    whole = k.whole()
+    exponent = k.whole()
     one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
     # 2^k (e^r - 1) + (2^k - 1); the largest double needs 2^1024 / 2.
     a = x.assembler
-    huge = a.compare("gt", whole, a.constant(1000, "int64"))
-    lowered = a.select(huge, a.subtract(whole, a.constant(8, "int64")), whole)
+    huge = a.compare("gt", exponent, a.constant(1000, "int64"))
+    lowered = a.select(huge, a.subtract(exponent, a.constant(8, "int64")), exponent)
     scale = power_of_two(one, lowered)
     result = near.fused(scale, scale - one.where(huge, 1.0))
     result = (result * 256.0).rounded().where(huge, result)
@@ -95,13 +95,13 @@ def _mantissa(x: Numbers) -> tuple[Numbers, Numbers]:
     a = x.assembler
     tiny = x.is_("lt", _SMALLEST_NORMAL)
     x = (x * 2.0**54).rounded().where(tiny, x)
-    bits = a.bits_as(x.value, "int64")
+    bits = a.bitcast(x.value, "int64")
     # Mantissas above sqrt(2) count to the next power.
     offset = a.constant(0x3FE6A09E667F3BCD, "int64")
     steps = a.shift("ashr", a.subtract(bits, offset), a.constant(52, "int64"))
     mantissa = a.subtract(bits, a.shift("shl", steps, a.constant(52, "int64")))
     k = Numbers(a, a.convert(steps, KIND))
-    return Numbers(a, a.bits_as(mantissa, KIND)), (k - 54.0).where(tiny, k)
+    return Numbers(a, a.bitcast(mantissa, KIND)), (k - 54.0).where(tiny, k)
 
 
 def _log_ends(x: Numbers, result: Numbers) -> Numbers:
@@ -161,7 +161,7 @@ def angle(x: Numbers) -> tuple[Numbers, Value]:
     r = inside
     for part in HALF_PI:
         r = k.fused(-part, r)
-    rest, quadrant = far_angle(x, a.opposite(near))
+    rest, quadrant = far_angle(x, a.bitwise_not(near))
     return r.where(near, rest), a.select(near, k.whole(), quadrant)
 
 
@@ -218,7 +218,7 @@ def _circular(x: Numbers, ahead: int) -> Numbers:
     quadrant = a.add(quadrant, a.constant(ahead, "int64"))
 
     def bit(mask: int) -> Value:
-        found = a.both(quadrant, a.constant(mask, "int64"))
+        found = a.bitwise_and(quadrant, a.constant(mask, "int64"))
         return a.compare("ne", found, a.constant(0, "int64"))
 
     size = _cosine(r).where(bit(1), _sine(r))
@@ -321,7 +321,9 @@ def atan2(y: Numbers, x: Numbers) -> Numbers:
     wide, high = abs(x), abs(y)
     steep = high.is_("gt", wide)
     larger, smaller = high.where(steep, wide), wide.where(steep, high)
-    same = smaller.assembler.both(larger.is_("eq", smaller), larger.is_("eq", math.inf))
+    same = smaller.assembler.bitwise_and(
+        larger.is_("eq", smaller), larger.is_("eq", math.inf)
+    )
     share = smaller / larger.where(larger.is_("ne", 0.0), 1.0)
     one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
     result = atan(one.where(same, share))
@@ -330,7 +332,7 @@ def atan2(y: Numbers, x: Numbers) -> Numbers:
     left = one.signed_as(x).is_("lt", 0.0)
     result = ((math.pi - result) + 2 * HALF_PI[1]).where(left, result).signed_as(y)
     return result.where((x + y).is_("eq", x + y), result).where(
-        x.assembler.both(x.is_("eq", x), y.is_("eq", y)), math.nan
+        x.assembler.bitwise_and(x.is_("eq", x), y.is_("eq", y)), math.nan
     )
 
 
@@ -353,24 +355,24 @@ def cbrt(x: Numbers) -> Numbers:
     scaled = (size * 2.0**54).rounded().where(tiny, size)
     scaled = (size * 2.0**-54).rounded().where(huge, scaled)
     # Initial guess from a third of the exponent (5 % error), then Newton iterations.
-    bits = a.divide(a.bits_as(scaled.value, "int64"), a.constant(3, "int64"))
+    bits = a.divide(a.bitcast(scaled.value, "int64"), a.constant(3, "int64"))
     guess = Numbers(
-        a, a.bits_as(a.add(bits, a.constant(0x2A9F76253119D328, "int64")), KIND)
+        a, a.bitcast(a.add(bits, a.constant(0x2A9F76253119D328, "int64")), KIND)
     )
     for _ in range(5):
         square = (guess * guess).rounded()
         guess = guess - ((square * guess).rounded() - scaled) / (square * 3.0).rounded()
     guess = (guess * 2.0**-18).rounded().where(tiny, guess)
     guess = (guess * 2.0**18).rounded().where(huge, guess)
-    whole = a.both(size.is_("lt", math.inf), size.is_("gt", 0.0))
-    return guess.where(whole, size).signed_as(x)
+    regular = a.bitwise_and(size.is_("lt", math.inf), size.is_("gt", 0.0))
+    return guess.where(regular, size).signed_as(x)
 
 
 def power(x: Numbers, y: Numbers) -> Numbers:
     """Return x^y, special cases as C's `pow`, within 2 units of the last place."""
     a = x.assembler
     size = abs(x)
-    usable = a.both(size.is_("lt", math.inf), size.is_("gt", 0.0))
+    usable = a.bitwise_and(size.is_("lt", math.inf), size.is_("gt", 0.0))
     high, low = _log_in_two(size.where(usable, 1.0))
     limited = y.where(
         abs(y).is_("lt", 1e300), Numbers(a, a.constant(1e300, KIND)).signed_as(y)
@@ -385,24 +387,26 @@ def power(x: Numbers, y: Numbers) -> Numbers:
     result = (grown * rest).rounded() + grown
     result = result.where(grown.is_("lt", math.inf), grown)
 
-    whole = a.compare("eq", a.intrinsic("floor", y.value), y.value)
+    is_integer = a.compare("eq", a.intrinsic("floor", y.value), y.value)
     half = (y * 0.5).rounded()
     even = a.compare("eq", a.intrinsic("floor", half.value), half.value)
-    odd = a.both(whole, a.opposite(even))
+    odd = a.bitwise_and(is_integer, a.bitwise_not(even))
     zero, one, endless = (Numbers(a, a.constant(c, KIND)) for c in (0.0, 1.0, math.inf))
     # A base of 0 or infinity.
-    end = endless.where(a.differing(size.is_("eq", 0.0), y.is_("gt", 0.0)), zero)
+    end = endless.where(a.bitwise_xor(size.is_("eq", 0.0), y.is_("gt", 0.0)), zero)
     result = result.where(usable, end)
     negative = one.signed_as(x).is_("lt", 0.0)
-    result = (-result).where(a.both(negative, odd), result)
-    rootless = a.both(a.both(x.is_("lt", 0.0), x.is_("gt", -math.inf)), a.opposite(whole))
+    result = (-result).where(a.bitwise_and(negative, odd), result)
+    rootless = a.bitwise_and(
+        a.bitwise_and(x.is_("lt", 0.0), x.is_("gt", -math.inf)), a.bitwise_not(is_integer)
+    )
     result = Numbers(a, a.constant(math.nan, KIND)).where(rootless, result)
     # An infinite exponent.
-    grows = a.opposite(a.differing(size.is_("gt", 1.0), y.is_("gt", 0.0)))
+    grows = a.bitwise_not(a.bitwise_xor(size.is_("gt", 1.0), y.is_("gt", 0.0)))
     end = one.where(size.is_("eq", 1.0), endless.where(grows, zero))
     result = end.where(abs(y).is_("eq", math.inf), result)
-    result = result.where(a.both(x.is_("eq", x), y.is_("eq", y)), math.nan)
-    sure = a.either(y.is_("eq", 0.0), x.is_("eq", 1.0))
+    result = result.where(a.bitwise_and(x.is_("eq", x), y.is_("eq", y)), math.nan)
+    sure = a.bitwise_or(y.is_("eq", 0.0), x.is_("eq", 1.0))
     return one.where(sure, result)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from ..foundation.machine import usable_cores
 from .kernel_cache import cached_kernel
 
 
@@ -20,7 +21,9 @@ def _of_arrays(function: types.FunctionType, name: str) -> Callable:
         arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in values))
         if not arrays[0].size:
             return np.zeros(arrays[0].shape)
-        found = kernel.map(*(array.reshape(-1) for array in arrays))
+        # Copies to a GPU would take longer than these functions.
+        flat = [array.reshape(-1) for array in arrays]
+        found = kernel.map(*flat, threads=usable_cores())
         return found.reshape(arrays[0].shape)
 
     of_arrays.__name__ = name

@@ -17,10 +17,10 @@ def too_long(program: Program) -> bool:
     return _lines(program) > _LONGEST
 
 
-def check_length(program: Program) -> None:
-    """Raise `LoweringError` for a program that is too long."""
-    if too_long(program):
-        raise LoweringError(f"it has {_lines(program)} instructions; allowed: {_LONGEST}")
+def check_length(program: Program, most: int = _LONGEST) -> None:
+    """Raise `LoweringError` for a program of more than some number of instructions."""
+    if _lines(program) > most:
+        raise LoweringError(f"it has {_lines(program)} instructions; allowed: {most}")
 
 
 def _lines(program: Program) -> int:

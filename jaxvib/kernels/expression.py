@@ -12,7 +12,7 @@ class Numbers:
     def __init__(self, assembler: Assembler, value: Value):
         self.assembler, self.value = assembler, value
 
-    def _other(self, other) -> Value:
+    def _as_value(self, other) -> Value:
         if isinstance(other, Numbers):
             return other.value
         return self.assembler.constant(other, KIND)
@@ -21,27 +21,27 @@ class Numbers:
         return Numbers(self.assembler, value)
 
     def __add__(self, other):
-        return self._new(self.assembler.add(self.value, self._other(other)))
+        return self._new(self.assembler.add(self.value, self._as_value(other)))
 
     def __radd__(self, other):
-        return self._new(self.assembler.add(self._other(other), self.value))
+        return self._new(self.assembler.add(self._as_value(other), self.value))
 
     def __sub__(self, other):
-        return self._new(self.assembler.subtract(self.value, self._other(other)))
+        return self._new(self.assembler.subtract(self.value, self._as_value(other)))
 
     def __rsub__(self, other):
-        return self._new(self.assembler.subtract(self._other(other), self.value))
+        return self._new(self.assembler.subtract(self._as_value(other), self.value))
 
     def __mul__(self, other):
-        return self._new(self.assembler.multiply(self.value, self._other(other)))
+        return self._new(self.assembler.multiply(self.value, self._as_value(other)))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other):
-        return self._new(self.assembler.divide(self.value, self._other(other)))
+        return self._new(self.assembler.divide(self.value, self._as_value(other)))
 
     def __rtruediv__(self, other):
-        return self._new(self.assembler.divide(self._other(other), self.value))
+        return self._new(self.assembler.divide(self._as_value(other), self.value))
 
     def __neg__(self):
         return self._new(self.assembler.negative(self.value))
@@ -59,7 +59,7 @@ class Numbers:
 
     def fused(self, factor: "Numbers | float", summand: "Numbers | float") -> "Numbers":
         """Return self * factor + summand, rounded once."""
-        operands = self._other(factor), self._other(summand)
+        operands = self._as_value(factor), self._as_value(summand)
         return self._new(self.assembler.fma(self.value, *operands))
 
     def rounded(self) -> "Numbers":
@@ -68,11 +68,13 @@ class Numbers:
 
     def is_(self, how: str, other: "Numbers | float") -> Value:
         """Return whether self is `lt`, `gt`, ... another number."""
-        return self.assembler.compare(how, self.value, self._other(other))
+        return self.assembler.compare(how, self.value, self._as_value(other))
 
     def where(self, condition: Value, other: "Numbers | float") -> "Numbers":
         """Return self where a condition holds, otherwise the other number."""
-        return self._new(self.assembler.select(condition, self.value, self._other(other)))
+        return self._new(
+            self.assembler.select(condition, self.value, self._as_value(other))
+        )
 
     def signed_as(self, other: "Numbers") -> "Numbers":
         """Return |self| with the sign of another number."""

@@ -45,12 +45,12 @@ _KNOWN = (
 class Fingerprint(NamedTuple):
     """The fingerprint of a pytree, `None` if its code may change unnoticed.
 
-    `taken`: the variables that its functions capture; `changing`: the users' objects
+    `captured`: the variables that its functions capture; `changing`: the users' objects
     and classes in it, with their states; `whole`: whether these lists are complete.
     """
 
     digest: bytes | None
-    taken: list[CapturedVariable]
+    captured: list[CapturedVariable]
     changing: list[tuple[Any, State]]
     whole: bool
 
@@ -58,7 +58,7 @@ class Fingerprint(NamedTuple):
         """Return whether nothing that the fingerprint depends on has changed."""
         return (
             self.whole
-            and all(taken.is_the_same() for taken in self.taken)
+            and all(variable.is_the_same() for variable in self.captured)
             and all(state.is_of(what) for what, state in self.changing)
         )
 
@@ -83,10 +83,10 @@ def is_installed(module) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-class _Met(NamedTuple):
-    """Objects met: captured by functions, mutable, and changing unnoticed."""
+class _Encountered(NamedTuple):
+    """Objects found: captured by functions, mutable, and changing unnoticed."""
 
-    taken: list[CapturedVariable]
+    captured: list[CapturedVariable]
     changing: list[Any]
     unseen: list[Any]
 
@@ -97,24 +97,24 @@ class _Fingerprinter(pickle.Pickler):
     `within`: functions and classes being processed; `met`: objects met in all of them.
     """
 
-    def __init__(self, buffer, within=(), met: "_Met | None" = None):
+    def __init__(self, buffer, within=(), met: "_Encountered | None" = None):
         super().__init__(buffer, PROTOCOL)
-        self._within, self._met = within, met or _Met([], [], [])
+        self._within, self._met = within, met or _Encountered([], [], [])
 
     @classmethod
     def of(cls, what: Any) -> Fingerprint:
         """Return the fingerprint of a pytree."""
         buffer = io.BytesIO()
         describer = cls(buffer)
-        taken, changing, unseen = describer._met
-        whole = True
+        captured, changing, unseen = describer._met
+        complete = True
         try:
             describer.dump(what)
         except Exception:  # raised by a user's class
-            whole = False
+            complete = False
         states = [(each, State.of(each)) for each in changing]
-        digest = buffer.getvalue() if whole and not unseen else None
-        return Fingerprint(digest, taken, states, whole)
+        digest = buffer.getvalue() if complete and not unseen else None
+        return Fingerprint(digest, captured, states, complete)
 
     def reducer_override(self, obj):
         if isinstance(obj, type):
@@ -145,10 +145,10 @@ class _Fingerprinter(pickle.Pickler):
 
     def _digest_function(self, function: types.FunctionType) -> Any:
         if function in self._within or is_installed(function.__module__):
-            return self._named(function)
-        taken = list(_captured_by(function))
-        self._met.taken.extend(taken)
-        names = [(each.name, _distinguished(each.value)) for each in taken]
+            return self._object_name(function)
+        captured = list(_captured_by(function))
+        self._met.captured.extend(captured)
+        names = [(each.name, _module_reference(each.value)) for each in captured]
         defaults = function.__defaults__, function.__kwdefaults__
         return self._digest_by(function, (function.__code__, defaults, names))
 
@@ -156,11 +156,11 @@ class _Fingerprinter(pickle.Pickler):
         if stays(one.__module__):
             return NotImplemented  # by name
         if one in self._within or is_installed(one.__module__):
-            return self._named(one)
+            return self._object_name(one)
         self._met.changing.append(one)
         return self._digest_by(one, _parts_of_class(one))
 
-    def _named(self, what: Any) -> Any:
+    def _object_name(self, what: Any) -> Any:
         """Return the name of an outer or installed object, without fingerprint."""
         if what in self._within:
             return str, (f"outer {self._within.index(what)}",)
@@ -188,9 +188,9 @@ def _captured_by(function: types.FunctionType) -> Iterator[CapturedVariable]:
     places += [(sys.modules, name) for name in sorted(imported)]
     seen = set()
     while places:
-        taken = CapturedVariable.now(*places.pop(0))
-        yield taken
-        value = taken.value
+        variable = CapturedVariable.now(*places.pop(0))
+        yield variable
+        value = variable.value
         if isinstance(value, types.ModuleType) and value.__name__ not in seen:
             seen.add(value.__name__)
             if not _is_builtin(value.__name__):
@@ -198,7 +198,7 @@ def _captured_by(function: types.FunctionType) -> Iterator[CapturedVariable]:
                 places += [(inside, name) for name in sorted(names & inside.keys())]
 
 
-def _distinguished(value: Any) -> Any:
+def _module_reference(value: Any) -> Any:
     """Replace a module by its name; variables used from it are listed separately."""
     return value.__name__ if isinstance(value, types.ModuleType) else value
 

@@ -47,8 +47,8 @@ class Tangent:
 class _Pass:
     """A loop over directions: its index, and a reserved line at its end."""
 
-    def __init__(self, turn: str):
-        self.turn, self.end = turn, -1
+    def __init__(self, iterate: str):
+        self.iterate, self.end = iterate, -1
         self.read: dict[int, np.ndarray] = {}
 
 
@@ -72,8 +72,8 @@ class ForwardMode:
         whole = np.full((self.turns * self.together, *change.shape), None, object)
         whole[:] = self.lowering.assembler.constant(0.0, change.kind)
         whole[: self.directions] = rows
-        for turn, part in enumerate(np.split(whole, self.turns)):
-            self._kept(change).write(str(turn), part)
+        for iterate, part in enumerate(np.split(whole, self.turns)):
+            self._tangent_table(change).write(str(iterate), part)
         return change
 
     def whole(self, change: Tangent | None, variable: Any) -> np.ndarray:
@@ -81,8 +81,8 @@ class ForwardMode:
         if change is None or not change.moves:
             zero = self.lowering.assembler.constant(0.0, kind_of(variable.aval.dtype))
             return np.full((self.directions, *variable.aval.shape), zero, object)
-        table = self._kept(change)
-        rows = [table.read(str(turn)) for turn in range(self.turns)]
+        table = self._tangent_table(change)
+        rows = [table.read(str(iterate)) for iterate in range(self.turns)]
         return np.concatenate(rows).reshape(-1, *change.shape)[: self.directions]
 
     def flush(self) -> None:
@@ -90,11 +90,11 @@ class ForwardMode:
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
-        with counted(self.lowering, self.turns) as turn:
-            self._now = _Pass(turn)
+        with counted(self.lowering, self.turns) as iterate:
+            self._now = _Pass(iterate)
             for write in waiting:
                 write()
-            self._now.end = self.lowering.assembler.later()
+            self._now.end = self.lowering.assembler.reserve_line()
         self._now = _Pass("")
 
     def _in_table(self, variable) -> Tangent:
@@ -107,12 +107,12 @@ class ForwardMode:
         size = self.together * math.prod(change.shape)
         return Table(self.lowering, change.kind, self.turns, size)
 
-    def _nothing(self, change: Tangent) -> np.ndarray:
+    def _zero_tangent(self, change: Tangent) -> np.ndarray:
         """Return a zero tangent."""
         zero = self.lowering.assembler.constant(0.0, change.kind)
         return np.full((*self._leading, *change.shape), zero, object)
 
-    def _kept(self, change: Tangent) -> Table:
+    def _tangent_table(self, change: Tangent) -> Table:
         """Return a tangent's table, creating and filling it if necessary."""
         if change.table is None:
             a, pass_ = self.lowering.assembler, change.pass_
@@ -120,7 +120,7 @@ class ForwardMode:
             assert change.values is not None
             change.table = self._table(change)
             lines, a.lines = a.lines, []
-            change.table.write(pass_.turn, change.values)
+            change.table.write(pass_.iterate, change.values)
             written, a.lines = a.lines, lines
             a.lines[pass_.end] += "".join(f"{line}\n" for line in written)
         return change.table
@@ -132,7 +132,7 @@ class ForwardMode:
         if change.pass_ is self._now:
             return change.values
         if id(change) not in self._now.read:
-            row = self._kept(change).read(self._now.turn)
+            row = self._tangent_table(change).read(self._now.iterate)
             self._now.read[id(change)] = row.reshape((*self._leading, *change.shape))
         return self._now.read[id(change)]
 
@@ -220,7 +220,7 @@ class ForwardMode:
         """Lower a `while` with loop-carried tangents, kept in memory."""
         self.flush()
         a = self.lowering.assembler
-        condition, body, asked, used, begun = loop_parts(equation, inputs)
+        condition, body, condition_consts, body_consts, begun = loop_parts(equation, inputs)
         *_, pushes, starts = loop_parts(equation, changes)
         pushed = [change is not None and change.moves for change in pushes]
         moves = [change is not None and change.moves for change in starts]
@@ -236,18 +236,18 @@ class ForwardMode:
         ]
 
         def go(values):
-            (go,) = self.lowering.closed(condition, [*asked, *values])
+            (go,) = self.lowering.closed(condition, [*condition_consts, *values])
             return go[()]
 
-        def turn(values):
-            new, after = self.closed(body, [*used, *values], [*pushes, *carried])
-            self._put(after, carried, self.lowering.mask if a.width > 1 else None)
+        def iterate(values):
+            new, after = self.closed(body, [*body_consts, *values], [*pushes, *carried])
+            self._store_carried(after, carried, self.lowering.mask if a.width > 1 else None)
             return new
 
-        self._put(starts, carried, None)
-        return repeat(self.lowering, begun, go, turn), carried
+        self._store_carried(starts, carried, None)
+        return repeat(self.lowering, begun, go, iterate), carried
 
-    def _put(self, new, carried, active: Value | None) -> None:
+    def _store_carried(self, new, carried, active: Value | None) -> None:
         """Store the new loop-carried tangents of the `active` lanes, all at once."""
         a = self.lowering.assembler
 
@@ -257,12 +257,12 @@ class ForwardMode:
                 if old is None:
                     continue
                 row, before = self._read(change), self._read(old)
-                row = self._nothing(old) if row is None else row
+                row = self._zero_tangent(old) if row is None else row
                 if active is not None and before is not None:
                     row = each(lambda x, y: a.select(active, x, y), row, before)
-                found.append((self._kept(old), row))
+                found.append((self._tangent_table(old), row))
             for table, row in found:
-                table.write(self._now.turn, row)
+                table.write(self._now.iterate, row)
 
         self._waiting.append(write)
         self.flush()

@@ -35,17 +35,17 @@ ret {type_} %sum
 def _by_relaxed_simd(type_: str) -> str:
     """Return the lines for one or two numbers, in the first lanes of a whole vector."""
     scalar = "double" if "double" in type_ else "float"
-    whole, width = _whole(scalar), _LANES[scalar]
+    vector, width = _whole(scalar), _LANES[scalar]
     if type_ == scalar:
-        into = f"insertelement {whole} poison, {type_} %{{}}, i32 0"
-        outof = f"extractelement {whole} %sum, i32 0"
+        into = f"insertelement {vector} poison, {type_} %{{}}, i32 0"
+        outof = f"extractelement {vector} %sum, i32 0"
     else:
         indices = ", ".join(f"i32 {lane % 2}" for lane in range(width))
         into = f"shufflevector {type_} %{{}}, {type_} poison, <{width} x i32> <{indices}>"
-        outof = f"shufflevector {whole} %sum, {whole} poison, <2 x i32> <i32 0, i32 1>"
+        outof = f"shufflevector {vector} %sum, {vector} poison, <2 x i32> <i32 0, i32 1>"
     wide = "".join(f"%{name}w = {into.format(name)}\n" for name in "xyz")
-    arguments = ", ".join(f"{whole} %{name}w" for name in "xyz")
-    return f"""{wide}%sum = call {whole} {_intrinsic(scalar)}({arguments})
+    arguments = ", ".join(f"{vector} %{name}w" for name in "xyz")
+    return f"""{wide}%sum = call {vector} {_intrinsic(scalar)}({arguments})
 %result = {outof}
 ret {type_} %result
 """
@@ -60,5 +60,5 @@ def _intrinsic(scalar: str) -> str:
 
 
 def _declaration(scalar: str) -> str:
-    taken = ", ".join([_whole(scalar)] * 3)
-    return f"declare {_whole(scalar)} {_intrinsic(scalar)}({taken})"
+    arguments = ", ".join([_whole(scalar)] * 3)
+    return f"declare {_whole(scalar)} {_intrinsic(scalar)}({arguments})"

@@ -17,15 +17,20 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from .assembler import LoweringError
-from .cost_estimate import needs_memory
+from .cost_estimate import SHORT, needs_memory
 from .cpu import bindings, without_rescheduling
+from .driver import WORKSPACE, workspace_of
 from .float_remainder import remainder_text
-from .lowering import Lowering, Signature, helpers, lower_lane
+from .lowering import WORK, Lowering, Signature, helpers, lower_lane
+from .memory_lowering import MemoryLowering
 
 ENTRY = "lanes"
 # Threads per block: a thread may have 255 registers with two blocks of 128, or with four
 # of 64, each of which can spill 640 bytes per thread to shared memory.
 _BLOCK, _SPILLING_BLOCK = 128, 64
+# Lanes with much memory are few: in blocks of one warp they take all multiprocessors.
+_WARP = 32
+_MOST_MEMORY = 2**22  # bytes per thread: a tenth of an H100's memory runs 2000
 # CUDA's version that compiles PTX 9.0, with spilling to shared memory.
 _SPILLS_TO_SHARED = 13000
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -36,11 +41,17 @@ class DeviceProgram(NamedTuple):
     """A function over lanes as PTX, with its signature.
 
     `lanes(n, in0, ..., out0, ...)` takes pointers, `n` to the number of lanes; arrays
-    are stored element by element, each for all lanes.
+    are stored element by element, each for all lanes. A program whose long arrays are in
+    memory takes one more pointer, to `workspace` bytes for each thread.
     """
 
     ptx: str
     signature: Signature
+
+    @property
+    def workspace(self) -> int:
+        """The bytes of memory that each thread needs."""
+        return workspace_of(self.ptx)
 
     @property
     def block(self) -> int:
@@ -51,22 +62,39 @@ class DeviceProgram(NamedTuple):
 
 
 def device_program(
-    closed: ClosedJaxpr, processor: str = "sm_90", driver: int = 12000
+    closed: ClosedJaxpr,
+    processor: str = "sm_90",
+    driver: int = 12000,
+    *,
+    short: int | None = None,
 ) -> DeviceProgram:
     """Lower the jaxpr of one lane to PTX.
 
     `driver`: the driver's version of CUDA, 13000 for 13.0. From there on registers are
     spilled to shared memory, which leaves a fifth of the spills in local memory.
+    `short`: arrays of more numbers are in memory; by default those of long programs.
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    if needs_memory(closed):
-        raise LoweringError("its arrays are in memory, of which a thread has little")
-    lowering = Lowering(1, threads=True)
+    if short is None and needs_memory(closed):
+        short = SHORT
+    if short is None:
+        lowering = Lowering(1, threads=True)
+    else:
+        lowering = MemoryLowering(1, short, threads=True)
     signature = lower_lane(lowering, closed)
+    if lowering.workspace > _MOST_MEMORY:
+        raise LoweringError(
+            f"its arrays take {lowering.workspace} bytes of memory per lane, of which a "
+            f"GPU's thread has at most {_MOST_MEMORY}"
+        )
     spilling = driver >= _SPILLS_TO_SHARED and int(processor.removeprefix("sm_")) >= 75
-    module = _module(lowering, signature, _SPILLING_BLOCK if spilling else _BLOCK)
-    ptx = _ptx(module, processor)
+    block = _SPILLING_BLOCK if spilling else _BLOCK
+    if lowering.workspace:
+        block = _WARP
+    ptx = _ptx(_module(lowering, signature, block), processor)
+    if lowering.workspace:
+        ptx = f"{WORKSPACE} {lowering.workspace}\n{ptx}"
     if spilling:
         ptx = re.sub(r"\.version [\d.]+", ".version 9.0", ptx)
         ptx = ptx.replace("\n{\n", '\n{\n.pragma "enable_smem_spilling";\n', 1)
@@ -85,12 +113,17 @@ def _module(lowering: Lowering, signature: Signature, block: int) -> str:
     helper = "\n".join(line for line in lines if not line.startswith("declare"))
     arrays = [f"ptr %in{k}" for k in range(len(signature.inputs))]
     arrays += [f"ptr %out{k}" for k in range(len(signature.outputs))]
+    if lowering.workspace:
+        arrays.append(f"ptr {WORK}")
     taken = ", ".join(["ptr %number", *arrays])
+    tables = "\n".join(lowering.tables)
     return f"""target triple = "{_TRIPLE}"
 {declared}
 {helper}
+{tables}
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 define ptx_kernel void @{ENTRY}({taken}) "nvvm.maxntid"="{block}" {{
 entry:
 %n = load i64, ptr %number
@@ -100,6 +133,9 @@ entry:
 %block64 = zext i32 %block to i64
 %first = mul i64 %block64, {block}
 %thread = add i64 %first, %tid64
+%grid = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+%grid64 = zext i32 %grid to i64
+%threads = mul i64 %grid64, {block}
 %last = sub i64 %n, 1
 %within = icmp slt i64 %thread, %last
 %i = select i1 %within, i64 %thread, i64 %last
@@ -197,11 +233,15 @@ def launched(program: DeviceProgram, arrays: Sequence) -> list[jax.Array]:
         lengths.add(array.size + more)
         zero = jnp.zeros((), array.dtype)
         taken.append(jax.lax.pad(array.reshape(-1), zero, [(0, more, 0)]))
+    grid = -(-lanes // program.block)
+    if program.workspace:  # scratch memory is one more result
+        size = grid * program.block * program.workspace
+        shapes.append(jax.ShapeDtypeStruct((size // 8,), float))
     call = jax.ffi.ffi_call("__gpu$xla.gpu.ptx", shapes)
     results = call(
         *taken,
         name=ENTRY, kernel_type="ptx", kernel_data=program.ptx,
-        grid_x=np.int32(-(-lanes // block)), grid_y=one, grid_z=one,
+        grid_x=np.int32(grid), grid_y=one, grid_z=one,
         block_x=block, block_y=one, block_z=one, shared_mem_bytes=np.int32(0),
     )  # fmt: skip
-    return list(results)
+    return list(results)[: len(program.signature.outputs)]

@@ -74,7 +74,9 @@ def handler_text(signature: Signature, workspace: int = 0) -> str:
     holds the address of other code, that is called instead.
     """
     inputs, outputs = len(signature.inputs), len(signature.outputs)
-    definitions, taken, released = _workspace(workspace, inputs) if workspace else [""] * 3
+    definitions, allocation, released = (
+        _workspace(workspace, inputs) if workspace else [""] * 3
+    )
     pointers = max(inputs, 1) + bool(workspace)
     return f"""{definitions}
 @spent = global i64 0
@@ -120,7 +122,7 @@ run:
 %other = load atomic ptr, ptr @better acquire, align 8
 %same = icmp eq ptr %other, null
 %code = select i1 %same, ptr @run, ptr %other
-{taken}%begun = call i64 @ticks()
+{allocation}%begun = call i64 @ticks()
 call void %code(i64 %n, i64 0, i64 %n, ptr %inputs, ptr %outputs)
 %now = call i64 @ticks()
 {released}%passed = sub i64 %now, %begun

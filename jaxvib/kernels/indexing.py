@@ -21,9 +21,9 @@ def slice_at(
         else:
             chosen = front[:length]
             for k in range(1, front.shape[0] - length + 1):
-                here = a.compare("eq", start, a.constant(k, start.kind))
+                selected = a.compare("eq", start, a.constant(k, start.kind))
                 moved = front[k : k + length]
-                chosen = each(lambda x, y, c=here: a.select(c, x, y), moved, chosen)
+                chosen = each(lambda x, y, c=selected: a.select(c, x, y), moved, chosen)
         array = np.moveaxis(chosen, 0, axis)
     return array
 
@@ -43,11 +43,15 @@ def update_at(
     ]
     for offset in np.ndindex(*map(len, ranges)):
         first = [places[k] for places, k in zip(ranges, offset, strict=True)]
-        here = if_
+        selected = if_
         for start, place in zip(starts, first, strict=True):
-            here = a.both(here, a.compare("eq", start, a.constant(place, start.kind)))
+            selected = a.bitwise_and(
+                selected, a.compare("eq", start, a.constant(place, start.kind))
+            )
         part = tuple(slice(k, k + n) for k, n in zip(first, update.shape, strict=True))
-        result[part] = each(lambda x, y, c=here: a.select(c, x, y), update, result[part])
+        result[part] = each(
+            lambda x, y, c=selected: a.select(c, x, y), update, result[part]
+        )
     return result
 
 
@@ -68,17 +72,21 @@ def wide(lowering, start: Value) -> Value:
 def _dynamic_slice(lowering, equation, inputs):
     array, *starts = inputs
     sizes = equation.params["slice_sizes"]
-    return [slice_at(lowering, array, _begun(lowering, starts, array.shape, sizes), sizes)]
+    return [
+        slice_at(
+            lowering, array, _clamped_starts(lowering, starts, array.shape, sizes), sizes
+        )
+    ]
 
 
 def _dynamic_update(lowering, equation, inputs):
     array, update, *starts = inputs
-    starts = _begun(lowering, starts, array.shape, update.shape)
+    starts = _clamped_starts(lowering, starts, array.shape, update.shape)
     always = lowering.assembler.constant(True, "bool")
     return [update_at(lowering, array, update, starts, always)]
 
 
-def _begun(lowering, starts, shape, sizes):
+def _clamped_starts(lowering, starts, shape, sizes):
     return [
         bounded(lowering, wide(lowering, start[()]), size - length)
         for start, size, length in zip(starts, shape, sizes, strict=True)
@@ -143,7 +151,7 @@ def _starts(lowering, array, index, sizes, mapped, batching, place):
         start = wide(lowering, start)
         most = array.shape[dimension] - sizes[dimension]
         starts[dimension] = bounded(lowering, start, most)
-        inside = a.both(inside, a.compare("eq", starts[dimension], start))
+        inside = a.bitwise_and(inside, a.compare("eq", starts[dimension], start))
     return starts, inside
 
 

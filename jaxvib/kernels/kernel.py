@@ -10,11 +10,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 
-from ..foundation.arrays import has_tangents
+from ..foundation.arrays import has_tangents, is_concrete
 from ..foundation.gc_pause import gc_paused
 from ..foundation.machine import usable_cores
+from ..foundation.zero_tangents import is_zero, zero_tangent
 from .assembler import LoweringError
 from .cost_estimate import LONGEST, estimate_instructions, needs_memory
 from .cpu import MANY, Native, host_width
@@ -82,6 +82,14 @@ class Kernel:
             return self._function(*_unflattened(leaves, rest))
 
         return flat
+
+    def on_host(self, *arguments: Any) -> Any:
+        """Return the results of one lane of concrete values as NumPy arrays.
+
+        JAX arrays of the results, as a call returns, take longer than a short program.
+        """
+        leaves, form = self._form_of(arguments)
+        return jax.tree.unflatten(form.tree, form.on_host(leaves))
 
     def map(self, *arguments: Any, threads: int | None = None) -> Any:
         """Return the results of many lanes as NumPy arrays, without JAX and XLA.
@@ -162,8 +170,8 @@ class Kernel:
             traced = _traced(flat, shapes, self._in_memory)
             if traced.reason == _DERIVED:  # never by the library itself
                 raise ValueError(
-                    "a law or a field captures a traced value under a derivative; "
-                    "allowed: such a value among its own numbers or parameters"
+                    "a law or a vector field captures a value that is being "
+                    "differentiated; allowed: such a value among its parameters"
                 )
             self._kept.put(arguments, traced)
         return traced
@@ -183,11 +191,11 @@ def kernel(function: Callable) -> Kernel:
 
     The result is called like the function, under `jit`, `vmap`, `jacfwd`, `jvp`, `grad`
     and `jacrev` of any order; its Jacobians are kernels too. `.map(*arrays)` is the
-    fastest call for arrays of lanes; long calls run on GPUs that have shown the CPU's
-    bits. Other concrete arguments are computed on the host's CPU, whatever JAX's default
-    device is; inside `jit` the platform decides where the program is lowered. Other
-    platforms and unsupported functions are left to XLA; `.unsupported_reason(*arguments)`
-    returns the reason. Results have the same bits for
+    fastest call for arrays of lanes; long calls run on GPUs, after a check that these
+    give the same bits as the CPU. Other concrete arguments are computed on the host's
+    CPU, whatever JAX's default device is; inside `jit` the platform decides where the
+    program is lowered. Other platforms and unsupported functions are left to XLA;
+    `.unsupported_reason(*arguments)` returns the reason. Results have the same bits for
     every vector width, at every lane, and on every processor with IEEE arithmetic:
     products in sums are fused multiply-adds, and elementary functions are those of
     `kernels.elementary`. Compiled code is cached per user.
@@ -232,7 +240,7 @@ def _lowered(flat: Callable, shapes: Sequence, in_memory: bool) -> Traced:
         return Traced(None, results, "it takes no arrays")
     if not closed.jaxpr.outvars:
         return Traced(None, results, "it returns no arrays")
-    if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
+    if not is_concrete(closed.consts):
         derived = has_tangents(closed.consts)
         return Traced(None, results, _DERIVED if derived else _ENCLOSES)
     in_memory = in_memory or needs_memory(closed)
@@ -299,10 +307,17 @@ class _Form:
         """Return the results of one lane, concrete or traced."""
         if self.reason:
             return jax.tree.leaves(self._by_xla(*leaves))
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        if not is_concrete(leaves):
             return list(self._differentiable(*map(jnp.asarray, leaves)))
-        results = self.map([np.asarray(leaf)[None] for leaf in leaves], 1)
-        return jax.device_put([result[0] for result in results])
+        return jax.device_put(self.on_host(leaves))
+
+    def on_host(self, leaves) -> list[np.ndarray]:
+        """Return the results of one lane of concrete values, as NumPy arrays."""
+        if self.reason:
+            with jax.ensure_compile_time_eval():  # also inside another function's trace
+                return [np.asarray(x) for x in jax.tree.leaves(self._by_xla(*leaves))]
+        results = self._on_cpu([np.asarray(leaf)[..., None] for leaf in leaves], 1)
+        return [result[..., 0] for result in results]
 
     @functools.cached_property
     def _by_xla(self):
@@ -314,12 +329,9 @@ class _Form:
         `threads`: of the CPU; `None` also allows GPUs.
         """
         arrays = [lanes_last(np.asarray(leaf)) for leaf in leaves]
-        lanes, native = arrays[0].shape[-1], self._native
-        if lanes <= native.program.width and not native.program.workspace:
-            results = native.one_vector(arrays)
-            return [lanes_first(result)[:lanes] for result in results]
+        lanes = arrays[0].shape[-1]
         if threads is None and lanes > MANY:
-            results = self._elsewhere(arrays)
+            results = self._on_gpus(arrays)
             if results is not None:
                 return [lanes_first(result) for result in results]
         results = self._on_cpu(arrays, threads or usable_cores())
@@ -328,10 +340,12 @@ class _Form:
     def _on_cpu(self, arrays, threads: int) -> list[np.ndarray]:
         """Return the results of lanes on the last axis, padded to vectors."""
         width = self._native.program.width
-        whole = -(-arrays[0].shape[-1] // width) * width
-        return self._native([padded(array, whole) for array in arrays], threads)
+        if arrays[0].shape[-1] <= width and not self._native.program.workspace:
+            return self._native.one_vector(arrays)
+        lanes = -(-arrays[0].shape[-1] // width) * width
+        return self._native([padded(array, lanes) for array in arrays], threads)
 
-    def _elsewhere(self, arrays) -> Sequence[np.ndarray] | None:
+    def _on_gpus(self, arrays) -> Sequence[np.ndarray] | None:
         """Return results computed on GPUs, the lanes last; `None` if on the CPU."""
         if by_xla():
             return [np.asarray(result) for result in jax.jit(self.by_xla)(*arrays)]
@@ -384,19 +398,21 @@ class _Form:
         program = self._devices.in_xla() if arrays[0].shape[-1] else None
         return self.by_xla(*arrays) if program is None else launched(program, arrays)
 
+    def is_launched(self) -> bool:
+        """Return whether `on_cuda` launches the program."""
+        return self._devices.in_xla() is not None
+
     def _slope(self, primals, tangents):
-        moving = tuple(
-            k for k, tangent in enumerate(tangents) if not isinstance(tangent, SymbolicZero)
-        )
+        moving = tuple(k for k, tangent in enumerate(tangents) if not is_zero(tangent))
         values = tuple(self._differentiable(*primals))
         floats = [jnp.issubdtype(value.dtype, jnp.inexact) for value in values]
         if not moving or not any(floats):
-            return values, tuple(map(_zero_tangent, values))
+            return values, tuple(map(zero_tangent, values))
         jacobians = iter(self._jacobian(moving).call(primals))
         changes = []
         for value, is_float in zip(values, floats, strict=True):
             if not is_float:
-                changes.append(_zero_tangent(value))
+                changes.append(zero_tangent(value))
                 continue
             changes.append(
                 sum(
@@ -451,11 +467,5 @@ def _as_array(leaf):
     if isinstance(leaf, jax.Array):
         return leaf
     array = np.asarray(leaf)
-    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
-
-
-def _zero_tangent(value):
-    kind = value.dtype if jnp.issubdtype(value.dtype, jnp.inexact) else jax.dtypes.float0
-    return (
-        np.zeros(value.shape, kind) if kind == jax.dtypes.float0 else jnp.zeros_like(value)
-    )
+    kind = jax.dtypes.canonicalize_dtype(array.dtype)
+    return array if kind is array.dtype else array.astype(kind, copy=False)

@@ -43,9 +43,9 @@ def cached_fact(function: types.FunctionType, *arguments: Any) -> Any:
     """
     name = f"{function.__module__}.{function.__qualname__}"
     entry = _entry(fingerprint((name, arguments)), "fact")
-    known = None if entry is None else _read(entry)
-    if known is not None:
-        return json.loads(known)
+    stored = None if entry is None else _read(entry)
+    if stored is not None:
+        return json.loads(stored)
     fact = function(*arguments)
     if entry is not None:
         write_entry(entry, json.dumps(fact).encode())
@@ -75,15 +75,15 @@ class _DiskCache:
     def get(self, arguments) -> Traced | None:
         """Return the cached trace for arguments, a pytree of shapes, if any."""
         entry = self._entry(arguments)
-        whole = None if entry is None else _read(entry)
-        return None if whole is None else deserialize(whole)
+        content = None if entry is None else _read(entry)
+        return None if content is None else deserialize(content)
 
     def put(self, arguments, traced: Traced) -> None:
         """Store a trace with its program."""
         entry = self._entry(arguments)
-        whole = None if entry is None else serialize(traced)
-        if entry is not None and whole is not None:
-            write_entry(entry, whole)
+        content = None if entry is None else serialize(traced)
+        if entry is not None and content is not None:
+            write_entry(entry, content)
 
     def _entry(self, arguments) -> str | None:
         self._description = fingerprint((self._name, self._parts, arguments))
@@ -92,12 +92,12 @@ class _DiskCache:
 
 def _read(entry: str) -> bytes | None:
     """Return a cached entry, or one that comes with the package, which is cached then."""
-    whole = read_entry(entry)
-    if whole is None:
-        whole = shipped_entry(entry)
-        if whole is not None:
-            write_entry(entry, whole)
-    return whole
+    content = read_entry(entry)
+    if content is None:
+        content = shipped_entry(entry)
+        if content is not None:
+            write_entry(entry, content)
+    return content
 
 
 def _entry(description: Fingerprint, kind: str) -> str | None:

@@ -53,8 +53,8 @@ def _over_lanes(form: Form, shared: tuple[int, ...]) -> Callable:
 
     @batched.def_vmap
     def rule(size, is_batched, *arrays):
-        own = next(k for k in range(len(arrays)) if k not in shared)
-        inner = arrays[own].shape[1 if is_batched[own] else 0]
+        mapped = next(k for k in range(len(arrays)) if k not in shared)
+        inner = arrays[mapped].shape[1 if is_batched[mapped] else 0]
         first = inner == 1 and not shared
         kept = tuple(
             k for k, one in enumerate(is_batched)
@@ -88,12 +88,12 @@ def _may_share(form: Form, k: int) -> bool:
 def _run(form: Form, shared: tuple[int, ...], arrays: Sequence[Array]) -> tuple[Array, ...]:
     """Call the program on arrays with the lanes as first axis, but for the `shared`."""
     width = form.program.width
-    own = [array for k, array in enumerate(arrays) if k not in shared]
-    lanes = own[0].shape[0]
-    whole = -(-lanes // width) * width
+    mapped = [array for k, array in enumerate(arrays) if k not in shared]
+    lanes = mapped[0].shape[0]
+    padded = -(-lanes // width) * width
     if lanes > MANY:
         form.optimise()
-    turned = [filled(transposed(array, 1), whole) for array in own]
+    turned = [filled(transposed(array, 1), padded) for array in mapped]
     callee = form.sharing(shared) if shared else form
     results = kernel_call(callee, [*turned, *(arrays[k] for k in shared)])
     turned = (transposed(result, -1) for result in results)
@@ -110,8 +110,8 @@ class SharingCallee:
         shared: tuple[int, ...],
     ):
         """Trace and compile a function of arrays, the `shared` of which come last."""
-        own = [k for k in range(len(shapes)) if k not in shared]
-        order = [*own, *shared]
+        mapped = [k for k in range(len(shapes)) if k not in shared]
+        order = [*mapped, *shared]
 
         def ordered(*arrays):
             places = dict(zip(order, arrays, strict=True))
@@ -132,13 +132,17 @@ class SharingCallee:
 
     def by_xla(self, *arrays: Array) -> list:
         """Return the results over lanes, the last axes, by JAX operations."""
-        own = len(arrays) - self._shared
-        axes = [-1] * own + [None] * self._shared
+        mapped = len(arrays) - self._shared
+        axes = [-1] * mapped + [None] * self._shared
         return jax.vmap(self._function, in_axes=axes, out_axes=-1)(*arrays)
 
     def on_cuda(self, *arrays: Array) -> list:
         """Return the same: loops over arrays in memory are not for GPUs."""
         return self.by_xla(*arrays)
+
+    def is_launched(self) -> bool:
+        """Return whether `on_cuda` launches the program: it never does."""
+        return False
 
 
 def shapes_of(program: Program, lanes: int) -> list[jax.ShapeDtypeStruct]:

@@ -102,9 +102,9 @@ def _solution(lowering, equation, inputs):
     """Lower the solution of a linear system, ignoring its derivative rule."""
     lengths = equation.params["const_lengths"]
     first = lengths.matvec + lengths.vecmat
-    known = inputs[first : first + lengths.solve]
+    right_hand_sides = inputs[first : first + lengths.solve]
     right = inputs[first + lengths.solve + (lengths.transpose_solve or 0) :]
-    return lowering.closed(equation.params["jaxprs"].solve, [*known, *right])
+    return lowering.closed(equation.params["jaxprs"].solve, [*right_hand_sides, *right])
 
 
 def _order_of_pivots(lowering, equation, inputs):

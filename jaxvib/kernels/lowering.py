@@ -12,7 +12,7 @@ from jax.extend import core
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ..foundation.types import AnyArray
-from . import control, indexing, linear, ordering, primitives, tangents
+from . import control, in_place, indexing, linear, ordering, primitives, tangents
 from .argument_reduction import large_angle_text
 from .assembler import (
     Assembler,
@@ -34,6 +34,7 @@ _TABLE = {
     **linear.TABLE,
     **control.TABLE,
     **tangents.TABLE,
+    **in_place.TABLE,
 }
 
 
@@ -262,7 +263,7 @@ def _module(lowering: Lowering, signature: Signature) -> str:
     declared = "\n".join([declared, *lowering.tables])
     inputs = [f"ptr noalias %in{k}" for k in range(len(signature.inputs))]
     outputs = [f"ptr noalias %out{k}" for k in range(len(signature.outputs))]
-    taken = ", ".join(["i64 %n", "i64 %i", *inputs, *outputs])
+    parameters = ", ".join(["i64 %n", "i64 %i", *inputs, *outputs])
     fetched, passed = [], ["i64 %n", "i64 %i"]
     for side, entries in (("in", signature.inputs), ("out", signature.outputs)):
         for k in range(len(entries)):
@@ -272,7 +273,7 @@ def _module(lowering: Lowering, signature: Signature) -> str:
             ]
             passed.append(f"ptr %{side}{k}")
     if lowering.workspace:
-        taken += f", ptr noalias {WORK}"
+        parameters += f", ptr noalias {WORK}"
         passed.append(f"ptr {WORK}")
         fetched += [
             f"{WORK}a = getelementptr ptr, ptr %inputs, i64 {len(signature.inputs)}",
@@ -281,7 +282,7 @@ def _module(lowering: Lowering, signature: Signature) -> str:
     body, gathered = "\n".join([*a.entries, *a.lines]), "\n".join(fetched)
     return f"""{declared}
 {helper}
-define internal void @group({taken}) {{
+define internal void @group({parameters}) {{
 entry:
 {body}
 ret void

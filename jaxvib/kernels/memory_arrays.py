@@ -1,6 +1,6 @@
 """Arrays in memory: where their numbers are, and arrays computed number by number."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -38,6 +38,17 @@ class LongArray(Protocol):
         ...
 
 
+class Interleaved(NamedTuple):
+    """The order of numbers of a GPU's threads: the first of each thread, the second, ...
+
+    Threads that read the same number of an array read adjacent ones. **Fields:** the
+    names of the number of `threads` and of this `thread`, i64.
+    """
+
+    threads: str
+    thread: str
+
+
 class Memory:
     """A block of numbers at a pointer, `start` numbers after it.
 
@@ -51,14 +62,22 @@ class Memory:
         size: int,
         bytes_: int = 1,
         workspace: Workspace | None = None,
-        of: "Memory | None" = None,
+        of: "Sequence[Memory]" = (),
+        order: Interleaved | None = None,
     ):
         """Take memory of a workspace; without one it is there, as that of constants.
 
-        `bytes_`: those of a number; `of`: other memory that is kept as long as this.
+        `bytes_`: those of a number; `of`: others, kept as long as this, one of which it
+        is at run time; `order`: of numbers of several threads, `None` for those of one.
         """
         self.pointer, self._workspace, self._size = pointer, workspace, size * bytes_
+        self.order, self.slot = order, ""
+        if order is not None and workspace is not None:
+            # Parts are used again, by arrays of other kinds: each number takes the same
+            # bytes of the same thread.
+            self._size, bytes_, self.slot = 8 * size, 8, "i64"
         self._of = of
+        self.parts: frozenset[int] = frozenset({id(self)}.union(*[m.parts for m in of]))
         # NumPy keeps the strides of views; these bytes are never touched.
         self.layout = np.empty(size, np.int8)
         self._first = 0 if workspace is None else workspace.take(self._size)
@@ -67,6 +86,15 @@ class Memory:
     def __del__(self):
         if self._workspace is not None:
             self._workspace.release(self._first, self._size)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the program's: not that of an argument or a constant."""
+        return self._workspace is not None
+
+    def may_be_of(self, others: "Iterable[Memory]") -> bool:
+        """Return whether some of it may be a part of other memory."""
+        return any(self.parts & other.parts for other in others)
 
     def offset(self, layout: np.ndarray) -> int:
         """Return the number of the first element of a view."""
@@ -82,10 +110,10 @@ class Stored:
 
     `layout`: a view of `memory.layout` with the array's shape and strides, so that
     NumPy's rearrangements are those of the array; `origin`: the name of an index that
-    is added to all.
+    is added to all; `given_up`: whether a loop may carry it where it is.
     """
 
-    weight = 1
+    weight, given_up = 1, False
 
     def __init__(
         self, memory: Memory, layout: np.ndarray, kind: str, origin: int | str = 0
@@ -109,6 +137,16 @@ class Stored:
     def moved(self, a: Assembler, index: int | str) -> "Stored":
         """Return the array that begins `index` numbers later."""
         return Stored(self.memory, self.layout, self.kind, plus(a, self.origin, index))
+
+    def is_at(self, other: "Stored") -> bool:
+        """Return whether it is known to be the same array in the same memory."""
+        if self.memory is not other.memory or self.origin != other.origin:
+            return False
+        places = [
+            (array.memory.offset(array.layout), array.layout.strides, array.shape)
+            for array in (self, other)
+        ]
+        return places[0] == places[1]
 
     def pointer(self, a: Assembler) -> str:
         """Return the pointer to the first number."""
@@ -174,6 +212,12 @@ class Stored:
             else:
                 index = plus(a, index, times(a, k, stride))
         pointer, known = self.memory.pointer, known + self.memory.start
+        if self.memory.order is not None:  # a program for GPUs has no vectors
+            threads, thread = self.memory.order
+            index = times(a, plus(a, index, known), threads)
+            index, kept = plus(a, index, thread), self.memory.slot or storage(self.kind)
+            text = f"getelementptr {kept}, ptr {pointer}, i64 {index}"
+            return a.assign(text), step
         pointer = self._later(a, self._later(a, pointer, index), known)
         return pointer, step
 
@@ -273,10 +317,10 @@ def plus(a: Assembler, x: int | str, y: int | str) -> int | str:
     return x if y == 0 else a.assign(f"add i64 {x}, {y}")
 
 
-def times(a: Assembler, x: int | str, factor: int) -> int | str:
+def times(a: Assembler, x: int | str, factor: int | str) -> int | str:
     """Return a multiple of an index."""
-    if isinstance(x, int):
+    if isinstance(x, int) and isinstance(factor, int):
         return x * factor
-    if factor == 0:
+    if 0 in (x, factor):
         return 0
     return x if factor == 1 else a.assign(f"mul i64 {x}, {factor}")

@@ -38,7 +38,7 @@ def _slice(
     for axis, start in starts.items():
         start = wide(lowering, start)
         kept = bounded(lowering, start, array.shape[axis] - sizes[axis])
-        inside = a.both(inside, a.compare("eq", kept, start))
+        inside = a.bitwise_and(inside, a.compare("eq", kept, start))
         stride = a.constant(array.layout.strides[axis], "int64")
         offset = a.multiply(a.convert(kept, "int64"), stride)
         if a.width > 1:

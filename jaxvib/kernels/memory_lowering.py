@@ -29,6 +29,7 @@ from .lowering import Lowering, Program, check_kind
 from .memory_arrays import (
     Computed,
     Index,
+    Interleaved,
     LongArray,
     Memory,
     Repeated,
@@ -45,6 +46,9 @@ _LARGEST = 2**30
 _CONSTANTS = 1_000_000
 # Vectors of an axis up to which no loop is emitted: it takes longer than a vector.
 _UNROLLED = 4
+# The order of a GPU's memory for the program, and of its arguments. Threads beyond the last
+# lane repeat it, in memory of their own.
+THREADS, _LANES = Interleaved("%threads", "%thread"), Interleaved("%n", "%i")
 _TABLE = {
     **memory_primitives.TABLE,
     **memory_indexing.TABLE,
@@ -74,12 +78,20 @@ class MemoryLowering(Lowering):
     others `LongArray`. An array that one equation uses is computed there, one number
     after the other, and only others are stored. The numbers of an iteration are a
     `vector` along the last axis; that of the lanes would make arrays so large that they
-    leave the cache. `shared`: pointers of arguments that all lanes read.
+    leave the cache. `shared`: pointers of arguments that all lanes read; `threads`:
+    whether the target is a GPU, whose threads interleave their numbers.
     """
 
-    def __init__(self, vector: int, short: int = SHORT, shared: Collection[str] = ()):
-        super().__init__(1)
+    def __init__(
+        self,
+        vector: int,
+        short: int = SHORT,
+        shared: Collection[str] = (),
+        threads: bool = False,
+    ):
+        super().__init__(1, threads)
         self._shared = shared
+        self._order = THREADS if threads else None
         self.vector, self.short, self._memory = vector, short, Workspace()
         self._constants: dict[tuple, Memory] = {}
 
@@ -97,6 +109,9 @@ class MemoryLowering(Lowering):
         if pointer in self._shared:
             memory = Memory(pointer, int(np.prod(shape)))
             return Stored(memory, memory.layout.reshape(shape), kind)
+        if self.threads:
+            memory = Memory(pointer, int(np.prod(shape)), order=_LANES)
+            return Stored(memory, memory.layout.reshape(shape), kind)
         a, copy = self.assembler, self.new(shape, kind)
         whole = copy.view(copy.layout.reshape(-1))
         start = whole.pointer(a)
@@ -109,7 +124,7 @@ class MemoryLowering(Lowering):
         a.jump(after)
         a.begin(after)
         found = a.assign(f"phi ptr [ {pointer}, %{before} ], [ {start}, %{end} ]")
-        memory = Memory(found, whole.shape[0], of=copy.memory)
+        memory = Memory(found, whole.shape[0], of=[copy.memory])
         return Stored(memory, memory.layout.reshape(shape), kind)
 
     def _is_scattered(self, pointer: str, kind: str) -> str:
@@ -171,7 +186,9 @@ class MemoryLowering(Lowering):
         """Return a new array in memory, its numbers unset."""
         size = int(np.prod(shape))
         number = np.dtype(kind).itemsize
-        memory = Memory(lowering.WORK, max(size, 1), number, self._memory)
+        memory = Memory(
+            lowering.WORK, max(size, 1), number, self._memory, order=self._order
+        )
         if self._memory.size > _LARGEST:
             raise LoweringError(f"its arrays take more than {_LARGEST} bytes")
         return Stored(memory, memory.layout[:size].reshape(shape), kind)
@@ -222,14 +239,32 @@ class MemoryLowering(Lowering):
             return
         flat, whole = source.flat(), target.flat()
         if flat is not None and whole is not None:
-            if isinstance(flat, Stored) and flat.kind == whole.kind:
-                a.copied(whole.pointer(a), flat.pointer(a), _size(flat))
+            alike = isinstance(flat, Stored) and flat.kind == whole.kind
+            if alike and not self.threads:
+                a.copy_bytes(whole.pointer(a), flat.pointer(a), _size(flat))
                 return
             source, target = flat, whole
         with self.loops(target.shape[:-1]) as place:
             for part in self.along(target.shape[-1]):
                 with part as index:
                     target.write(a, [*place, index], source.at(a, [*place, index]))
+
+    def replace(self, target: Stored, source: Any) -> None:
+        """Store an array in another, of which it may be the whole or no part."""
+        if not isinstance(source, Stored) or not source.memory.may_be_of([target.memory]):
+            return self.fill(target, source)
+        if source.is_at(target):
+            return None
+        if self.threads or source.flat() is None or target.flat() is None:
+            return self.fill(target, source)
+        a, moves, after = self.assembler, self.assembler.label(), self.assembler.label()
+        places = source.pointer(a), target.pointer(a)
+        a.branch(a.assign(f"icmp ne ptr {places[0]}, {places[1]}"), moves, after)
+        a.begin(moves)
+        self.fill(target, source)
+        a.jump(after)
+        a.begin(after)
+        return None
 
     # Loops.
 

@@ -269,16 +269,16 @@ def _internal(text: str) -> str:
 def _sides(given: CFunction, program: Program):
     """Return name, shape and dtype of each argument and of each result."""
     inputs, outputs = program.signature
-    taken = [(n, *e) for n, e in zip(given.arguments, inputs, strict=True)]
-    made = [(n, *e) for n, e in zip(given.results, outputs, strict=True)]
-    return taken, made
+    arguments = [(n, *e) for n, e in zip(given.arguments, inputs, strict=True)]
+    results = [(n, *e) for n, e in zip(given.results, outputs, strict=True)]
+    return arguments, results
 
 
 def _entry(name: str, given: CFunction, program: Program) -> str:
     """Return the function with C's calling convention, which calls `lanes`."""
-    taken, made = _sides(given, program)
+    arguments_of, results_of = _sides(given, program)
     lines, inputs, outputs, arguments, returned = [], [], [], [], "ret void"
-    for argument, shape, kind in taken:
+    for argument, shape, kind in arguments_of:
         type_ = _TYPES[kind].llvm
         arguments.append(f"{'ptr' if shape else type_} %{argument}")
         if not shape:
@@ -288,7 +288,7 @@ def _entry(name: str, given: CFunction, program: Program) -> str:
             ]
         inputs.append(f"%{argument}" if shape else f"%{argument}.at")
     kind_of_result = "void"
-    for result, _, kind in made:
+    for result, _, kind in results_of:
         if result == "return":
             kind_of_result = _TYPES[kind].llvm
             lines.append(f"%return.at = alloca {kind_of_result}")
@@ -328,15 +328,15 @@ def _filled(name: str, pointers: list[str]) -> list[str]:
 
 def _declaration(name: str, given: CFunction, program: Program) -> str:
     """Return the function's declaration in C."""
-    taken, made = _sides(given, program)
+    inputs, outputs = _sides(given, program)
     arguments = [
         f"const {_TYPES[kind].c} {argument}[{_size(shape)}]"
         if shape
         else f"{_TYPES[kind].c} {argument}"
-        for argument, shape, kind in taken
+        for argument, shape, kind in inputs
     ]
     returned = "void"
-    for result, shape, kind in made:
+    for result, shape, kind in outputs:
         if result == "return":
             returned = _TYPES[kind].c
         else:
@@ -354,14 +354,14 @@ def _size(shape: tuple[int, ...]) -> int:
 def _object(texts: list[str], target: Target) -> bytes:
     """Return the object file of IR texts, from the cache or compiled."""
     # Otherwise an ARM processor's object file needs functions that unwind the stack.
-    whole = [_DEFINITION.sub(r"\1nounwind {", text) for text in texts]
-    parts = [*whole, importlib.metadata.version("llvmlite"), *target]
+    nounwind = [_DEFINITION.sub(r"\1nounwind {", text) for text in texts]
+    parts = [*nounwind, importlib.metadata.version("llvmlite"), *target]
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     entry = f"kernels/{key}.c.o"
-    known = read_entry(entry)
-    if known is not None:
-        return known
-    code = _compiled(whole, target)
+    stored = read_entry(entry)
+    if stored is not None:
+        return stored
+    code = _compiled(nounwind, target)
     write_entry(entry, code)
     return code
 

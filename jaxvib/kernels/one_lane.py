@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
+from ..foundation.arrays import is_concrete
 from .assembler import LoweringError
 from .cost_estimate import needs_memory
 from .lowering import Program, lower_lanes, trace
@@ -29,7 +30,7 @@ def traced_for(function: Callable, arguments: tuple) -> tuple[Any, ClosedJaxpr, 
     closed, results = trace(flat, leaves)
     if not closed.jaxpr.outvars:
         raise LoweringError("it returns no arrays")
-    if any(isinstance(number, jax.core.Tracer) for number in closed.consts):
+    if not is_concrete(closed.consts):
         raise LoweringError("it captures traced values")
     return shapes, closed, results
 

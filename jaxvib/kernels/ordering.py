@@ -23,8 +23,8 @@ def _extreme_place(how: str) -> Callable:
                 ahead = a.compare(how, x, y)
                 if not is_float(x.kind):
                     return ahead
-                nan = a.both(a.compare("ne", x, x), a.compare("eq", y, y))
-                return a.either(a.both(ahead, a.compare("eq", y, y)), nan)
+                nan = a.bitwise_and(a.compare("ne", x, x), a.compare("eq", y, y))
+                return a.bitwise_or(a.bitwise_and(ahead, a.compare("eq", y, y)), nan)
 
             ahead = each(better, new, best)
             best = each(a.select, ahead, new, best)
@@ -44,30 +44,34 @@ def _sorted(lowering, equation, inputs):
     for end in range(1, length):
         for k in range(end, 0, -1):
             before = [as_array(front[k - 1]).copy() for front in fronts]
-            here = [as_array(front[k]) for front in fronts]
-            swap = _comes_before(a, here[:keys], before[:keys])
-            for front, old, new in zip(fronts, before, here, strict=True):
+            heads = [as_array(front[k]) for front in fronts]
+            swap = _precedes(a, heads[:keys], before[:keys])
+            for front, old, new in zip(fronts, before, heads, strict=True):
                 put(front, k - 1, each(a.select, swap, new, old))
                 put(front, k, each(a.select, swap, old, new))
     return [np.moveaxis(front, 0, axis) for front in fronts]
 
 
-def _comes_before(a, left, right) -> np.ndarray:
+def _precedes(a, left, right) -> np.ndarray:
     """Return whether the keys on the left precede, in lexicographic order."""
     result = each(lambda x: a.constant(False, "bool"), left[0])
     same = each(lambda x: a.constant(True, "bool"), left[0])
     for x, y in zip(left, right, strict=True):
         less = each(lambda u, v: _less_in_order(a, u, v), x, y)
         more = each(lambda u, v: _less_in_order(a, v, u), x, y)
-        result = each(a.either, result, each(a.both, same, less))
-        same = each(a.both, same, each(a.opposite, each(a.either, less, more)))
+        result = each(a.bitwise_or, result, each(a.bitwise_and, same, less))
+        same = each(
+            a.bitwise_and, same, each(a.bitwise_not, each(a.bitwise_or, less, more))
+        )
     return result
 
 
 def _less_in_order(a, x, y):
     less = a.compare("lt", x, y)
     if is_float(x.kind):  # NaN comes last
-        less = a.either(less, a.both(a.compare("eq", x, x), a.compare("ne", y, y)))
+        less = a.bitwise_or(
+            less, a.bitwise_and(a.compare("eq", x, x), a.compare("ne", y, y))
+        )
     return less
 
 
@@ -86,10 +90,10 @@ def _in_total_order(how: str) -> Callable:
 def _place_in_order(a, x):
     """Map a float's bits to an integer in the total order."""
     kind = "int64" if x.kind == "float64" else "int32"
-    bits = a.bits_as(x, kind)
+    bits = a.bitcast(x, kind)
     size = np.dtype(kind).itemsize * 8
     negative = a.shift("ashr", bits, a.constant(size - 1, kind))
-    return a.differing(bits, a.shift("lshr", negative, a.constant(1, kind)))
+    return a.bitwise_xor(bits, a.shift("lshr", negative, a.constant(1, kind)))
 
 
 TABLE: dict[str, Callable] = {

@@ -76,8 +76,8 @@ def maximum(
     # NaN propagates; of two zeros the maximum is +0 and the minimum -0.
     chosen = a.select(a.compare(how, x, y), x, y)
     bits = "int64" if x.kind == "float64" else "int32"
-    combine = a.both if how == "gt" else a.either
-    zero = a.bits_as(combine(a.bits_as(x, bits), a.bits_as(y, bits)), x.kind)
+    combine = a.bitwise_and if how == "gt" else a.bitwise_or
+    zero = a.bitcast(combine(a.bitcast(x, bits), a.bitcast(y, bits)), x.kind)
     chosen = a.select(a.compare("eq", x, y), zero, chosen)
     return a.select(a.compare("ne", x, x), x, chosen)
 
@@ -140,8 +140,8 @@ def _converted(a, parameters, x):
 def _same_bits(a, parameters, x):
     new = np.dtype(parameters["new_dtype"])
     if np.dtype(x.kind).itemsize != new.itemsize:
-        raise LoweringError(f"the bits of {x.kind} as several {new.name}")
-    return a.bits_as(x, new.name)
+        raise LoweringError(f"a bitcast of {x.kind} to several {new.name} is not supported")
+    return a.bitcast(x, new.name)
 
 
 def _finite(a, parameters, x):
@@ -152,16 +152,16 @@ def _neighbour(a, parameters, x, y):
     """Return the next float after x towards y."""
     bits = "int64" if x.kind == "float64" else "int32"
     zero, one = a.constant(0, bits), a.constant(1, bits)
-    number = a.bits_as(x, bits)
+    number = a.bitcast(x, bits)
     # The bits of floats are ordered as integers, of negative floats in reverse.
     outward = a.compare("eq", a.compare("gt", y, x), a.compare("ge", number, zero))
-    moved = a.bits_as(
+    moved = a.bitcast(
         a.select(outward, a.add(number, one), a.subtract(number, one)), x.kind
     )
-    least = a.intrinsic("copysign", a.bits_as(one, x.kind), y)
+    least = a.intrinsic("copysign", a.bitcast(one, x.kind), y)
     moved = a.select(a.compare("eq", x, a.constant(0, x.kind)), least, moved)
     moved = a.select(a.compare("eq", x, y), y, moved)
-    ordered = a.both(a.compare("eq", x, x), a.compare("eq", y, y))
+    ordered = a.bitwise_and(a.compare("eq", x, x), a.compare("eq", y, y))
     return a.select(ordered, moved, a.constant(math.nan, x.kind))
 
 
@@ -171,12 +171,12 @@ def _clamped(a, parameters, low, x, high):
 
 def multiplied(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
     """Return x y, of booleans whether both are true."""
-    return a.both(x, y) if x.kind == "bool" else a.multiply(x, y)
+    return a.bitwise_and(x, y) if x.kind == "bool" else a.multiply(x, y)
 
 
 def added(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
     """Return x + y, of booleans whether one is true."""
-    return a.either(x, y) if x.kind == "bool" else a.add(x, y)
+    return a.bitwise_or(x, y) if x.kind == "bool" else a.add(x, y)
 
 
 def _subtracted(a, parameters, x, y):
@@ -281,7 +281,7 @@ def _split(lowering, equation, inputs):
     return list(np.split(inputs[0], ends, equation.params["axis"]))
 
 
-def _counted(lowering, equation, inputs):
+def _iota(lowering, equation, inputs):
     shape, dimension = equation.params["shape"], equation.params["dimension"]
     numbers = np.arange(shape[dimension])
     numbers = numbers.reshape([-1 if d == dimension else 1 for d in range(len(shape))])
@@ -290,7 +290,7 @@ def _counted(lowering, equation, inputs):
     ]
 
 
-def _unset(lowering, equation, inputs):
+def _empty(lowering, equation, inputs):
     """Lower `empty`, the unset values of a branch not taken: zeros here."""
     kept = equation.outvars[0].aval
     return [lowering.array(np.zeros(kept.shape, kept.dtype))]
@@ -413,10 +413,10 @@ TABLE: dict[str, Callable] = {
     **{name: _elementary(function) for name, function in error_function.FUNCTIONS.items()},
     # logic
     **{how: elementwise(compared(how)) for how in ("eq", "ne", "lt", "le", "gt", "ge")},
-    "and": elementwise(lambda a, p, x, y: a.both(x, y)),
-    "or": elementwise(lambda a, p, x, y: a.either(x, y)),
-    "xor": elementwise(lambda a, p, x, y: a.differing(x, y)),
-    "not": elementwise(lambda a, p, x: a.opposite(x)),
+    "and": elementwise(lambda a, p, x, y: a.bitwise_and(x, y)),
+    "or": elementwise(lambda a, p, x, y: a.bitwise_or(x, y)),
+    "xor": elementwise(lambda a, p, x, y: a.bitwise_xor(x, y)),
+    "not": elementwise(lambda a, p, x: a.bitwise_not(x)),
     "shift_left": elementwise(_shifted("shl")),
     "shift_right_logical": elementwise(_shifted("lshr")),
     "shift_right_arithmetic": elementwise(_shifted("ashr")),
@@ -434,9 +434,9 @@ TABLE: dict[str, Callable] = {
     "pad": _rearranged(_padded),
     "unstack": _unstacked,
     "split": _split,
-    "iota": _counted,
-    "empty": _unset,
-    "empty2": _unset,
+    "iota": _iota,
+    "empty": _empty,
+    "empty2": _empty,
     "copy": _unchanged,
     "copy_p": _unchanged,
     "device_put": _unchanged,
@@ -449,11 +449,11 @@ TABLE: dict[str, Callable] = {
     "reduce_prod": _reduced(multiplied, lambda dtype: 1),
     "reduce_max": _reduced(maximum, lambda dtype: _extreme(dtype, -1)),
     "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
-    "reduce_and": _reduced(lambda a, p, x, y: a.both(x, y), lambda dtype: True),
-    "reduce_or": _reduced(lambda a, p, x, y: a.either(x, y), lambda dtype: False),
+    "reduce_and": _reduced(lambda a, p, x, y: a.bitwise_and(x, y), lambda dtype: True),
+    "reduce_or": _reduced(lambda a, p, x, y: a.bitwise_or(x, y), lambda dtype: False),
     # equinox's reductions over all lanes of a batch: here each lane is alone
-    "unvmap_any": _whole(lambda a, p, x, y: a.either(x, y)),
-    "unvmap_all": _whole(lambda a, p, x, y: a.both(x, y)),
+    "unvmap_any": _whole(lambda a, p, x, y: a.bitwise_or(x, y)),
+    "unvmap_all": _whole(lambda a, p, x, y: a.bitwise_and(x, y)),
     "unvmap_max": _whole(maximum),
     "cumsum": _running(added),
     "cumprod": _running(multiplied),

@@ -1,4 +1,4 @@
-"""Names of processors and of their features that LLVM knows."""
+"""Names of processors and of their features in LLVM."""
 
 import functools
 import re

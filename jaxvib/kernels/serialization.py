@@ -36,32 +36,37 @@ def serialize(traced: Traced) -> bytes | None:
             "key": program and program.key,
         }
         packed = program.packed if program else b""
-        whole = json.dumps(header).encode() + b"\n" + packed
+        content = json.dumps(header).encode() + b"\n" + packed
     except _INVALID:
         return None
-    return whole if _equal(deserialize(whole), traced) else None
+    return content if _equal(deserialize(content), traced) else None
 
 
-def deserialize(whole: bytes) -> Traced | None:
+def deserialize(content: bytes) -> Traced | None:
     """Deserialise a lowered function; `None` for invalid bytes."""
     try:
-        return _traced(whole)
+        return _traced(content)
     except _INVALID:
         return None
 
 
-def _traced(whole: bytes) -> Traced:
-    line, _, packed = whole.partition(b"\n")
+def _traced(content: bytes) -> Traced:
+    line, _, packed = content.partition(b"\n")
     header = json.loads(line)
     results, reason, width = _tree(header["results"]), header["reason"], header["width"]
     if width is None:
-        return Traced(None, results, _of(str, reason))
+        return Traced(None, results, _require_type(str, reason))
     outputs = tuple((each.shape, each.dtype.name) for each in jax.tree.leaves(results))
-    inputs = tuple((_shape(shape), _of(str, kind)) for shape, kind in header["inputs"])
-    signature, workspace = Signature(inputs, outputs), _of(int, header["workspace"])
-    key = _of(str, header["key"])
-    program = Program(packed, _of(int, width), signature, workspace, key)
-    return Traced(program, results, _of(str, reason))
+    inputs = tuple(
+        (_shape(shape), _require_type(str, kind)) for shape, kind in header["inputs"]
+    )
+    signature, workspace = (
+        Signature(inputs, outputs),
+        _require_type(int, header["workspace"]),
+    )
+    key = _require_type(str, header["key"])
+    program = Program(packed, _require_type(int, width), signature, workspace, key)
+    return Traced(program, results, _require_type(str, reason))
 
 
 def _equal(one: Traced | None, other: Traced) -> bool:
@@ -84,21 +89,26 @@ def _node(tree: Any) -> list:
     if type(tree) in (tuple, list):
         return [type(tree).__name__, *map(_node, tree)]
     if type(tree) is dict:
-        return ["dict", *([_of(str, key), _node(value)] for key, value in tree.items())]
+        return [
+            "dict",
+            *([_require_type(str, key), _node(value)] for key, value in tree.items()),
+        ]
     kind = type(tree)
     values = [_node(getattr(tree, name)) for name in _fields(kind)]
     return ["class", kind.__module__, kind.__qualname__, *values]
 
 
 def _tree(node: Any) -> Any:
-    what, *parts = _of(list, node)
+    what, *parts = _require_type(list, node)
     if what == "constant":
         return parts[0]
     if what == "array":
         shape, kind, weak = parts
-        return jax.ShapeDtypeStruct(_shape(shape), np.dtype(_of(str, kind)), weak_type=weak)
+        return jax.ShapeDtypeStruct(
+            _shape(shape), np.dtype(_require_type(str, kind)), weak_type=weak
+        )
     if what == "dict":
-        return {_of(str, key): _tree(value) for key, value in parts}
+        return {_require_type(str, key): _tree(value) for key, value in parts}
     if what == "class":
         module, name, *values = parts
         return _instance(_class(module, name), [_tree(value) for value in values])
@@ -106,12 +116,12 @@ def _tree(node: Any) -> Any:
 
 
 def _class(module: Any, name: Any) -> type:
-    if _of(str, module).partition(".")[0] not in _LIBRARIES:
+    if _require_type(str, module).partition(".")[0] not in _LIBRARIES:
         raise ValueError(f"{module} may change")
     found: Any = importlib.import_module(module)
-    for part in _of(str, name).split("."):
+    for part in _require_type(str, name).split("."):
         found = getattr(found, part)
-    return _of(type, found)
+    return _require_type(type, found)
 
 
 def _fields(kind: Any) -> tuple[str, ...]:
@@ -134,10 +144,10 @@ def _instance(kind: Any, values: list) -> Any:
 
 
 def _shape(numbers: Any) -> tuple[int, ...]:
-    return tuple(_of(int, number) for number in numbers)
+    return tuple(_require_type(int, number) for number in numbers)
 
 
-def _of(kind: type, value: Any) -> Any:
+def _require_type(kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{value!r} is not a {kind.__name__}")
     return value

@@ -39,12 +39,12 @@ def shipped_entry(name: str) -> bytes | None:
     begin, size = _index().blocks[block]
     with FILE.open("rb") as file:
         file.seek(begin)
-        whole = lzma.decompress(file.read(size))
-    header, _, text = whole.split(_END)[number].partition(b"\n")
+        content = lzma.decompress(file.read(size))
+    header, _, text = content.split(_END)[number].partition(b"\n")
     width = json.loads(header).get("width") if text else None
     if width is None:
         return header + b"\n"
-    return header + b"\n" + zlib.compress(_of_width(text.decode(), width).encode(), 1)
+    return header + b"\n" + zlib.compress(_template_text(text.decode(), width).encode(), 1)
 
 
 def file_of(entries: Mapping[str, bytes]) -> bytes:
@@ -58,7 +58,7 @@ def file_of(entries: Mapping[str, bytes]) -> bytes:
         about: Any = json.loads(header)
         text, alike = "", name
         if packed:
-            text = _of_any_width(zlib.decompress(packed).decode(), about["width"])
+            text = _width_template(zlib.decompress(packed).decode(), about["width"])
             alike = json.dumps([about["results"], about["inputs"]])
         blocks[alike][name] = header + b"\n" + text.encode()
     index, compressed, begin = _Index({}, []), [], 0
@@ -81,12 +81,12 @@ def _index() -> _Index:
     return _Index(entries, [(start + begin, size) for begin, size in blocks])
 
 
-def _of_any_width(text: str, width: int) -> str:
+def _width_template(text: str, width: int) -> str:
     if _MARK in text:
         raise ValueError(f"the program contains {_MARK}")
     text = text.replace(f"<{width} x ", f"<{_MARK} x ")
     return text.replace(f".v{width}", f".v{_MARK}")
 
 
-def _of_width(text: str, width: int) -> str:
+def _template_text(text: str, width: int) -> str:
     return text.replace(_MARK, str(width))

@@ -83,7 +83,7 @@ class ObjectFile:
         sections[_CODE] = self._relocated(_CODE, "reloc.CODE", places)
         if self._segments:
             data = self._relocated(_DATA, "reloc.DATA", places)
-            sections[_DATA] = _vector(_placed(s, stack) for s in _segments(data))
+            sections[_DATA] = _vector(_encoded_segment(s, stack) for s in _segments(data))
         pages = unsigned(-(-size // PAGE))
         sections[_MEMORY] = _vector([_WITH_MAXIMUM + pages + pages])
         stack_pointer = _MUTABLE_I32 + _I32_CONSTANT + signed(stack) + _END
@@ -207,7 +207,7 @@ def _segments(data: bytes) -> list[_Segment]:
     return found
 
 
-def _placed(segment: _Segment, base: int) -> bytes:
+def _encoded_segment(segment: _Segment, base: int) -> bytes:
     address = _I32_CONSTANT + signed(base + segment.address) + _END
     return unsigned(0) + address + unsigned(len(segment.content)) + segment.content
 

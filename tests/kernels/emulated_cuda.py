@@ -341,16 +341,22 @@ def cuEventDestroy_v2(event):
 
 @entry()
 def cuMemcpyHtoDAsync_v2(address, host, size, stream):
-    if not within(memory, address, size) or not within(pinned, host, size):
-        return INVALID
-    objects[stream].append(lambda: ctypes.memmove(address, host, size) and 0)
+    return copied(address, host, host, address, size, stream)
 
 
 @entry()
 def cuMemcpyDtoHAsync_v2(host, address, size, stream):
-    if not within(memory, address, size) or not within(pinned, host, size):
+    return copied(host, address, host, address, size, stream)
+
+
+def copied(target, source, host, address, size, stream):
+    """Copy within a stream; the driver waits for copies of memory that may be paged."""
+    if not within(memory, address, size):
         return INVALID
-    objects[stream].append(lambda: ctypes.memmove(host, address, size) and 0)
+    objects[stream].append(lambda: ctypes.memmove(target, source, size) and 0)
+    if not within(pinned, host, size):
+        return cuStreamSynchronize(stream)
+    return None
 
 
 @entry()

@@ -5,6 +5,7 @@ import numpy as np
 from jaxvib.kernels import gpu
 from jaxvib.kernels.cpu import Native, host_width
 from jaxvib.kernels.lowering import lower_lanes
+from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
 from tests.kernels.ptx_emulator import EmulatedModule
 
 # A block has 64 or 128 threads: one lane, blocks that are full, and one lane more or less.
@@ -22,11 +23,14 @@ def emulated(
     for result in results:
         result.view(np.uint8)[...] = UNWRITTEN
     number = np.array([lanes])
-    buffers = [array for array in (number, *arrays, *results) if array.size]
+    blocks = -(-lanes // module.block)
+    work = np.full(blocks * module.block * program.workspace, UNWRITTEN, np.uint8)
+    buffers = [array for array in (number, *arrays, *results, work) if array.size]
     before = [array.tobytes() for array in arrays]
     module.memory = {array.ctypes.data: array.nbytes for array in buffers}
-    pointers = [array.ctypes.data for array in (number, *arrays, *results)]
-    module.launch(gpu.ENTRY, -(-lanes // module.block), module.block, pointers)
+    taken = [number, *arrays, *results, *([work] if work.size else [])]
+    pointers = [array.ctypes.data for array in taken]
+    module.launch(gpu.ENTRY, blocks, module.block, pointers)
     assert [array.tobytes() for array in arrays] == before
     return results
 
@@ -43,13 +47,15 @@ def different(found, expected) -> np.ndarray:
     return lanes
 
 
-def check_bits(closed, arrays, launches=LAUNCHES, driver=13000) -> EmulatedModule:
+def check_bits(
+    closed, arrays, launches=LAUNCHES, driver=13000, short: int | None = None
+) -> EmulatedModule:
     """Check that a GPU would give the CPU's bits, in launches of so many lanes.
 
     `arrays`: inputs with the lanes first, as many as the largest launch or fewer: they
-    are repeated.
+    are repeated. `short`: in programs whose arrays of more numbers are in memory.
     """
-    program = gpu.device_program(closed, driver=driver)
+    program = gpu.device_program(closed, driver=driver, short=short)
     module = EmulatedModule(program.ptx)
     most = max(launches)
     inputs = [
@@ -63,7 +69,11 @@ def check_bits(closed, arrays, launches=LAUNCHES, driver=13000) -> EmulatedModul
         np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, whole - most)], "edge")
         for array in last
     ]
-    expected = Native(lower_lanes(closed, width))(padded, 1)
+    if short is None:
+        lowered = lower_lanes(closed, width)
+    else:
+        lowered = lower_lanes_in_memory(closed, width, short)
+    expected = Native(lowered)(padded, 1)
     for lanes in launches:
         part = [np.ascontiguousarray(array[..., :lanes]) for array in last]
         found = emulated(program, module, part)

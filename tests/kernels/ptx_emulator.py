@@ -4,7 +4,7 @@ Every instruction becomes one call of an LLVM function of `ptx_operations`, whic
 NVIDIA's manual (PTX ISA 8.0) says: shifts clamp, conversions saturate, minima ignore NaN.
 Unknown instructions are refused, and so are registers that a path reads before it writes
 them, accesses outside the arrays or not aligned, local memory that is read before it is
-written, and threads that do not end.
+written, bytes of a workspace that two threads use, and threads that do not end.
 """
 
 import ctypes
@@ -14,12 +14,14 @@ import re
 import numpy as np
 
 from jaxvib.kernels.cpu import bindings
+from jaxvib.kernels.driver import workspace_of
 from tests.kernels.ptx_operations import OPERATIONS, TYPES
-from tests.kernels.ptx_runtime import FIELDS, RUNTIME
+from tests.kernels.ptx_runtime import FIELDS, POINTERS, RUNTIME
 
 LOCAL = 1 << 20  # where local memory begins in its own address space
 FAULTS = {1: "load outside the arrays", 2: "store outside the arrays", 3: "misaligned",
-          4: "local memory read before it is written", 5: "no end"}  # fmt: skip
+          4: "local memory read before it is written", 5: "no end",
+          6: "workspace of another thread"}  # fmt: skip
 _SPECIAL = {
     "%tid.x": "%tid",
     "%ctaid.x": "%ctaid",
@@ -396,8 +398,7 @@ class Flow:
 
 class _Report(ctypes.Structure):
     _fields_ = [
-        (name, ctypes.c_void_p if name in ("bounds", "marks") else ctypes.c_uint64)
-        for name in FIELDS
+        (name, ctypes.c_void_p if name in POINTERS else ctypes.c_uint64) for name in FIELDS
     ]
 
 
@@ -416,6 +417,7 @@ class EmulatedModule:
     """
 
     def __init__(self, ptx: str):
+        self._workspace = workspace_of(ptx)
         ptx = re.sub(r"//.*", "", ptx)
         head = ptx.partition(".visible .entry ")[0]
         entries = re.findall(r"\.entry (\w+)\((.*?)\)(.*?)\{(.*)\}", ptx, re.DOTALL)
@@ -460,7 +462,10 @@ class EmulatedModule:
         local = np.full(self._local + 64, 0xA5, np.uint8)
         marks = np.zeros(self._local + 1, np.uint8)
         place = -(-local.ctypes.data // 64) * 64
+        size = self._workspace * grid * block  # the last argument
+        owners = np.zeros(size, np.uint64)
         report = _Report(
+            work=int(parameters[-1]), size=size, owners=owners.ctypes.data,
             limit=self.limit, arrays=len(ranges), bounds=bounds.ctypes.data,
             marks=marks.ctypes.data, local=self._local,
         )  # fmt: skip

@@ -1,17 +1,19 @@
 """Memory and threads of an emulated launch, as LLVM IR; see `ptx_emulator`."""
 
 # The report: of a fault; steps of a thread, of all threads, and their limit; number and
-# bounds of the arrays; marks of what is written in local memory, and its size.
+# bounds of the arrays; marks of what is written in local memory, and its size; place and
+# size of the workspace, the threads that own its bytes, and the present thread, from 1.
 _NUMBERS = "i32 %tid, i32 %ctaid, i32 %block, i32 %grid"
-_REPORT = "{ i64, i64, i64, i64, i64, i64, i64, ptr, ptr, i64 }"
+_REPORT = "{ i64, i64, i64, i64, i64, i64, i64, ptr, ptr, i64, i64, i64, ptr, i64 }"
 FIELDS = (
     "fault", "address", "bytes", "steps", "total", "limit", "arrays", "bounds", "marks",
-    "local",
+    "local", "work", "size", "owners", "owner",
 )  # fmt: skip
+POINTERS = "bounds", "marks", "owners"
 
 
 def _field(name: str) -> str:
-    kind = "ptr" if name in ("bounds", "marks") else "i64"
+    kind = "ptr" if name in POINTERS else "i64"
     place = FIELDS.index(name)
     return f"""%{name}.p = getelementptr {_REPORT}, ptr %report, i32 0, i32 {place}
 %{name} = load {kind}, ptr %{name}.p"""
@@ -73,6 +75,36 @@ end:
 %r = phi i1 [ false, %next ], [ true, %one ]
 ret i1 %r
 }}
+define internal i1 @owned(i64 %a, i64 %n, ptr %report) {{
+entry:
+{_field("work")}
+{_field("size")}
+{_field("owners")}
+{_field("owner")}
+%offset = sub i64 %a, %work
+%there = icmp ult i64 %offset, %size
+br i1 %there, label %next, label %good
+next:
+%k = phi i64 [ 0, %entry ], [ %after, %take ]
+%more = icmp ult i64 %k, %n
+br i1 %more, label %one, label %good
+one:
+%place = add i64 %offset, %k
+%owner.at = getelementptr i64, ptr %owners, i64 %place
+%before = load i64, ptr %owner.at
+%free = icmp eq i64 %before, 0
+%same = icmp eq i64 %before, %owner
+%right = or i1 %free, %same
+br i1 %right, label %take, label %bad
+take:
+store i64 %owner, ptr %owner.at
+%after = add i64 %k, 1
+br label %next
+good:
+ret i1 true
+bad:
+ret i1 false
+}}
 define internal ptr @access(i64 %a, i64 %n, ptr %report, i64 %place, i64 %kind) {{
 entry:
 %mask = sub i64 %n, 1
@@ -93,9 +125,15 @@ where:
 br i1 %own, label %mine, label %others
 others:
 %within = call i1 @inside(i64 %a, i64 %n, ptr %report)
-br i1 %within, label %good, label %bad
+br i1 %within, label %whose, label %bad
 bad:
 call void @fail(ptr %report, i64 %kind, i64 %a, i64 %n)
+ret ptr @nowhere
+whose:
+%owned = call i1 @owned(i64 %a, i64 %n, ptr %report)
+br i1 %owned, label %good, label %foreign
+foreign:
+call void @fail(ptr %report, i64 6, i64 %a, i64 %n)
 ret ptr @nowhere
 mine:
 %mark = getelementptr i8, ptr %marks, i64 %offset
@@ -141,6 +179,9 @@ run:
 {_field("steps")}
 {_field("marks")}
 {_field("local")}
+{_field("owner")}
+%one.more = add i64 %owner, 1
+store i64 %one.more, ptr %owner.p
 store i64 0, ptr %steps.p
 call void @llvm.memset.p0.i64(ptr %marks, i8 0, i64 %local, i1 false)
 call void @thread(ptr %params, ptr %report, i64 %place, {_NUMBERS})

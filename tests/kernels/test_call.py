@@ -4,8 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import jaxvib as jv
+from jaxvib.ensemble.map_samples import devices_for
+from jaxvib.kernels.call import kernels_called
 
 TIMES, FREQUENCIES = np.linspace(0.0, 3.0, 5), np.linspace(1.0, 2.0, 5)
 oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
@@ -33,6 +36,39 @@ def test_the_engine_does_not_depend_on_the_default_device(host_with_a_gpu):
     found = jv.flow(system, system.rest(), 0.0, 0.1, engine="auto")
     by_events = jv.flow(system, system.rest(), 0.0, 0.1, engine="event")
     np.testing.assert_array_equal(found, by_events)
+
+
+def repeated(t, w):
+    """Call a kernel in a branch of a loop, where its slope is known too."""
+    return lax.fori_loop(
+        0, 3, lambda k, x: lax.cond(k > 1, lambda: x, lambda: x + oscillation(t, w)), 0.0
+    )
+
+
+def test_kernels_within_a_function_leave_its_samples_to_the_cpu(monkeypatch):
+    lanes = jax.make_jaxpr(jax.vmap(jax.value_and_grad(repeated)))(TIMES, FREQUENCIES)
+    found = list(kernels_called(lanes.jaxpr))
+    assert found
+    assert not any(callee.is_launched() for callee in found)
+    assert not list(kernels_called(jax.make_jaxpr(jnp.sin)(0.0).jaxpr))
+    one = (TIMES[0], FREQUENCIES[0])
+    devices = devices_for(lambda tw: repeated(*tw), one, accelerated=True)
+    assert {each.platform for each in devices} == {"cpu"}
+    monkeypatch.setenv("JAXVIB_GPU", "kernels")  # launched in XLA's programs, by hand
+    form = oscillation._form_of(one)[1]
+    assert form.is_launched()
+
+
+def test_samples_stay_on_the_gpus_where_jax_is_given_no_cpu(monkeypatch):
+    def devices_of_cuda(backend=None):  # with JAX_PLATFORMS = cuda
+        if backend == "cpu":
+            raise RuntimeError("Unknown backend cpu")
+        return gpus
+
+    gpus = jax.devices("cpu")[:1]  # in their place
+    monkeypatch.setattr(jax, "local_devices", devices_of_cuda)
+    one = (TIMES[0], FREQUENCIES[0])
+    assert devices_for(lambda tw: repeated(*tw), one, accelerated=True) is gpus
 
 
 def test_the_platform_decides_where_a_program_is_lowered():

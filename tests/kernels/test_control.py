@@ -42,7 +42,7 @@ def doubled(x, most):
 
 
 @pytest.mark.parametrize("number", [5, 200])  # named values, and arrays in memory
-def test_a_loop_that_is_mapped_goes_on_until_all_its_elements_are_done(number):
+def test_a_mapped_loop_runs_until_all_its_elements_are_done(number):
     x = random.uniform(0.1, 12.0, number)
     mapped = kernel(jax.vmap(lambda x: doubled(jnp.stack([x, x]), 10.0)))
     pair, turns = mapped(x)
@@ -110,7 +110,7 @@ def test_a_scan_has_its_rows(reverse):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-13), found, wanted)
 
 
-def test_a_scan_without_turns_gives_what_it_began_with():
+def test_a_scan_of_length_zero_returns_its_initial_value():
     run = kernel(lambda x: lax.scan(lambda c, row: (c + row, c), x[0], x[1:1])[0])
     np.testing.assert_array_equal(run.map(np.eye(3)), [1, 0, 0])
 

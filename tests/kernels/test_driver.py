@@ -23,7 +23,8 @@ from jax import export
 
 import jaxvib as jv
 from jaxvib import cli
-from jaxvib.kernels import device_check, device_choice, driver, gpu
+from jaxvib.kernels import device_check, device_choice, device_lanes, driver, gpu
+from jaxvib.kernels.kernel import Kernel
 from jaxvib.kernels.lowering import trace
 from jaxvib.studies.run import information
 from tests.kernels.iterated_lanes import (
@@ -139,7 +140,7 @@ def test_devices_take_lanes_by_their_rates_and_add_up_to_all(device):
         for each, rate in zip(found.devices, rates, strict=True)
     ]
     lanes = np.linspace(0.0, 9.0, 16 * program.block)
-    (result,) = driver.run_lanes(loaded, [lanes])
+    (result,) = device_lanes.run_lanes(loaded, [lanes])
     np.testing.assert_array_equal(result, jv.kernel(jnp.cos).map(lanes, threads=1))
     blocks = [sum(b for each, b, _ in launches() if each == k) for k in range(2)]
     assert blocks == [4, 12]
@@ -152,11 +153,11 @@ def test_seconds_of_a_call_are_the_sum_over_its_shares(device):
         trace(lambda x: x * x, (jax.ShapeDtypeStruct((), float),))[0]
     )
     lanes, seconds = np.linspace(0.0, 9.0, 16 * program.block), []
-    size = driver._Layout(program.signature, program.block).total
+    size = driver.Layout(program.signature, program.block).total
     for memory in (2**33, 4 * size):
         loaded = driver.LoadedProgram(*program, device(f"memory={memory}").devices[0])
         for _ in range(2):  # the seconds are those of the last call
-            driver.run_lanes([loaded], [lanes])
+            device_lanes.run_lanes([loaded], [lanes])
         seconds.append(loaded.seconds)
     assert len(launches()) == 2 * 16
     np.testing.assert_allclose(seconds[1] - seconds[0], 15 * emulated().LAUNCH, rtol=1e-4)
@@ -186,7 +187,9 @@ def test_shares_are_halved_where_memory_is_short(by_hand, kernel):
     assert sizes == [16, 8, 8, 8, 8]  # the second 16 found no memory
 
 
-def test_no_memory_at_all_is_told_and_the_cpu_takes_over(by_hand, kernel, caplog):
+def test_a_gpu_without_free_memory_is_reported_and_the_cpu_takes_over(
+    by_hand, kernel, caplog
+):
     by_hand(f"memory={2**20} reserved={2**20}")
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
     assert caplog.messages == [
@@ -205,12 +208,44 @@ def test_a_launch_that_fails_later_leaves_all_lanes_to_the_cpu(by_hand, kernel):
     assert len(launches()) == 5
 
 
+def whirled(x, matrix):
+    """Return products of a matrix and a vector, which are in memory."""
+    x = jax.lax.fori_loop(0, 5, lambda k, y: jnp.sin(matrix @ y) + x[k], x)
+    return x, jnp.argmax(x)
+
+
+def test_lanes_with_arrays_in_memory_run_in_shares_that_fit_it(by_hand):
+    size = 17
+    inside = Kernel(whirled, in_memory=True)
+    lanes = rng.normal(size=(2000, size)), rng.normal(size=(2000, size, size))
+    by_hand(f"memory={2**22}")
+    found = inside.map(*lanes)
+    assert_same(found, inside.map(*lanes, threads=1))
+    blocks = [number for _, number, _ in launches()]
+    assert sum(blocks) == -(-2000 // 32)
+    assert len(blocks) > 1
+    assert not emulated().memory
+    # Where less memory is to be had than is free, shares are halved.
+    by_hand(f"memory={2**22} reserved={2**21}")
+    assert_same(Kernel(whirled, in_memory=True).map(*lanes), found)
+    assert len(launches()) > len(blocks)
+
+
+def test_arrays_without_numbers_are_launched_too(device):
+    device()
+    kernel = jv.kernel(lambda empty: (jnp.sum(empty), empty))
+    total, same = kernel.map(np.zeros((LANES, 0)))
+    np.testing.assert_array_equal(total, np.zeros(LANES))
+    assert same.shape == (LANES, 0)
+    assert kernel.unsupported_reason(np.zeros(0), device="gpu") == ""
+
+
 def test_launches_are_short_where_the_driver_ends_long_ones(device):
     found = device("display=1")
     closed = trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0]
     program = gpu.device_program(closed)
     loaded = driver.LoadedProgram(*program, found.devices[0], rate=4e3)
-    (result,) = driver.run_lanes([loaded], [FREQUENCIES])
+    (result,) = device_lanes.run_lanes([loaded], [FREQUENCIES])
     np.testing.assert_array_equal(result, jv.kernel(jnp.cos).map(FREQUENCIES, threads=1))
     assert {blocks for _, blocks, _ in launches()} == {1000 // 128, 2000 % 896 // 128 + 1}
 
@@ -342,7 +377,7 @@ def test_a_short_call_is_not_worth_a_check(device, kernel, monkeypatch):
     assert not device_check.verdicts()
 
 
-def test_a_jit_for_cuda_launches_what_may_be_launched(by_hand, kernel):
+def test_a_jit_for_cuda_launches_all_supported_kernels(by_hand, kernel):
     by_hand()
     target = "__gpu$xla.gpu.ptx"
     allowed = [export.DisabledSafetyCheck.custom_call(target)]
@@ -496,7 +531,7 @@ def test_entry_points_and_constants_are_those_of_nvidia_s_header():
     }.items():
         assert re.search(rf"\b{meant} = {value},", text)
     assert re.search(rf"\bCU_STREAM_NON_BLOCKING\s*= 0x{driver._NON_BLOCKING}\b", text)
-    assert re.search(rf"\b{driver._OUT_OF_MEMORY}\s*= 2,", text)
+    assert re.search(rf"\b{driver.OUT_OF_MEMORY}\s*= 2,", text)
     assert re.search(rf"\b{driver._NO_DEVICE}\s*= 100,", text)
 
 
@@ -518,7 +553,9 @@ def test_a_report_says_where_its_kernels_ran(device, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_fails_inside_xla_is_launched_by_the_driver_alone(device, kernel, cuda_plugin):
+def test_kernels_that_fail_inside_xla_are_launched_by_the_driver_alone(
+    device, kernel, cuda_plugin
+):
     device()
     assert_same(kernel.map(STARTS, FREQUENCIES), expected(kernel))
     (kept,) = device_check.verdicts()

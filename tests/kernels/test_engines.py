@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import observe, solve_system, watch
+from jaxvib.dynamics.flow import observe, observe_with_monodromy, solve_system
 from jaxvib.kernels import Kernel, kernel
 
 NUMBER = 64
@@ -116,10 +116,10 @@ def test_motions_of_two_bodies_by_diffrax_are_those_of_xla_but_for_steps_at_onse
     def exactly(amplitude, frequency):
         values = {"load.amplitude": amplitude, "load.frequency": frequency}
         lane, settings = jv.replace(system, values), {"rtol": 1e-12, "grazing": 1e-9}
-        return watch(lane, lane.rest(), 0.0, lane.period(), engine="event", **settings)
+        return observe(lane, lane.rest(), 0.0, lane.period(), engine="event", **settings)
 
-    exact, watched, _ = kernel(exactly).map(*arguments)
-    size, apart = np.abs(exact).max(), watched.onsets[:, 0] == 0
+    exact, observables, _ = kernel(exactly).map(*arguments)
+    size, apart = np.abs(exact).max(), observables.onsets[:, 0] == 0
     assert 0.5 < apart.mean() < 0.9
     np.testing.assert_array_equal(np.asarray(steps)[apart], np.asarray(its_steps)[apart])
     np.testing.assert_allclose(found[apart], wanted[apart], rtol=0, atol=1e-11 * size)
@@ -131,7 +131,7 @@ def test_motions_of_two_bodies_by_diffrax_are_those_of_xla_but_for_steps_at_onse
 
 
 @pytest.mark.slow
-def test_what_is_watched_and_monodromies_are_those_of_xla():
+def test_observables_and_monodromies_are_those_of_xla():
     system = jv.two_body_impact()
 
     def run(amplitude, frequency):
@@ -139,7 +139,7 @@ def test_what_is_watched_and_monodromies_are_those_of_xla():
         lane = jv.replace(system, values)
         settings = {"rtol": 1e-9, "grazing": 1e-9, "engine": "event"}
         end = lane.period()
-        seen = observe(lane, lane.rest(), 0.0, end, **settings)
-        return seen, watch(lane, lane.rest(), 0.0, end, **settings)
+        seen = observe_with_monodromy(lane, lane.rest(), 0.0, end, **settings)
+        return seen, observe(lane, lane.rest(), 0.0, end, **settings)
 
     agree(run, loads(), 1e-8)

@@ -6,6 +6,7 @@ Without a GPU: what is launched, and what it takes, is not checked here.
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import export
@@ -87,7 +88,7 @@ def test_instructions_are_those_of_a_lane_of_a_cpu(name, closed):
     assert cpu == device
 
 
-def test_ptx_does_not_depend_on_what_was_compiled_before():
+def test_ptx_does_not_depend_on_earlier_compilations():
     function, arguments = PROGRAMS["multipliers"]
     closed = trace(function, arguments)[0]
     first = gpu.device_program(closed).ptx
@@ -148,3 +149,21 @@ def test_it_is_one_call_in_an_exported_program_for_cuda(program):
     assert re.findall(r"custom_call @([\w$.]+)", text) == [target]
     assert exported.out_avals[0].shape == (*program.signature.outputs[0][0], 1000)
     assert np.dtype(exported.out_avals[0].dtype).name == program.signature.outputs[0][1]
+
+
+def test_a_call_in_xla_has_scratch_memory_for_all_threads():
+    shape = jax.ShapeDtypeStruct((20,), float)
+    closed = trace(lambda x: jnp.sin(x) @ jnp.outer(x, x), [shape])[0]
+    program = gpu.device_program(closed, short=16)
+    run = jax.jit(lambda x: gpu.launched(program, [x]))
+    target = "__gpu$xla.gpu.ptx"
+    text = export.export(
+        run,
+        platforms=["cuda"],
+        disabled_checks=[export.DisabledSafetyCheck.custom_call(target)],
+    )(jax.ShapeDtypeStruct((20, 100), float)).mlir_module()
+    (call,) = (line for line in text.splitlines() if target in line)
+    threads = -(-100 // program.block) * program.block
+    numbers = threads * program.workspace // 8
+    assert program.ptx.count("lanes_param_") >= 4  # lanes, input, output, workspace
+    assert f"-> (tensor<20x100xf64>, tensor<{numbers}xf64>)" in call

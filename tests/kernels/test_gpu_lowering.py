@@ -10,7 +10,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.branches.corrector import LaneData
 from jaxvib.branches.orbit_equations import orbit_corrector
-from jaxvib.dynamics.flow import observe, watch
+from jaxvib.dynamics.flow import observe_with_monodromy
 from jaxvib.foundation.arrays import partition_arrays
 from jaxvib.orbits.motion_kernels import beginning_kernel, poincare_kernel
 from tests.systems_table import MOTIONS, hard_stop, springs
@@ -58,7 +58,6 @@ PROGRAMS = {
     "orbits between stops": (
         orbit(hard_stop(0.7), "contacts.0.law.restitution"), np.linspace(0.5, 0.9, 4096), 3,
     ),
-    "orbits of two bodies": (orbit(bodies, "load.frequency"), FREQUENCIES, 3),
     "orbits of a field": (
         orbit(MOTIONS["Duffing"].system(), "cubic"), np.linspace(0.5, 1.5, 4096), 3,
     ),
@@ -67,8 +66,9 @@ PROGRAMS = {
     "stepping": (
         lambda state: jv.flow(bodies, state, 0.0, 1.0, engine="stepping"), lanes(rest), 1,
     ),
-    "observables": (lambda x: watch(bodies, x, 0.0, 1.0, **settings), lanes(rest), 1),
-    "monodromy": (lambda x: observe(bodies, x, 0.0, 1.0, **settings), lanes(rest), 1),
+    "monodromy": (
+        lambda x: observe_with_monodromy(bodies, x, 0.0, 1.0, **settings), lanes(rest), 1,
+    ),
     "start of regimes": (beginning_kernel(static), lanes(leaves), 1),
     "transients": (poincare_kernel(static, 12, 8, "event"), lanes((leaves, rest)), 1),
     "branch corrector": (

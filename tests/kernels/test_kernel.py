@@ -49,6 +49,21 @@ def test_one_lane_jit_and_vmap_have_the_bits_of_map():
     np.testing.assert_array_equal(grid[2, 1], damped(t[2], w[1])[0])
 
 
+def test_one_lane_on_the_host_has_numpy_arrays_with_the_bits_of_a_call():
+    times, pace = np.array([0.3, 1.7]), np.float64(2.0)
+    by_llvm = kernel(lambda t, w: (jnp.exp(-0.1 * t) * jnp.cos(w * t), t > w))
+    by_xla = kernel(lambda t, w: (jnp.linalg.svd(jnp.outer(t, t) + w)[1], t > w))
+    assert by_xla.unsupported_reason(times, pace)
+    for function in (by_llvm, by_xla):
+        called = function(times, pace)
+        alone = function.on_host(times, pace)
+        inside = jax.jit(lambda x, f=function: (x, f.on_host(times, pace)))(0.0)[1]
+        for found in (alone, inside):
+            for one, other in zip(found, called, strict=True):
+                np.testing.assert_array_equal(one, other)
+        assert all(type(one) is np.ndarray for one in alone)
+
+
 def test_derivatives_of_any_order_are_the_closed_forms():
     value = jax.jit(lambda t, w: damped(t, w)[0])
     slope = -0.1 * exact - np.exp(-0.1 * t) * w * np.sin(w * t)
@@ -145,13 +160,13 @@ def test_what_xla_calls_for_long_is_compiled_better_and_keeps_its_bits(
     many = [np.resize(x, 1000) for x in (t, w)]
     first = np.asarray(called(*many))
     native = often._form_of((t[0], w[0]))[1]._native
-    kept = [cpu._kept(native.program, host_features(), level) for level in (0, 2)]
+    kept = [cpu._cached_code(native.program, host_features(), level) for level in (0, 2)]
     assert [each is not None for each in kept] == [True, False]
     stop = time.monotonic() + 60
     while native._best is None and time.monotonic() < stop:
         np.testing.assert_array_equal(called(*many), first)
     assert native._best is not None
-    assert cpu._kept(native.program, host_features(), 2) is not None
+    assert cpu._cached_code(native.program, host_features(), 2) is not None
     spent = native._first.seconds()
     np.testing.assert_array_equal(called(*many), first)
     assert native._first.seconds() > spent  # it still counts, and calls the better one
@@ -190,7 +205,7 @@ def test_many_lanes_in_xla_are_compiled_at_best_at_once(monkeypatch, tmp_path):
     many = kernel(lambda t: jnp.cos(t) - 0.375)
     jax.jit(jax.vmap(many))(jnp.arange(cpu.MANY + 1.0))
     native = many._form_of((jnp.zeros(()),))[1]._native
-    assert cpu._kept(native.program, host_features(), 2) is not None
+    assert cpu._cached_code(native.program, host_features(), 2) is not None
 
 
 @pytest.mark.parametrize("without", ["-avx512f", "-avx512f,-avx2,-avx,-fma"])

@@ -57,7 +57,7 @@ def stage(turns):
     return stage
 
 
-def test_what_was_traced_once_is_not_traced_again(stage, turns):
+def test_functions_are_traced_once(stage, turns):
     first = cached_kernel(stage, "one", 2).map(LANES)
     again = cached_kernel(stage, "one", 2).map(LANES)
     assert len(turns) == 1
@@ -105,7 +105,7 @@ LOOP = "def f(n):\n    return f(n - 1) + {} if n else 0"
     ],
     ids=["itself", "moved", "enclosing", "calling itself"],
 )
-def test_somebody_s_function_is_known_by_what_it_is_made_of(stage, turns, one, other):
+def test_a_user_function_is_identified_by_its_content(stage, turns, one, other):
     for function in (one(), other()):
         cached_kernel(stage, function).map(LANES)
     assert len(turns) == 1
@@ -135,7 +135,7 @@ def test_somebody_s_function_is_known_by_what_it_is_made_of(stage, turns, one, o
     ],
     ids=["code", "default", "global", "global function", "enclosed", "calling itself"],
 )
-def test_another_function_of_somebody_s_is_another_one(stage, turns, one, other):
+def test_different_user_functions_have_different_fingerprints(stage, turns, one, other):
     for function in (one(), other()):
         cached_kernel(stage, function).map(LANES)
     assert len(turns) == 2
@@ -308,7 +308,7 @@ def by_a_global_s_name():
         by_a_global_s_name,
     ],
 )
-def test_what_is_changed_in_place_is_traced_anew(made):
+def test_functions_changed_in_place_are_traced_anew(made):
     """The same kernel, as a system's is that lives while its field's numbers change."""
     function, one = made()
     kernel = cached_kernel(lambda x: function(x), function)
@@ -350,7 +350,7 @@ def law(text=LAW):
 
 
 @pytest.mark.parametrize("method", [False, True])
-def test_somebody_s_class_is_known_by_what_it_is_made_of(stage, turns, method):
+def test_a_user_class_is_identified_by_its_content(stage, turns, method):
     for text in (LAW, LAW.replace("    def", "    # why\n    def")):
         cached_kernel(stage, law(text).force if method else law(text)).map(LANES)
     assert len(turns) == 1
@@ -369,7 +369,7 @@ def test_somebody_s_class_is_known_by_what_it_is_made_of(stage, turns, method):
     ],
     ids=["method", "below", "property", "default", "converter", "attribute", "base"],
 )
-def test_another_class_of_somebody_s_is_another_one(stage, turns, old, new):
+def test_different_user_classes_have_different_fingerprints(stage, turns, old, new):
     one, other = (type(law(text)) for text in (LAW, LAW.replace(old, new)))
     assert one.__qualname__ == other.__qualname__
     for each in (one, other):
@@ -377,7 +377,7 @@ def test_another_class_of_somebody_s_is_another_one(stage, turns, old, new):
     assert len(turns) == 2
 
 
-def test_a_kernel_goes_to_another_process_without_what_it_took_here(stage):
+def test_a_pickled_kernel_leaves_out_its_local_state(stage):
     cloudpickle = pytest.importorskip("cloudpickle")  # as Dask sends functions
     field = written("def f(x):\n    return wide * x", wide=threading.Lock())
     kernel = cached_kernel(pull, field)
@@ -388,7 +388,7 @@ def test_a_kernel_goes_to_another_process_without_what_it_took_here(stage):
 
 
 @pytest.mark.parametrize("called", [time.monotonic, pytest.approx])
-def test_nothing_is_kept_of_what_may_change_unseen(stage, turns, called):
+def test_kernels_that_call_functions_without_a_digest_are_not_cached(stage, turns, called):
     function = written("def f(x):\n    return called()", called=called)
     for _ in range(2):
         cached_kernel(stage, function).map(LANES)
@@ -627,7 +627,7 @@ def test_a_damaged_file_is_traced_anew(stage, turns, folder):
     assert kept.read_bytes() == whole
 
 
-def test_what_is_not_printed_is_not_traced_twice_to_learn_why(turns):
+def test_a_function_that_cannot_be_lowered_is_traced_once(turns):
     def stage(matrix):
         turns.append("traced")
         return jnp.linalg.eigvalsh(matrix)

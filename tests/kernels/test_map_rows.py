@@ -13,7 +13,7 @@ def waves(amplitude, rate):
     return map_rows(lambda x, y: {"wave": amplitude * jnp.sin(rate * x) + y}, ROWS, ROWS**2)
 
 
-def test_rows_in_turn_are_rows_at_once():
+def test_rows_mapped_one_by_one_equal_vmap():
     expected = 2.0 * np.sin(3.0 * ROWS) + ROWS**2
     kernel = jv.kernel(waves)
     assert not kernel.unsupported_reason(2.0, 3.0)

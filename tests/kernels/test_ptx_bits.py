@@ -20,16 +20,23 @@ from tests.systems_table import MOTIONS
 FEW = (1, 2, 129)  # launches of small programs
 
 
-def check(function, arguments, launches=FEW):
+def check(function, arguments, launches=FEW, short=None):
     """Check a function of one lane on lanes, the first axis of its arguments."""
     shapes = [jax.ShapeDtypeStruct(a.shape[1:], a.dtype) for a in arguments]
-    check_bits(trace(lambda *x: function(*x), shapes)[0], arguments, launches)
+    closed = trace(lambda *x: function(*x), shapes)[0]
+    check_bits(closed, arguments, launches, short=short)
 
 
 @pytest.mark.parametrize("name", test_primitives.CASES)
 def test_a_primitive_has_the_bits_of_the_cpu(name):
     function, *arguments = test_primitives.CASES[name]
     check(function, arguments)
+
+
+@pytest.mark.parametrize("name", test_primitives.CASES)
+def test_a_primitive_in_memory_has_the_bits_of_the_cpu(name):
+    function, *arguments = test_primitives.CASES[name]
+    check(function, arguments, short=1)
 
 
 ENDS = np.concatenate([test_elementary.ENDS, -np.geomspace(1e-310, 1e308, 50)])
@@ -59,7 +66,7 @@ def test_remainders_are_exact_for_all_quotients(kind):
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(k, marks=pytest.mark.slow) for k in range(3, 200))]
+    "seed", [*range(3), *(pytest.param(k, marks=pytest.mark.slow) for k in range(3, 40))]
 )
 def test_random_operations_have_the_bits_of_the_cpu(seed):
     function, taken = operations(seed)
@@ -124,11 +131,19 @@ def motion(name, lanes=5):
     return end, (np.linspace(low, high, lanes), case.states(1, lanes))
 
 
-QUICK = {"hard stop"}  # the others take 3 s and more, in the emulator
+# One of each kind of program, the quick one first: the others' operations are among those
+# of their sensitivities.
+KINDS = ["hard stop", "two bodies, soft", "brake", "rub", "loads", "Duffing"]
+# One of each kind of contact, friction, load and equation: their programs have all the
+# primitives, with the types of their arguments, that those of all `MOTIONS` have.
+DIFFERENTIATED = [
+    "two bodies, rigid", "hard stop", "damped stop", "brake", "rub", "loads",
+    "self-excited", "three bodies", "mesh", "cart and rod", "Duffing",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in MOTIONS]
+    "name", [KINDS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in KINDS[1:])]
 )
 def test_motions_have_the_bits_of_the_cpu(name):
     end, lanes = motion(name)
@@ -138,17 +153,12 @@ def test_motions_have_the_bits_of_the_cpu(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MOTIONS)
+@pytest.mark.parametrize("name", DIFFERENTIATED)
 def test_sensitivities_have_the_bits_of_the_cpu(name):
     end, lanes = motion(name)
     with recorded() as programs:
         jax.vmap(jax.jacfwd(end, (0, 1)))(*lanes)
     check_all(programs, FEW)
-
-
-def duffing_orbit():
-    case = MOTIONS["Duffing"]
-    return jv.periodic_orbit(case.system(), case.states(0, 1)[0], throw=False)
 
 
 def branch():
@@ -162,13 +172,10 @@ def multipliers():
     return of_many(eigenvalues, (2,), random.normal(size=(1000, 4, 4)))
 
 
-# What calls kernels of all stages; those of orbits are the longest there are.
+# What calls kernels of all stages; those of orbits are the longest there are. Regimes
+# call those of orbits of two bodies, a branch those of orbits of a field.
 ANALYSES = {
     "multipliers": multipliers,
-    "orbit of a field": duffing_orbit,
-    "orbit of two bodies": lambda: jv.periodic_orbit(
-        MOTIONS["two bodies, soft"].system(), np.zeros(4), throw=False
-    ),
     "orbit between stops": lambda: jv.periodic_orbit(
         MOTIONS["hard stop"].system(), np.zeros(2), throw=False
     ),

@@ -180,7 +180,7 @@ LOCAL = ".local .align 16 .b8 __local_depot0[32];\n.reg .b64 %SP;\n.reg .b64 %SP
 STACK = "mov.b64 %SPL, __local_depot0;\ncvta.local.u64 %SP, %SPL;\n"
 
 
-def test_local_memory_holds_what_is_stored_there():
+def test_local_memory_holds_stored_values():
     body = (
         STACK
         + """st.v2.b64 [%SP+16], {5, 6};
@@ -208,7 +208,7 @@ st.b64 [%rd7+8], %rd1;"""
         ("mov.b64 %rd1, table;\nst.b64 [%rd1+8], 1;", "store outside the arrays"),
     ],
 )
-def test_what_a_thread_must_not_do_is_reported(body, message):
+def test_operations_forbidden_in_a_thread_are_reported(body, message):
     program = module(body, LOCAL if "SP" in body else "")
     program.limit = 10**6
     # 16 bytes aligned, so that only what is beyond the first 8 is outside
@@ -235,7 +235,7 @@ def test_what_a_thread_must_not_do_is_reported(body, message):
         ("addc.s64 %rd0, %rd6, 0;", "carry is read before it is written"),
     ],
 )  # fmt: skip
-def test_what_is_not_known_is_refused(body, message):
+def test_unknown_ptx_is_refused(body, message):
     with pytest.raises(EmulationError, match=message):
         module(body)
 

@@ -54,7 +54,7 @@ def test_columns_of_random_programs_are_those_of_jax(tree):
     agree(run, x, n, random.normal(size=(NUMBER, 3)))
 
 
-def test_what_begins_to_move_in_a_later_turn_has_its_columns():
+def test_values_that_vary_from_a_later_iteration_have_their_columns():
     def function(moving):
         x, scale = moving
 

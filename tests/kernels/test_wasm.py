@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.kernels import emission, kernel, wasm, wasm_object, web_assembly
+from jaxvib.kernels import kernel, wasm, wasm_object, web_assembly
 from tests.kernels.wasm_engines import NODE, WASMTIME, computed
 from tests.random_programs import lanes_of, operations
 from tests.systems_table import hard_stop
@@ -273,7 +273,7 @@ def test_it_says_why_a_function_cannot_be_compiled(function, arguments, reason):
 
 
 def test_long_programs_are_rejected(monkeypatch):
-    monkeypatch.setattr(emission, "_LONGEST", 20)
+    monkeypatch.setattr(wasm, "_LONGEST", 20)
     with pytest.raises(ValueError, match=r"it has \d+ instructions; allowed: 20"):
         web_assembly(jnp.sin, 1.0)
 
