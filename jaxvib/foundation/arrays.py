@@ -4,7 +4,7 @@ Each JAX operation outside `jit` compiles a program of its own: 20 ms in every p
 for what NumPy does in a microsecond.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -106,7 +106,7 @@ def partition_arrays(tree: PyTree) -> tuple[Any, Any]:
 
 
 def combine_arrays(numbers: PyTree, rest: PyTree) -> Any:
-    """Combine the two parts that `parted` returned."""
+    """Combine the two parts that `partition_arrays` returned."""
     return eqx.combine(
         numbers,
         jax.tree.map(
@@ -155,6 +155,21 @@ def stop_gradient_tree(tree: PyTree) -> Any:
 def gather_lanes(tree: PyTree, lanes: np.ndarray | slice) -> Any:
     """Return the lanes of a tree of arrays."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
+
+
+def stack_lanes(trees: Sequence[PyTree]) -> Any:
+    """Stack trees of arrays along a new first axis, as NumPy arrays."""
+    return jax.tree.map(lambda *leaves: np.stack(list(map(np.asarray, leaves))), *trees)
+
+
+def concatenate_lanes(trees: Sequence[PyTree]) -> Any:
+    """Concatenate trees of arrays along their first axis, as NumPy arrays."""
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees)
+
+
+def one_lane(tree: PyTree) -> Any:
+    """Return a tree of arrays with a first axis of length 1, as NumPy arrays."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], tree)
 
 
 def put_lanes(tree: PyTree, lanes: np.ndarray, values: PyTree) -> None:

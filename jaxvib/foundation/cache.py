@@ -85,11 +85,11 @@ def read_entry(name: str) -> bytes | None:
     path, key = _place(name)
     if path is None or key is None:
         return None
-    whole = _content(path, LARGEST + _DIGEST)
-    if whole is None:
+    entry = _content(path, LARGEST + _DIGEST)
+    if entry is None:
         return None
-    content = whole[_DIGEST:]
-    valid = hmac.compare_digest(whole[:_DIGEST], _digest(key, name, content))
+    content = entry[_DIGEST:]
+    valid = hmac.compare_digest(entry[:_DIGEST], _digest(key, name, content))
     return content if valid else None
 
 
@@ -107,7 +107,7 @@ def remove_entry(name: str) -> None:
     """Remove the content stored under a name, if any."""
     path, _ = _place(name)
     if path is not None:
-        _forget(path)
+        _remove_file(path)
 
 
 def entries() -> list[tuple[Path, int]]:
@@ -162,7 +162,7 @@ def _folder(root: str | None, name: str) -> tuple[Path | None, str]:
     if root is None:
         return _private(name, "the user has no home"), "the user has no home"
     try:
-        real = _ready(root, name)
+        real = _private_folder(root, name)
     except OSError as error:
         # Our own errors have a full message, those of the system an errno.
         why = f"{root} is not writable" if error.errno else str(error)
@@ -171,17 +171,17 @@ def _folder(root: str | None, name: str) -> tuple[Path | None, str]:
     return real, ""
 
 
-def _ready(root: str, name: str) -> Path:
+def _private_folder(root: str, name: str) -> Path:
     """Return the real path of an existing, private folder of the user.
 
     **Raises:** `PermissionError` if it is not private, `OSError` if creation fails.
     """
     real = Path(os.path.realpath(root))
     for folder in reversed(real.parents):
-        _made(folder)
+        _make_folder(folder)
         _require_closed(folder)
     for folder in dict.fromkeys((real, real / name)):
-        _made(folder)
+        _make_folder(folder)
         _require_own(folder)
         if stat.S_IMODE(folder.lstat().st_mode) & 0o022 and sys.platform != "win32":
             raise PermissionError(
@@ -193,7 +193,7 @@ def _ready(root: str, name: str) -> Path:
     return real / name
 
 
-def _made(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):  # created by another process
             folder.mkdir(0o700)
@@ -214,13 +214,13 @@ def _require_closed(folder: Path) -> None:
     found = folder.lstat()
     if found.st_uid not in (0, os.geteuid()):
         raise PermissionError(f"{folder} belongs to another user")
-    group = found.st_mode & stat.S_IWGRP and not _alone(found.st_gid)
+    group = found.st_mode & stat.S_IWGRP and not _is_private_group(found.st_gid)
     # In a sticky folder only the owner can replace an entry.
     if (group or found.st_mode & stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
         raise PermissionError(f"others can write to {folder}")
 
 
-def _alone(group: int) -> bool:
+def _is_private_group(group: int) -> bool:
     """Return whether a group is the user's private group."""
     try:
         found, name = grp.getgrgid(group), pwd.getpwuid(os.geteuid()).pw_name
@@ -237,7 +237,7 @@ def _private(name: str, why: str) -> Path | None:
         until = "kept until this process ends" if root else "not kept"
         _LOG.warning("jaxvib: %s; compiled code is %s", why, until)
     try:
-        return None if root is None else _ready(str(root), name)
+        return None if root is None else _private_folder(str(root), name)
     except OSError:
         return None
 
@@ -335,14 +335,14 @@ def _bound(root: Path, written: int = 0) -> None:
         age = now - max(found.st_atime, found.st_mtime)
         cut_off = path.name.startswith(_UNFINISHED) and age > _CUT_OFF
         if not _is_own(found) or cut_off or age > UNUSED:
-            _forget(path)
+            _remove_file(path)
         elif path.parent != root:
             used.append((age, found.st_size, path))
     total = 0
     for _, size, path in sorted(used):
         total += size
         if total > MOST:
-            _forget(path)
+            _remove_file(path)
 
 
 def _files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
@@ -353,6 +353,6 @@ def _files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
                 yield path, path.lstat()
 
 
-def _forget(path: Path) -> None:
+def _remove_file(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 import click
 
@@ -48,6 +49,19 @@ class BrokenOff(click.ClickException):
     def show(self, file: IO | None = None) -> None:
         """Print the message."""
         print_line(f"jaxvib: {self.message}", err=True)
+
+
+class _NamedPath(click.Path):
+    """A path that is not empty, as an unset variable of a shell would make it."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path. **Raises:** `click.BadParameter` for an empty one."""
+        if not str(value):
+            self.fail("the name is empty; allowed: a file or a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _NamedPath(path_type=Path)
 
 
 class Commands(click.Group):

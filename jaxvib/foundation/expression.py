@@ -48,7 +48,7 @@ class Expression:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             place = max((getattr(error, "offset", None) or 1) - 1, 0)
-            raise ValueError(self._pointed(place, "is not a formula")) from None
+            raise ValueError(self._message_at(place, "is not a formula")) from None
         if sum(1 for _ in ast.walk(tree)) > _MOST_NODES:
             raise ValueError(f"{text[:40]!r}... has more than {_MOST_NODES} parts")
         self._tree = tree.body
@@ -68,7 +68,7 @@ class Expression:
         """
         self.check_names(values)
         try:
-            return self._at(self._tree, values, functions)
+            return self._evaluate_node(self._tree, values, functions)
         except (ArithmeticError, ValueError) as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"{self.text!r} has no value: {reason}") from None
@@ -79,25 +79,25 @@ class Expression:
             if name not in known:
                 near = nearest(name, known)
                 hint = f"did you mean {near!r}? " if near else ""
-                raise ValueError(
-                    f"{self._pointed(self._places[name], f'{name!r} is not known')}; {hint}"
-                    f"known: {', '.join(list(known)[:12])}"
-                )
+                fault = self._message_at(self._places[name], f"{name!r} is not known")
+                raise ValueError(f"{fault}; {hint}known: {', '.join(list(known)[:12])}")
 
-    def _at(self, node, values, functions):
+    def _evaluate_node(self, node, values, functions):
         if isinstance(node, ast.BinOp):
-            left = self._at(node.left, values, functions)
-            power = isinstance(node.op, ast.Pow) and _whole(node.right)
+            left = self._evaluate_node(node.left, values, functions)
+            power = isinstance(node.op, ast.Pow) and _integer_exponent(node.right)
             # An integer power, for any base: JAX's `x ** 2.0` has no slope below 0.
-            right = power or self._at(node.right, values, functions)
+            right = power or self._evaluate_node(node.right, values, functions)
             found = _OPERATIONS[type(node.op)](left, right)
             if isinstance(found, complex):
                 raise ArithmeticError("root of a negative number")
             return found
         if isinstance(node, ast.UnaryOp):
-            return _OPERATIONS[type(node.op)](self._at(node.operand, values, functions))
+            return _OPERATIONS[type(node.op)](
+                self._evaluate_node(node.operand, values, functions)
+            )
         if isinstance(node, ast.Call):
-            arguments = [self._at(each, values, functions) for each in node.args]
+            arguments = [self._evaluate_node(each, values, functions) for each in node.args]
             return functions[node.func.id](*arguments)
         name = _named(node)
         if name is None:
@@ -117,10 +117,10 @@ class Expression:
                 near = nearest(name, FUNCTIONS)
                 hint = f"; did you mean {near!r}?" if near else ""
                 raise ValueError(f"{self._refused(node)}{hint}")
-            wanted = _ARGUMENTS.get(name, 1)
-            if node.keywords or len(node.args) != wanted:
-                fault = f"{name} takes {wanted} argument{'s' * (wanted > 1)}"
-                raise ValueError(self._pointed(node.col_offset, fault))
+            count = _ARGUMENTS.get(name, 1)
+            if node.keywords or len(node.args) != count:
+                fault = f"{name} takes {count} argument{'s' * (count > 1)}"
+                raise ValueError(self._message_at(node.col_offset, fault))
             parts = node.args
         elif name := _named(node):
             if name not in CONSTANTS:
@@ -129,7 +129,7 @@ class Expression:
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             parts = []
             if not abs(node.value) < 1e300:
-                raise ValueError(self._pointed(node.col_offset, "is too large"))
+                raise ValueError(self._message_at(node.col_offset, "is too large"))
         else:
             raise ValueError(self._refused(node))
         for part in parts:
@@ -137,9 +137,9 @@ class Expression:
 
     def _refused(self, node) -> str:
         place = node.col_offset
-        return f"{self._pointed(place, 'is not allowed')}; allowed: {ALLOWED}"
+        return f"{self._message_at(place, 'is not allowed')}; allowed: {ALLOWED}"
 
-    def _pointed(self, place: int, fault: str) -> str:
+    def _message_at(self, place: int, fault: str) -> str:
         text = self.text.strip()
         token = text[place : place + 20] or "the end"
         return f"formula {text!r}, character {place + 1}, at {token!r}: {fault}"
@@ -156,7 +156,7 @@ def _named(node) -> str | None:
     return None
 
 
-def _whole(node) -> int | None:
+def _integer_exponent(node) -> int | None:
     """Return a literal integer exponent from 1 to 16, else `None`."""
     known = isinstance(node, ast.Constant) and type(node.value) is int
     return node.value if known and 1 <= node.value <= 16 else None

@@ -1,11 +1,14 @@
-"""Packages that import the modules of their public names when these are first used."""
+"""Packages that import their public names when first used, and name misspelt ones."""
 
 import functools
 import importlib
 import re
 import sys
 import types
+from collections.abc import Iterable
 from pathlib import Path
+
+from .suggestions import unknown_key, with_nearest_arguments
 
 # A statement such as `from .contact import HertzContact as HertzContact`.
 _EXPORT = re.compile(r"^\s+from (\.[\w.]*\w) import (\w+) as \2$", re.MULTILINE)
@@ -17,7 +20,7 @@ def export_lazily(package: str) -> None:
     To be called by its `__init__.py`, as the alternative to its `from .module import
     name as name` statements under `if TYPE_CHECKING:`, from which names and modules are
     read. Each class of a system or of a result takes half a millisecond to create; few
-    programs use a tenth of them.
+    programs use a tenth of them. Functions are wrapped by `with_nearest_arguments`.
     """
     sys.modules[package].__class__ = _LazyPackage
 
@@ -35,9 +38,9 @@ class _LazyPackage(types.ModuleType):
         if name == "__all__":
             return sorted(self._exports)
         if name.startswith("__") or name not in self._exports:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            raise _missing(self.__name__, name, self._exports)
         module = importlib.import_module(self._exports[name], self.__name__)
-        value = getattr(module, name)
+        value = with_nearest_arguments(getattr(module, name))
         setattr(self, name, value)
         return value
 
@@ -47,8 +50,14 @@ class _LazyPackage(types.ModuleType):
         if isinstance(value, types.ModuleType) and name in self._exports:
             if value.__name__ != f"{self.__name__}{self._exports[name]}":
                 return  # the name is exported by another module
-            value = getattr(value, name)
+            value = with_nearest_arguments(getattr(value, name))
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._exports})
+
+
+def _missing(package: str, name: str, known: Iterable[str]) -> AttributeError:
+    if name.startswith("_"):
+        return AttributeError(f"module {package!r} has no attribute {name!r}")
+    return AttributeError(unknown_key(f"name in {package}", name, known), name=name)

@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Generator
 
+from .text import duration_text
+
 Report = Callable[[int], None] | bool | None
 
 _AFTER = 2.0  # s: shorter calls show no bar
@@ -82,7 +84,8 @@ class _ProgressDisplay:
             self._last = now
             of = "" if self._total is None else f" of {self._total}"
             print(
-                f"{self._what}: {self._done}{of} {self._unit}, {now - self._began:.0f} s",
+                f"{self._what}: {self._done}{of} {self._unit}, "
+                f"{duration_text(now - self._began)}",
                 file=sys.stderr,
             )
 

@@ -13,6 +13,8 @@ from .arrays import is_concrete, to_jax
 from .environment import require_float64
 from .range import Range as Range
 
+_MOST_NUMBERS = 2**28  # of an array: 2 GiB, which fits into the memory of most machines
+
 
 def quantity(
     name: str,
@@ -56,6 +58,8 @@ def result_field(description: str, unit: str = "", axes: tuple[str, ...] = ()) -
 def real_array(value: Any) -> Array:
     """Convert to a JAX array: float64, unless the dtype is floating already."""
     require_float64()
+    if not isinstance(value, jax.Array) and not is_concrete(value):
+        value = jnp.asarray(value)  # a list with traced numbers
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
         floating = np.issubdtype(value.dtype, np.floating)
@@ -100,11 +104,28 @@ def check_fields(module: eqx.Module, whose: str) -> None:
             )
 
 
+def check_ascending(name: str, values: Any, unit: str) -> None:
+    """Raise `ValueError` unless an array of numbers ascends."""
+    if not is_concrete(values):
+        return  # no concrete values under jit or vmap
+    values = np.asarray(values)
+    ascends = np.diff(values) > 0
+    if not ascends.all():
+        place = int(np.argmin(ascends))
+        raise ValueError(
+            f"{name} = {values[place]:g}, {values[place + 1]:g} {unit} do not ascend; "
+            f"allowed: ascending {name}"
+        )
+
+
 def check_range(name: str, value: Any, unit: str, allowed: Range) -> None:
     """Raise `ValueError` unless all elements are numbers within `allowed`."""
-    if isinstance(value, jax.core.Tracer):
-        return  # no concrete value under jit or vmap
-    values = np.asarray(value)
+    if not is_concrete(value):
+        return  # no concrete value under jit or vmap, in lists of numbers too
+    try:
+        values = np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} = {value!r} is not an array of numbers") from error
     if values.dtype == object or not np.issubdtype(values.dtype, np.number):
         raise ValueError(f"{name} = {value!r} is not a number; allowed: {allowed}")
     if np.iscomplexobj(values):
@@ -113,3 +134,20 @@ def check_range(name: str, value: Any, unit: str, allowed: Range) -> None:
     if bad.size:
         found = f"{bad.flat[0]:g} {unit}".rstrip()
         raise ValueError(f"{name} = {found} is not in {allowed}")
+
+
+def check_count(name: str, value: int, numbers: int, *, at_least: int = 1) -> None:
+    """Raise `ValueError` for fewer than `at_least`, or more than fit into 2 GiB.
+
+    `numbers`: how many numbers one of them has. XLA ends the whole process, without an
+    exception, if an array does not fit into memory.
+    """
+    most = max(_MOST_NUMBERS // max(numbers, 1), at_least)
+    check_range(name, value, "", Range(at_least=at_least, at_most=most))
+
+
+def check_number(name: str, value: Any, unit: str, allowed: Range) -> None:
+    """Raise `ValueError` unless a value is one number within `allowed`."""
+    if np.shape(value):
+        raise ValueError(f"{name} has shape {np.shape(value)}; allowed: (), a number")
+    check_range(name, value, unit, allowed)

@@ -31,7 +31,16 @@ def truncate(text: str, most: int = MOST_SHOWN) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def duration(seconds: float) -> str:
+def size_text(size: float) -> str:
+    """Format a number of bytes."""
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+    return f"{size / 1000:.3g} TB"
+
+
+def duration_text(seconds: float) -> str:
     """Format a duration."""
     if seconds < 120:
         return f"{seconds:.0f} s"

@@ -93,14 +93,20 @@ def is_quantity(value: object) -> bool:
     return isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
 
 
-def to_plain_si(text: str) -> float:
-    """Convert a quantity to the SI unit of its dimension; `g` is a gram."""
+def quantity_parts(text: str) -> tuple[float, str]:
+    """Return number and unit of a quantity, as `is_quantity` has found it."""
     found = _QUANTITY.fullmatch(text)
     assert found is not None, "checked by is_quantity"
-    return float(found[1]) * parse_unit(found[2]).factor
+    return float(found[1]), found[2]
 
 
-def to_si(text: str, asked: str) -> float:
+def to_plain_si(text: str) -> float:
+    """Convert a quantity to the SI unit of its dimension; `g` is a gram."""
+    number, unit = quantity_parts(text)
+    return number * parse_unit(unit).factor
+
+
+def to_si(text: str, expected: str) -> float:
     """Convert a quantity such as `5 Hz` to the requested SI unit, such as `rad/s`.
 
     `g` is a gram, or the acceleration of gravity if an acceleration is requested.
@@ -110,24 +116,24 @@ def to_si(text: str, asked: str) -> float:
     found = _QUANTITY.fullmatch(text)
     if found is None:
         raise ValueError(f'"{text}" is not a number with a unit')
-    return float(found[1]) * conversion(found[2], asked)
+    return float(found[1]) * conversion(found[2], expected)
 
 
 @functools.cache
-def conversion(unit: str, asked: str) -> float:
+def conversion(unit: str, expected: str) -> float:
     """Return the factor to the requested SI unit. **Raises:** as `to_si`."""
     try:
-        wanted = parse_unit(asked)
+        dimension = parse_unit(expected)
     except ValueError:  # a symbolic unit, such as N/m^k
-        if unit == asked:
+        if unit == expected:
             return 1.0
-        raise ValueError(f"{unit} is given where {asked} is expected") from None
-    if unit == "g" and wanted.powers == _ACCELERATION:
+        raise ValueError(f"{unit} is given where {expected} is expected") from None
+    if unit == "g" and dimension.powers == _ACCELERATION:
         return _GRAVITY
     given = parse_unit(unit)
-    if given.powers != wanted.powers:
-        raise ValueError(f"{unit} is given where {_kind(wanted, asked)} is expected")
-    return given.factor / wanted.factor
+    if given.powers != dimension.powers:
+        raise ValueError(f"{unit} is given where {_kind(dimension, expected)} is expected")
+    return given.factor / dimension.factor
 
 
 @functools.cache
@@ -157,8 +163,8 @@ def parse_unit(text: str) -> Unit:
     return Unit(factor, powers)
 
 
-def _kind(wanted: Unit, asked: str) -> str:
-    kind = _KINDS.get(wanted.powers)
+def _kind(dimension: Unit, expected: str) -> str:
+    kind = _KINDS.get(dimension.powers)
     if kind is None:
-        return asked
-    return f"{kind} in {asked}" if asked else kind
+        return expected
+    return f"{kind} in {expected}" if expected else kind

@@ -18,7 +18,7 @@ def by_lapack(function: Callable, *matrices: np.ndarray) -> Any:
     whole = [np.broadcast_to(m, (*lanes, *np.shape(m)[-2:])) for m in matrices]
     safe = np.where(finite[..., None, None], whole[0], np.eye(*whole[0].shape[-2:]))
     found = _nan_where_it_fails(function, safe, *whole[1:])
-    return _each(lambda part: _where(finite, part), found)
+    return _map_results(lambda part: _where(finite, part), found)
 
 
 def _nan_where_it_fails(function: Callable, *matrices):
@@ -29,7 +29,7 @@ def _nan_where_it_fails(function: Callable, *matrices):
             if matrices[0].ndim == 2:
                 identity = np.eye(*matrices[0].shape)
                 known = function(identity, *matrices[1:])
-                return _each(lambda part: np.full_like(part, np.nan), known)
+                return _map_results(lambda part: np.full_like(part, np.nan), known)
     rows = [_nan_where_it_fails(function, *row) for row in zip(*matrices, strict=True)]
     if isinstance(rows[0], tuple):
         return tuple(np.stack(parts) for parts in zip(*rows, strict=True))
@@ -41,5 +41,5 @@ def _where(finite, part):
     return np.where(finite[(..., *more)], part, np.nan)
 
 
-def _each(function: Callable, found):
+def _map_results(function: Callable, found):
     return tuple(map(function, found)) if isinstance(found, tuple) else function(found)

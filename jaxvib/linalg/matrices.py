@@ -6,7 +6,6 @@ others work under `jit` and `vmap`. Singular or non-finite matrices give NaN or
 infinity, and raise nothing.
 """
 
-import functools
 from typing import Any
 
 import jax
@@ -28,6 +27,9 @@ from .lapack import by_lapack
 from .order import order_of
 from .products import Parts, dot
 from .small import is_small, of_many
+
+# From here on the largest singular value alone is cheaper by Lanczos iteration.
+_MANY_ROWS = 128
 
 
 def solve(
@@ -126,8 +128,16 @@ def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
     return Singular(left, values, xp.swapaxes(right, -1, -2))
 
 
-def condition(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
-    """Return the condition number in the 2-norm, infinite if singular."""
+def condition(
+    matrix: Float[Any, "*lanes n n"], inverse: Float[Any, "*lanes n n"] | None = None
+) -> Float[Any, "*lanes"]:
+    """Return the condition number in the 2-norm, infinite if singular.
+
+    `inverse`: that of the matrix, if it is known: for large ones it saves time.
+    """
+    large = np.shape(matrix)[-1] >= _MANY_ROWS and array_namespace(matrix) is HOST
+    if large and inverse is not None and np.isfinite(inverse).all():
+        return spectral_norm(matrix) * spectral_norm(inverse)
     values = singular_values(matrix)
     xp = array_namespace(values)
     smallest = values[..., -1]
@@ -138,7 +148,9 @@ def condition(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
 
 def spectral_norm(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes"]:
     """Return the largest singular value."""
-    return singular_values(matrix)[..., 0]
+    if min(np.shape(matrix)[-2:]) < _MANY_ROWS or array_namespace(matrix) is not HOST:
+        return singular_values(matrix)[..., 0]
+    return by_lapack(_largest_by_lanczos, matrix)[..., 0]
 
 
 def symmetric_system(
@@ -162,10 +174,8 @@ def eigensystem(matrix: Float[Any, "*lanes n n"]) -> Eigensystem:
     if is_small(matrix):
         return of_many(_eigensystem, (2,), matrix)
     if array_namespace(matrix) is not HOST:
-        return _ordered(*jnp.linalg.eig(matrix), jnp.linalg.inv)
-    return _ordered(
-        *by_lapack(_complex_eig, matrix), functools.partial(by_lapack, np.linalg.inv)
-    )
+        return _ordered(*jnp.linalg.eig(matrix))
+    return _ordered(*by_lapack(_complex_eig, matrix))
 
 
 def eigenvalues(
@@ -262,13 +272,33 @@ def _complex(parts: Parts):
     return jax.lax.complex(parts.real, parts.imag)
 
 
-def _ordered(values, right, inverted) -> Eigensystem:
+def _ordered(values, right) -> Eigensystem:
     xp = array_namespace(values)
     order = order_of(values.real, values.imag)
+    left = (
+        xp.take_along_axis(part, order[..., None], axis=-2)
+        for part in _left_vectors(values, right)
+    )
     values = xp.take_along_axis(values, order, axis=-1)
     right = xp.take_along_axis(right, order[..., None, :], axis=-1)
-    parts = (Parts(part.real, part.imag) for part in (values, right, inverted(right)))
-    return Eigensystem(*parts)
+    return Eigensystem(*(Parts(x.real, x.imag) for x in (values, right)), Parts(*left))
+
+
+def _left_vectors(values, right) -> Parts:
+    """Return the inverse of a real matrix's eigenvectors, from that of a real matrix.
+
+    LAPACK's conjugate pairs are beside each other, the upper one first. The columns of
+    the real matrix are the real and the imaginary part of that one.
+    """
+    xp = array_namespace(values)
+    upper, lower = values.imag > 0, values.imag < 0
+    parts = xp.where(lower[..., None, :], -right.imag, right.real)
+    own = _large(np.linalg.inv, jnp.linalg.inv, parts)
+    beside = np.arange(values.shape[-1]) + upper.astype(int) - lower.astype(int)
+    other = xp.take_along_axis(own, beside[..., None], axis=-2)
+    upper, lower = upper[..., None], lower[..., None]
+    real = xp.where(upper, own / 2, xp.where(lower, other / 2, own))
+    return Parts(real, xp.where(upper, -other / 2, xp.where(lower, own / 2, 0.0)))
 
 
 def _large(by_numpy, by_jax, *matrices):
@@ -291,6 +321,22 @@ def _values_by_lapack(matrix):
 
 def _values_by_xla(matrix):
     return jnp.linalg.svd(matrix, compute_uv=False)
+
+
+def _largest_by_lanczos(matrix):
+    """Return the largest singular value, on an axis of its own."""
+    if matrix.ndim > 2:
+        return np.stack([_largest_by_lanczos(one) for one in matrix])
+    size = np.abs(matrix).max()
+    if size == 0:
+        return np.zeros(1)
+    # The vectors of symmetric structures are orthogonal to simple ones.
+    start = np.random.default_rng(0).normal(size=min(matrix.shape))
+    settings = {"k": 1, "v0": start, "return_singular_vectors": False}
+    try:
+        return size * scipy.sparse.linalg.svds(matrix / size, **settings)
+    except scipy.sparse.linalg.ArpackError:
+        return _values_by_lapack(matrix)[:1]
 
 
 def _system_by_lapack(matrix):

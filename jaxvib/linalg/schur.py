@@ -187,17 +187,17 @@ def _francis_step(state: _Reduction, exceptional):
         if k > 0:
             column = jnp.concatenate([end[None], jnp.zeros(rows - 1)])
             column = jnp.where(inside & (first != k), column, chased)
-            t = _put(t, column[:, None], k, k - 1)
+            t = _set_block(t, column[:, None], k, k - 1)
         right = _part(t, k, k + rows, k, size)
         along = jnp.sum(v[:, None] * right, axis=0)
-        t = _put(t, right - scaled[:, None] * along[None], k, k)
+        t = _set_block(t, right - scaled[:, None] * along[None], k, k)
         above = _part(t, 0, min(k + 4, size), k, k + rows)
-        t = _put(t, _turned(above, v, scaled), 0, k)
-        z = _put(z, _turned(_part(z, 0, size, k, k + rows), v, scaled), 0, k)
+        t = _set_block(t, _reflected(above, v, scaled), 0, k)
+        z = _set_block(z, _reflected(_part(z, 0, size, k, k + rows), v, scaled), 0, k)
     return t, z
 
 
-def _turned(columns, v, scaled):
+def _reflected(columns, v, scaled):
     return columns - jnp.sum(columns * v[None], axis=1)[:, None] * scaled[None]
 
 
@@ -205,7 +205,7 @@ def _part(matrix, top: int, bottom: int, left: int, right: int):
     return jax.lax.slice(matrix, (top, left), (bottom, right))
 
 
-def _put(matrix, part, row: int, column: int):
+def _set_block(matrix, part, row: int, column: int):
     return jax.lax.dynamic_update_slice(matrix, part, (row, column))
 
 

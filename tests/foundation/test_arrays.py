@@ -19,7 +19,7 @@ def test_numpys_arrays_alone_go_by_numpy():
     assert array_namespace(np.ones(2), jnp.ones(2)) is jnp
 
 
-def test_what_is_traced_is_not_known_and_stays_where_it_is():
+def test_traced_values_are_not_concrete_and_stay_jax_arrays():
     def function(x):
         assert not is_concrete({"x": x}, 1.0)
         assert to_numpy(x) is x

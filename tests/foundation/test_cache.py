@@ -148,7 +148,7 @@ def given_away(entry, copy):
     [linked, linked_twice, linked_folder, fifo, folder, open_file,
      pytest.param(given_away, marks=by_root)],
 )  # fmt: skip
-def test_what_is_no_plain_file_of_the_user_s_is_refused(entry, root, tmp_path, plant):
+def test_links_and_files_of_others_are_refused(entry, root, tmp_path, plant):
     plant(entry, tmp_path / "copy")
     assert run(f"print(read_entry({NAME!r}))", root).stdout == "None\n"
 
@@ -318,7 +318,7 @@ def aged(path, seconds):
     os.utime(path, (then, then))
 
 
-def test_what_a_killed_process_was_writing_is_removed_later(entry, root):
+def test_partial_files_of_a_killed_process_are_removed_later(entry, root):
     old, young = (entry.with_name(name) for name in (".new-1", ".new-2"))
     for path in (old, young):
         path.write_bytes(b"cut o")
@@ -329,7 +329,7 @@ def test_what_a_killed_process_was_writing_is_removed_later(entry, root):
     assert young.exists()
 
 
-def test_what_was_used_least_recently_goes_first(root, monkeypatch):
+def test_least_recently_used_entries_go_first(root, monkeypatch):
     names = [f"kernels/{number}" for number in range(10)]
     for number, name in enumerate(names):
         write_entry(name, CONTENT)
@@ -354,7 +354,7 @@ def test_a_process_that_writes_much_looks_before_the_hour_is_over(root, monkeypa
     assert len(list((root / "kernels").iterdir())) <= 20 + 20 / 16 + 1
 
 
-def test_what_nobody_has_used_for_a_season_is_removed(entry, root):
+def test_entries_unused_for_90_days_are_removed(entry, root):
     write_entry("kernels/used", CONTENT)
     aged(entry, 91 * 86400)
     aged(root / "kernels" / "used", 91 * 86400)

@@ -70,7 +70,7 @@ def test_paths_stand_for_themselves_and_in_quotes():
         ("", "is not a formula"),
     ],
 )
-def test_what_is_no_formula_is_pointed_at(text, message):
+def test_invalid_formulas_are_pointed_at(text, message):
     with pytest.raises(ValueError, match=message):
         Expression(text)
 
@@ -86,6 +86,6 @@ def test_what_is_no_formula_is_pointed_at(text, message):
         ("exp(1e5)", "has no value"),
     ],
 )
-def test_what_has_no_value_is_told(text, message):
+def test_a_formula_without_a_value_is_reported(text, message):
     with pytest.raises(ValueError, match=message):
         Expression(text).value(VALUES, FUNCTIONS)

@@ -9,7 +9,7 @@ import pytest
 from jaxvib.foundation.gc_pause import _PAUSES, gc_paused
 
 
-def test_garbage_is_put_off_and_collected_again():
+def test_garbage_collection_is_paused_and_resumed():
     with gc_paused():
         assert not gc.isenabled()
         with gc_paused():
@@ -21,7 +21,7 @@ def test_garbage_is_put_off_and_collected_again():
     assert gc.isenabled()
 
 
-def test_who_collects_none_goes_on_so():
+def test_a_disabled_collector_stays_disabled():
     gc.disable()
     try:
         with gc_paused():
@@ -31,7 +31,7 @@ def test_who_collects_none_goes_on_so():
         gc.enable()
 
 
-def test_of_several_threads_the_last_one_collects_again():
+def test_the_last_of_several_threads_resumes_collection():
     inside, leave = threading.Event(), threading.Event()
 
     def hold():
@@ -64,7 +64,7 @@ class Node:
         self.me = self
 
 
-def test_what_was_made_meanwhile_counts_as_old_and_is_still_collected(nothing_frozen):
+def test_objects_made_during_a_pause_are_old_and_still_collected(nothing_frozen):
     with gc_paused():
         node = Node()
     assert any(each is node for each in gc.get_objects(generation=2))
@@ -74,7 +74,7 @@ def test_what_was_made_meanwhile_counts_as_old_and_is_still_collected(nothing_fr
     assert freed() is None
 
 
-def test_what_others_have_frozen_stays_so(nothing_frozen):
+def test_objects_frozen_by_others_stay_frozen(nothing_frozen):
     node = Node()
     gc.freeze()
     with gc_paused():

@@ -76,7 +76,8 @@ for package in list(sys.modules.values()):
     if isinstance(package, _LazyPackage):
         for name, place in package._exports.items():
             module = importlib.import_module(place, package.__name__)
-            if getattr(package, name) is not getattr(module, name):
+            found = getattr(package, name)
+            if getattr(found, "__wrapped__", found) is not getattr(module, name):
                 print(package.__name__, name)
 print("compared")
 """

@@ -37,7 +37,7 @@ def test_a_terminal_sees_a_bar_that_says_compiling_first(terminal):
     assert "sweep:" in stream.getvalue().replace("sweep: compiling", "")
 
 
-def test_a_pipe_sees_nothing_of_what_is_short(capfd):
+def test_a_pipe_gets_no_progress_of_short_runs(capfd):
     with progress_reporter(None, 10, "sweep", "samples") as report:
         report(10)
     assert capfd.readouterr() == ("", "")
@@ -51,11 +51,11 @@ def test_a_pipe_sees_a_line_a_minute(capfd, monkeypatch):
             report(2)
     assert capfd.readouterr().err.splitlines() == [
         "basins: 4 of 10 states, 61 s",
-        "basins: 8 of 10 states, 122 s",
+        "basins: 8 of 10 states, 2 min",
     ]
 
 
-def test_a_function_is_told_and_nothing_is_shown(terminal):
+def test_a_progress_function_is_called_and_nothing_is_printed(terminal):
     stream = terminal()
     told = []
     with progress_reporter(told.append, 10, "sweep", "samples") as report:

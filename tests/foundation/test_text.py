@@ -8,7 +8,7 @@ from jaxvib.foundation.text import check_name, printable, safe_text
 
 
 @given(st.text())
-def test_what_a_terminal_would_obey_is_escaped_and_the_rest_stays(text):
+def test_control_characters_are_escaped_and_other_text_is_kept(text):
     shown = printable(text)
     assert shown.isprintable()
     assert (shown == text) == text.isprintable()
@@ -45,6 +45,6 @@ def test_names_are_names(name):
         "x" * 101,
     ],
 )
-def test_what_could_lead_elsewhere_is_no_name(name):
+def test_names_that_leave_the_folder_are_refused(name):
     with pytest.raises(ValueError, match=r"the name .*; allowed: 1 to 100 printable"):
         check_name(name)

@@ -55,7 +55,7 @@ def test_units_are_what_they_are_defined_as(text, asked, expected):
         ("5 N/m", "N/m^k", "N/m is given where N/m^k is expected"),
     ],
 )
-def test_a_unit_that_does_not_fit_is_told(text, asked, words):
+def test_a_unit_that_does_not_fit_is_reported(text, asked, words):
     with pytest.raises(ValueError, match=words.replace("?", r"\?").replace("^", r"\^")):
         to_si(text, asked)
 

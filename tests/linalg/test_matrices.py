@@ -75,6 +75,26 @@ def known(found):
     return np.isfinite(found).all(axis=(1, 2)).tolist()
 
 
+def chain(size):
+    """Return a chain's stiffness; its largest value is 2 + 2 cos(pi / (n + 1))."""
+    return 2 * np.eye(size) - np.eye(size, k=1) - np.eye(size, k=-1)
+
+
+def test_large_singular_values_are_those_of_lapack():
+    size, random = 130, matrices(130)
+    alike = np.linalg.qr(random)[0]
+    spoiled, zero = np.full_like(random, np.nan), np.zeros_like(random)
+    many = np.stack([chain(size), random, alike, spoiled, zero, 1e200 * random])
+    largest = np.linalg.svd(random, compute_uv=False)[0]
+    expected = [2 + 2 * np.cos(np.pi / (size + 1)), largest, 1, np.nan, 0, 1e200 * largest]
+    np.testing.assert_allclose(linalg.spectral_norm(many), expected, rtol=1e-12)
+    condition = linalg.condition(many[:2], linalg.inverse(many[:2]))
+    np.testing.assert_allclose(condition, np.linalg.cond(many[:2]), rtol=1e-9)
+    zeros = np.stack([zero, random])
+    found = linalg.condition(zeros, linalg.inverse(zeros))
+    np.testing.assert_allclose(found, np.linalg.cond(zeros), rtol=1e-9)
+
+
 def test_singular_and_unknown_matrices_spoil_none_beside_them():
     singular, spoiled = np.ones((3, 3)), np.full((3, 3), np.nan)
     many = np.stack([2 * np.eye(3), singular, spoiled])

@@ -1,0 +1,87 @@
+"""Checked against: values that annotations of this library's functions accept or not."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from jaxtyping import Array, ArrayLike, Real
+
+import jaxvib as jv
+from jaxvib.foundation.argument_checks import check_argument
+
+NUMBERS = Real[ArrayLike, " n"] | Sequence
+PAIR = tuple[float, float]
+NUMBER = Real[Array, ""] | float
+
+ACCEPTED = [
+    (NUMBERS, [1, 2.0]),
+    (NUMBERS, ((1.0,), [2.0])),
+    (NUMBERS, range(3)),
+    (NUMBERS, [np.float64(1.0), np.zeros(())]),
+    (NUMBERS, np.zeros((2, 3))),
+    (NUMBERS | None, None),
+    (NUMBER, np.float32(1.0)),
+    (int | None, np.int64(3)),
+    (bool, np.bool_(True)),
+    (str | Path, Path("here")),
+    (PAIR, [1, 2]),
+    (PAIR, np.array([1.0, 2.0])),
+    (Mapping[str, PAIR], {"a": (1.0, 2.0)}),
+    (Mapping[str, object], {"a": None}),
+    (Sequence[str], {"a": 1}.keys()),
+    (Sequence[str] | Mapping[str, float], {"a": 1.0}),
+    (str | int | Mapping[str, float] | Sequence[float], {"a": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("annotation", "value"), ACCEPTED, ids=str)
+def test_a_value_that_fits_is_accepted(annotation, value):
+    check_argument("name", value, annotation)
+
+
+REFUSED = [
+    (NUMBERS, None, TypeError, "name = None; allowed: numbers"),
+    (NUMBERS, {"a": 1.0}, TypeError, "name is of type dict; allowed: numbers"),
+    (NUMBERS, b"x", TypeError, "name is of type bytes; allowed: numbers"),
+    (NUMBERS, [[1.0], [2.0, 3.0]], ValueError, "[2.0, 3.0]] is not an array of numbers"),
+    (NUMBERS, [1.0, object], ValueError, "is not an array of numbers"),
+    (NUMBERS, np.array(["a"]), ValueError, "is not an array of numbers"),
+    (NUMBERS, ["1 m"], ValueError, "name = ['1 m'] is not a number; allowed: one in SI"),
+    (NUMBER, 1j, ValueError, "name = 1j is not real"),
+    (NUMBER, [1.0], ValueError, "name has shape (1,); allowed: (), a number"),
+    (int | None, 2.5, TypeError, "= 2.5 is of type float; allowed: a whole number or None"),
+    (bool, "yes", TypeError, "= 'yes' is of type str; allowed: True or False"),
+    (str, 3, TypeError, "name = 3 is of type int; allowed: a text"),
+    (str | Path, None, TypeError, "name = None; allowed: a path or a text"),
+    (PAIR, (1.0, 2.0, 3.0), TypeError, "has length 3; allowed: 2 numbers"),
+    (PAIR, 5.0, TypeError, "name = 5.0 is of type float; allowed: 2 numbers"),
+    (Mapping[str, PAIR], [1.0], TypeError, "name is of type list; allowed: a mapping"),
+    (Mapping[str, PAIR], {"a": 1.0}, TypeError, "name['a'] = 1.0 is of type float"),
+    (
+        Sequence[str],
+        "abc",
+        TypeError,
+        "name = 'abc' is of type str; allowed: a list of texts",
+    ),
+    (Sequence[str], [1.0], TypeError, "allowed: a list of texts"),
+    (jv.Beam, 1.0, TypeError, "name = 1.0 is of type float; allowed: Beam"),
+]
+
+
+@pytest.mark.parametrize(("annotation", "value", "error", "message"), REFUSED, ids=str)
+def test_a_value_that_does_not_fit_is_named(annotation, value, error, message):
+    with pytest.raises(error) as caught:
+        check_argument("name", value, annotation)
+    assert message in str(caught.value)
+
+
+def test_traced_numbers_are_accepted():
+    def of_traced(x):
+        for value in (x, [x, 1.0], [[x], [x]]):
+            check_argument("name", value, NUMBERS)
+        check_argument("name", (x, 2.0), PAIR)
+        return x
+
+    assert jax.jit(jax.vmap(of_traced))(np.arange(2.0)).tolist() == [0.0, 1.0]
