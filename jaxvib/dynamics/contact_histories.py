@@ -16,8 +16,9 @@ from ..systems.event_form import form_of, has_event_form
 from ..systems.impact import ImpactSystem
 from ..systems.parameters import part_names
 from ..systems.roles import force_of
+from ..systems.two_bodies import TwoBodyImpact
 from .engines.engine import forces_in
-from .flow import checked_state, simulate, watch
+from .flow import checked_state, observe, simulate
 from .friction_power import lost_powers
 from .integrated_system import IntegratedSystem
 from .step_polynomial import sign_crossings, step_polynomial
@@ -69,7 +70,7 @@ class ContactHistories(ResultRepr):
 
 
 def contact_histories(
-    system: ImpactSystem,
+    system: ImpactSystem | TwoBodyImpact,
     state: Real[ArrayLike, " state"] | Sequence,
     times: Real[ArrayLike, " times"] | Sequence,
     rtol: Real[Array, ""] | float = 1e-9,
@@ -106,41 +107,41 @@ def contact_histories(
     if not system.contacts:
         raise ValueError("contacts is empty; allowed: one contact or more")
     start = checked_state(system, state)
-    asked = to_numpy(floats("times", times))
-    if asked.ndim != 1 or asked.size < 2 or not np.all(np.diff(asked) > 0):
+    requested = to_numpy(floats("times", times))
+    if requested.ndim != 1 or requested.size < 2 or not np.all(np.diff(requested) > 0):
         raise ValueError("times do not ascend; allowed: two ascending times or more, s")
-    averages, shortest = _periods(system, start, asked, rtol)
-    grid = _grid(asked, averages, shortest)
-    states, moved, result = _sampled(system, equation, start, grid, asked, rtol)
+    averages, shortest = _periods(system, start, requested, rtol)
+    grid = _grid(requested, averages, shortest)
+    states, moved, result = _sampled(system, equation, start, grid, requested, rtol)
     sums = np.zeros((3, len(grid), len(system.contacts)))
     sums[:, 1:] = np.cumsum(_integrals(equation, grid, grid[0], moved), axis=1)
     impulses, moments, losses = sums
     # The integral of the impulse.
     doubly = (grid - grid[0])[:, None] * impulses - moments
-    here = np.searchsorted(grid, asked)
-    forces = to_numpy(jax.vmap(forces_in(equation))(asked, states))
+    here = np.searchsorted(grid, requested)
+    forces = to_numpy(jax.vmap(forces_in(equation))(requested, states))
     impulses, losses, rubbed = impulses[here], losses[here], np.zeros_like(forces)
     if round_ := annular(system.contacts):
-        found, code = _of_annular(system, start, asked, rtol)
+        found, code = _annular_impulses(system, start, requested, rtol)
         impulses[:, round_], losses[:, round_], rubbed[:, round_] = found[..., round_]
         result = result or code
     averaged = forces.copy()
     for c, period in enumerate(averages):
         if period > 0:
-            averaged[:, c] = _averaged(grid, doubly[:, c], asked, period)
-    parts = asked, states, forces, averaged, impulses, losses, rubbed, result
+            averaged[:, c] = _averaged(grid, doubly[:, c], requested, period)
+    parts = requested, states, forces, averaged, impulses, losses, rubbed, result
     return ContactHistories(*map(jnp.asarray, parts), tuple(part_names(system.contacts)))
 
 
-def _of_annular(system, start, times, rtol) -> tuple[np.ndarray, np.ndarray]:
+def _annular_impulses(system, start, times, rtol) -> tuple[np.ndarray, np.ndarray]:
     """Return impulses, losses and those to friction, (3, times, contacts), and a code.
 
     They are integrated with the motion: |r| is less smooth than the displacements.
     """
     count = len(system.contacts)
     metered = IntegratedSystem(system, _annular_rates, 3 * count)
-    whole = jnp.concatenate([start, jnp.zeros(3 * count)])
-    motion = simulate(metered, whole, times, rtol)
+    extended = jnp.concatenate([start, jnp.zeros(3 * count)])
+    motion = simulate(metered, extended, times, rtol)
     sums = to_numpy(motion.states)[:, start.shape[0] :].reshape(-1, 3, count)
     return np.moveaxis(sums, 1, 0), to_numpy(motion.result)
 
@@ -163,7 +164,7 @@ def _periods(system, start, times, rtol) -> tuple[list[float], float]:
     ]
     deepest = np.ones(len(linear))  # where a linear law has the slope of any other depth
     if not all(linear):
-        seen = watch(system, start, times[0], times[-1], rtol=rtol, grazing=0.0)[1]
+        seen = observe(system, start, times[0], times[-1], rtol=rtol, grazing=0.0)[1]
         deepest = np.where(linear, deepest, to_numpy(seen.deepest))
     slopes = [
         jax.grad(lambda z, law=contact.law: force_of(law, z, jnp.zeros(())))(depth)
@@ -206,11 +207,11 @@ def _is_linear(law) -> bool:
     return form.restitution is None and not form.stops
 
 
-def _grid(asked, averages, shortest):
+def _grid(times, averages, shortest):
     """Return the times of averages, in cells of a sixteenth of a period at most."""
     shifts = {sign * period for period in averages for sign in (-1, 0, 1)}
-    points = np.unique(np.concatenate([asked + shift for shift in shifts]))
-    points = points[points >= asked[0]]
+    points = np.unique(np.concatenate([times + shift for shift in shifts]))
+    points = points[points >= times[0]]
     parts = np.maximum(np.ceil(_CELLS * np.diff(points) / shortest), 1).astype(int)
     first = np.repeat(points[:-1], parts)
     within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -218,16 +219,16 @@ def _grid(asked, averages, shortest):
     return np.append(cells, points[-1])
 
 
-def _sampled(system, equation, state, grid, asked, rtol):
-    """Return the states at the times asked, the contacts' motion, and a reason code."""
+def _sampled(system, equation, state, grid, requested, rtol):
+    """Return the states at the requested times, the contacts' motion, and a reason code."""
     kept, moved, result = [], [], 0
     for begin in range(0, len(grid) - 1, _BLOCK):  # not all states fit into memory
         times = grid[begin : begin + _BLOCK + 1]
         motion = simulate(system, state, times, rtol)
         result = result or int(motion.result)
         state = motion.states[-1]
-        wanted = np.isin(times, asked) & (np.arange(len(times)) >= (begin > 0))
-        kept.append(to_numpy(motion.states)[wanted])
+        selected = np.isin(times, requested) & (np.arange(len(times)) >= (begin > 0))
+        kept.append(to_numpy(motion.states)[selected])
         moving = _contact_motions(equation, times, motion.states)
         moved.append(to_numpy(moving)[begin > 0 :])
     return np.concatenate(kept), np.concatenate(moved), np.asarray(result)

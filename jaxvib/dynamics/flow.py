@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
@@ -12,8 +11,8 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
 from ..ensemble import raise_if_empty
-from ..foundation.arrays import to_numpy
-from ..foundation.quantity import Range, check_range, floats, result_field
+from ..foundation.arrays import is_concrete, to_numpy
+from ..foundation.quantity import Range, check_ascending, check_range, floats, result_field
 from ..foundation.result_repr import ResultRepr
 from ..foundation.types import Number
 from ..systems.system import System, state_shape
@@ -92,10 +91,10 @@ def flow(
 
     `engine` is a module of `dynamics.engines` or its name. `engine="event"` integrates
     event-driven, from contact to contact (`dynamics.events`): several times as fast,
-    but for many degrees of freedom slower to compile. "auto" selects it where that pays
+    but for many degrees of freedom slower to compile. "auto" selects it where it is faster
     and for hard stops, see `engine_for`, and time stepping by diffrax otherwise. All
     are kernels, see `jv.kernel`. `engine="stepping"` (`dynamics.lanes`) is for many
-    lanes of any vector field on a GPU. `engine="modal"` (`dynamics.modal`) is for
+    samples of any vector field on a GPU. `engine="modal"` (`dynamics.modal`) is for
     linear systems of more than 8 degrees of freedom with elastic contacts and harmonic
     loads; "auto" selects it for single calls. With `precision="float32"` it evaluates the
     rates of a system without contacts in float32 and accumulates steps in float64,
@@ -114,7 +113,7 @@ def flow(
     chosen = in_precision(engine, precision)
     if isinstance(chosen, SteppingEngine):
         chosen.check(system, rtol)
-    traced = any(isinstance(time, jax.core.Tracer) for time in (t0, t1))
+    traced = not is_concrete(t0, t1)
     if not traced and t1 < t0:
         raise ValueError(f"t1 = {t1} s is before t0 = {t0} s; allowed: t0 or later")
     solution = solve_system(system, state, t0, t1, rtol=rtol, engine=chosen)
@@ -165,13 +164,31 @@ def simulate(
     times = jnp.asarray(floats("times", times), float)
     if times.ndim != 1 or times.size < 2:
         raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
-    if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
-        raise ValueError("times do not ascend; allowed: ascending times, s")
+    check_ascending("times", times, "s")
     rtol = floats("rtol", rtol)
     sampled = chosen.sampled(system, state, times, rtol)
     found = Trajectory(times, *sampled, labels=system.labels)
     raise_if_empty("simulate", throw, found.result, to_numpy(found.states)[1:])
     return found
+
+
+def observe_with_monodromy(
+    system: System,
+    state: Array,
+    t0: Number,
+    t1: Number,
+    *,
+    engine: str | Engine = "auto",
+    observables: Observables | None = None,
+    **settings: Any,
+) -> Observation:
+    """Return the flow, its monodromy matrix and the observables of a motion.
+
+    `settings`: see `Segment`. The result is not differentiable; use `flow` up to an
+    observed time instead.
+    """
+    segment = Segment(state, t0, t1, **settings)
+    return engine_of(system, engine).observe_with_monodromy(system, segment, observables)
 
 
 def observe(
@@ -181,29 +198,10 @@ def observe(
     t1: Number,
     *,
     engine: str | Engine = "auto",
-    watched: Observables | None = None,
-    **settings: Any,
-) -> Observation:
-    """Return the flow of a system and its observables, see `Engine.observe`.
-
-    `settings`: see `Segment`. The result is not differentiable; use `flow` up to an
-    observed time instead.
-    """
-    segment = Segment(state, t0, t1, **settings)
-    return engine_of(system, engine).observe(system, segment, watched)
-
-
-def watch(
-    system: System,
-    state: Array,
-    t0: Number,
-    t1: Number,
-    *,
-    engine: str | Engine = "auto",
     **settings: Any,
 ) -> tuple[Array, Observables, Array]:
-    """Return `observe` without a monodromy: state, observables, reason code."""
-    return engine_of(system, engine).watch(system, Segment(state, t0, t1, **settings))
+    """Return the final state, the observables and a reason code, see `Engine.observe`."""
+    return engine_of(system, engine).observe(system, Segment(state, t0, t1, **settings))
 
 
 def end_of(

@@ -53,13 +53,13 @@ def mean_lost_power(
     Of the motion in `state` at 0 until `span` (s); NaN if its solve failed.
     """
     number = len(system.contacts)
-    return mean_rates(system, _lost, number, state, (0.0, span), rtol, throw=False)
+    return mean_rates(system, _lost_power, number, state, (0.0, span), rtol, throw=False)
 
 
 def lost_powers(
     equation: Equation, time: Number, state: Float[Array, " state"]
 ) -> tuple[Array, Array]:
-    """Return the power lost in each contact, and that to its own friction alone, W."""
+    """Return the power lost in each contact, and the part due to its friction, W."""
     now = equation.at(time)
     rubbed = now.rubbing_powers(state)
     damped = now.lost_powers(now.penetrations(state), now.closing_rates(state))
@@ -70,5 +70,5 @@ def _rubbed(equation: Equation, time, state):
     return equation.at(time).rubbing_powers(state)
 
 
-def _lost(equation: Equation, time, state):
+def _lost_power(equation: Equation, time, state):
     return lost_powers(equation, time, state)[0]

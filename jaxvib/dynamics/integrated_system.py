@@ -13,13 +13,15 @@ from ..systems.system import System
 class IntegratedSystem(System):
     r"""A system with integrals $\int r(t, x)\,dt$ as its last states.
 
-    **Fields:** `rates(equation, time, state)`: $r$, of shape (`count`,), a function of
-    this library; its motions are those of `system`.
+    **Fields:** `rates(equation, time, state, *given)`: $r$, of shape (`count`,), a
+    function of this library; its motions are those of `system`. `given`: what the rates
+    need besides the equation.
     """
 
     system: Any
     rates: Callable = eqx.field(static=True)
     count: int = eqx.field(static=True)
+    given: tuple = ()
 
     @property
     def has_contacts(self):
@@ -29,7 +31,7 @@ class IntegratedSystem(System):
     def equation(self):
         """Return the equation of motion with the rates of the integrals."""
         size = self.system.rest().shape[0]
-        return _IntegratedEquation(self.system.equation(), self.rates, size)
+        return _IntegratedEquation(self.system.equation(), self.rates, size, self.given)
 
     def rest(self):
         """Return the state of rest, with integrals of 0."""
@@ -44,10 +46,11 @@ class _IntegratedEquation(Equation):
     equation: Equation
     rates: Callable = eqx.field(static=True)
     size: int = eqx.field(static=True)
+    given: tuple
 
     def vector_field(self, time, state):
         moved = state[: self.size]
-        rates = self.rates(self.equation, time, moved)
+        rates = self.rates(self.equation, time, moved, *self.given)
         return jnp.concatenate([self.equation.vector_field(time, moved), rates])
 
     def penetrations(self, state):

@@ -35,19 +35,19 @@ def steps(
     t0: Number,
     t1: Number,
     tolerance: Tolerance,
-    watch: tuple[Any, Callable] | None = None,
+    observer: tuple[Any, Callable] | None = None,
 ) -> Steps:
     """Integrate a problem; return the final state and the observables."""
-    kept = problem.has_sensitivities or watch is not None
-    saveat = diffrax.SaveAt(t1=True, solver_state=kept)
-    run = problem, state, prepared, t0, t1, tolerance, saveat, watch
+    observed = problem.has_sensitivities or observer is not None
+    saveat = diffrax.SaveAt(t1=True, solver_state=observed)
+    run = problem, state, prepared, t0, t1, tolerance, saveat, observer
     solution, finite = _integrate(*run)
-    final, result = _ended(solution, finite)
-    watched = solution.solver_state.watched if kept else None
-    return Steps(final, result, solution.stats["num_steps"], watched)
+    final, result = _final_state(solution, finite)
+    observables = solution.solver_state.observables if observed else None
+    return Steps(final, result, solution.stats["num_steps"], observables)
 
 
-def _ended(solution, finite) -> tuple[Any, Any]:
+def _final_state(solution, finite) -> tuple[Any, Any]:
     """Return the final state of a diffrax solution and its reason code.
 
     Where the field jumps, only the sensitivities are invalid (NaN).
@@ -64,12 +64,12 @@ def _ended(solution, finite) -> tuple[Any, Any]:
     return jax.tree.unflatten(jax.tree.structure(solution.ys), leaves), result
 
 
-def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
+def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, observer=None):
     """Return diffrax's solution, and whether all inputs were finite.
 
-    `watch`: a pair (initial observables, `update(watched, t0, t1, start, end)` over a
-    step between two pairs (state, rate)); the final observables are in the solution's
-    `solver_state` if `saveat` asks for it.
+    `observer`: a pair (initial observables, `update(observables, t0, t1, start, end)`
+    over a step between two pairs (state, rate)); the final observables are in the
+    solution's `solver_state` if `saveat` asks for it.
     """
     arrays, static = partition_arrays(prepared)
     leaves = jax.tree.leaves((state, arrays, t0, t1))
@@ -129,7 +129,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, watch=None):
         integrate = getattr(integrate, "__wrapped__", integrate)
     solution = integrate(
         diffrax.ODETerm(field),
-        Stepper(method, relative, skip, watch, least, jumped, cross),
+        Stepper(method, relative, skip, observer, least, jumped, cross),
         t0,
         end,
         dt0=None,

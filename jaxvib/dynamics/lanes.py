@@ -37,7 +37,7 @@ class _Lane(NamedTuple):
     rate: tuple
     steps: Any
     jumped: Any
-    watched: Any
+    observables: Any
 
 
 def step_lanes(
@@ -47,14 +47,14 @@ def step_lanes(
     t0: Number,
     t1: Number,
     tolerance: Tolerance,
-    watch: tuple[Any, Callable] | None = None,
+    observer: tuple[Any, Callable] | None = None,
     kind: type | None = None,
 ) -> Steps:
     """Return the state at t1, a reason code, the number of steps, and observables.
 
     Dormand and Prince's 8(7) pair in scalar components: mapped over samples each is one
     array, and a step is a few kernels, while a small array per sample means many small
-    copies. `watch`: as for `integration.steps`. It has no derivative rule; `solve`
+    copies. `observer`: as for `integration.steps`. It has no derivative rule; `solve`
     integrates sensitivities with the state. `kind`: dtype of the stages, by default
     that of the state; sums of steps keep the state's.
     """
@@ -67,7 +67,7 @@ def step_lanes(
     # A lane with invalid input takes no step, so that it delays no other.
     end = jnp.where(finite, t1, t0)
     stepping = _Stepping(problem, prepared, state, (t0, end), tolerance, once, kind)
-    update = None if watch is None else watch[1]
+    update = None if observer is None else observer[1]
 
     def turn(lane: _Lane) -> _Lane:
         for _ in range(_UNROLLED):
@@ -76,9 +76,9 @@ def step_lanes(
 
     parts, steps = tuple(flat), jnp.asarray(0, jnp.int32)
     rate = stepping.rates(t0, parts)
-    watched = None if watch is None else watch[0]
+    observables = None if observer is None else observer[0]
     length, jumped = stepping.first, jnp.asarray(False)
-    first = _Lane(t0, length, parts, rate, steps, jumped, watched)
+    first = _Lane(t0, length, parts, rate, steps, jumped, observables)
     return stepping.ended(jax.lax.while_loop(stepping.goes_on, turn, first), finite)
 
 
@@ -118,16 +118,16 @@ class _Stepping:
 
     def step(self, lane: _Lane, update) -> _Lane:
         """Take a step if a lane has not ended; `update`: of the observables."""
-        time, wanted, parts, rate, steps, jumped, watched = lane
+        time, target, parts, rate, steps, jumped, observables = lane
         problem, end, active = self.problem, self.end, self.goes_on(lane)
         there = problem.next_breakpoint(time, self.prepared)
         stop = end if there is None else jnp.minimum(end, just_before(there))
-        length = wanted if there is None else jnp.minimum(wanted, stop - time)
+        length = target if there is None else jnp.minimum(target, stop - time)
         moved = jnp.where(length >= stop - time, stop, time + length)
         # The length between rounded times: at late times the rounding of many steps
         # would add up.
         length = jnp.where(moved > time, moved - time, length)
-        new, stages, ratio = self._tried(time, length, parts, rate)
+        new, stages, ratio = self._attempt(time, length, parts, rate)
         first, last = (self.tree(parts), self.tree(rate)), (
             self.tree(new), self.tree(stages[-1])
         )  # fmt: skip
@@ -140,20 +140,20 @@ class _Stepping:
         ratio = jnp.where(jnp.isnan(ratio), jnp.inf, jnp.maximum(ratio, 1e-10))
         factor = _next_part(ratio, good)
         if update is not None:
-            seen = update(watched, time, moved, first, last)
-            watched = _chosen(active & good, seen, watched)
+            seen = update(observables, time, moved, first, last)
+            observables = _chosen(active & good, seen, observables)
         good = active & good
         if problem.has_sensitivities:
             jumped = jumped | (good & self._jumps(moved, parts, new))
         new = _chosen(good, (moved, new, stages[-1]), (time, parts, rate))
         if there is not None:
-            factor = jnp.where(good, jnp.maximum(factor, wanted / length), factor)
-            new = _chosen(good & (moved == stop), self._behind(there, new[1]), new)
+            factor = jnp.where(good, jnp.maximum(factor, target / length), factor)
+            new = _chosen(good & (moved == stop), self._after_break(there, new[1]), new)
         longer = jnp.minimum(jnp.minimum(length * factor, self.longest), end - new[0])
-        length = jnp.where(active, longer, wanted)
+        length = jnp.where(active, longer, target)
         length = jnp.where(new[0] < end, length, jnp.inf)
         steps = steps + active.astype(steps.dtype)
-        return self.once(_Lane(new[0], length, *new[1:], steps, jumped, watched))
+        return self.once(_Lane(new[0], length, *new[1:], steps, jumped, observables))
 
     def ended(self, lane: _Lane, finite) -> Steps:
         """Return the `Steps` of a finished lane; `finite`: whether its input was."""
@@ -168,9 +168,9 @@ class _Stepping:
         ]
         final = [jnp.where(k, x, jnp.nan) for k, x in zip(known, parts, strict=True)]
         code = jnp.where(good & lane.jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
-        return Steps(self.tree(final), code, lane.steps, lane.watched)
+        return Steps(self.tree(final), code, lane.steps, lane.observables)
 
-    def _tried(self, time, length, parts, rate):
+    def _attempt(self, time, length, parts, rate):
         """Return the end of a step, its stages, and the ratio of error to tolerance."""
         near, reach = tuple(x.astype(self.kind) for x in parts), length.astype(self.kind)
         stages, change = [rate], parts
@@ -190,7 +190,7 @@ class _Stepping:
         found = self.problem.jumps(self.scales, time, *states, self.prepared)
         return False if found is None else found
 
-    def _behind(self, there, parts):
+    def _after_break(self, there, parts):
         """Return the time, components and rates after a break."""
         time = jnp.minimum(just_after(there), self.end)
         before = just_before(there)

@@ -1,6 +1,9 @@
 """Modes of a linear system in real 2 x 2 blocks, and its motion under harmonic loads."""
 
+from typing import Any
+
 import numpy as np
+import scipy  # loads .linalg lazily
 
 # Eigenvectors closer to each other than this lose digits; sharp resonances do too.
 _WORST_CONDITION = 1e6
@@ -17,16 +20,20 @@ def modal_blocks(mass, damping, stiffness):
     """
     root = np.linalg.cholesky(mass)
 
+    def solved(right, transposed=0):
+        return scipy.linalg.solve_triangular(root, right, transposed, lower=True)
+
     def normed(matrix):
-        half = np.linalg.solve(root, matrix)
-        return np.linalg.solve(root, half.T).T
+        return solved(solved(matrix).T).T
 
     stiff, damped = normed(stiffness), normed(damping)
     squares, modes = np.linalg.eigh((stiff + stiff.T) / 2)
     stiff, damped = modes.T @ stiff @ modes, modes.T @ damped @ modes
     size = np.abs(squares).max()
     pace = np.sqrt(np.maximum(np.abs(squares), 1e-12 * size))
-    if _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size)):
+    uncoupled = _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size))
+    found: Any
+    if uncoupled:
         found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
     else:
         # In units in which a displacement and a velocity of equal energy are equal.
@@ -35,26 +42,43 @@ def modal_blocks(mass, damping, stiffness):
         found = _modes_of(matrix)
     if found is None:
         return None
-    blocks, decay, angular = found
-    inverse = np.linalg.inv(blocks)
-    if not _condition(blocks, inverse) < _WORST_CONDITION:
+    blocks, inverse, decay, angular = found
+    norms = _norm_of_diagonals if uncoupled else _norm
+    if not norms(blocks) * norms(inverse) < _WORST_CONDITION:
         return None
-    shapes = np.linalg.solve(root.T, modes)  # of unit mass
+    shapes = solved(modes, transposed=1)  # of unit mass
     back = modes.T @ root.T
-    to_state = np.concatenate([shapes / pace, shapes], 1)
-    half = len(pace)
-    to_state = np.concatenate(
-        [to_state[:, :half] @ blocks[:half], to_state[:, half:] @ blocks[half:]]
-    )
-    to_blocks = np.concatenate(
-        [inverse[:, :half] @ (pace[:, None] * back), inverse[:, half:] @ back], 1
-    )
+    here, there = (shapes / pace, shapes), (pace[:, None] * back, back)
+    if uncoupled:
+        to_state = np.block(
+            [[base * part for part in row] for base, row in zip(here, blocks, strict=True)]
+        )
+        to_blocks = np.block(
+            [
+                [part[:, None] * base for part, base in zip(row, there, strict=True)]
+                for row in inverse
+            ]
+        )
+        return to_state, to_blocks, decay, angular
+    first, second = np.split(blocks, 2)
+    to_state = np.concatenate([here[0] @ first, here[1] @ second])
+    first, second = np.split(inverse, 2, axis=1)
+    to_blocks = np.concatenate([first @ there[0], second @ there[1]], 1)
     return to_state, to_blocks, decay, angular
 
 
 def _condition(matrix, inverse) -> float:
     """Return a condition number that needs no singular values."""
-    return float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
+    return _norm(matrix) * _norm(inverse)
+
+
+def _norm(matrix) -> float:
+    return float(np.linalg.norm(matrix, 1))
+
+
+def _norm_of_diagonals(parts) -> float:
+    """Return the norm of 2 x 2 diagonal matrices."""
+    return float(np.abs(parts).sum(axis=0).max())
 
 
 def _diagonal(matrix, size) -> bool:
@@ -63,7 +87,10 @@ def _diagonal(matrix, size) -> bool:
 
 
 def _modes_of_pairs(pace, stiff, damped):
-    """Return blocks, decay and angular frequency of uncoupled modes."""
+    """Return blocks, their inverse, decay and angular frequency of uncoupled modes.
+
+    Blocks and their inverse are 2 x 2 diagonal matrices, given by their diagonals.
+    """
     discriminant = damped**2 / 4 - stiff
     root = np.sqrt(np.abs(discriminant))
     turns = discriminant < 0
@@ -78,12 +105,16 @@ def _modes_of_pairs(pace, stiff, damped):
     )
     whole, each = np.linalg.norm(columns, axis=(0, 1)), np.linalg.norm(columns, axis=1)
     columns = columns / np.where(turns, whole, each)[:, None]
-    blocks = np.block([[np.diag(part) for part in row] for row in columns.swapaxes(0, 1)])
-    return blocks, np.concatenate([first, second]), angular
+    (a, b), (c, d) = rows = columns.swapaxes(0, 1)
+    determinant = a * d - b * c
+    if not determinant.all():  # a critically damped mode
+        return None
+    inverse = np.array([[d, -b], [-c, a]]) / determinant
+    return rows, inverse, np.concatenate([first, second]), angular
 
 
 def _modes_of(matrix):
-    """Return blocks, decay and angular frequency of a full matrix."""
+    """Return blocks, their inverse, decay and angular frequency of a full matrix."""
     values, vectors = np.linalg.eig(matrix)
     upper, real = values.imag > 0, values.imag == 0
     if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
@@ -102,7 +133,8 @@ def _modes_of(matrix):
         1,
     )
     decay = np.concatenate([values.real[part] for part in (upper, first, upper, second)])
-    return blocks, decay, np.concatenate([values.imag[upper], np.zeros(len(first))])
+    angular = np.concatenate([values.imag[upper], np.zeros(len(first))])
+    return blocks, np.linalg.inv(blocks), decay, angular
 
 
 def forced_motion(mass, damping, stiffness, pushed):
@@ -119,6 +151,6 @@ def forced_motion(mass, damping, stiffness, pushed):
         if not _condition(matrix, inverse) < 1 / _ROUNDING:
             return None
         shift = inverse @ (float(wave.amplitude) * np.asarray(push))
-        whole = np.concatenate([shift, 1j * frequency * shift])
-        parts.append(np.stack([whole.real, -whole.imag]))  # Re(S exp(i angle))
+        state = np.concatenate([shift, 1j * frequency * shift])
+        parts.append(np.stack([state.real, -state.imag]))  # Re(S exp(i angle))
     return np.stack(parts, axis=1)

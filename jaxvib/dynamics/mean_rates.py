@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..foundation.arrays import is_concrete
 from ..systems.system import System
 from .flow import flow
 from .integrated_system import IntegratedSystem
@@ -21,10 +21,10 @@ def mean_rates(
     transformations), and as `flow`.
     """
     t0, t1 = times
-    if not any(isinstance(time, jax.core.Tracer) for time in times) and t1 == t0:
+    if is_concrete(times) and t1 == t0:
         raise ValueError(f"t1 = {t1} s is t0: no time for a mean; allowed: later than t0")
     start = jnp.asarray(state, float)
     metered: Any = IntegratedSystem(system, rates, count)
-    whole = jnp.concatenate([start, jnp.zeros(count)])
-    end = flow(metered, whole, t0, t1, rtol=rtol, throw=throw)
+    extended = jnp.concatenate([start, jnp.zeros(count)])
+    end = flow(metered, extended, t0, t1, rtol=rtol, throw=throw)
     return end[start.shape[0] :] / (t1 - t0)

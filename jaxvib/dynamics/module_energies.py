@@ -40,13 +40,13 @@ def module_energies(
         raise ValueError(f"states have shape {states.shape}; allowed: (..., {2 * size})")
     position, velocity = jnp.split(states, 2, -1)
     return ModuleEnergies(
-        _of_each(system, "kinetic", velocity) / 2,
-        _of_each(system, "potential", position) / 2,
-        _of_each(system, "dissipation", velocity),
+        _per_module(system, "kinetic", velocity) / 2,
+        _per_module(system, "potential", position) / 2,
+        _per_module(system, "dissipation", velocity),
     )
 
 
-def _of_each(system, part, vector):
+def _per_module(system, part, vector):
     weights, rows, owners = system.square_rows(part)
     found = jnp.zeros((*vector.shape[:-1], len(system.modules)))
     if not len(owners):

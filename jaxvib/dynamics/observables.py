@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..foundation.types import Number
+from ..systems.annular import annular
 from ..systems.equation import Equation
 from .step_polynomial import cubic_defect, sign_crossings, step_polynomial
 
@@ -29,7 +30,8 @@ class Observables(NamedTuple):
     `duration` of all contact, s; `nearest` to grazing, m: the smallest |z| of all
     local maxima of z; `excursion`: the deepest penetration since the last onset;
     `impulse`: the largest one of a hard stop, N s, and the energy `lost` at all of
-    its impacts, or in a damped contact, J (0 for other contacts); `strongest` force, N,
+    its impacts, or in a damped contact, J (0 for other contacts; in modal form also that
+    to the friction of annular ones); `strongest` force, N,
     of each tracked contact (tracked,), damped or with a variation, and its time (for
     others it is at the deepest penetration); `highest` and `lowest` displacement (n,),
     m, and their times.
@@ -82,7 +84,7 @@ def init_observables(time: Number, state: Array, equation: Equation) -> Observab
 
 
 def update_observables(
-    watched: Observables,
+    observables: Observables,
     grazing: Number,
     t0: Array,
     t1: Array,
@@ -104,8 +106,8 @@ def update_observables(
     def time_at(tau):
         return t0 + tau * length
 
-    watched = observe_path(
-        watched,
+    observables = observe_path(
+        observables,
         grazing,
         length,
         time_at,
@@ -115,8 +117,11 @@ def update_observables(
     )
     # A step of zero length has no rates.
     pace = jnp.where(length == 0, 1.0, length)
+    if any(equation.damped_contacts()) and annular(getattr(equation, "contacts", ())):
+        motion_at = _motion_of_places((t0, t1), start, end, equation)
+        return observe_forces(observables, equation, time_at, motion_at)
     return observe_forces(
-        watched,
+        observables,
         equation,
         time_at,
         lambda tau: (depth.value(tau), depth.slope(tau) / pace, length),
@@ -124,8 +129,46 @@ def update_observables(
     )
 
 
+def _motion_of_places(
+    times: tuple[Array, Array], start: Sequence[Array], end: Sequence[Array], equation
+) -> Callable:
+    r"""Return the `motion_at` of `observe_forces` by septic polynomials of displacements.
+
+    They are Hermite's quintics plus $s^3 (1 - s)^3 (a + b (1 - 2 s))$, which adds the third
+    derivatives at both ends: steps are too long for quintics. Those of |r| in a round hole
+    would be less exact, for it bends where r passes the centre.
+    """
+    length = times[1] - times[0]
+    pace = jnp.where(length == 0, 1.0, length)
+    ends = [(*jnp.split(state, 2), jnp.split(rate, 2)[1]) for state, rate in (start, end)]
+    path = step_polynomial(length, *ends)
+    third, fourth, fifth = path.coefficients[3:]
+    known = 6 * third, 6 * third + 24 * fourth + 60 * fifth
+    first, last = (
+        (_jerk(equation, time, *side) * length**3 - own) / 6
+        for time, side, own in zip(times, (start, end), known, strict=True)
+    )
+    mean, half = (first - last) / 2, (first + last) / 2
+
+    def motion_at(tau):
+        bump, tilt = (tau * (1 - tau)) ** 3, mean + half * (1 - 2 * tau)
+        rise = 3 * (tau * (1 - tau)) ** 2 * (1 - 2 * tau)
+        place = path.value(tau) + bump * tilt
+        speed = (path.slope(tau) + rise * tilt - 2 * bump * half) / pace
+        state = jnp.concatenate([place, speed])
+        return equation.penetrations(state), equation.closing_rates(state), length
+
+    return motion_at
+
+
+def _jerk(equation, time: Array, state: Array, rate: Array) -> Array:
+    """Return the third time derivatives of displacements, m/s^3."""
+    tangents = jnp.ones_like(time), rate
+    return jnp.split(jax.jvp(equation.vector_field, (time, state), tangents)[1], 2)[1]
+
+
 def observe_forces(
-    watched: Observables,
+    observables: Observables,
     equation: Equation,
     time_at: Callable,
     motion_at: Callable,
@@ -139,7 +182,7 @@ def observe_forces(
     """
     places = _tracked(equation)
     if not places.size:
-        return watched
+        return observables
 
     def now(tau):
         varying = any(equation.varying_contacts())
@@ -150,7 +193,7 @@ def observe_forces(
         return now(tau).lost_powers(depth, rate) * pace
 
     losses = jax.vmap(loss)(jnp.asarray(_NODES + 0.5))
-    lost = watched.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), losses, 1)
+    lost = observables.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), losses, 1)
 
     middle = motion_at(0.5)[0]
 
@@ -167,7 +210,7 @@ def observe_forces(
     def own_forces(taus):
         if not each:
             return jax.vmap(force_at)(taus)[every, every]
-        return force_at(jnp.zeros(watched.deepest.shape).at[places].set(taus))
+        return force_at(jnp.zeros(observables.deepest.shape).at[places].set(taus))
 
     def closer(_, ends):
         low, high, _, _ = ends
@@ -183,27 +226,29 @@ def observe_forces(
     begin = jnp.zeros(places.size)
     start = begin, begin + 1.0, begin, begin
     *_, tau, force = jax.lax.fori_loop(0, _CLOSER, closer, start)
-    more = force > watched.strongest
+    more = force > observables.strongest
     time = jax.vmap(time_at)(tau)
-    return watched._replace(
+    return observables._replace(
         lost=lost,
-        strongest=jnp.where(more, force, watched.strongest),
-        strongest_time=jnp.where(more, time, watched.strongest_time),
+        strongest=jnp.where(more, force, observables.strongest),
+        strongest_time=jnp.where(more, time, observables.strongest_time),
     )
 
 
-def largest_forces(equation: Equation, watched: Observables) -> Float[Array, " contacts"]:
+def largest_forces(
+    equation: Equation, observables: Observables
+) -> Float[Array, " contacts"]:
     """Return the largest force of each contact, N."""
-    still = jnp.zeros_like(watched.deepest)
-    forces = equation.contact_forces(watched.deepest, still)
-    return forces.at[_tracked(equation)].set(watched.strongest)
+    still = jnp.zeros_like(observables.deepest)
+    forces = equation.contact_forces(observables.deepest, still)
+    return forces.at[_tracked(equation)].set(observables.strongest)
 
 
 def times_of_largest_forces(
-    equation: Equation, watched: Observables
+    equation: Equation, observables: Observables
 ) -> Float[Array, " contacts"]:
     """Return when each contact's force was the largest, s."""
-    return watched.deepest_time.at[_tracked(equation)].set(watched.strongest_time)
+    return observables.deepest_time.at[_tracked(equation)].set(observables.strongest_time)
 
 
 def _damped(equation) -> np.ndarray:
@@ -222,7 +267,7 @@ def _tracked(equation) -> np.ndarray:
 
 
 def observe_path(
-    watched: Observables,
+    observables: Observables,
     grazing: Number,
     length: Array,
     time_at: Callable,
@@ -242,16 +287,14 @@ def observe_path(
     path, left, right = displacement
     depth, before, after = depth
     turns = (before[1] > 0) & (after[1] <= 0)
-    turns = turns & _matters(watched, grazing, depth, before[0], after[0])
+    turns = turns & _may_change(observables, grazing, depth, before[0], after[0])
     crosses = (before[0] > 0) != (after[0] > 0)
     # A step that ends at events knows how long contacts are closed, not when they began.
     unknown = True if closed is None else jnp.isnan(closed.astype(length.dtype))
-    path_turns = (left[1] > 0) != (right[1] > 0)
-    bound = path.extreme_bound()
-    path_turns = path_turns & ((bound > watched.highest) | (bound < watched.lowest))
+    path_turns = _path_turns(observables, path, left, right)
     tau, crossing, path_tau = sign_crossings(
         [depth.rate(), depth, path.rate()],
-        [turns, crosses & (unknown | jnp.isinf(watched.first_touch)), path_turns],
+        [turns, crosses & (unknown | jnp.isinf(observables.first_touch)), path_turns],
     )
     peak = jnp.where(turns, depth.value(tau), jnp.maximum(before[0], after[0]))
     hops = turns & (before[0] <= 0) & (after[0] <= 0) & (peak > 0)
@@ -262,40 +305,56 @@ def observe_path(
         share = jnp.where(jnp.isnan(known), share, known)
 
     entered = ((before[0] <= 0) & (after[0] > 0)) | hops
-    previous = jnp.where(entered, 0.0, watched.excursion)
+    previous = jnp.where(entered, 0.0, observables.excursion)
     touched = (before[0] > 0) | (after[0] > 0) | hops
     excursion = jnp.where(touched & (previous >= 0), jnp.maximum(previous, peak), previous)
     counted = touched & (excursion > grazing) & ~(previous > grazing)
 
     began = time_at(jnp.where(hops, tau, jnp.where(before[0] > 0, 0.0, crossing)))
-    touches = touched & jnp.isinf(watched.first_touch)
-    first = jnp.where(touches, began, watched.first_touch)
-    better = peak > watched.deepest
+    touches = touched & jnp.isinf(observables.first_touch)
+    first = jnp.where(touches, began, observables.first_touch)
+    better = peak > observables.deepest
     at_peak = jnp.where(turns, tau, (after[0] > before[0]).astype(tau.dtype))
-    nearest = jnp.where(turns, jnp.minimum(watched.nearest, jnp.abs(peak)), watched.nearest)
-    high, at_high, low, at_low = _displacements(path, path_turns, path_tau, right)
-    higher, lower = high > watched.highest, low < watched.lowest
+    nearest = jnp.where(
+        turns, jnp.minimum(observables.nearest, jnp.abs(peak)), observables.nearest
+    )
+    moved = _displaced(observables, time_at, path, path_turns, path_tau, right)
     return Observables(
-        jnp.where(better, peak, watched.deepest),
-        jnp.where(better, time_at(at_peak), watched.deepest_time),
+        jnp.where(better, peak, observables.deepest),
+        jnp.where(better, time_at(at_peak), observables.deepest_time),
         after[0] > 0,
         first,
-        watched.onsets + counted.astype(jnp.int32),
-        watched.duration + share * length,
+        observables.onsets + counted.astype(jnp.int32),
+        observables.duration + share * length,
         nearest,
         excursion,
-        watched.impulse,
-        watched.lost,
-        watched.strongest,
-        watched.strongest_time,
-        jnp.where(higher, high, watched.highest),
-        jnp.where(higher, time_at(at_high), watched.highest_time),
-        jnp.where(lower, low, watched.lowest),
-        jnp.where(lower, time_at(at_low), watched.lowest_time),
+        observables.impulse,
+        observables.lost,
+        observables.strongest,
+        observables.strongest_time,
+        *moved,
     )
 
 
-def _matters(watched: Observables, grazing: Number, depth, start: Array, end: Array):
+def observe_displacements(
+    observables: Observables, time_at: Callable, displacement: tuple
+) -> Observables:
+    """Update the extreme displacements by a step, see `observe_path`."""
+    path, left, right = displacement
+    turns = _path_turns(observables, path, left, right)
+    (tau,) = sign_crossings([path.rate()], [turns])
+    moved = _displaced(observables, time_at, path, turns, tau, right)
+    return Observables(*observables[: -len(moved)], *moved)
+
+
+def _path_turns(observables: Observables, path, left, right) -> Array:
+    """Return which displacements turn in a step, and may set an extreme."""
+    turns = (left[1] > 0) != (right[1] > 0)
+    bound = path.extreme_bound()
+    return turns & ((bound > observables.highest) | (bound < observables.lowest))
+
+
+def _may_change(observables: Observables, grazing: Number, depth, start: Array, end: Array):
     """Return whether the turn of a gap may change the observables of its contact.
 
     Most turns are less deep than the deepest one and farther from grazing than the
@@ -305,7 +364,7 @@ def _matters(watched: Observables, grazing: Number, depth, start: Array, end: Ar
     near = jnp.maximum(jnp.maximum(least, -most), 0.0)
     touches = (least <= 0) & (most > 0)
     counts = (least <= grazing) & (most > grazing)
-    return (most > watched.deepest) | (near < watched.nearest) | touches | counts
+    return (most > observables.deepest) | (near < observables.nearest) | touches | counts
 
 
 def steps_over_contact(
@@ -358,13 +417,16 @@ def _changes_sides(equation, reach, before, after):
     return jnp.any(opens) & jnp.any(closes)
 
 
-def _displacements(path, turns, tau, after):
-    """Return the highest and lowest displacement of a step and their step fractions."""
+def _displaced(observables: Observables, time_at: Callable, path, turns, tau, after):
+    """Return the extreme displacements after a step, and their times."""
     turning = jnp.where(turns, path.value(tau), after[0])
     above, below = after[0] > turning, after[0] < turning
+    high, at_high = jnp.where(above, after[0], turning), jnp.where(above, 1.0, tau)
+    low, at_low = jnp.where(below, after[0], turning), jnp.where(below, 1.0, tau)
+    higher, lower = high > observables.highest, low < observables.lowest
     return (
-        jnp.where(above, after[0], turning),
-        jnp.where(above, 1.0, tau),
-        jnp.where(below, after[0], turning),
-        jnp.where(below, 1.0, tau),
+        jnp.where(higher, high, observables.highest),
+        jnp.where(higher, time_at(at_high), observables.highest_time),
+        jnp.where(lower, low, observables.lowest),
+        jnp.where(lower, time_at(at_low), observables.lowest_time),
     )

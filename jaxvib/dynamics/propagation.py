@@ -5,12 +5,16 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..foundation.quantity import floats
+from ..foundation.arrays import is_concrete
+from ..foundation.quantity import Range, check_range, floats
 from ..systems.chain import BeamChain
 from ..systems.loads import as_load
 from ..systems.roles import Linear
+
+_NORM, _SQUARINGS = 4.0, 64  # of the scaled exponential: its norm, and at most how many
 
 
 def propagate(
@@ -22,26 +26,42 @@ def propagate(
 
     A chain's state (4, bodies) is split into waves (uniform and periodic: two branches
     per wave number) or modes, each rotated by $\omega t$. Any other system has the
-    state $(q, \dot q)$, shape (2n,), and is advanced by $e^{A t}$; constant loads,
+    state $(q, \dot q)$, shape (2n,), and is advanced by $e^{A t}$, with an error of
+    rounding times the norm of $A t$ in mass-normalised coordinates; constant loads,
     harmonic loads and their series augment the state, so that forced motion is exact
     too. Works under `jit`, `vmap` and differentiation (for a chain without symmetry
     with respect to its state only).
 
-    **Raises:** `ValueError` for a state of the wrong shape, a system with contacts, or
-    an unsupported load law.
+    **Raises:** `ValueError` for a state or times that are not finite or of the wrong
+    shape, a chain with hinged ends that move, a system with contacts, or an unsupported
+    load law.
 
     >>> jv.propagate(tower, [0.01, 0.02, 0.0, 0.0], [0.0, 1.0]).round(4).tolist()
     [[0.01, 0.02, 0.0, 0.0], [0.0073, 0.0147, 0.0301, 0.0603]]
     """
-    times = jnp.asarray(times, float)
-    state = floats("state", state)
+    times, state = floats("times", times), floats("state", state)
+    if times.ndim != 1:
+        raise ValueError(f"times has shape {times.shape}; allowed: (times,)")
+    check_range("times", times, "s", Range())
+    check_range("state", state, "", Range())
     shape = (4, system.bodies) if isinstance(system, BeamChain) else None
     if shape is None:
         _check_linear(system)
         shape = (2 * system.matrices()[0].shape[0],)
     if state.shape != shape:
         raise ValueError(f"state has shape {state.shape}; allowed: {shape}")
+    if isinstance(system, BeamChain):
+        _check_held(system, state)
     return _propagate(system, state, times)
+
+
+def _check_held(chain, state) -> None:
+    held = np.delete(np.arange(2 * chain.bodies), chain.moving) // 2
+    if is_concrete(state) and np.any(np.asarray(state)[::2, held]):
+        raise ValueError(
+            f"state moves y of the bodies {', '.join(map(str, held))}, which are hinged; "
+            "allowed: 0"
+        )
 
 
 @eqx.filter_jit
@@ -108,8 +128,8 @@ def _by_modes(chain, state, times):
     def at(time):
         moved = _turn(place, rate, frequencies, time)
         freedoms = jnp.stack([(modes.T @ part) / root for part in moved])
-        whole = jnp.zeros((2, 2 * chain.bodies)).at[:, chain.moving].set(freedoms)
-        return whole.reshape(2, chain.bodies, 2).swapaxes(1, 2).reshape(4, chain.bodies)
+        field = jnp.zeros((2, 2 * chain.bodies)).at[:, chain.moving].set(freedoms)
+        return field.reshape(2, chain.bodies, 2).swapaxes(1, 2).reshape(4, chain.bodies)
 
     return jax.lax.map(at, times)
 
@@ -117,27 +137,65 @@ def _by_modes(chain, state, times):
 def _by_exponential(system, state, times):
     mass, damping, stiffness = system.matrices()
     size = mass.shape[0]
-    solved = jnp.linalg.solve(mass, jnp.concatenate([stiffness, damping], 1))
-    top = jnp.concatenate([jnp.zeros((size, size)), jnp.eye(size)], 1)
-    matrix = jnp.concatenate([top, -solved])
-    full = state
-    for load in system.loads:
-        response = jnp.linalg.solve(mass, load.push(mass))
-        for wave in load.law.waves():
-            # the load's state (A cos(w t + phi), A sin(w t + phi))
-            turn = wave.frequency * jnp.array([[0.0, -1.0], [1.0, 0.0]])
-            start = wave.amplitude * jnp.stack([jnp.cos(wave.phase), jnp.sin(wave.phase)])
-            before = matrix.shape[0]
-            matrix = jnp.pad(matrix, ((0, 2), (0, 2)))
-            matrix = matrix.at[size : 2 * size, before].set(response)
-            matrix = matrix.at[before:, before:].set(turn)
-            full = jnp.concatenate([full, start])
+    # In L^T q with M = L L^T, velocities over a frequency, and load states as
+    # displacements, all entries are of one size: squaring their exponential loses the
+    # digits of those that are small, as velocities in rad/s or masses in t make them.
+    factor = jnp.linalg.cholesky(mass)
+    normal = [_solve(factor, _solve(factor, m).T).T for m in (stiffness, damping)]
+    waves = [
+        (_solve(factor, load.push(mass)), wave)
+        for load in system.loads
+        for wave in load.law.waves()
+    ]
+    unit = _frequency(normal, [wave.frequency for _, wave in waves], times)
+    top = jnp.concatenate([jnp.zeros((size, size)), unit * jnp.eye(size)], 1)
+    matrix = jnp.concatenate([top, -jnp.concatenate([normal[0] / unit, normal[1]], 1)])
+    place, rate = (factor.T @ part for part in jnp.split(state, 2))
+    full = jnp.concatenate([place, rate / unit])
+    for push, wave in waves:
+        # the load's state, a multiple of (A cos(w t + phi), A sin(w t + phi))
+        largest = jax.lax.stop_gradient(jnp.max(jnp.abs(push)))
+        largest = jnp.where(largest > 0, largest, 1.0)
+        turn = wave.frequency * jnp.array([[0.0, -1.0], [1.0, 0.0]])
+        start = jnp.stack([jnp.cos(wave.phase), jnp.sin(wave.phase)])
+        before = matrix.shape[0]
+        matrix = jnp.pad(matrix, ((0, 2), (0, 2)))
+        matrix = matrix.at[size : 2 * size, before].set(unit * push / largest)
+        matrix = matrix.at[before:, before:].set(turn)
+        full = jnp.concatenate([full, wave.amplitude * largest / unit**2 * start])
 
     def at(time):
-        moved = jax.scipy.linalg.expm(matrix * time, max_squarings=64) @ full
-        return moved[: 2 * size]
+        moved = _exponential(matrix * time) @ full
+        place, rate = moved[:size], unit * moved[size : 2 * size]
+        return jnp.concatenate([_solve(factor, part, trans=1) for part in (place, rate)])
 
     return jax.lax.map(at, times)
+
+
+def _solve(factor, right, trans=0):
+    return jax.scipy.linalg.solve_triangular(factor, right, lower=True, trans=trans)
+
+
+def _frequency(normal, frequencies, times) -> Float[Array, ""]:
+    """Return the unit of frequency, rad/s, from mass-normalised matrices."""
+    strain, loss = (jnp.max(jnp.sum(jnp.abs(m), 1)) for m in normal)
+    last = jnp.max(jnp.abs(times), initial=0.0)
+    own = jnp.where(strain > 0, jnp.sqrt(strain), loss)
+    longest = jnp.where(last > 0, 1 / jnp.where(last > 0, last, 1.0), 1.0)
+    return jax.lax.stop_gradient(jnp.max(jnp.stack([own, longest, *map(abs, frequencies)])))
+
+
+def _exponential(matrix):
+    # JAX scales to norms of up to 10.7, twice those for which its approximant is exact:
+    # six digits are lost.
+    norm = jax.lax.stop_gradient(jnp.max(jnp.sum(jnp.abs(matrix), 0)))
+    squarings = jnp.clip(jnp.ceil(jnp.log2(norm / _NORM)), 0.0, _SQUARINGS)
+    small = jax.scipy.linalg.expm(matrix / 2.0**squarings, max_squarings=0)
+
+    def square(power, count):
+        return jax.lax.cond(count < squarings, lambda x: x @ x, lambda x: x, power), None
+
+    return jax.lax.scan(square, small, jnp.arange(float(_SQUARINGS)))[0]
 
 
 def _check_linear(system) -> None:

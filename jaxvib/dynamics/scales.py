@@ -90,8 +90,10 @@ class Scales(NamedTuple):
             if sensitivity.ndim == 2:
                 reached = self.pace * self.sizes(rate)
                 state = jnp.broadcast_to(sizes[0], size.shape)
-                reached = jnp.where(_still(reached), state, jnp.minimum(reached, state))
-                size = jnp.where(_still(sensitivity), reached, size)
+                reached = jnp.where(
+                    _is_zero_row(reached), state, jnp.minimum(reached, state)
+                )
+                size = jnp.where(_is_zero_row(sensitivity), reached, size)
             sizes.append(size)
         return jax.tree.unflatten(jax.tree.structure(start), sizes)
 
@@ -165,7 +167,7 @@ def scales_of(
     return field_scales(field, t0, state, equation.repeats_in(t1 - t0))
 
 
-def _still(rows):
+def _is_zero_row(rows):
     return jnp.all(rows == 0, axis=-1, keepdims=True)
 
 
@@ -200,7 +202,7 @@ def _slowest_and_fastest(equation: EquationOfMotion, span):
     """Return the lowest and highest frequency of what acts and of each body alone."""
     own = jnp.abs(jnp.diagonal(equation.stiffness))
     acting = [*equation.loads, *variations_of(equation)]
-    driven = [pace for part in acting if (pace := _pace(part.law)) is not None]
+    driven = [pace for part in acting if (pace := _load_frequency(part.law)) is not None]
     squares = jnp.concatenate([own, jnp.stack(driven) ** 2]) if driven else own
     there = squares > 0
     alone = ~jnp.any(there)  # free bodies without a load
@@ -214,12 +216,12 @@ def _driven(equation: EquationOfMotion, slow):
     """Yield, per load, amplitudes and frequency of each degree of freedom alone."""
     own = jnp.abs(jnp.diagonal(equation.stiffness))
     for load, response in zip(equation.loads, equation.load_responses, strict=True):
-        pace = _pace(load.law)
+        pace = _load_frequency(load.law)
         frequency = slow if pace is None else pace
         yield jnp.abs(response) * _amplitude(load.law) / (own + frequency**2), frequency
 
 
-def _pace(law):
+def _load_frequency(law):
     """Return the angular frequency at which a law changes, None if it is constant."""
     known = as_load(law)
     return 2 * jnp.pi / law.period() if known is None else known.angular_frequency()
@@ -248,8 +250,8 @@ def field_scales(field: Callable, t0: Number, state: Array, period: Number) -> S
     step = jnp.eye(state.shape[0]) + pace * jacobian
     for _ in range(4):
         step = step @ step
-    whole = Scales(step @ start, None, None, pace, jnp.zeros_like(state), start)
-    return whole._replace(least=whole.sizes(start))
+    scales = Scales(step @ start, None, None, pace, jnp.zeros_like(state), start)
+    return scales._replace(least=scales.sizes(start))
 
 
 def base(state: PyTree) -> Float[Array, " n"]:

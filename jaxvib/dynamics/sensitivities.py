@@ -6,10 +6,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, PyTree
 
 from ..foundation.arrays import array_namespace, stop_gradient, to_jax, to_numpy
+from ..foundation.zero_tangents import is_zero
 
 # Sensitivities integrated with one state. Above about this number, integrating only the
 # requested direction is faster than a whole basis.
@@ -117,8 +117,3 @@ def contract_tangents(
         system, (weights, nothing), solve, solve_transposed
     )
     return moved
-
-
-def is_zero(leaf: object) -> bool:
-    """Return whether a tangent is symbolically zero."""
-    return isinstance(leaf, SymbolicZero)

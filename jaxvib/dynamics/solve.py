@@ -12,12 +12,13 @@ from jaxtyping import Array
 
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.types import Number
+from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
 from ..kernels.derivative_rule import with_rule
 from ..kernels.kernel_cache import cached_kernel
 from .breakpoints import just_before
 from .scales import Scales, base
-from .sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents, is_zero
+from .sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 
 PyTree = Any
 
@@ -101,7 +102,7 @@ class Steps(NamedTuple):
     state: PyTree
     result: Any
     steps: Any
-    watched: Any
+    observables: Any
 
 
 def solve(
@@ -186,8 +187,8 @@ def _tangent(problem, tolerance, primals, tangents):
             solution = solve(problem, state, parameters, t0, t1, tolerance)
             return solution, _differences(problem, tolerance, primals, *rows)
         given = parameters if still else (parameters, directions)
-        whole = augmented(problem, moved=not still)
-        solution = solve(whole, (state, starts), given, t0, t1, tolerance)
+        extended = augmented(problem, moved=not still)
+        solution = solve(extended, (state, starts), given, t0, t1, tolerance)
         final, sensitivities = solution.state
         return solution._replace(state=final), sensitivities
 

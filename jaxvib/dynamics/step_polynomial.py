@@ -16,6 +16,14 @@ from ..kernels.tangents import is_lowering
 _NEWTON_STEPS = 6
 
 
+def value(coefficients: Sequence, at: Number) -> Array:
+    r"""Return $\sum_k c_k s^k$ at s."""
+    *lower, total = coefficients
+    for coefficient in reversed(lower):
+        total = total * at + coefficient
+    return total
+
+
 class Polynomial(NamedTuple):
     r"""A signal $p(\tau) = \sum_k c_k \tau^k$ on a step, $0 \le \tau \le 1$.
 
@@ -26,11 +34,11 @@ class Polynomial(NamedTuple):
 
     def value(self, tau: Number) -> Array:
         """Return p at a fraction of the step."""
-        return _horner(self.coefficients, tau)
+        return value(self.coefficients, tau)
 
     def slope(self, tau: Number) -> Array:
         """Return dp/dtau at a fraction of the step."""
-        return _horner([k * c for k, c in enumerate(self.coefficients)][1:], tau)
+        return value([k * c for k, c in enumerate(self.coefficients)][1:], tau)
 
     def shifted(self, by: Number) -> "Polynomial":
         """Return p + `by`."""
@@ -204,10 +212,3 @@ def _value_and_slope(coefficients, tau):
         rate = rate * tau + total
         total = total * tau + coefficient
     return total, rate
-
-
-def _horner(coefficients, tau):
-    *lower, total = coefficients
-    for coefficient in reversed(lower):
-        total = total * tau + coefficient
-    return total

@@ -25,7 +25,7 @@ class Progress(NamedTuple):
     rate: Any
     least: Any
     jumped: Any
-    watched: Any
+    observables: Any
 
 
 class Stepper(diffrax.AbstractAdaptiveSolver):
@@ -38,20 +38,20 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     **Fields:** `method`: an explicit FSAL pair of diffrax; `relative(error, start,
     end)`: the error of a step relative to the allowed one; `skips(h, start, end,
     args)`: whether a step of length h between two pairs (state, rate) must be rejected;
-    `watch`: a pair (initial observables, `update(watched, t0, t1, start, end)` over an
-    accepted step); the final observables are in the solution's `solver_state`. `least`:
-    a step as short as this is accepted whatever the error of its sensitivities, and the
-    next one may be an eighth longer: where a gap is zero to the last digit, a linear
-    contact's stiffness jumps with every rounding. `jumps(t, start, end, args)`: whether
-    the field jumps between two states, or None if it cannot; the solver state records
-    it. `crossed(t, state, args)`: the state behind the next break after a time t, see
-    `breaks`; None where the field has no breaks.
+    `observer`: a pair (initial observables, `update(observables, t0, t1, start, end)`
+    over an accepted step); the final observables are in the solution's `solver_state`.
+    `least`: a step as short as this is accepted whatever the error of its
+    sensitivities, and the next one may be an eighth longer: where a gap is zero to the
+    last digit, a linear contact's stiffness jumps with every rounding. `jumps(t, start,
+    end, args)`: whether the field jumps between two states, or None if it cannot; the
+    solver state records it. `crossed(t, state, args)`: the state behind the next break
+    after a time t, see `breaks`; None where the field has no breaks.
     """
 
     method: Any
     relative: Callable[..., Any]
     skips: Callable[..., Any] | None = None
-    watch: tuple[Any, Callable[..., Any]] | None = None
+    observer: tuple[Any, Callable[..., Any]] | None = None
     least: Any = 0.0
     jumps: Callable[..., Any] | None = None
     crossed: Callable[..., Any] | None = None
@@ -80,7 +80,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         args: PyTree,
     ) -> Progress:
         """Return the solver state: initial rate, least step, no jump, observables."""
-        known = None if self.watch is None else self.watch[0]
+        known = None if self.observer is None else self.observer[0]
         least, jumped = jnp.asarray(self.least), jnp.asarray(False)
         return Progress(terms.vf(t0, y0, args), least, jumped, known)
 
@@ -95,7 +95,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         made_jump: AnyArray | bool,
     ) -> tuple[PyTree, PyTree, dict, Progress, diffrax.RESULTS]:
         """Return the state at t1, its relative error, the stages and solver state."""
-        rate, least, jumped, watched = solver_state
+        rate, least, jumped, observables = solver_state
         if self.crossed is not None:
             behind = self.crossed(just_before(just_before(t0)), y0, args)
             fresh = behind, terms.vf(t0, behind, args)
@@ -119,14 +119,14 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
         if self.skips is not None:
             again = self.skips(length, start, stop, args)
             error = jax.tree.map(lambda e: jnp.where(again, jnp.inf, e), error)
-        if self.watch is not None:
-            watched = self.watch[1](watched, t0, t1, start, stop)
+        if self.observer is not None:
+            observables = self.observer[1](observables, t0, t1, start, stop)
         if self.jumps is not None:
             new = self.jumps(t1, y0, y1, args)
             jumped = jumped if new is None else jumped | new
         stages = jax.tree.map(lambda *k: jnp.stack(k) * length, *rates)
         dense = {"y0": y0, "y1": y1, "k": stages}
-        state = Progress(rates[-1], least, jumped, watched)
+        state = Progress(rates[-1], least, jumped, observables)
         return y1, error, dense, state, diffrax.RESULTS.successful
 
 

@@ -17,10 +17,10 @@ def map_time_blocks(
     """
     count = times.shape[-1]
     last = np.repeat(times[..., -1:], -(count - 1) % BLOCK, axis=-1)
-    whole = np.concatenate([times, last], axis=-1)
+    extended = np.concatenate([times, last], axis=-1)
     states, forces, result = [], [], np.zeros((), np.int32)
     for first in range(0, count - 1, BLOCK):
-        seen, force, code = go_on(state, whole[..., first : first + BLOCK + 1])
+        seen, force, code = go_on(state, extended[..., first : first + BLOCK + 1])
         new = slice(bool(first), None)  # a block starts where the previous one ends
         states.append(seen[..., new, :])
         forces.append(force[..., new, :])

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import is_concrete
+from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..systems.beam import BeamWithBodies
 from ..systems.elastic import ElasticStructure
@@ -35,16 +36,16 @@ def elastic_structure(
     mass_damping: Real[Array, ""] | float | None = None,
     stiffness_damping: Real[Array, ""] | float | None = None,
 ) -> ElasticStructure:
-    r"""Return a structure in its lowest undamped modes, seen at named points.
+    r"""Return a structure in its lowest undamped modes, with their values at named points.
 
     **Arguments:** `source`: a `BeamWithBodies` (certified modes), an assembly or
     another linear system, or what `read_matrices` returns; `modes`: how many;
     `points`: by name, on a beam a position (m) or `"body.0"` for the first degree of
     freedom of its bodies; elsewhere a degree of freedom, some with coefficients, or a
     row over all, shape (n,); the names of degrees of freedom themselves; by default all
-    of these. `damping_ratio`, `mass_damping`, `stiffness_damping`: as of
-    `ElasticStructure`, in place of the source's damping; without any of them that one,
-    if the modes stay uncoupled. The residual flexibility is exact: the sum over the
+    of these. `damping_ratio`, `mass_damping`, `stiffness_damping`: see
+    `ElasticStructure`; without any of them the damping of the source is kept, if it
+    does not couple the modes. The residual flexibility is exact: the sum over the
     modes left out, on a beam the static flexibility less that of the modes. Works under
     differentiation by the parameters of the source.
 
@@ -67,12 +68,25 @@ def elastic_structure(
         "stiffness_damping": stiffness_damping,
     }
     given = {name: value for name, value in given.items() if value is not None}
+    _check_damping(given, modes)
     if isinstance(source, BeamWithBodies):
-        return _of_beam(source, modes, points, given)
-    return _of_matrices(source, modes, points, given)
+        return _structure_of_beam(source, modes, points, given)
+    return _structure_of_matrices(source, modes, points, given)
 
 
-def _of_matrices(source, modes, points, damping) -> ElasticStructure:
+def _check_damping(damping: Mapping[str, Any], modes: int) -> None:
+    """Raise `ValueError` for damping that `ElasticStructure` would refuse."""
+    shapes = {"damping_ratio": [(), (modes,)]}
+    for name, value in damping.items():
+        if is_concrete(value):
+            check_range(name, value, "", Range(at_least=0.0))
+        found, allowed = jnp.shape(value), shapes.get(name, [()])
+        if found not in allowed:
+            words = " or ".join(map(str, allowed))
+            raise ValueError(f"{name} has shape {found}; allowed: {words}")
+
+
+def _structure_of_matrices(source, modes, points, damping) -> ElasticStructure:
     linear = source.system if isinstance(source, ReadMatrices) else source
     if linear_part(linear) is not linear:
         raise ValueError(
@@ -87,15 +101,15 @@ def _of_matrices(source, modes, points, damping) -> ElasticStructure:
         raise ValueError("the source is statically unstable; allowed: a stable one")
     if is_concrete(found) and np.any(np.asarray(found.frequencies)[modes:] == 0):
         raise ValueError(
-            f"modes = {modes} leaves out a rigid-body mode; allowed: all of these"
+            f"modes = {modes} leaves out a rigid-body mode; allowed: all rigid-body modes"
         )
     names, rows = _rows_of(linear, points)
-    kept, rest = found.shapes[:, :modes], found.shapes[:, modes:]
+    shapes, rest = found.shapes[:, :modes], found.shapes[:, modes:]
     seen = (rows @ rest) / found.frequencies[None, modes:]
     if not damping:
-        damping = {"damping_ratio": _own_ratios(linear, found, modes)}
+        damping = {"damping_ratio": _modal_damping_ratios(linear, found, modes)}
     return ElasticStructure(
-        found.frequencies[:modes], rows @ kept, names, residual=seen @ seen.T, **damping
+        found.frequencies[:modes], rows @ shapes, names, residual=seen @ seen.T, **damping
     )
 
 
@@ -118,7 +132,7 @@ def _rows_of(linear, points) -> tuple[tuple[str, ...], Float[Array, "points n"]]
     return tuple(places), jnp.stack(rows)
 
 
-def _own_ratios(linear, found, modes: int) -> Float[Array, " modes"]:
+def _modal_damping_ratios(linear, found, modes: int) -> Float[Array, " modes"]:
     """Return the damping ratios of modes. **Raises:** `ValueError` if they are coupled."""
     frequencies, shapes = found.frequencies[:modes], found.shapes[:, :modes]
     damping = shapes.T @ linear.matrices()[1] @ shapes
@@ -140,7 +154,7 @@ def _damped(what: str) -> ValueError:
     )
 
 
-def _of_beam(source: BeamWithBodies, modes, points, damping) -> ElasticStructure:
+def _structure_of_beam(source: BeamWithBodies, modes, points, damping) -> ElasticStructure:
     dampers = (source.link_damping, source.damping, source.coupling_damping)
     if any(part is not None and np.size(part) and _any(part) for part in dampers):
         if not damping:

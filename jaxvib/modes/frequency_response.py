@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
 from ..foundation.quantity import floats
-from ..systems.linear_part import linear_part
+from ..systems.linear_part import linear_part_alone
 from ..systems.roles import Linear
 
 Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"] | Sequence
@@ -37,16 +37,16 @@ def frequency_response(
     >>> abs(response).round(5).tolist()
     [0.00325, 0.03874]
     """
-    system = linear_part(system)
+    system = linear_part_alone(system)
     matrices = system.matrices()
     size = matrices[0].shape[0]
-    push = _direction(system, force, size)
+    push = direction_of(system, force, size)
     frequencies = jnp.asarray(frequencies, float)
     response = _responses(matrices, push, frequencies.reshape(-1))
     response = response.reshape(*frequencies.shape, size)
     if at is None:
         return response
-    return response @ _direction(system, at, size).astype(response.dtype)
+    return response @ direction_of(system, at, size).astype(response.dtype)
 
 
 @jax.jit
@@ -60,7 +60,11 @@ def _responses(matrices, push, frequencies):
     return jax.vmap(response)(frequencies)
 
 
-def _direction(system, place: Place, size: int) -> Float[Array, " n"]:
+def direction_of(system: Linear, place: Place, size: int) -> Float[Array, " n"]:
+    """Return a direction, given as such or as a degree of freedom.
+
+    **Raises:** `ValueError` for an unknown degree of freedom or a wrong shape.
+    """
     if isinstance(place, str | Mapping):
         return system.direction(place)
     if isinstance(place, int):

@@ -72,7 +72,9 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     modes have 0, and statically unstable modes (negative stiffness) have NaN and come
     first. If the potential energy is a sum of squares, the frequencies are singular
     values of $\mathrm{diag}(w)^{1/2} R L^{-T}$, $M = L L^T$, and so exact to rounding
-    relative to the largest one; for a uniform periodic chain they are in closed form. A
+    relative to the largest one; for a uniform periodic chain they are in closed form.
+    From matrices alone, n frequencies below $3 \cdot 10^{-8} \sqrt n$ of the largest one
+    are rounding, and 0 too: assemble bodies of very different masses from modules. A
     nonlinear system is replaced by its linear part: contacts, friction elements and
     loads are ignored, nonlinear springs are linearised at the unstrained position.
 

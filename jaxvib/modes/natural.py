@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 from scipy.sparse import issparse
 
+from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
 from ..systems.symmetry import asymmetry, check_mass, check_symmetric
 
@@ -39,7 +40,7 @@ def nan_unless_natural(
 ) -> PyTree:
     """Return values, replaced by NaN if traced matrices are not symmetric."""
     matrices = mass, damping, stiffness
-    if not any(isinstance(m, jax.core.Tracer) for m in matrices):
+    if is_concrete(matrices):
         return values
     symmetric = ~jnp.any(jnp.stack([jnp.any(asymmetry(m, mass)) for m in matrices]))
     return jax.tree.map(lambda leaf: jnp.where(symmetric, leaf, jnp.nan), values)

@@ -66,15 +66,15 @@ def _lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     for _ in range(_ROUNDS):
         above = np.sort(values[values > base.shift])
         between = int(np.sum(above < floor))
-        wanted = min(count + between, size - base.below)
-        if len(above) >= wanted:
-            missing = _missing(stiffness, mass, base, above, wanted)
+        number = min(count + between, size - base.below)
+        if len(above) >= number:
+            missing = _missing(stiffness, mass, base, above, number)
             if not missing:
                 order = np.argsort(values)
                 order = order[values[order] >= floor][:count]
                 return _slice(stiffness, vectors[:, order], base.below + between)
         else:
-            missing = wanted - len(above)
+            missing = number - len(above)
         if near is base and np.sum(values < base.shift) > 2 * sought + 40:
             near = _nearer(stiffness, mass, base, sought, step)
         found, new = _leading(near, mass, vectors, missing, rng)
@@ -169,13 +169,13 @@ def _leading(factor: _Factor, mass, known, wanted: int, rng):
     projected = np.zeros((most, most))
     block = rng.standard_normal((size, width))
     for _ in range(_ROUNDS):
-        block, _ = _beside(block, mass, known)
+        block, _ = _orthogonal_basis(block, mass, known)
         used = 0
         while True:
             here = slice(used, used + block.shape[1])
             basis[:, here], used = block, here.stop
             image = factor.lu.solve(mass @ block)
-            rest, weights = _beside(image, mass, known, basis[:, :used])
+            rest, weights = _orthogonal_basis(image, mass, known, basis[:, :used])
             projected[:used, here] = basis[:, :used].T @ (mass @ image)
             inverses, turn = np.linalg.eigh(projected[:used, :used], UPLO="U")
             order = np.argsort(-np.abs(inverses))
@@ -185,13 +185,15 @@ def _leading(factor: _Factor, mass, known, wanted: int, rng):
             fine = (left <= _CONVERGED * size_of) & (size_of > _SPAN * size_of[0])
             good = len(fine) if fine.all() else int(np.argmin(fine))
             if not rest.shape[1]:  # invariant subspace
-                rest, _ = _beside(
+                rest, _ = _orthogonal_basis(
                     rng.standard_normal((size, width)), mass, known, basis[:, :used]
                 )
             ends = used + rest.shape[1] > most or not rest.shape[1]
             if good and (ends or np.sum(inverses[:good] > 0) >= wanted):
-                found = _sharpened(factor, mass, basis[:, :used] @ turn[:, :good])
-                return factor.shift + 1 / inverses[:good], _beside(found, mass, known)[0]
+                found = _inverse_iteration(factor, mass, basis[:, :used] @ turn[:, :good])
+                return factor.shift + 1 / inverses[:good], _orthogonal_basis(
+                    found, mass, known
+                )[0]
             if ends:
                 break
             block = rest
@@ -199,7 +201,7 @@ def _leading(factor: _Factor, mass, known, wanted: int, rng):
     raise RuntimeError(f"no eigenvalue near {factor.shift:g} converges")
 
 
-def _sharpened(factor: _Factor, mass, vectors):
+def _inverse_iteration(factor: _Factor, mass, vectors):
     """Return normalised vectors after a step of inverse iteration.
 
     It removes components of eigenvalues farther from the shift, which would grow again
@@ -209,7 +211,7 @@ def _sharpened(factor: _Factor, mass, vectors):
     return nearer / np.sqrt(np.sum(nearer * (mass @ nearer), 0))
 
 
-def _beside(block, mass, *others):
+def _orthogonal_basis(block, mass, *others):
     """Return an M-orthonormal basis orthogonal to `others`, and coordinates."""
     longest = np.sqrt(np.max(np.sum(block * (mass @ block), 0), initial=0.0))
     for _ in range(2):

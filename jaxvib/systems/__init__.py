@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from .loads import RecordLoad as RecordLoad
     from .loads import StepLoad as StepLoad
     from .loads import band_limited_noise as band_limited_noise
-    from .loads import kanai_tajimi_noise as kanai_tajimi_noise
     from .loads import noise_of_density as noise_of_density
     from .matrix_files import read_matrices as read_matrices
     from .modules.beams import BeamModule as BeamModule
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from .modules.springs import PointInertia as PointInertia
     from .modules.springs import PointMass as PointMass
     from .modules.springs import Spring as Spring
+    from .parameters import parameter_at as parameter_at
     from .parameters import parameters as parameters
     from .parameters import replace as replace
     from .springs import FunctionLaw as FunctionLaw

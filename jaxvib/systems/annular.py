@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..foundation.arrays import is_concrete
 from ..foundation.quantity import quantity
 from .freedoms import component
 from .roles import ContactLaw, LoadLaw, is_impulsive
@@ -69,7 +69,11 @@ class AnnularContact(SystemRepr):
         "surface_speed", "m/s", "speed of the surface of a spinning body", default=0.0
     )
     regularization: Float[Array, ""] | None = quantity(
-        "regularization", "m/s", "sliding speed of 71 % friction", optional=True, above=0.0
+        "regularization",
+        "m/s",
+        "sliding speed at 71 % of the friction force",
+        optional=True,
+        above=0.0,
     )
     offset: Float[Array, " 2"] = quantity(
         "offset", "m", "position of the hole's centre", default=(0.0, 0.0)
@@ -92,15 +96,15 @@ class AnnularContact(SystemRepr):
         if jnp.shape(self.offset) != (2,):
             raise ValueError(f"offset has shape {jnp.shape(self.offset)}; allowed: (2,)")
         numbers = self.directions, self.friction_coefficient, self.surface_speed
-        if any(isinstance(number, jax.core.Tracer) for number in numbers):
+        if not is_concrete(numbers):
             return
         plane = np.asarray(self.directions)
-        if not plane.any(axis=1).all():
+        if not plane.any(axis=-1).all():
             raise ValueError(
                 "directions of an annular contact = 0 everywhere along one axis; allowed: "
                 "directions in which the system can move"
             )
-        if np.linalg.matrix_rank(plane / abs(plane).max(axis=1, keepdims=True)) < 2:
+        if self._is_flat():
             given = np.array2string(plane, threshold=12, edgeitems=2, separator=", ")
             raise ValueError(
                 f"directions = {' '.join(given.split())} of an annular contact are "
@@ -125,6 +129,16 @@ class AnnularContact(SystemRepr):
         still = np.asarray(self.surface_speed) == 0
         return np.asarray(rubs & still & (self.regularization is None))
 
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether the numbers contradict each other, of one or of a batch."""
+        return self._is_flat() | self.may_stick()
+
+    def _is_flat(self) -> np.ndarray | np.bool:
+        """Return whether the directions are zero or parallel."""
+        plane = np.asarray(self.directions)
+        size = np.abs(plane).max(axis=-1, keepdims=True)
+        return np.linalg.matrix_rank(plane / np.where(size > 0, size, 1.0)) < 2
+
     def penetration(self, position: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the penetration, m, negative if open."""
         return self._polar(position)[0] - self.gap
@@ -143,7 +157,8 @@ class AnnularContact(SystemRepr):
         vx, vy = self._plane(velocity)
         ax, ay = self._plane(acceleration)
         across = ex * vy - ey * vx
-        round_ = across**2 / jnp.where(radius > 0, radius, 1.0)
+        # Near the centre |r| has a corner, from which no polynomial should overshoot.
+        round_ = across**2 / jnp.maximum(radius, self.gap / 8)
         return ex * ax + ey * ay + round_
 
     def sliding_speed(self, position: Array, velocity: Array) -> Float[Array, ""]:
@@ -185,7 +200,7 @@ class AnnularContact(SystemRepr):
     def retarded(
         self, response: Array, force: Array, position: Array, velocity: Array
     ) -> Float[Array, " n"]:
-        """Return what the normal force and its friction take from the accelerations."""
+        """Return the reduction of the accelerations by normal force and friction."""
         _, (ex, ey) = self._polar(position)
         rub = self.tangential_force(force, position, velocity)
         x, y = force * ex - rub * ey, force * ey + rub * ex

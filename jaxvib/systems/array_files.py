@@ -16,6 +16,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .io takes 0.2 s
 
 from ..foundation.suggestions import nearest
+from ..foundation.text import size_text
 
 MOST_FREEDOMS = 5000  # for a dense matrix of 200 MB
 _LARGEST = 16 * MOST_FREEDOMS**2  # bytes: that many complex or long double numbers
@@ -64,8 +65,8 @@ def _require_square(found: Iterable) -> None:
 def _require_memory(size: int) -> None:
     if size > _LARGEST:
         raise ValueError(
-            f"it holds an array of {size / 1e6:.0f} MB or more; allowed: at most "
-            f"{_LARGEST / 1e6:.0f} MB"
+            f"it holds an array of {size_text(size)} or more; allowed: at most "
+            f"{size_text(_LARGEST)}"
         )
 
 
@@ -137,18 +138,18 @@ def _of_matlab(path: Path, key: str):
 def _of_matlab_4(path: Path, key: str):
     """Return the array of a file of version 4; raise for version 7.3."""
     _require_memory(path.stat().st_size)
-    whole = io.BytesIO(path.read_bytes())
-    shapes = {name: shape for name, shape, _ in scipy.io.whosmat(whole)}
+    content = io.BytesIO(path.read_bytes())
+    shapes = {name: shape for name, shape, _ in scipy.io.whosmat(content)}
     name = _chosen(shapes, key)
     _require_square(shapes[name])
-    return scipy.io.loadmat(whole, variable_names=[name])[name]
+    return scipy.io.loadmat(content, variable_names=[name])[name]
 
 
 def _of_matlab_5(path: Path, key: str):
     with path.open("rb") as file:
         head = file.read(128)
-        held = {each.name: each for each in _variables(file, head)}
-        found = held[_chosen(held, key)]
+        variables = {each.name: each for each in _variables(file, head)}
+        found = variables[_chosen(variables, key)]
         _require_square(found.shape)
         _require_memory(found.size)
         file.seek(found.start)
@@ -205,13 +206,13 @@ def _of_numpy_archive(path: Path, key: str):
         for name in members if sparse else [_chosen(members, key)]:
             with archive.open(members[name]) as member:
                 shapes[name] = _announced(member)
-    with np.load(path, allow_pickle=False) as held:
+    with np.load(path, allow_pickle=False) as archive:
         if sparse:
-            _require_square(held["shape"])
+            _require_square(archive["shape"])
             return scipy.sparse.load_npz(path)
         ((name, shape),) = shapes.items()
         _require_square(shape)
-        return held[name]
+        return archive[name]
 
 
 def _announced(file) -> tuple[int, ...]:

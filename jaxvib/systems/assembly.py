@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..foundation.arrays import to_jax
+from ..foundation.arrays import is_concrete, to_jax
 from ..foundation.suggestions import nearest, unknown_key
+from ..foundation.text import truncate
 from .freedoms import is_ground
 from .modules.module import ROTATION, Module, entries
 from .roles import Linear
@@ -117,21 +118,21 @@ class Assembled(Linear):
         count = 0
         for template, places, members in _groups(self):
             for weight, row in getattr(template, part)():
-                mine = np.arange(count, count + len(places))
+                own_places = np.arange(count, count + len(places))
                 count += len(places)
                 weights.append(weight)
                 owners.append(members)
                 for column, coefficient in zip(places.T, row, strict=True):
                     if not isinstance(coefficient, int):
-                        rows.append(mine)
+                        rows.append(own_places)
                         columns.append(column)
                         coefficients.append(coefficient + 0 * weight)
         none = np.zeros(0, int)
         if not weights:
             return to_jax(np.zeros(0)), (none, none), np.zeros(0), none
         place = np.concatenate(rows), np.concatenate(columns)
-        whole = to_jax(_join(weights)), place, _join(coefficients)
-        return *whole, np.concatenate(owners)
+        joined = to_jax(_join(weights)), place, _join(coefficients)
+        return *joined, np.concatenate(owners)
 
     def rotations(self) -> np.ndarray:
         """Return which degrees of freedom are rotations, shape (n,)."""
@@ -184,13 +185,20 @@ def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
     has names like `cart.x`, `cart.angle`. **Raises:** `ValueError` naming the module if
     it connects a degree of freedom to itself, uses a rotation as a translation or vice
     versa, names a body instead of one of its degrees of freedom, or a degree of freedom
-    without mass; if there is no module; if the mass matrix is singular.
+    without mass; if there is no module; if the mass matrix is singular. `TypeError` for
+    anything but a list of modules.
     **Source:** Pavlov, Lilkova-Markova, Evlogiev and Ivanova.
 
     >>> cart = jv.TranslationTranslation("ground", "cart", mass=2.0, stiffness=8.0)
     >>> jv.assemble([cart]).names
     ('cart',)
     """
+    for module in [modules] if isinstance(modules, Module | str) else modules:
+        if module is modules or not isinstance(module, Module):
+            shown, kind = truncate(repr(module), 60), type(module).__name__
+            raise TypeError(
+                f"modules: {shown} is of type {kind}; allowed: a list of modules"
+            )
     if not modules:
         raise ValueError("modules = [] is empty; allowed: one module or more")
     kinds: dict[str, tuple[str, str]] = {}
@@ -210,9 +218,7 @@ def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
             raise ValueError(unknown_key("degree of freedom in fixed", name, kinds))
     free = tuple(name for name in kinds if name not in fixed)
     if not free:
-        raise ValueError(
-            "fixed holds every degree of freedom; allowed: one that is free, or more"
-        )
+        raise ValueError("fixed lists every degree of freedom; allowed: one free or more")
     return Assembled(tuple(modules), free, tuple(dict.fromkeys(fixed)))
 
 
@@ -251,7 +257,7 @@ def _type_of(module) -> tuple:
 
 
 def _stack(values):
-    if any(isinstance(value, jax.core.Tracer) for value in values):
+    if not is_concrete(values):
         return jnp.stack([jnp.asarray(value) for value in values])
     return np.stack([np.asarray(value) for value in values])
 
@@ -275,7 +281,7 @@ def _triplets(groups, part: str):
 
 
 def _join(values):
-    traced = any(isinstance(value, jax.core.Tracer) for value in values)
+    traced = not is_concrete(values)
     return jnp.concatenate(values) if traced else np.concatenate(values)
 
 
@@ -295,7 +301,10 @@ def _check_freedoms(module) -> None:
         raise ValueError(f"module {module.name!r} joins a body to itself")
     bad = [name for name in names if not name or name != name.strip()]
     if bad:
-        raise ValueError(f"module {module.name!r} names a degree of freedom {bad[0]!r}")
+        raise ValueError(
+            f"module {module.name!r} has a degree of freedom {bad[0]!r}; allowed: a name "
+            "without spaces at its ends"
+        )
 
 
 def _check_bodies(system) -> None:
@@ -308,7 +317,7 @@ def _check_bodies(system) -> None:
         for name in module.freedoms:
             if name in motions:
                 raise ValueError(
-                    f"module {module.name!r} names the body {name!r}; allowed: one of "
+                    f"module {module.name!r} acts on the body {name!r}; allowed: one of "
                     f"its degrees of freedom, {', '.join(motions[name])}"
                 )
 
@@ -327,7 +336,7 @@ def _check_masses(system) -> None:
         near = nearest(name, massive)
         hint = f"; did you mean {near!r}?" if near else ""
         raise ValueError(
-            f"module {module!r} names {name!r}, which no module gives a mass{hint}"
+            f"module {module!r} acts on {name!r}, which has no mass in any module{hint}"
         )
     if not on_diagonal.all() and size <= _LARGEST_CHECKED:
         _check_regular(system, rows, columns, values, diagonal)
@@ -341,10 +350,14 @@ def _check_regular(system, rows, columns, values, diagonal) -> None:
     lowest, vectors = np.linalg.eigh(mass[1:, 1:] * scale * scale[:, None])
     if lowest[0] > SINGULAR:
         return
-    held = np.abs(vectors[:, 0])
-    names = [n for n, h in zip(system.names, held, strict=True) if h > 0.3 * held.max()]
+    components = np.abs(vectors[:, 0])
+    names = [
+        n
+        for n, h in zip(system.names, components, strict=True)
+        if h > 0.3 * components.max()
+    ]
     modules = [m.name for m in system.modules if set(m.freedoms) & set(names)]
     raise ValueError(
-        f"modules {', '.join(map(repr, modules))} leave a motion of "
-        f"{', '.join(map(repr, names))} without mass"
+        f"modules {', '.join(map(repr, modules))}: the mass matrix is singular for a "
+        f"motion of {', '.join(map(repr, names))}"
     )

@@ -46,7 +46,7 @@ class BaseMotion(SystemRepr):
     """
 
     direction: Float[Array, " n"] = quantity(
-        "direction", "", "displacement for a unit motion of the support"
+        "direction", "", "displacement under a unit static motion of the support"
     )
     motion: Load
     given: str = eqx.field(static=True, default="acceleration")

@@ -191,14 +191,14 @@ class BeamWithBodies(SystemRepr):
         link_inertance=None,
         turns=None,
     ):
-        links = np.shape(positions)[0]
+        links = len(positions)
         none = np.zeros(links)
         self.beam = beam
         self.positions = positions if links else none
         self.link_stiffness = link_stiffness if links else none
         self.link_damping = none if link_damping is None else link_damping
         self.mass = np.zeros((0, 0)) if mass is None else mass
-        bodies = np.zeros(np.shape(self.mass))
+        bodies = np.zeros((len(self.mass), len(self.mass)))
         self.link_map = np.zeros((links, len(bodies))) if link_map is None else link_map
         self.damping = bodies if damping is None else damping
         self.stiffness = bodies if stiffness is None else stiffness

@@ -25,10 +25,9 @@ def oscillators_on_beam(
     >>> jv.beam_eigenvalues(carried, count=2).values.imag.round(2).tolist()
     [20.83, 27.65]
     """
-    number = np.shape(positions)[0]
-    masses = jnp.asarray(masses, float)
+    positions, masses = jnp.asarray(positions, float), jnp.asarray(masses, float)
     return BeamWithBodies(
-        beam, positions, stiffness, damping, np.eye(number), jnp.diag(masses)
+        beam, positions, stiffness, damping, np.eye(positions.size), jnp.diag(masses)
     )
 
 
@@ -75,7 +74,8 @@ def lumped_masses_on_beam(
     >>> jv.beam_eigenvalues(tip, count=1).values.imag.round(4).tolist()
     [1.5573]
     """
-    number = np.shape(positions)[0]
+    positions = jnp.asarray(positions, float)
+    number = positions.size
     if inertias is None:
         return BeamWithBodies(
             beam, positions, np.zeros(number), link_inertance=jnp.asarray(masses, float)
@@ -83,7 +83,7 @@ def lumped_masses_on_beam(
     both = jnp.concatenate([jnp.asarray(masses, float), jnp.asarray(inertias, float)])
     return BeamWithBodies(
         beam,
-        jnp.tile(jnp.asarray(positions, float), 2),
+        jnp.tile(positions, 2),
         np.zeros(2 * number),
         link_inertance=both,
         turns=(False,) * number + (True,) * number,

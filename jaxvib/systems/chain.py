@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..foundation.quantity import quantity, result_field
+from ..foundation.machine import memory
+from ..foundation.quantity import Range, check_range, quantity, result_field
 from ..foundation.result_repr import ResultRepr
 from ..foundation.suggestions import unknown_key
+from ..foundation.text import size_text
 from ..foundation.types import Number
 from .assembly import Assembled, assemble
 from .freedoms import GROUND
@@ -20,6 +22,7 @@ from .modules.springs import PointInertia, PointMass
 from .roles import Linear
 
 _MOTIONS = ("y", "angle")
+_MATRICES = 4  # dense ones at a time: of strains, masses, modes and their factors
 
 
 class ChainEnergies(ResultRepr):
@@ -44,7 +47,7 @@ class Bands(ResultRepr):
     upper_velocity: Float[Array, "*n"] = result_field("group velocity, upper", "bodies/s")
 
 
-def _whole(bodies):
+def _whole_number(bodies):
     if isinstance(bodies, bool) or not isinstance(bodies, int | np.integer):
         raise ValueError(f"bodies = {bodies!r} is not a whole number")
     return bodies
@@ -76,11 +79,11 @@ class BeamChain(Linear):
     2.4495
     """
 
-    bodies: int = eqx.field(static=True, converter=_whole)
+    bodies: int = eqx.field(static=True, converter=_whole_number)
     gamma: Float[Array, ""] = quantity(
         "gamma",
         "",
-        "stiffness of rotation over that of translation",
+        "squared ratio of rotational to translational frequency",
         default=1.0,
         above=0.0,
     )
@@ -150,7 +153,12 @@ class BeamChain(Linear):
         bending_stiffness: Number,
         ends: str = "periodic",
     ) -> "BeamChain":
-        """Build the chain from the mass (kg) and inertia (kg m^2) of its bodies."""
+        """Build the chain from the mass (kg) and inertia (kg m^2) of its bodies.
+
+        **Raises:** `ValueError` naming an argument that is not positive.
+        """
+        check_range("mass", mass, "kg", Range(above=0.0))
+        check_range("inertia", inertia, "kg m^2", Range(above=0.0))
         return cls(
             bodies, mass * length**2 / (6 * inertia), ends, mass=mass, length=length,
             bending_stiffness=bending_stiffness,
@@ -175,18 +183,18 @@ class BeamChain(Linear):
     @property
     def masses(self) -> Float[Array, " bodies"]:
         """The mass of each body, kg."""
-        return self._each(self.mass, self.mass_factors, self.bodies)
+        return self._per_element(self.mass, self.mass_factors, self.bodies)
 
     @property
     def inertias(self) -> Float[Array, " bodies"]:
         """The moment of inertia of each body, kg m^2."""
         inertia = self.mass * self.length**2 / (6 * self.gamma)
-        return self._each(inertia, self.inertia_factors, self.bodies)
+        return self._per_element(inertia, self.inertia_factors, self.bodies)
 
     @property
     def stiffnesses(self) -> Float[Array, " beams"]:
         """The bending stiffness of each beam, N m^2."""
-        return self._each(self.bending_stiffness, self.stiffness_factors, self.beams)
+        return self._per_element(self.bending_stiffness, self.stiffness_factors, self.beams)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -249,10 +257,12 @@ class BeamChain(Linear):
         sheared, bent = self.strains(state[..., :2, :])
         weights = self.strain_weights()
         return ChainEnergies(
-            jnp.sum(self._along(self.masses, rates[..., 0, :]), -1) / 2,
-            jnp.sum(self._along(self.inertias, rates[..., 1, :]), -1) / 2,
+            jnp.sum(self._weighted(self.masses, rates[..., 0, :]), -1) / 2,
+            jnp.sum(self._weighted(self.inertias, rates[..., 1, :]), -1) / 2,
             jnp.sum(
-                self._along(weights[0], sheared**2) + self._along(weights[1], bent**2), -1
+                self._weighted(weights[0], sheared**2)
+                + self._weighted(weights[1], bent**2),
+                -1,
             )
             / 2,
         )
@@ -299,7 +309,11 @@ class BeamChain(Linear):
         return jnp.stack([self.masses, self.inertias], -1).reshape(-1)[self.moving]
 
     def strain_rows(self) -> tuple[Float[Array, " s"], Float[Array, "s n"]]:
-        """Return weights w and rows R with C = R^T diag(w) R."""
+        """Return weights w and rows R with C = R^T diag(w) R.
+
+        **Raises:** `ValueError` if dense matrices do not fit into the memory.
+        """
+        _check_dense(self.bodies)
         unit = jnp.eye(2 * self.bodies)[:, self.moving].T
         position = jnp.swapaxes(unit.reshape(-1, self.bodies, 2), 1, 2)
         rows = jnp.concatenate(self.strains(position), -1).T
@@ -355,16 +369,28 @@ class BeamChain(Linear):
         return jnp.pad(value, (0, 1)) + sign * jnp.pad(value, (1, 0))
 
     @staticmethod
-    def _each(value, factors, count):
+    def _per_element(value, factors, count):
         return jnp.broadcast_to(value, (count,)) if factors is None else value * factors
 
     @staticmethod
-    def _along(weights, field):
+    def _weighted(weights, field):
         return weights.reshape((1,) * (field.ndim - 1) + weights.shape) * field
 
 
 # end conditions, and the number of beams minus the number of bodies
 _ENDS = {"periodic": 0, "free": -1, "clamped": 1, "hinged": -1}
+
+
+def _check_dense(bodies: int) -> None:
+    """Raise `ValueError` if dense matrices of so many bodies do not fit into memory."""
+    available, each = memory(), 8.0 * (2 * bodies) ** 2
+    if _MATRICES * each > available:
+        most = int(np.sqrt(available / (8.0 * _MATRICES)) / 2)
+        raise ValueError(
+            f"bodies = {bodies}: each of its dense matrices has {size_text(each)}; "
+            f"allowed: {most} or less in the memory of {size_text(available)}, or a "
+            "function without dense matrices, as of a uniform periodic chain"
+        )
 
 
 def _check_state(chain, state) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import unknown_key
-from .friction import check_friction
+from .friction import check_friction, contradictory
 from .parameters import part_names
 from .roles import is_impulsive
 from .system_repr import SystemRepr
@@ -23,12 +24,12 @@ class ContactFriction(SystemRepr):
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}:$$
 
     R is 0 while the contact is open. With the Stribeck velocity $v_s$ the
-    coefficient of sliding is $\mu + (\mu_s - \mu) / (1 + |w|/v_s)$.
+    kinetic coefficient is $\mu + (\mu_s - \mu) / (1 + |w|/v_s)$.
 
     **Fields:** `direction` $n$, shape (n,), tangential: 1 at the degree of freedom that
     rubs and -1 at the one that it rubs on (none for the ground), at a rotation its
     lever arm, m; `contact`: the name or the position of the contact with the normal
-    force; `coefficient` $\mu \ge 0$ of sliding; `static` $\mu_s \ge \mu$ of sticking,
+    force; `coefficient` $\mu \ge 0$, kinetic; `static` coefficient $\mu_s \ge \mu$,
     by default equal; `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead
     of the position among the frictions; `stribeck` $v_s > 0$, m/s, at which half of the
     excess of `static` is lost: optional, requires `static`. Requires the event-driven
@@ -47,10 +48,10 @@ class ContactFriction(SystemRepr):
     direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
     contact: str | int = eqx.field(static=True)
     coefficient: Float[Array, ""] = quantity(
-        "coefficient", "", "coefficient of friction of sliding", at_least=0.0
+        "coefficient", "", "kinetic friction coefficient", at_least=0.0
     )
     static: Float[Array, ""] | None = quantity(
-        "static", "", "coefficient of friction of sticking", optional=True, at_least=0.0
+        "static", "", "static friction coefficient", optional=True, at_least=0.0
     )
     speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
@@ -61,9 +62,13 @@ class ContactFriction(SystemRepr):
     def __check_init__(self):
         check_friction(self, "")
 
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether the numbers contradict each other, of one or of a batch."""
+        return contradictory(self.direction, self.coefficient, self.static)
+
     @property
     def kinetic(self) -> Float[Array, ""]:
-        """The coefficient of friction of sliding."""
+        """The kinetic friction coefficient."""
         return self.coefficient
 
 

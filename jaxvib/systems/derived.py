@@ -17,14 +17,14 @@ from .system_repr import SystemRepr
 class Variables(SystemRepr):
     """Variables for use in formulas, with paths such as `variables.X`.
 
-    **Fields:** `values`, whose `names` and `said_units` are those of the paths.
+    **Fields:** `values`, whose `names` and `declared_units` are those of the paths.
     """
 
     values: tuple[Array, ...] = eqx.field(
-        metadata={"named_by": "names", "units_by": "said_units"}
+        metadata={"named_by": "names", "units_by": "declared_units"}
     )
     names: tuple[str, ...] = eqx.field(static=True)
-    said_units: tuple[str, ...] = eqx.field(static=True)
+    declared_units: tuple[str, ...] = eqx.field(static=True)
 
 
 def derived(
@@ -64,10 +64,14 @@ def derived(
             raise ValueError(f"variables: {name} is not one number; allowed: one number")
     names = tuple(values)
     units_of = {**dict.fromkeys(names, ""), **(units or {})}
-    if strangers := set(units_of) - set(names):
-        raise ValueError(f"units of {sorted(strangers)}; allowed: those of {names}")
-    held = Variables(tuple(values.values()), names, tuple(units_of[name] for name in names))
-    system = dataclasses.replace(system, variables=held if names else None, formulas=())
+    if unknown := set(units_of) - set(names):
+        raise ValueError(f"units of {sorted(unknown)}; allowed: those of {names}")
+    container = Variables(
+        tuple(values.values()), names, tuple(units_of[name] for name in names)
+    )
+    system = dataclasses.replace(
+        system, variables=container if names else None, formulas=()
+    )
     known = parameters(system)
     for path in formulas:
         if path not in known:

@@ -1,4 +1,4 @@
-"""Coordinates along which a system drifts: its motions repeat but for a shift."""
+"""Coordinates in which a system drifts: its motions are periodic up to a shift."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,8 +20,10 @@ from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..foundation.types import AnyArray
 from ..kernels.map_rows import map_rows
+from .loads import time_varying
 from .roles import Linear
 from .system import System, state_shape
+from .variation import varies
 
 # Of the rates, and of those of a unit of the shift: a shift changes them by rounding only.
 _UNCHANGED = 1e-11
@@ -72,16 +74,16 @@ class Drift(NamedTuple):
 def drifting(
     system: AnySystem, along: str | Mapping[str, float], step: float | None = None
 ) -> AnySystem:
-    r"""Return a system whose motions may repeat but for a shift along a coordinate.
+    r"""Return a system whose motions may be periodic up to a shift of a coordinate.
 
     A capsule moves by the same distance in each period, a drill or a pendulum may turn:
 
     $$s(t + nT) = s(t) + a\,d$$
 
-    with the shift's direction $d$, in which nothing holds the system, and the progress
+    with the shift's direction $d$, in which the system is not restrained, and the progress
     $a$ per period of the motion. All functions then treat states that differ by a shift
-    as equal: `periodic_orbit`, `regimes`, `bifurcation_diagram` and, under loads, `basins`
-    find such motions, branches continue them, and orbits have a `progress`. States at
+    as equal: `periodic_orbit`, `regimes`, `bifurcation_diagram` and `basins` find such
+    motions, branches continue them, and orbits have a `progress`. States at
     t = 0 are given with a coordinate of zero, or less than half a step from it. The
     multiplier of a shift of any length, which would be 1, is given as 0; among the
     exponents of `lyapunov_exponents` its 0 remains.
@@ -91,13 +93,13 @@ def drifting(
 
     **Arguments:** `along`: the name of a displacement (or of a state), or some with
     their coefficients in $d$, the first of which measures the progress. `step`: the
-    smallest shift that leaves the system as it is, if not all shifts do: $2\pi$ for the
+    smallest shift under which the system is invariant, unless every one is: $2\pi$ for the
     angle of a pendulum. The progress is then a multiple of it.
 
     **Raises:** `ValueError` for an unknown name, a coefficient or step out of range, a
-    shift that changes the equation of motion, or a step where any shift leaves it as it
-    is; `TypeError` for a system of a class that cannot drift. Matrices are compared
-    exactly; all else at some states, and shifts of up to some thousand units.
+    shift that changes the equation of motion, or a step of a system that is invariant
+    under every shift; `TypeError` for a system of a class that cannot drift. Matrices are
+    compared exactly; all else at some states, and shifts of up to some thousand units.
 
     >>> pushed = jv.forced_system(
     ...     lambda t, x, p: [x[1], jnp.cos(t) * (1 + jnp.sin(t)) - p["drag"] * x[1] + 0.1],
@@ -121,8 +123,8 @@ def drifting(
     check_drift(found)
     if drift.step is not None and _is_free(_with_drift(system, drift._replace(step=None))):
         raise ValueError(
-            f"step = {drift.step:g} where a shift of any length leaves the system as it "
-            "is; allowed: None"
+            f"step = {drift.step:g}, but the system is invariant under a shift of any "
+            "length; allowed: None"
         )
     return found
 
@@ -157,8 +159,8 @@ def _coefficients(along: object) -> dict[str, float]:
     )
     if not numbers or not given:
         raise ValueError(
-            f"along = {along!r}; allowed: a name, or names with finite coefficients but 0, "
-            "such as {'capsule': 1.0}"
+            f"along = {along!r}; allowed: a name, or names with finite non-zero "
+            "coefficients, such as {'capsule': 1.0}"
         )
     assert isinstance(given, Mapping)
     return {name: float(value) for name, value in given.items()}
@@ -170,11 +172,11 @@ def _drift_of(system: System, given: Mapping[str, float], step: float | None) ->
     direction = np.zeros(len(names))
     for name, coefficient in given.items():
         if name not in names:
-            raise ValueError(unknown_key("displacement", name, system.freedom_names))
+            raise ValueError(unknown_key("name in along", name, names))
         direction[names.index(name)] = coefficient
     if step is not None:
         if not is_concrete(step):
-            raise ValueError("step is traced; allowed: a number that is known")
+            raise ValueError("step is traced; allowed: a concrete number")
         check_range("step", step, "", Range(above=0.0))
     first = names.index(next(iter(given)))
     entries = tuple(map(float, direction))
@@ -197,14 +199,14 @@ def check_drift(system: System) -> None:
     by = "a shift" if drift.step is None else f"a shift by {drift.step:g}"
     raise ValueError(
         f"drift along {named}: {by} changes {whose}; allowed: a direction in which "
-        f"nothing holds the system{_suggestion(system)}"
+        f"the system is not restrained{_suggestion(system)}"
     )
 
 
 def _suggestion(system: System) -> str:
-    """Return directions in which nothing holds a mechanical system, as text."""
+    """Return directions in which a mechanical system is not restrained, as text."""
     if not (system.mechanical and isinstance(system, Linear)):
-        return ", or the `step` of one in which it repeats"
+        return ", or the `step` of one in which it is periodic"
     parts = (*system.contacts, *system.springs)
     stiffness = np.asarray(system.matrices()[2])
     rows = [*stiffness, *(np.asarray(part.direction) for part in parts)]
@@ -240,7 +242,8 @@ def _changes(system: System) -> tuple[Bool[Array, " n"], Bool[Array, " contacts"
     allowed = _UNCHANGED * jnp.maximum(1.0, jnp.abs(jnp.asarray(np.tile(shifts, 2))))
     states = jnp.asarray(np.concatenate([some, -some]))
     moved = states + jnp.asarray(np.concatenate([lead, lead]))
-    period = jnp.zeros(()) if system.autonomous else jnp.asarray(system.period(), float)
+    still = system.autonomous or not (time_varying(system.loads) or varies(system))
+    period = jnp.zeros(()) if still else jnp.asarray(system.period(), float)
     times = period * jnp.asarray((np.arange(_TIMES) * 0.6180339887498949 + 0.1) % 1.0)
 
     def differences(pair):
@@ -257,25 +260,27 @@ def _changes(system: System) -> tuple[Bool[Array, " n"], Bool[Array, " contacts"
 
     apart, size, gaps, depth = map_rows(differences, (states, moved))
     changed = jnp.any(~(apart <= allowed[:, None] * size), axis=0)
-    return changed | _held(system), jnp.any(~(gaps <= allowed[:, None] * depth), axis=0)
+    return changed | _restrained(system), jnp.any(
+        ~(gaps <= allowed[:, None] * depth), axis=0
+    )
 
 
-def _held(system: System) -> Any:
+def _restrained(system: System) -> Any:
     """Return which components of a state are held by the stiffness matrix, (n,).
 
     A soft spring beside stiff ones changes rates by less than their rounding.
     """
     assert system.drift is not None
     direction = jnp.asarray(system.drift.direction)
-    held = jnp.zeros(direction.shape, bool)
+    restrained = jnp.zeros(direction.shape, bool)
     if not (system.mechanical and isinstance(system, Linear)) or system.drift.step:
-        return held
+        return restrained
     stiffness = system.matrices()[2]
     number = stiffness.shape[0]
     terms = stiffness * direction[None, :number]
     rounding = _EXACT * jnp.sum(jnp.abs(terms), axis=1)
     holds = jnp.abs(jnp.sum(terms, axis=1)) > rounding
-    return held.at[number : 2 * number].set(holds)
+    return restrained.at[number : 2 * number].set(holds)
 
 
 def modulo_drift(system: System, states: AnyArray, start: AnyArray | None = None) -> Any:

@@ -40,7 +40,7 @@ def _shapes(value):
 
 
 class ElasticStructure(Linear):
-    r"""A linear structure in some of its undamped modes, seen at named points.
+    r"""A linear structure in some of its undamped modes, with named points.
 
     $$\ddot q_k + (2 \zeta_k \omega_k + \alpha + \beta \omega_k^2)\, \dot q_k
       + \omega_k^2 q_k = \sum_p \varphi_{pk} f_p, \qquad u_p = \sum_k \varphi_{pk} q_k.$$
@@ -169,8 +169,8 @@ class ElasticStructure(Linear):
         residual = self._residual(place)
         along = self.direction(place)
         rigid = jnp.any(self.frequencies == 0)
-        kept = jnp.sum((along / jnp.where(rigid, 1.0, self.frequencies)) ** 2)
-        share = jnp.where(rigid, jnp.nan, residual / (residual + kept))
+        modal = jnp.sum((along / jnp.where(rigid, 1.0, self.frequencies)) ** 2)
+        share = jnp.where(rigid, jnp.nan, residual / (residual + modal))
         stiffness = jnp.nan if contact_stiffness is None else contact_stiffness
         return Truncation(residual, share, residual * stiffness)
 

@@ -180,7 +180,7 @@ def check_field(system: System, dimension: int) -> None:
         raise ValueError(f"field has shape {shape.shape}; allowed: ({dimension},)")
     if has_tangents(closed.consts):
         raise ValueError(
-            "field captures a traced value under a derivative; allowed: such a value "
+            "field captures a value that is being differentiated; allowed: such a value "
             "among its parameters: field(..., p) with p['w'] and "
             "parameters={'w': w}, a number, an array or a pytree of them"
         )

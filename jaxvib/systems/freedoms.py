@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..foundation.arrays import is_concrete
 from ..foundation.suggestions import unknown_key
 
 GROUND = "ground"
@@ -34,6 +35,18 @@ def direction(names: Sequence[str], place: str | Mapping[str, float]) -> Float[A
             raise ValueError(unknown_key("degree of freedom", name, names))
         found[names.index(name)] += coefficient
     return jnp.asarray(found)
+
+
+def check_direction(
+    whose: str, direction: Float[Array, " n"] | None, name: str = "direction"
+) -> None:
+    """Raise `ValueError` if the direction of a part is 0 everywhere."""
+    if direction is None or not is_concrete(direction) or np.asarray(direction).any():
+        return
+    raise ValueError(
+        f"{name} of {whose} = 0 everywhere; allowed: a direction in which the system can "
+        "move"
+    )
 
 
 def component(direction: Float[Array, " n"], vector: Float[Array, " n"]) -> Any:

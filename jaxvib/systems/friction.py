@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..foundation.arrays import is_concrete
 from ..foundation.quantity import check_range, quantity
 from ..foundation.range import Range
-from ..foundation.types import Number
+from ..foundation.types import AnyArray, Number
+from .freedoms import check_direction
 from .system_repr import SystemRepr
 
 # Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
@@ -50,12 +52,12 @@ class CoulombFriction(SystemRepr):
     $$R = \mu N\,\mathrm{sgn}\,w \text{ where } w \ne 0, \qquad
       |R| \le \mu_s N \text{ with } w = 0 \text{ while that can hold}.$$
 
-    With the Stribeck velocity $v_s$ the force of sliding decreases from that of
-    sticking, $R = [\mu N + (\mu_s - \mu) N / (1 + |w|/v_s)]\,\mathrm{sgn}\,w$.
+    With the Stribeck velocity $v_s$ the kinetic friction decreases from the
+    static limit, $R = [\mu N + (\mu_s - \mu) N / (1 + |w|/v_s)]\,\mathrm{sgn}\,w$.
 
     **Fields:** `direction` $n$, shape (n,): 1 at the degree of freedom that rubs and -1
-    at the one that it rubs on (none for the ground); `force` $\mu N \ge 0$ (N) of
-    sliding; `static` $\mu_s N \ge \mu N$ (N) of sticking, by default equal; `speed` $v$
+    at the one that it rubs on (none for the ground); `force` $\mu N \ge 0$ (N),
+    kinetic; `static` limit $\mu_s N \ge \mu N$ (N), by default equal; `speed` $v$
     of the belt, m/s; `name`: on parameter paths, instead of the position among the
     frictions; `stribeck` $v_s > 0$, m/s, at which half of the excess of `static` is
     lost: optional, requires `static`. Requires the event-driven engine
@@ -70,11 +72,9 @@ class CoulombFriction(SystemRepr):
     """
 
     direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
-    force: Float[Array, ""] = quantity(
-        "force", "N", "friction force of sliding", at_least=0.0
-    )
+    force: Float[Array, ""] = quantity("force", "N", "kinetic friction force", at_least=0.0)
     static: Float[Array, ""] | None = quantity(
-        "static", "N", "largest friction force of sticking", optional=True, at_least=0.0
+        "static", "N", "static friction limit", optional=True, at_least=0.0
     )
     speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
@@ -87,9 +87,13 @@ class CoulombFriction(SystemRepr):
     def __check_init__(self):
         check_friction(self, "N")
 
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether the numbers contradict each other, of one or of a batch."""
+        return contradictory(self.direction, self.force, self.static)
+
     @property
     def kinetic(self) -> Float[Array, ""]:
-        """The force of sliding, N."""
+        """The kinetic friction force, N."""
         return self.force
 
 
@@ -99,14 +103,22 @@ def check_friction(friction: Friction, unit: str) -> None:
         raise ValueError("stribeck is given without static; allowed: with it, as "
                          "friction decreases from the static one")  # fmt: skip
     numbers = friction.direction, friction.kinetic, friction.static
-    if any(isinstance(number, jax.core.Tracer) for number in numbers):
+    if not is_concrete(numbers):
         return
-    if not np.asarray(friction.direction).any():
-        raise ValueError("direction of a friction = 0 everywhere; allowed: a "
-                         "direction in which the system can slide")  # fmt: skip
+    check_direction("a friction", friction.direction)
     if friction.static is not None:
         least = float(friction.kinetic)
         check_range("static", friction.static, unit, Range(at_least=least))
+
+
+def contradictory(
+    direction: AnyArray, kinetic: AnyArray, static: AnyArray | None
+) -> np.ndarray | np.bool:
+    """Return whether sticking is weaker than sliding, or the direction is zero."""
+    nowhere = ~np.any(np.asarray(direction), axis=-1)
+    if static is None:
+        return nowhere
+    return nowhere | (np.asarray(static) < np.asarray(kinetic))
 
 
 def sticking_limit(friction: Friction) -> Float[Array, ""]:
@@ -148,8 +160,8 @@ def friction_forces(
             for m, (_, other) in enumerate(pairs):
                 left = left if m == i else left - other * forces[m]
             needed = friction.direction @ left / (friction.direction @ response)
-            held = jnp.clip(needed, -limits[i], limits[i])
-            forces[i] = jnp.where(sliding[i] == 0, held, forces[i])
+            holding = jnp.clip(needed, -limits[i], limits[i])
+            forces[i] = jnp.where(sliding[i] == 0, holding, forces[i])
         return forces
 
     return jax.lax.fori_loop(0, 1 if len(pairs) == 1 else _SWEEPS, sweep, forces)

@@ -30,7 +30,7 @@ from .states import (
     coupled_equation,
     named_states,
 )
-from .symmetry import check_mass
+from .symmetry import check_mass, lacks_mass
 from .system import Mechanical
 from .system_repr import SystemRepr
 from .unilateral import Contact
@@ -60,6 +60,10 @@ class LinearSystem(Linear):
             raise ValueError(f"mass, damping, stiffness have shapes {shapes}; allowed: "
                              "one square shape for all three")  # fmt: skip
         check_mass(self.mass)
+
+    def contradicts(self) -> np.ndarray:
+        """Return whether a mass matrix is not positive definite, of a batch."""
+        return lacks_mass(np.asarray(self.mass))
 
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C)."""
@@ -125,15 +129,15 @@ class EquationOfMotion(Equation):
             penetration = contact.penetration(position)
             closing = contact.closing_rate(position, velocity)
             normal.append(force_of(contact.law, penetration, closing))
-            taken = contact.retarded(response, normal[-1], position, velocity)
-            acceleration = acceleration - taken
+            retarded = contact.retarded(response, normal[-1], position, velocity)
+            acceleration = acceleration - retarded
         for spring, response in zip(now.springs, self.spring_responses, strict=True):
             along = [component(spring.direction, part) for part in (position, velocity)]
             acceleration = acceleration - response * force_of(spring.law, *along)
         if self.frictions:
             pressed = [1.0 if j is None else normal[j] for j in self.pressing_contacts()]
-            held = self.frictions, self.friction_responses, pressed
-            forces = friction_forces(*held, velocity, acceleration)
+            extra = self.frictions, self.friction_responses, pressed
+            forces = friction_forces(*extra, velocity, acceleration)
             for response, force in zip(self.friction_responses, forces, strict=True):
                 acceleration = acceleration - response * force
         return jnp.concatenate([velocity, acceleration])
@@ -360,13 +364,13 @@ class ImpactSystem(Mechanical, Linear):
         check_elements(self.elements, size)
         if self.elements and (self.frictions or any(map(is_hard, self.contacts))):
             raise ValueError(
-                "elements beside friction or hard stops, which need event-driven "
-                "integration; allowed: contacts with a force"
+                "elements with states cannot be combined with friction or hard stops, "
+                "which need event-driven integration; allowed: contacts with a force"
             )
         if annular(self.contacts) and (self.frictions or any(map(is_hard, self.contacts))):
             raise ValueError(
-                "annular contacts beside dry friction elements or hard stops, which need "
-                "event-driven integration; allowed: contacts with a force"
+                "annular contacts cannot be combined with dry friction elements or hard "
+                "stops, which need event-driven integration; allowed: contacts with a force"
             )
         acting = [*self.loads, *variations_of(self)]
         if len(time_varying(acting)) > 1 and not never_repeats(acting):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..foundation.arrays import is_concrete
 from ..foundation.environment import require_float64
 from .impact import ImpactSystem
 from .loads import time_varying
@@ -50,8 +51,9 @@ class Tangent(Linear):
 def linear_part(system: Any) -> Linear:
     r"""Return the linear part of a system, with its `matrices()`.
 
-    Contacts, frictions and loads are dropped; nonlinear springs and dampers contribute
-    $\partial F/\partial e$ and $\partial F/\partial \dot e$ at the unstrained position.
+    Contacts, frictions, elements and loads are dropped; nonlinear springs and dampers
+    contribute $\partial F/\partial e$ and $\partial F/\partial \dot e$ at the unstrained
+    position.
 
     **Raises:** `ValueError` for a system without a linear part: a spring's law has a
     kink there, constant loads strain it, or its force varies in time.
@@ -77,13 +79,27 @@ def linear_part(system: Any) -> Linear:
                 f"springs.{spring.name or place}.variation: the slope of the force varies "
                 "in time; allowed: None, or a LinearSystem of the mean slopes"
             )
-        traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(spring))
+        traced = not is_concrete(spring)
         if not traced and np.isnan(slopes(spring.law)).any():
             raise ValueError(
                 f"spring {spring.name or place}: its law has no slope at the "
                 "unstrained position; allowed: laws that are smooth there"
             )
     return Tangent(linear, system.springs)
+
+
+def linear_part_alone(system: Any) -> Linear:
+    """Return the linear part of a system whose responses its matrices give.
+
+    **Raises:** `ValueError` for elements, whose states act on the bodies, and as
+    `linear_part`.
+    """
+    if getattr(system, "elements", ()):
+        raise ValueError(
+            "elements have states beside the bodies'; allowed: systems without elements, "
+            "such as `system.linear`, the bodies alone"
+        )
+    return linear_part(system)
 
 
 def slopes(law: Any) -> tuple[Float[Array, ""], Float[Array, ""]]:

@@ -13,6 +13,7 @@ from .impact import LinearSystem
 from .symmetry import check_mass, check_symmetric
 
 _SOFT = 1e-9  # of the largest eigenvalue: smaller negative ones are rounding
+_NOISE = 10.0  # times the most negative eigenvalue: smaller ones are rounding too
 
 
 class NamedSystem(LinearSystem):
@@ -117,12 +118,15 @@ def _frequencies(mass, stiffness) -> tuple[float, float, int]:
     lower = np.linalg.cholesky(mass * scale * scale[:, None])
     inner = np.linalg.solve(lower, stiffness * scale * scale[:, None])
     values = np.linalg.eigvalsh(np.linalg.solve(lower, inner.T))
-    slight = _SOFT * np.max(np.abs(values), initial=0.0)
-    if values[0] < -slight:
+    largest = np.max(np.abs(values), initial=0.0)
+    if values[0] < -_SOFT * largest:
         raise ValueError(
             f"stiffness has the eigenvalue {values[0]:g} 1/s^2 relative to the mass; "
             "allowed: none below 0, up to rounding"
         )
+    # Rounding in the file shows in negative values. In a fine mesh the lowest modes are
+    # 1e-9 of the highest.
+    slight = max(4 * np.finfo(float).eps * len(mass) * largest, -_NOISE * values[0])
     roots = np.sqrt(values[values > slight])
     if not roots.size:
         raise ValueError("stiffness = 0; allowed: a non-zero matrix")

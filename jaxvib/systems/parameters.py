@@ -9,7 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike
 
+from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, floats, real_array
 from ..foundation.suggestions import unknown_key as unknown_key
 from ..foundation.units import rotational_unit
@@ -48,17 +50,46 @@ def parameters(system: object) -> dict[str, Parameter]:
 def parameter_at(system: object, path: str) -> Parameter:
     """Return the parameter at a path, or an entry of an array such as `gains.1`.
 
-    **Raises:** `ValueError` for an unknown path.
+    **Raises:** `ValueError` for an unknown path, or that of a whole array.
+
+    >>> jv.parameter_at(system, "gap").unit
+    'm'
     """
     known = parameters(system)
-    whole, position = whole_path(path, known)
-    found = known[whole]
+    base, position = whole_path(path, known)
+    found = known[base]
+    shape = np.shape(found.value)
+    if len(position) != len(shape):
+        raise ValueError(
+            f"{path} is an array of shape {shape}; allowed: paths of single numbers, "
+            f"such as {'.'.join((path, *'0' * len(shape)))}"
+        )
     return dataclasses.replace(found, value=found.value[position]) if position else found
 
 
-def unit_at(system: object, path: str) -> str:
-    """Return the unit of the parameter at a path, or of an entry of one."""
-    return parameter_at(system, path).unit
+def enclosing_bounds(
+    parameter: Parameter,
+    path: str,
+    bounds: tuple[float, float] | np.ndarray,
+    values: ArrayLike,
+) -> tuple[float, float]:
+    """Return bounds of a parameter.
+
+    **Raises:** `ValueError` for bounds out of its range, that are equal, or that do not
+    enclose all `values`.
+    """
+    low, high = (float(bound) for bound in bounds)
+    for bound in (low, high):
+        check_range(f"bounds of {path}", bound, parameter.unit, parameter.allowed)
+    values = np.atleast_1d(np.asarray(values))
+    out = values[~((low <= values) & (values <= high))]
+    if out.size or low == high:
+        value = out[0] if out.size else values[0]
+        raise ValueError(
+            f"bounds = ({low:g}, {high:g}) {parameter.unit} do not enclose {path} = "
+            f"{value:g} {parameter.unit}"
+        )
+    return low, high
 
 
 def replace(system: System, values: Mapping[str, object]) -> System:
@@ -79,17 +110,17 @@ def replace(system: System, values: Mapping[str, object]) -> System:
     declared = {path: entry for path, (_, entry) in known.items()}
     formulas = dict(getattr(system, "formulas", ()))
     for path in values:
-        if (whole := whole_path(path, declared)[0]) in formulas:
+        if (base := whole_path(path, declared)[0]) in formulas:
             raise ValueError(
-                f"{whole} is given by {formulas[whole]!r}; allowed: other parameters"
+                f"{base} is given by {formulas[base]!r}; allowed: other parameters"
             )
     if formulas:
         now = {path: entry.value for path, entry in declared.items()}
         values = {**values, **formula_values(formulas, {**now, **values})}
     news: dict[tuple, object] = {}
     for path, value in values.items():
-        whole, entry_of = whole_path(path, declared)
-        where, entry = known[whole]
+        base, entry_of = whole_path(path, declared)
+        where, entry = known[base]
         check_range(path, value, entry.unit, entry.allowed)
         new, shape = real_array(value), () if entry_of else np.shape(entry.value)
         if new.shape != shape:
@@ -110,8 +141,7 @@ def replace(system: System, values: Mapping[str, object]) -> System:
 def _check_as_built(part) -> None:
     """Run a module's checks, unless it has traced values."""
     checks = [kind.__dict__.get("__check_init__") for kind in type(part).__mro__]
-    traced = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(part))
-    if isinstance(part, eqx.Module) and any(checks) and not any(traced):
+    if isinstance(part, eqx.Module) and any(checks) and is_concrete(part):
         for check in filter(None, checks):
             check(part)
 
@@ -123,12 +153,12 @@ def whole_path(path: str, known: Mapping[str, Parameter]) -> tuple[str, tuple[in
     """
     keys = path.split(".")
     for depth in range(len(keys), 0, -1):
-        whole, rest = ".".join(keys[:depth]), keys[depth:]
-        if whole in known and all(key.isdecimal() for key in rest):
-            shape, position = np.shape(known[whole].value), tuple(map(int, rest))
+        base, rest = ".".join(keys[:depth]), keys[depth:]
+        if base in known and all(key.isdecimal() for key in rest):
+            shape, position = np.shape(known[base].value), tuple(map(int, rest))
             inside = all(i < size for i, size in zip(position, shape, strict=False))
             if not rest or (len(rest) == len(shape) and inside):
-                return whole, position
+                return base, position
     raise ValueError(unknown_key("parameter", path, known))
 
 
@@ -189,9 +219,9 @@ class Tree(eqx.Module):
     def numbers(self) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield the keys of each real array, and its position among the leaves."""
         places = jax.tree.unflatten(self.structure, range(len(self.leaves)))
-        for way, position in jax.tree_util.tree_leaves_with_path(places):
+        for location, position in jax.tree_util.tree_leaves_with_path(places):
             if eqx.is_inexact_array(self.leaves[position]):
-                yield tuple(_step(key) for key in way), position
+                yield tuple(_step(key) for key in location), position
 
 
 def _step(key) -> str:

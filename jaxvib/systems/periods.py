@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..foundation.arrays import combine_arrays, is_concrete, partition_arrays, to_numpy
+from ..foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ..foundation.environment import require_float64
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
@@ -26,6 +26,7 @@ _COMMENSURATE = 1e-10  # relative tolerance of period ratios
 _REPEATS = 1e-8  # of the largest rate: a period needs nine digits or more
 # Numbers of times and states where f(t + T, x) = f(t, x) is tested.
 _TIMES, _STATES = 8, 6
+_OF_CYCLES = "periodic_orbit, regimes and basins find limit cycles by their `period`"
 
 
 def common_period(periods: Float[Array, " loads"]) -> Float[Array, ""]:
@@ -50,10 +51,12 @@ def period_of_loads(
     **Raises:** `ValueError` if none of them changes, or one is not periodic.
     """
     if not loads and not variations:
-        raise ValueError("loads = () is empty; a period needs one load or more")
+        raise ValueError(f"loads = () is empty; a period needs one or more; {_OF_CYCLES}")
     moving = time_varying([*loads, *variations])
     if not moving:
-        raise ValueError("all loads are constant; a period needs a periodic one")
+        raise ValueError(
+            f"all loads are constant; a period needs a periodic one; {_OF_CYCLES}"
+        )
     for load in never_repeats(loads):
         raise ValueError(
             f"load {load.name or loads.index(load)} = {type(load.law).__name__} is not "
@@ -91,7 +94,7 @@ def check_period(system: System) -> None:
         jax.eval_shape(system.period)  # raises for constant or non-periodic loads
         return
     with jax.ensure_compile_time_eval():  # also for concrete values inside a trace
-        period, repeats = to_numpy(_checked_kernel(static)(numbers))
+        period, repeats = _checked_kernel(static).on_host(numbers)
     finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(numbers))
     if not np.isfinite(period) and finite:
         raise ValueError(without_period(system.loads, variations_of(system)))

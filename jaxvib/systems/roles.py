@@ -36,7 +36,8 @@ class ElasticLaw(Protocol):
 class DampedLaw(Protocol):
     """A contact force as a function of the penetration and its rate.
 
-    Like `ElasticLaw`, with a `force` that also takes the penetration's rate.
+    Like `ElasticLaw`, with a `force` that also takes the penetration's rate. A law whose
+    slope jumps at a rate has a method `release_rate` that returns it, m/s.
     """
 
     def force(

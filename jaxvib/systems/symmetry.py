@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
 
 # Asymmetry that sums of some thousand terms may leave by rounding.
@@ -22,7 +23,7 @@ def asymmetry(matrix: AnyArray, mass: AnyArray) -> Any:
 
     Rounding errors of the pair itself and of symmetric eigenvalues are tolerated.
     """
-    traced = any(isinstance(m, jax.core.Tracer) for m in (matrix, mass))
+    traced = not is_concrete(matrix, mass)
     xp = jnp if traced else np
     matrix = xp.asarray(matrix)
     masses: Any = xp.diagonal(xp.asarray(mass))
@@ -37,7 +38,7 @@ def asymmetry(matrix: AnyArray, mass: AnyArray) -> Any:
 
 def check_symmetric(name: str, matrix: AnyArray, mass: AnyArray, advice: str = "") -> None:
     """Raise `ValueError` with the first asymmetric pair of entries, and advice."""
-    if any(isinstance(m, jax.core.Tracer) for m in (matrix, mass)):
+    if not is_concrete(matrix, mass):
         return  # no concrete values under jit or vmap
     places = np.argwhere(asymmetry(matrix, mass))
     if len(places):
@@ -59,7 +60,22 @@ def check_mass(mass: AnyArray) -> None:
     check_symmetric(bad, mass, mass)
     scale = 1 / np.sqrt(masses)
     if np.linalg.eigvalsh(mass * scale * scale[:, None])[0] <= SINGULAR:
-        raise ValueError(f"{bad}: a motion has no mass")
+        raise ValueError(f"{bad}: it is singular")
+
+
+def lacks_mass(masses: np.ndarray) -> np.ndarray:
+    """Return which matrices (samples, n, n) are not positive definite or symmetric.
+
+    To rounding as in `check_mass`; equal matrices are not tested again.
+    """
+    if (masses == masses[:1]).all():
+        return np.zeros(len(masses), bool)
+    diagonal = np.diagonal(masses, axis1=1, axis2=2)
+    wrong = ~(diagonal > 0).all(axis=1)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = masses * scale[:, :, None] * scale[:, None, :]
+    skew = np.abs(scaled - np.swapaxes(scaled, 1, 2)).max(axis=(1, 2))
+    return wrong | (skew > _ROUNDING) | (np.linalg.eigvalsh(scaled)[:, 0] <= SINGULAR)
 
 
 def check_kinetic_energy(mass: AnyArray) -> None:
@@ -75,4 +91,6 @@ def check_kinetic_energy(mass: AnyArray) -> None:
     scaled = mass * scale * scale[:, None]
     energies = np.linalg.eigvalsh((scaled + scaled.T) / 2)
     if np.any(energies < -_ROUNDING * np.max(np.abs(energies), initial=0.0)):
-        raise ValueError("mass: a motion has a negative kinetic energy; allowed: none")
+        raise ValueError(
+            "mass has a negative eigenvalue; allowed: no motion of negative kinetic energy"
+        )

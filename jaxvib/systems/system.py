@@ -69,14 +69,12 @@ class System(SystemRepr):
     @property
     def freedom_names(self) -> tuple[str, ...]:
         """The names of the displacements, in the order of `Equation.displaced`."""
-        found = _shape_of(lambda system: system.equation().displaced(system.rest()), self)
-        return tuple(map(str, range(found.shape[0])))
+        return tuple(map(str, range(structural_fact(_number_displaced, self))))
 
     @property
     def state_names(self) -> tuple[str, ...]:
         """The names of a state's components, as stored by studies."""
-        found = _shape_of(lambda system: system.rest(), self)
-        return tuple(map(str, range(found.shape[0])))
+        return tuple(map(str, range(state_shape(self)[0])))
 
     @property
     def labels(self) -> Labels:
@@ -98,6 +96,10 @@ def _state_shape(system: System) -> list[int]:
     return list(_abstract(system, "rest").shape)
 
 
+def _number_displaced(system: System) -> int:
+    return _shape_of(lambda s: s.equation().displaced(s.rest()), system).shape[0]
+
+
 def structural_fact(function: types.FunctionType, system: System) -> Any:
     """Return `function(system)`, which depends on shapes only, as plain data for JSON.
 
@@ -116,7 +118,7 @@ def _cached_fact(function, tree, *leaves):
 
 
 def _abstract(system: System, method: str) -> Any:
-    """Return what a method returns, with shapes; systems of equal shapes share it."""
+    """Return the abstract result of a method; systems of equal shapes share it."""
     leaves, tree = _with_shapes(system)
     try:
         return _cached_abstract(method, tree, *leaves)

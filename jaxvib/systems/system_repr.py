@@ -1,22 +1,30 @@
-"""Text representation of systems and their parts: values with units."""
+"""Base class of systems and their parts: a repr with units, and checks of arguments."""
+
+import dataclasses
+import typing
 
 import jax
 import numpy as np
 
 from ..foundation.notebook_repr import NotebookRepr
-from ..foundation.suggestions import check_keywords
+from ..foundation.suggestions import CheckedKeywords
 from .parameters import parameters
 
 _MOST_LINES = 8  # of a system's text
 
 
-class SystemRepr(NotebookRepr):
-    """A module whose repr shows its physical parameters with units."""
+class SystemRepr(CheckedKeywords, NotebookRepr):
+    """A module whose repr shows its physical parameters with units.
 
-    def __new__(cls, *given, **named):
-        """Create a module. **Raises:** `TypeError` for a misspelt argument."""
-        check_keywords(cls, named)
-        return super().__new__(cls)
+    **Raises:** `ValueError` for an array in place of a number.
+    """
+
+    def __check_init__(self):
+        for field in dataclasses.fields(self):
+            shape = np.shape(getattr(self, field.name)) if _is_number(field) else ()
+            if shape:
+                name = field.metadata["name"]
+                raise ValueError(f"{name} has shape {shape}; allowed: (), a number")
 
     def __repr__(self) -> str:
         groups: dict[str, list[str]] = {}
@@ -36,6 +44,12 @@ class SystemRepr(NotebookRepr):
             hidden = len(lines) - _MOST_LINES + 2
             lines = [*lines[: _MOST_LINES - 2], f"  and {hidden} more parts"]
         return "\n".join([head, *lines])
+
+
+def _is_number(field: dataclasses.Field) -> bool:
+    """Return whether a field is declared as a quantity without axes."""
+    kinds = typing.get_args(field.type) or (field.type,)
+    return "range" in field.metadata and getattr(kinds[0], "dim_str", None) == ""
 
 
 def _text(value) -> str:

@@ -32,10 +32,10 @@ class Body(SystemRepr):
 
     mass: Float[Array, ""] = quantity("mass", "kg", "mass", above=0.0)
     frequency: Float[Array, ""] = quantity(
-        "frequency", "rad/s", "angular natural frequency on its own spring", above=0.0
+        "frequency", "rad/s", "uncoupled natural angular frequency", above=0.0
     )
     damping_ratio: Float[Array, ""] = quantity(
-        "damping_ratio", "", "damping ratio on its own spring", at_least=0.0
+        "damping_ratio", "", "uncoupled damping ratio", at_least=0.0
     )
 
     def module(self, carrier: str, name: str) -> TranslationTranslation:

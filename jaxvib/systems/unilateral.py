@@ -1,13 +1,12 @@
 """Unilateral contacts along a direction."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
-from .freedoms import component
+from .freedoms import check_direction, component
 from .roles import ContactLaw, LoadLaw, is_impulsive
 from .system_repr import SystemRepr
 from .variation import variation_field
@@ -39,15 +38,16 @@ class Contact(SystemRepr):
     reverses = False  # whether a friction of its own jumps where the sliding reverses
 
     def __check_init__(self):
-        traced = isinstance(self.direction, jax.core.Tracer)
-        if not traced and not np.asarray(self.direction).any():
-            raise ValueError("direction of a contact = 0 everywhere; allowed: a "
-                             "direction in which the system can move")  # fmt: skip
+        check_direction("a contact", self.direction)
         if self.variation is not None and is_impulsive(self.law):
             raise ValueError(
                 "variation of a hard stop, which has no stiffness; allowed: None, or a "
                 "contact law with a force"
             )
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether the direction is zero everywhere, of one or of a batch."""
+        return ~np.any(np.asarray(self.direction), axis=-1)
 
     @property
     def rows(self) -> Float[Array, "1 n"]:
@@ -79,7 +79,7 @@ class Contact(SystemRepr):
     def retarded(
         self, response: Array, force: Array, position: Array, velocity: Array
     ) -> Float[Array, " n"]:
-        """Return what the normal force takes from the accelerations."""
+        """Return the reduction of the accelerations by the normal force."""
         return response * force
 
     def rubbing_power(

@@ -5,10 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
+from jaxvib.dynamics.flow import observe_with_monodromy
+from jaxvib.dynamics.observables import largest_forces
 from jaxvib.orbits.orbit import unknown_orbits
 from jaxvib.studies.analyses.periodic_orbit.compute import loses_power
 from tests.rubbing_rotor import SPEED, by_scipy, rotor
@@ -89,6 +91,26 @@ def test_partial_rub_and_its_losses_follow_an_independent_integration(stator):
     assert rubbed > 0.05
 
 
+@pytest.mark.slow  # compiles the motion with its sensitivities
+def test_the_largest_damped_force_is_that_of_an_independent_integration():
+    system, end = rotor(damping=0.3), END / 2
+
+    def force(time):
+        state, _ = by_scipy(START, time, damping=0.3)
+        equation = system.equation()
+        state = jnp.asarray(state)
+        depth, rate = equation.penetrations(state), equation.closing_rates(state)
+        return float(equation.contact_forces(depth, rate)[0])
+
+    start = jnp.asarray(START)
+    seen = observe_with_monodromy(system, start, 0.0, end, rtol=1e-9, grazing=0.0)
+    found = float(largest_forces(system.equation(), seen.observables)[0])
+    when = float(seen.observables.strongest_time[0])
+    ends = {"bounds": (when - 0.02, when + 0.02), "method": "bounded"}
+    known = minimize_scalar(lambda t: -force(t), **ends, options={"xatol": 1e-7})
+    np.testing.assert_allclose(found, -known.fun, rtol=1e-9)  # 1.4e-8 by quintics
+
+
 @pytest.mark.parametrize(
     "stator",
     [{}, pytest.param({"damping": 0.3}, marks=pytest.mark.slow)],
@@ -112,6 +134,35 @@ def test_studies_store_the_power_lost_to_friction():
     assert loses_power(rotor(), ["contacts.stator.gap"])
     assert loses_power(rotor(friction_coefficient=0.0), [path])
     assert not loses_power(rotor(friction_coefficient=0.0), ["contacts.stator.gap"])
+
+
+def test_the_balance_of_a_circular_rub_has_its_closed_form():
+    speed = SPEEDS[0]
+    u, _ = full_rub(speed)
+    given = {"ratio": 0.15, "unbalance": 0.6, "weight": 0.0, "stiffness": 4.0}
+    system = rotor(speed, friction_coefficient=0.05, surface_speed=2.0, **given)
+    rate, period = 1j * speed * u, 2 * np.pi / speed
+    start = [u.real, u.imag, rate.real, rate.imag]
+    found = jv.dynamics.energy_balance(system, start, 0.0, period)
+    drag = 0.05 * 4 * (abs(u) - 1)
+    rubbed, driven = drag * (abs(rate) + 2.0) * period, drag * 2.0 * period
+    damped = 2 * 0.15 * abs(rate) ** 2 * period
+    np.testing.assert_allclose(found.friction_losses, [rubbed], rtol=1e-9)
+    np.testing.assert_allclose(found.contacts, [rubbed], rtol=1e-9)
+    np.testing.assert_allclose(found.surfaces, [driven], rtol=1e-9)
+    np.testing.assert_allclose(found.damping, damped, rtol=1e-9)
+    np.testing.assert_allclose(sum(found.loads), damped + rubbed - driven, rtol=1e-9)
+    np.testing.assert_allclose([found.kinetic, found.potential, found.left], 0, atol=1e-8)
+
+
+def test_the_balance_of_a_partial_rub_follows_an_independent_integration():
+    found = jv.dynamics.energy_balance(rotor(), START, 0.0, END)
+    expected, (_, rubbed, _) = by_scipy(START, END)
+    np.testing.assert_allclose(found.state, expected, rtol=0, atol=2e-8)
+    np.testing.assert_allclose(found.friction_losses, [rubbed], rtol=1e-8)
+    assert abs(float(found.left)) < 1e-8 * float(sum(abs(found.loads)))
+    with pytest.raises(RuntimeError, match="energy_balance: a parameter"):
+        jv.dynamics.energy_balance(rotor(), START, END, 0.0)
 
 
 @pytest.mark.slow  # the program of a regularized friction
@@ -140,29 +191,32 @@ def test_energy_is_balanced_by_friction():
     np.testing.assert_allclose(supplied - lost, change, rtol=1e-7)
 
 
-@pytest.mark.slow  # four programs
-@pytest.mark.parametrize(
-    "name", ["gap", "friction_coefficient", "stiffness", "surface_speed"]
-)
-def test_slopes_by_the_stator_are_differences_of_an_independent_integration(name):
-    path = "contacts.stator." + ("law.stiffness" if name == "stiffness" else name)
+@pytest.mark.slow  # a program with its derivatives
+def test_slopes_by_the_stator_are_differences_of_an_independent_integration():
     # With friction that follows the speed, so that its slope is not 0.
     usual = {"regularization": 0.5}
-    value = {
+    values = {
         "gap": 1.0,
         "friction_coefficient": 0.1,
         "stiffness": 20.0,
         "surface_speed": 1.8,
-    }[name]
-    system, step = rotor(**usual), 1e-5 * value
+    }
+    names = [name if name != "stiffness" else "law.stiffness" for name in values]
+    system = rotor(**usual)
 
-    def end(value):
-        changed = jv.replace(system, {path: value})
+    def end(numbers):
+        paths = (f"contacts.stator.{name}" for name in names)
+        changed = jv.replace(system, dict(zip(paths, numbers, strict=True)))
         return jv.flow(changed, jnp.asarray(START), 0.0, END, rtol=1e-10)
 
-    sides = [by_scipy(START, END, **usual, **{name: value + h})[0] for h in (step, -step)]
-    expected = (sides[0] - sides[1]) / (2 * step)
-    np.testing.assert_allclose(jax.jacfwd(end)(value), expected, rtol=1e-5, atol=2e-7)
+    found = jax.jacfwd(end)(jnp.array(list(values.values())))
+    for column, (name, value) in zip(found.T, values.items(), strict=True):
+        step = 1e-5 * value
+        sides = [
+            by_scipy(START, END, **usual, **{name: value + h})[0] for h in (step, -step)
+        ]
+        expected = (sides[0] - sides[1]) / (2 * step)
+        np.testing.assert_allclose(column, expected, rtol=1e-5, atol=2e-7)
 
 
 @pytest.mark.slow  # the reverse mode of an integral
@@ -265,7 +319,9 @@ def test_wrong_directions_laws_and_companions_are_named():
     with pytest.raises(ValueError, match=r"contact 0: directions has shape \(2, 3\)"):
         jv.ImpactSystem(linear, (hole,))
     pad = jv.CoulombFriction([1.0, 0.0], 1.0)
-    with pytest.raises(ValueError, match="annular contacts beside dry friction"):
+    with pytest.raises(
+        ValueError, match="annular contacts cannot be combined with dry friction"
+    ):
         jv.ImpactSystem(linear, rotor().contacts, frictions=(pad,))
     with pytest.raises(ValueError, match="has no AnnularContact"):
         jv.dynamics.mean_friction_power(jv.ImpactSystem(linear), START, 0.0, 1.0)
@@ -276,7 +332,7 @@ def test_wrong_directions_laws_and_companions_are_named():
 @pytest.mark.parametrize("speeds", [[0.0, 2.0], [2.0, 0.0]])
 def test_any_sample_whose_friction_may_stick_is_named(speeds):
     path = "contacts.stator.surface_speed"
-    where = "" if speeds[0] == 0 else rf"sample 1, {path} = 0: contacts\.stator: "
+    where = "" if speeds[0] == 0 else rf"sample 1, {path} = 0: "
     with pytest.raises(ValueError, match=f"{where}friction .* without surface_speed"):
         jv.orbits.regimes(rotor(), {path: speeds})
     turning = jv.replace(rotor(regularization=0.1), {path: 0.0})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.flow import observe
 
 G, HEIGHT, MASS = 9.81, 1.0, 2.0
 FREQUENCY = 2 * np.pi  # of the table, so that its period is a second
@@ -44,7 +44,7 @@ def test_heights_after_n_bounces_and_rest_after_all_of_them_are_the_closed_forms
 @pytest.mark.parametrize("restitution", [0.3, 0.8])
 def test_the_time_of_the_last_bounce_is_the_closed_form(restitution):
     span = 6.0
-    _, seen, result = watch(
+    _, seen, result = observe(
         ball(restitution), jnp.array([HEIGHT, 0.0]), 0.0, span,
         rtol=1e-12, grazing=1e-9, engine="event",
     )  # fmt: skip

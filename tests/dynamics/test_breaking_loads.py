@@ -263,7 +263,7 @@ def test_bad_laws_are_named(build, message):
         build()
 
 
-def test_what_never_repeats_has_no_period_and_what_repeats_has_its_own():
+def test_aperiodic_loads_have_no_period_and_periodic_ones_their_own():
     with pytest.raises(ValueError, match="load push = StepLoad is not periodic"):
         pushed(jv.StepLoad(1.0)).period()
     with pytest.raises(ValueError, match="is not periodic"):

@@ -75,7 +75,7 @@ def test_impulses_are_the_change_of_momentum():
     assert abs(v2[-1] - v2[0] - (inner - roof + pair)) < 2e-5 * roof
 
 
-def test_what_cannot_be_followed_is_refused():
+def test_systems_without_contact_histories_are_refused():
     system = damped_tower()
     hard = jv.ImpactSystem(
         system.linear, [jv.Contact([0.0, 1.0], 0.1, jv.RestitutionContact(0.5))]

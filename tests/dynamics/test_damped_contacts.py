@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
-from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.flow import observe
 
 MASS, GAP, SPEED = 2.0, 0.1, 0.7
 hunt = jv.HuntCrossleyContact(3e7, 0.4)
@@ -54,7 +54,7 @@ def test_a_damped_stop_lets_go_where_it_would_pull():
     began, end = GAP / SPEED, 0.3
     system = free_body(jv.KelvinVoigtContact(STOP, DRAG))
     start = jnp.asarray([0.0, SPEED])
-    state, seen, _ = watch(
+    state, seen, _ = observe(
         system, start, 0.0, end, rtol=1e-11, grazing=1e-9, engine="event"
     )
     left = end - began - ends
@@ -176,3 +176,21 @@ def test_no_step_passes_the_time_between_two_damped_flanks(engine, play, close):
     assert crossings > 10
     found = jv.flow(system, [0.01, 1.0], 0.0, end, engine=engine)
     np.testing.assert_allclose(found, state, rtol=0, atol=close)
+
+
+@pytest.mark.parametrize("start", [(-0.05, -0.05), (-0.19, 0.25)])
+def test_a_stop_without_a_gap_opens_once(start):
+    # Rounding left it indented where it opens: a million times, without end.
+    def end(place):
+        """Return the end seen from a place, with the stop at its distance."""
+        one = jnp.ones(1)
+        loads = jv.HarmonicLoad(1.0, 2.8), jv.ConstantLoad(-place)
+        system = jv.ImpactSystem(
+            jv.LinearSystem([[1.0]], [[0.1]], [[1.0]]),
+            (jv.Contact(one, -place, jv.KelvinVoigtContact(30.0, 1.5)),),
+            [jv.AppliedLoad(one, law) for law in loads],
+        )
+        shift = jnp.asarray([place, 0.0])
+        return jv.flow(system, jnp.asarray(start) - shift, 0.0, 6.0) + shift
+
+    np.testing.assert_allclose(end(0.0), end(0.3), rtol=1e-9)

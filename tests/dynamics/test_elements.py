@@ -94,6 +94,7 @@ def test_a_harvester_that_hits_a_stop_moves_as_scipy_says(engine):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles an orbit with its derivatives, 6 s
 def test_an_orbit_with_a_stop_counts_its_contacts_and_has_derivatives():
     stop = jv.Contact([1.0], 5.5e-3, jv.HertzContact(1e6), "stop")
     system = shaken(PATCH, (stop,))
@@ -151,6 +152,10 @@ def test_a_users_actuator_measures_one_body_and_moves_another():
     expected = solve_ivp(rate, (0, 4), start, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
     found = jv.flow(steered(6.0), start, 0.0, 4.0, rtol=1e-12)
     np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.slow  # compiles an orbit of five states, 4 s
+def test_an_orbit_with_a_users_actuator_is_found():
     assert jv.periodic_orbit(steered(6.0)).stable == 1
 
 
@@ -178,7 +183,7 @@ class Wrong(Actuator):
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: shaken(Wrong(jnp.ones(()))), r"element element: rate has shape \(2,\)"),
     (lambda: shaken(PATCH, (jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5)),)),
-     "elements beside friction or hard stops"),
+     "elements with states cannot be combined with friction"),
     (lambda: jv.StateElement([0.0], PATCH), "direction of an element = 0"),
     (lambda: jv.ImpactSystem(jv.LinearSystem([[1.0]], [[0.0]], [[1.0]]),
                              elements=(jv.StateElement([1.0, 0.0], PATCH),)),
@@ -188,11 +193,15 @@ class Wrong(Actuator):
     (lambda: jv.flow(shaken(PATCH), np.zeros(3), 0.0, 1.0, engine="event"),
      "CoupledEquation is not a linear system with contacts"),
     (lambda: energy_balance(shaken(PATCH), np.zeros(3), 0.0, 1.0), "CoupledEquation"),
-    (lambda: jv.response(shaken(PATCH), 1.0), "elements have states beside the bodies'"),
+    (lambda: jv.frequency_response(shaken(PATCH), [1.0], force=[1.0]),
+     "elements have states beside the bodies'"),
+    (lambda: jv.response_covariance(
+        shaken(PATCH), jv.FilteredNoise.low_pass(0.5, 20.0, 0.6), [1.0]),
+     "elements have states beside the bodies'"),
     (lambda: jv.propagate(shaken(PATCH), np.zeros(3), [0.0, 1.0]), "elements with states"),
     (lambda: mean_element_power(jv.ImpactSystem(jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])),
                                 np.zeros(2), 0.0, 1.0), r"elements = \(\) is empty"),
 ])  # fmt: skip
-def test_what_elements_cannot_do_is_named(call, message):
+def test_unsupported_uses_of_elements_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -34,7 +34,7 @@ def test_a_body_that_friction_stops_has_lost_it_all_on_its_path():
 
 
 @pytest.mark.slow
-def test_derivatives_of_what_is_lost_are_those_of_the_path():
+def test_derivatives_of_losses_are_those_of_the_path():
     def lost(force, reach):
         end = 4 * np.pi / FREQUENCY
         return energy_balance(rubbing(force), [reach, 0.0], 0.0, end).frictions[0]
@@ -46,7 +46,7 @@ def test_derivatives_of_what_is_lost_are_those_of_the_path():
     np.testing.assert_allclose(by_reach, 8 * RUBS, rtol=1e-9)
 
 
-def test_a_belt_works_through_what_sticks_to_it_and_what_slides():
+def test_a_belt_does_work_through_sticking_and_sliding_contacts():
     speed, static = 0.3, 5.0
     belt = rubbing(static=static, speed=speed)
     slips = static / STIFFNESS / speed  # it is carried along until the spring tears it off
@@ -84,7 +84,7 @@ def test_a_stop_loses_what_its_restitution_says_each_time():
 
 
 @pytest.mark.slow
-def test_derivatives_of_what_a_stop_loses_are_those_of_the_closed_form():
+def test_derivatives_of_the_loss_at_a_stop_are_those_of_the_closed_form():
     speed, e = 1.2, 0.6
     ball = rubbing(
         1.0, contacts=(jv.Contact(ONE, 0.0, jv.RestitutionContact(e)),), stiffness=0.0
@@ -145,7 +145,7 @@ def test_hundreds_of_random_systems_with_stops_friction_and_springs_leave_nothin
     assert np.median(found.contacts.sum(axis=1)) > 0.1
 
 
-def test_what_has_no_events_is_refused():
+def test_systems_without_event_form_are_refused():
     contact = jv.Contact(ONE, 0.1, jv.PowerContact(1e3, 1.2))
     linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
     with pytest.raises(ValueError, match="energy_balance: contact law PowerContact has no"):

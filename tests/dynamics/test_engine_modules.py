@@ -194,7 +194,7 @@ def test_a_field_that_takes_another_constant_is_another_field(verb, monkeypatch)
 
 @pytest.mark.slow  # compiles two flows for each engine, 4 s
 @pytest.mark.parametrize("engine", ["diffrax", "stepping"])
-def test_a_field_may_enclose_what_is_traced(engine):
+def test_a_field_may_close_over_traced_values(engine):
     """X = cos(sqrt(k) t) from x = 1 at rest."""
 
     def end(k):
@@ -231,7 +231,7 @@ class Overtones(eqx.Module):
 
 @pytest.mark.slow  # compiles an orbit and three flows for each load, 8 s
 @pytest.mark.parametrize("engine", ["diffrax", "stepping"])
-def test_whole_numbers_in_a_law_tell_systems_apart(engine):
+def test_integers_in_a_law_distinguish_systems(engine):
     for order in ([0, 1], [0, 2]):
         load = jv.AppliedLoad([1.0], Overtones(jnp.asarray(0.3), jnp.asarray(order)))
         system = jv.ImpactSystem(swing.linear, loads=(load,))
@@ -298,17 +298,17 @@ def test_a_solver_or_an_order_that_there_is_not_is_refused():
 
 @pytest.mark.slow  # each contact takes 3 s to compile
 @pytest.mark.parametrize("contact", [jv.HertzContact(3.5e7), jv.RestitutionContact(0.7)])
-def test_a_change_becomes_what_parts_two_neighbours(contact):
+def test_sensitivities_are_the_difference_of_two_neighbouring_motions(contact):
     system = jv.two_body_impact(contact=contact)
     start, change = system.rest(), 1e-7 * jnp.array([1.0, -2.0, 0.5, 1.0])
     first = Segment(start, 0.0, system.period(), rtol=1e-11, grazing=1e-9)
     events = EventEngine()
-    states, moved, watched, _ = events.periods_along(system, first, change, 3)
+    states, moved, observables, _ = events.periods_along(system, first, change, 3)
     whole = first._replace(t1=3.0 * system.period())
     two = Engine.periods_along(events, system, whole, change, 1)
     np.testing.assert_allclose(states[-1], two[0][0], rtol=1e-9)
     np.testing.assert_allclose(moved[-1], two[1][0], atol=1e-4 * np.abs(moved).max())
-    assert int(watched.onsets[0]) == int(two[2].onsets[0]) > 0
+    assert int(observables.onsets[0]) == int(two[2].onsets[0]) > 0
 
 
 def test_periods_in_one_loop_are_those_one_after_another_to_the_bit():

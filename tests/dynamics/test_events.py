@@ -13,7 +13,7 @@ import scipy.linalg
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
 from jaxvib.dynamics.events import Request, integrate_events
-from jaxvib.dynamics.flow import solve_system, watch
+from jaxvib.dynamics.flow import observe, solve_system
 from jaxvib.ensemble import Reason
 from tests.independent import Linear, Load, Touch, TwoBody, motion
 from tests.places import check_same
@@ -30,9 +30,9 @@ def varied(values):
 
 
 @functools.partial(jax.jit, static_argnames="engine")
-def watched(values, states, rtol, engine="event"):
+def observables(values, states, rtol, engine="event"):
     def one(values, state):
-        return watch(
+        return observe(
             varied(values), state, 0.0, SPAN, rtol=rtol, grazing=1e-9, engine=engine
         )
 
@@ -60,7 +60,7 @@ STATES = lanes(
 
 @pytest.fixture(scope="module")
 def found():
-    return watched(VALUES, STATES, 1e-9)
+    return observables(VALUES, STATES, 1e-9)
 
 
 # The fourth starts at rest on its contact, where tests.independent sees none.
@@ -85,8 +85,8 @@ def test_motions_and_their_contacts_are_the_independent_ones(found, lane):
     assert force == pytest.approx(strongest, rel=1e-6)
 
 
-def test_what_is_watched_is_what_the_other_engine_sees(found):
-    _, theirs, _ = watched(VALUES, STATES, 1e-12, engine="diffrax")
+def test_observables_are_those_of_the_other_engine(found):
+    _, theirs, _ = observables(VALUES, STATES, 1e-12, engine="diffrax")
     _, ours, _ = found
     for name in ("highest", "lowest", "deepest", "nearest", "touching"):
         np.testing.assert_allclose(
@@ -95,9 +95,9 @@ def test_what_is_watched_is_what_the_other_engine_sees(found):
 
 
 def test_the_error_follows_the_tolerance():
-    exact = watched(VALUES, STATES, 1e-11)[0]
+    exact = observables(VALUES, STATES, 1e-11)[0]
     for rtol in (1e-5, 1e-7):
-        state = watched(VALUES, STATES, rtol)[0]
+        state = observables(VALUES, STATES, rtol)[0]
         error = jnp.abs(state - exact).max(1) / jnp.abs(exact).max(1)
         assert float(error.max()) < 100 * rtol
         assert float(error.max()) > 1e-6 * rtol  # it is what is asked for, not more
@@ -106,7 +106,7 @@ def test_the_error_follows_the_tolerance():
 def test_a_bad_lane_has_its_reason_and_no_lane_feels_it(found):
     values = VALUES.at[1, 2].set(jnp.inf)
     states = STATES.at[2, 0].set(jnp.nan)
-    state, _, result = watched(values, states, 1e-9)
+    state, _, result = observables(values, states, 1e-9)
     assert [int(code) for code in result[1:3]] == [Reason.BAD_PARAMETER] * 2
     assert np.all(np.isnan(state[1:3]))
     for good in (0, 3, 4, 5):
@@ -127,8 +127,8 @@ def test_no_contact_is_passed_however_shallow(depth):
     # The attached body swings about its rest; what it lacks of touching is found first.
     values = lanes((1e4, 0.1 - depth, 0.0, 5.8)).repeat(6, 0)
     swing = lanes((0.0, 0.2 - depth, 0.0, 0.0)).repeat(6, 0)
-    _, seen, result = watched(values, swing, 1e-9)
-    _, theirs, _ = watched(values, swing, 1e-12, engine="diffrax")
+    _, seen, result = observables(values, swing, 1e-9)
+    _, theirs, _ = observables(values, swing, 1e-12, engine="diffrax")
     assert int(result[0]) == 0
     assert int(seen.onsets[0, 0]) == int(theirs.onsets[0, 0])
     assert float(seen.deepest[0, 0]) == pytest.approx(
@@ -275,7 +275,7 @@ def test_a_contact_more_is_no_multiple_of_a_program():
     def operations(count):
         law = jv.HertzContact(3e5)
         equation = side_by_side(count, law).equation()
-        travel_of = functools.partial(integrate_events, asked=Request(order=12))
+        travel_of = functools.partial(integrate_events, request=Request(order=12))
         rest = jnp.zeros(2 * count)
         program = jax.make_jaxpr(travel_of)(equation, rest, 0.0, 1.0, 1e-6)
         return len(str(program).splitlines())
@@ -370,7 +370,7 @@ class Cubic(eqx.Module):
         return self.stiffness * jnp.maximum(penetration, 0.0) ** 4 / 4
 
 
-def test_an_engine_is_chosen_and_refused_by_what_the_system_is():
+def test_an_engine_is_chosen_or_refused_by_the_kind_of_system():
     assert engine_for(base, "auto", 4096) == ("event", "linear except for contacts")
     assert engine_for(base, "auto", 1)[0] == "event"
     large = jv.ImpactSystem(
@@ -426,7 +426,7 @@ def test_samples_on_the_way_can_be_mapped_and_differentiated():
 
 
 @pytest.mark.parametrize("bad", [[np.nan, 0.0, 0.0, 0.0], [0.0, np.inf, 0.0, 0.0]])
-def test_a_start_that_is_none_has_its_reason(bad):
+def test_a_non_finite_start_has_its_reason(bad):
     found = jv.simulate(base, bad, TIMES, throw=False)
     assert int(found.result) == Reason.BAD_PARAMETER
     assert np.all(np.isnan(found.states[1:]))
@@ -449,7 +449,7 @@ def test_random_systems_have_the_independent_contacts():
     )
     states = rng.uniform(-1, 1, (number, 4)) * [0.1, 0.1, 0.5, 0.5]
     states[:, 1] += values[:, 1] + np.maximum(states[:, 0], 0)
-    ends, seen, result = watched(jnp.asarray(values), jnp.asarray(states), 1e-10)
+    ends, seen, result = observables(jnp.asarray(values), jnp.asarray(states), 1e-10)
     assert not np.any(result)
     for lane in range(number):
         stiffness, gap, amplitude, frequency = values[lane]
@@ -468,11 +468,11 @@ def test_random_systems_have_the_independent_contacts():
 
 
 def test_lanes_have_the_same_bits_among_any_neighbours(found):
-    turned = watched(VALUES[::-1], STATES[::-1], 1e-9)
+    turned = observables(VALUES[::-1], STATES[::-1], 1e-9)
     check_same(found, jax.tree.map(lambda leaf: leaf[::-1], turned))
 
 
-def test_a_flow_is_what_is_watched(found):
+def test_a_flow_is_the_observed_end(found):
     one = solve_system(varied(VALUES[0]), STATES[0], 0.0, SPAN, rtol=1e-9, engine="event")
     np.testing.assert_allclose(one.state, found[0][0], rtol=1e-9)
     assert int(one.result) == 0

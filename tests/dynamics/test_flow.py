@@ -11,7 +11,7 @@ from jax.extend.core import Jaxpr
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import stepped
-from jaxvib.dynamics.flow import observe, solve_system
+from jaxvib.dynamics.flow import observe_with_monodromy, solve_system
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
 from jaxvib.kernels.kernel import Kernel
@@ -193,14 +193,14 @@ def test_a_gap_that_closes_to_the_last_digit_is_passed():
 
 @jax.jit
 def bounced(depth, frequency):
-    """Return what is watched of a swing of 0.1 m that a soft stop shortens by a depth."""
+    """Return the observables of a swing of 0.1 m that a soft stop shortens by a depth."""
     stop = jv.Contact(jnp.array([1.0]), 0.1 - depth, jv.HertzContact(1e4))
     linear = jv.LinearSystem(jnp.eye(1), jnp.zeros((1, 1)), frequency**2 * jnp.eye(1))
     system = jv.ImpactSystem(linear, (stop,), ())
     start = jnp.array([0.0, 0.1]) * jnp.stack([1.0, frequency])
-    return observe(
+    return observe_with_monodromy(
         system, start, 0.0, jnp.pi / frequency, rtol=1e-4, grazing=depth * 1e-3
-    ).watched
+    ).observables
 
 
 @pytest.mark.parametrize("depth", [1e-3, 1e-5, 1e-7])
@@ -208,33 +208,35 @@ def test_no_contact_is_stepped_over(depth):
     # The gap closes and opens so slowly that a coarse step would jump from one side of
     # a shallow contact to the other.
     frequency = 2.0
-    watched = bounced(depth, frequency)
-    assert int(watched.onsets[0]) == 1
+    observables = bounced(depth, frequency)
+    assert int(observables.onsets[0]) == 1
     # Energy: the spring and the contact stop the mass at the deepest point.
-    deepest = float(watched.deepest[0])
+    deepest = float(observables.deepest[0])
     reached = 0.1 - depth + deepest
     energy = (frequency * reached) ** 2 / 2 + 0.4e4 * deepest**2.5
     assert energy == pytest.approx((0.1 * frequency) ** 2 / 2, rel=1e-3)
     assert 0 < deepest <= depth * 1.001
 
 
-def test_watching_equals_a_dense_sample():
+def test_observables_equal_a_dense_sample():
     system = hertz(SOFT)
-    seen = observe(system, state, 0.0, span, rtol=1e-11, grazing=1e-9)
+    seen = observe_with_monodromy(system, state, 0.0, span, rtol=1e-11, grazing=1e-9)
     reference = motion(TwoBody(contact_stiffness=SOFT), np.asarray(state), 0, span)
     forces = [meeting.peak_force for meeting in reference.meetings]
-    assert int(seen.watched.onsets[0]) == len(forces) > 1
-    force = largest_forces(system.equation(), seen.watched)[0]
+    assert int(seen.observables.onsets[0]) == len(forces) > 1
+    force = largest_forces(system.equation(), seen.observables)[0]
     assert float(force) == pytest.approx(max(forces), rel=1e-6)
     lasted = sum(meeting.end - meeting.begin for meeting in reference.meetings)
-    assert float(seen.watched.duration[0]) == pytest.approx(lasted, rel=1e-6)
+    assert float(seen.observables.duration[0]) == pytest.approx(lasted, rel=1e-6)
     dense = jv.simulate(system, state, np.linspace(0, span, 4001))
     positions = np.asarray(dense.states)[:, :2]
     # Between two samples a body in contact moves by less than this.
     between = 300.0 * (span / 4000) ** 2 / 8
-    np.testing.assert_allclose(seen.watched.highest, positions.max(axis=0), atol=between)
-    np.testing.assert_allclose(seen.watched.lowest, positions.min(axis=0), atol=between)
-    assert np.all(seen.watched.highest >= positions.max(axis=0) - 1e-9)
+    np.testing.assert_allclose(
+        seen.observables.highest, positions.max(axis=0), atol=between
+    )
+    np.testing.assert_allclose(seen.observables.lowest, positions.min(axis=0), atol=between)
+    assert np.all(seen.observables.highest >= positions.max(axis=0) - 1e-9)
 
 
 def test_a_simulation_ends_where_the_flow_does():
@@ -256,7 +258,7 @@ def test_a_simulation_ends_where_the_flow_does():
             lambda: jv.flow(apart, state, 0.0, 1.0, engine="diffrx"),
             "did you mean 'diffrax'",
         ),
-        (lambda: jv.simulate(apart, state, [1.0, 0.5]), "times do not ascend"),
+        (lambda: jv.simulate(apart, state, [1.0, 0.5]), "times = 1, 0.5 s do not ascend"),
         (lambda: jv.simulate(apart, state, [1.0]), r"times has shape \(1,\)"),
     ],
 )
@@ -306,7 +308,7 @@ def test_a_traced_tolerance_in_a_scan_has_derivatives_under_jit():
 
 
 @pytest.mark.slow  # compiles the same field twice without a cache, 4 s
-def test_what_was_traced_of_a_field_is_let_go_with_its_kernel(tmp_path, monkeypatch):
+def test_traced_programs_of_a_field_are_freed_with_its_kernel(tmp_path, monkeypatch):
     """Or else each field of a long session would keep a megabyte of JAX's programs."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where nothing is traced yet
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.flow import observe
 
 MASS, STIFFNESS, SLIDING, STATIC, BELT = 2.0, 50.0, 3.0, 5.0, 0.1
 NUMBERS = jnp.asarray([MASS, STIFFNESS, SLIDING, STATIC, BELT])
@@ -50,7 +50,7 @@ def test_stick_slip_on_a_belt_has_its_period_its_amplitude_and_its_sticking_time
         assert part == 0.0 or float(end[1]) == BELT
     slipping = jv.flow(system, start, 0.0, period + 1.001 * sticks)
     assert float(slipping[1]) < BELT
-    seen = watch(system, jnp.asarray(start), 0.0, 2 * period, rtol=1e-10, grazing=0.0)[1]
+    seen = observe(system, jnp.asarray(start), 0.0, 2 * period, rtol=1e-10, grazing=0.0)[1]
     np.testing.assert_allclose(seen.highest, [top], rtol=1e-9)
 
 
@@ -213,7 +213,7 @@ def test_an_orbit_with_friction_is_den_hartogs():
     assert int(orbit.stable) == 1
 
 
-def test_what_friction_cannot_do_is_refused_with_its_reason():
+def test_unsupported_uses_of_friction_are_refused_with_a_reason():
     system = on_a_belt(NUMBERS)
     for engine in ("diffrax", "stepping"):
         with pytest.raises(ValueError, match="CoulombFriction sticks and slips at events"):

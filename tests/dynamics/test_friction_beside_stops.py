@@ -11,7 +11,7 @@ import scipy.optimize
 
 import jaxvib as jv
 from jaxvib.dynamics.events import Integrand, Request, integrate_events
-from jaxvib.dynamics.flow import observe
+from jaxvib.dynamics.flow import observe_with_monodromy
 from jaxvib.kernels.kernel import kernel
 
 ONE = jnp.ones(1)
@@ -157,7 +157,9 @@ SPAN = 7.3
 @functools.partial(jax.jit, static_argnames="rtol")
 def seen(numbers, states, rtol=1e-12):
     def one(numbers, state):
-        return observe(rubbing(numbers), state, 0.0, SPAN, rtol=rtol, grazing=1e-9)
+        return observe_with_monodromy(
+            rubbing(numbers), state, 0.0, SPAN, rtol=rtol, grazing=1e-9
+        )
 
     return jax.vmap(one)(numbers, states)
 
@@ -175,7 +177,7 @@ def test_motions_and_columns_are_the_closed_forms_by_pieces():
         scale = max(np.abs(columns).max(), 1.0)
         ours = found.monodromy[lane]
         np.testing.assert_allclose(ours, columns, rtol=0, atol=1e-8 * scale)
-        assert int(found.watched.onsets[lane, 0]) == events.count("strikes")
+        assert int(found.observables.onsets[lane, 0]) == events.count("strikes")
     assert happened == {"strikes", "sticks", "slips", "turns"}
 
 
@@ -289,7 +291,7 @@ def work(numbers, state, time):
     asked = Request(1e-9, integrand=Integrand(powers))
     end = integrate_events(two_bodies(numbers).equation(), state, 0.0, time, 1e-12, asked)
     change = energy(end.state) - energy(state)
-    lost = end.watched.lost.sum()
+    lost = end.observables.lost.sum()
     return change - end.integral.sum() + lost, end.result, end.state[2], lost
 
 

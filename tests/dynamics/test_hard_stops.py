@@ -13,7 +13,7 @@ import scipy.optimize
 import jaxvib as jv
 from jaxvib.dynamics.engines import EventEngine, engine_for
 from jaxvib.dynamics.events import integrate_events
-from jaxvib.dynamics.flow import observe, solve_system, watch
+from jaxvib.dynamics.flow import observe, observe_with_monodromy, solve_system
 from jaxvib.ensemble import Reason
 
 DAMPING, STIFFNESS, AMPLITUDE, FREQUENCY, STOP = 0.1, 1.0, 1.0, 2.8, 0.2
@@ -97,7 +97,7 @@ class ClosedForm:
 @functools.partial(jax.jit, static_argnames="engine")
 def seen(values, states, span, engine="event"):
     def one(values, state):
-        return observe(
+        return observe_with_monodromy(
             jv.replace(oscillator(), dict(zip(PATHS, values, strict=True))),
             state, 0.0, span, rtol=1e-11, grazing=1e-9, engine=engine,
         )  # fmt: skip
@@ -123,10 +123,10 @@ def test_motions_columns_and_impulses_are_the_closed_forms():
         np.testing.assert_allclose(ours.state, state, rtol=0, atol=1e-10)
         scale = np.abs(columns).max()
         np.testing.assert_allclose(ours.monodromy, columns, rtol=0, atol=1e-9 * scale)
-        assert int(ours.watched.onsets[0]) == len(speeds)
+        assert int(ours.observables.onsets[0]) == len(speeds)
         assert (len(speeds) > 2) == (stop < 1)
         hardest = (1 + restitution) * max(speeds, default=0.0)
-        assert float(ours.watched.impulse[0]) == pytest.approx(hardest, rel=1e-9)
+        assert float(ours.observables.impulse[0]) == pytest.approx(hardest, rel=1e-9)
 
 
 def travelled(system, state, span, rtol=1e-10):
@@ -233,14 +233,14 @@ def test_several_contacts_hold_at_once_with_the_forces_of_statics():
     np.testing.assert_allclose(run.contact_force, np.tile(force, (3, 1)).T, atol=1e-11)
 
 
-@pytest.mark.parametrize("call", ["flow", "simulate", "watch"])
+@pytest.mark.parametrize("call", ["flow", "simulate", "observe"])
 def test_steps_are_refused(call):
     calls = {
         "flow": lambda: jv.flow(oscillator(), jnp.zeros(2), 0.0, 1.0, engine="diffrax"),
         "simulate": lambda: jv.simulate(
             oscillator(), jnp.zeros(2), [0.0, 1.0], engine="diffrax"
         ),
-        "watch": lambda: watch(
+        "observe": lambda: observe(
             oscillator(), jnp.zeros(2), 0.0, 1.0, rtol=1e-8, grazing=0.0, engine="diffrax"
         ),
     }
@@ -433,7 +433,7 @@ def between_stops(numbers):
 @jax.jit
 def between_stops_seen(numbers, states, span):
     def one(numbers, state):
-        return watch(
+        return observe(
             between_stops(numbers), state, 0.0, span, rtol=1e-10, grazing=0.0,
             engine="event",
         )  # fmt: skip

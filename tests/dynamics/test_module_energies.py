@@ -34,7 +34,7 @@ def test_two_masses_and_a_spring_have_the_energies_by_hand():
 
 
 @pytest.mark.slow  # compiles three coupled modules, 4 s
-def test_the_modules_have_all_the_energy_and_lose_what_is_lost():
+def test_energies_and_losses_of_modules_sum_to_those_of_the_system():
     system = cart_with_rods()
     times = np.linspace(0.0, 3.0, 7)
     start = np.array([0.1, -0.2, 0.3, 0.4, -0.1, 0.2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import observe
+from jaxvib.dynamics.flow import observe_with_monodromy
 from tests import extended
 
 # Damping, gap, stiffness, amplitude, frequency, phase, then displacement (at rest pressed
@@ -35,7 +35,7 @@ def observed(values):
         contact = jv.Contact(jnp.ones(1), gap, jv.HertzContact(stiffness))
         load = jv.HarmonicLoad(amplitude, frequency, phase)
         system = jv.ImpactSystem(linear, (contact,), (jv.AppliedLoad(jnp.ones(1), load),))
-        return observe(
+        return observe_with_monodromy(
             system, jnp.stack(state), 0.0, system.period(), rtol=1e-10, grazing=1e-12,
             engine="event",
         )  # fmt: skip
@@ -59,5 +59,5 @@ def test_columns_and_times_of_contact_are_the_independent_ones(found, case):
     assert int(ours.result) == 0
     scale = np.abs(true.monodromy).max()
     assert np.abs(ours.monodromy - true.monodromy).max() < 1e-6 * scale
-    np.testing.assert_allclose(ours.watched.duration, true.duration, rtol=1e-7)
-    np.testing.assert_array_equal(ours.watched.onsets, true.onsets)
+    np.testing.assert_allclose(ours.observables.duration, true.duration, rtol=1e-7)
+    np.testing.assert_array_equal(ours.observables.onsets, true.onsets)

@@ -175,6 +175,42 @@ def test_exact_motion_can_be_mapped_and_differentiated():
     np.testing.assert_allclose(many[1], 2 * many[0], rtol=1e-12)
 
 
-def test_what_is_not_linear_is_refused():
+@pytest.mark.parametrize(("stiffness", "mass"), [(1.0, 1.0), (1e4, 1e-10), (1e-6, 1e3)])
+def test_an_oscillator_of_any_frequency_moves_as_the_closed_form(stiffness, mass):
+    frequency, ratio = np.sqrt(stiffness / mass), 1e-4
+    damping = 2 * ratio * frequency * mass
+    load, weight = jv.HarmonicLoad(stiffness, 0.7 * frequency), jv.ConstantLoad(stiffness)
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[mass]], [[damping]], [[stiffness]]),
+        loads=[jv.AppliedLoad([1.0], law) for law in (load, weight)],
+    )
+    # in units of 1/w the response to cos(0.7 t) + 1 from x = 2, x' = -1
+    forced = 1 / (1 - 0.7**2 + 2j * ratio * 0.7)
+    root = -ratio + 1j * np.sqrt(1 - ratio**2)
+    place, rate = 1 - forced.real, -1 - (0.7j * forced).real
+    free = place - 1j * (rate - root.real * place) / root.imag
+    turns = np.array([0.3, 1e2, 1e4])
+    moved = free * np.exp(root * turns), forced * np.exp(0.7j * turns)
+    expected = [1 + sum(moved).real, (root * moved[0] + 0.7j * moved[1]).real]
+    found = jv.propagate(system, [2.0, -frequency], turns / frequency)
+    np.testing.assert_allclose(found[:, 0], expected[0], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(found[:, 1] / frequency, expected[1], rtol=0, atol=1e-11)
+
+
+def test_nonlinear_systems_are_refused():
     with pytest.raises(ValueError, match="has contacts"):
         jv.propagate(jv.two_body_impact(), np.zeros(4), [0.0])
+
+
+@pytest.mark.parametrize("times", [[[0.0]], [np.inf], [1j]])
+def test_times_that_are_not_a_list_of_numbers_are_named(times):
+    with pytest.raises(ValueError, match="times"):
+        jv.propagate(jv.LinearSystem([[1.0]], [[0.0]], [[1.0]]), [1.0, 0.0], times)
+
+
+def test_hinged_ends_that_move_are_named():
+    chain = jv.BeamChain(bodies=4, gamma=1.0, ends="hinged")
+    for row, end in ((0, 0), (2, -1)):
+        state = jnp.zeros((4, 4)).at[row, end].set(1e-3)
+        with pytest.raises(ValueError, match="state moves y of the bodies 0, 3"):
+            jv.propagate(chain, state, [0.0])

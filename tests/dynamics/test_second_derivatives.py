@@ -35,7 +35,7 @@ knocked = jv.ImpactSystem(
         for name in ORDERS
     ],
 )
-def test_samples_of_a_decay_bend_with_its_rate(order):
+def test_second_derivatives_of_samples_of_a_decay_are_the_closed_form(order):
     def last(rate):
         return jv.simulate(jv.replace(decay, {"rate": rate}), [3.0], TIMES).states[-1, 0]
 
@@ -44,7 +44,7 @@ def test_samples_of_a_decay_bend_with_its_rate(order):
 
 
 @pytest.mark.slow  # compiles every event twice differentiated, 10 s
-def test_samples_from_event_to_event_bend_with_a_stiffness():
+def test_second_derivatives_of_samples_through_events_are_the_closed_form():
     def last(stiffness):
         system = jv.replace(oscillator, {"linear.stiffness.0.0": stiffness})
         return jv.simulate(system, [0.3, 0.0], TIMES, engine="event").states[-1, 0]
@@ -55,7 +55,7 @@ def test_samples_from_event_to_event_bend_with_a_stiffness():
 
 
 @pytest.mark.slow
-def test_samples_and_peaks_beside_a_contact_bend_as_their_slopes_differ():
+def test_second_derivatives_beside_a_contact_are_differences_of_slopes():
     def last(push):
         system = jv.replace(knocked, {"loads.push.law.amplitude": push})
         start = [0.02, 0.2]

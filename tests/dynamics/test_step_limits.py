@@ -45,7 +45,7 @@ KICKED = swing(bump)
 
 
 @pytest.mark.parametrize("engine", ["diffrax", "stepping"])
-def test_a_short_pulse_moves_what_is_at_rest(engine):
+def test_a_short_pulse_moves_a_body_at_rest(engine):
     end = jv.flow(KICKED, jnp.zeros(2), 0.0, PERIOD, rtol=1e-8, engine=engine)
     np.testing.assert_allclose(end, kicked(PERIOD - AT), atol=1e-4)  # of its width
 
@@ -61,7 +61,7 @@ def test_an_orbit_under_a_rectangular_pulse_is_the_one_of_its_impulse():
     assert off < 1e-4 + 3 * float(orbit.state_error)
 
 
-def test_the_longest_step_is_what_is_asked_for():
+def test_the_longest_step_is_the_requested_one():
     system = swing(lambda late, width: 0.0 * late, largest_step=0.01)
     steps = solve_system(system, jnp.zeros(2), 0.0, PERIOD, rtol=1e-6).steps
     assert 100 <= int(steps) <= 110

@@ -64,7 +64,7 @@ def test_the_crossing_of_a_sine_is_found_and_gets_better_with_the_step():
 
 @given(st.lists(st.floats(0.1, 1.0), min_size=3, max_size=3), st.integers(0, 10_000))
 def test_the_crossing_of_a_step_that_turns_by_two_radians_is_found(rates, seed):
-    # Three swings, whose rates come to 2 a step: the longest that is watched.
+    # Three swings, whose rates come to 2 a step: the longest that is observed.
     rng = np.random.default_rng(seed)
     rates = 2 * np.array(rates) / sum(rates)
     sizes, phases = rng.normal(size=3), rng.uniform(0, 2 * np.pi, 3)

@@ -7,7 +7,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import engine_for
-from jaxvib.dynamics.flow import observe, solve_system
+from jaxvib.dynamics.flow import observe_with_monodromy, solve_system
 from jaxvib.ensemble import Reason
 from jaxvib.systems.equation import Equation
 from jaxvib.systems.system import System
@@ -84,16 +84,18 @@ def test_a_bad_lane_has_its_reason_and_no_lane_feels_it():
 
 
 @pytest.mark.slow
-def test_contacts_are_watched_and_none_is_missed():
+def test_contacts_are_observed_and_none_is_missed():
     system = jv.two_body_impact(contact=jv.HertzContact(SOFT))
     state = jnp.array([0.02, 0.17, 0.4, -0.3])
     seen = jax.jit(
-        lambda s: observe(s, state, 0.0, 2.2, rtol=1e-11, grazing=1e-9, engine="stepping")
+        lambda s: observe_with_monodromy(
+            s, state, 0.0, 2.2, rtol=1e-11, grazing=1e-9, engine="stepping"
+        )
     )(system)
     expected = motion(TwoBody(contact_stiffness=SOFT), np.asarray(state), 0, 2.2, [])
     np.testing.assert_allclose(seen.state, expected.state, rtol=0, atol=1e-9)
     np.testing.assert_allclose(seen.monodromy, expected.monodromy, rtol=0, atol=1e-6)
-    assert int(seen.watched.onsets[0]) == len(expected.meetings)
+    assert int(seen.observables.onsets[0]) == len(expected.meetings)
 
 
 def test_it_is_taken_when_asked_for_and_refused_at_hard_stops():

@@ -102,7 +102,7 @@ def test_an_unknown_path_is_named():
         jv.modes.frequency_derivatives(star(), ["modules.h-a.stiffnes"])
 
 
-def test_each_mode_names_what_holds_its_energy():
+def test_each_mode_names_the_modules_that_hold_its_energy():
     system = jv.assemble(
         [
             jv.TranslationTranslation("ground", "house", mass=100.0, stiffness=1e4),
@@ -146,7 +146,7 @@ def bodies_on_the_ground(stiffnesses):
 
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("count", [1, 7, 60])
-def test_a_value_that_repeats_sixty_times_comes_as_often_as_is_asked_for(count):
+def test_an_eigenvalue_of_multiplicity_sixty_is_repeated_as_often_as_requested(count):
     found = jv.modes.lowest_frequencies(bodies_on_the_ground(np.ones(60)), count)
     np.testing.assert_allclose(found, np.ones(count), rtol=1e-14)
 
@@ -165,7 +165,7 @@ def test_nothing_below_the_shift_is_nearest_above_it():
 
 
 @pytest.mark.usefixtures("either")
-def test_matrices_chains_and_what_falls_over_have_lowest_frequencies_too():
+def test_matrices_chains_and_unstable_systems_have_lowest_frequencies_too():
     squares = np.arange(-3.0, 57.0)
     system = jv.LinearSystem(np.eye(60), np.zeros((60, 60)), np.diag(squares))
     expected = [np.nan] * 3 + [0.0, 1.0, np.sqrt(2)]
@@ -247,7 +247,7 @@ def test_sparse_frequencies_are_the_lowest_of_the_dense_ones():
         jv.modes.lowest_frequencies(system, 61)
 
 
-def test_values_that_repeat_have_no_slopes_along_what_makes_them_flutter():
+def test_repeated_eigenvalues_have_no_slopes_along_a_direction_of_flutter():
     ring = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
     with pytest.raises(ValueError, match=r"stiffness\.0\.1 makes .* unsymmetric"):
         jv.modes.frequency_derivatives(ring, ["stiffness.0.1"])
@@ -255,7 +255,7 @@ def test_values_that_repeat_have_no_slopes_along_what_makes_them_flutter():
     np.testing.assert_allclose(slopes, [[0.0, 0.5]], atol=1e-15)
 
 
-def test_what_falls_over_leaves_the_slopes_of_the_others():
+def test_an_unstable_mode_leaves_the_slopes_of_the_others():
     stiffness = np.diag([-1.0, 4.0])
     system = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
     slopes = jv.modes.frequency_derivatives(system, ["stiffness.1.1"])

@@ -96,7 +96,7 @@ def test_a_mechanism_moves_freely_once_for_each_lost_link():
     assert int(modes.rigid) == 3
 
 
-def test_what_falls_over_has_no_frequency():
+def test_an_unstable_mode_has_no_frequency():
     standing = jv.TranslationRotation(
         "cart", "rod", mass=1.0, length=0.8, stiffness=1.0, standing=True
     )
@@ -251,7 +251,7 @@ FLUTTER = [[2.0, 0.9], [-0.9, 3.0]]
 
 
 @pytest.mark.parametrize("modes", [jv.natural_frequencies, jv.natural_modes])
-def test_what_may_flutter_has_no_natural_modes(modes):
+def test_a_system_that_may_flutter_has_no_natural_modes(modes):
     system = linear(FLUTTER)
     with pytest.raises(ValueError, match=r"\[0, 1\] = 0.9 .*= -0.9.*`damped_modes`"):
         modes(system)
@@ -263,7 +263,7 @@ def test_what_may_flutter_has_no_natural_modes(modes):
     np.testing.assert_allclose(values**2, [-2.5 + 1j * 0.56**0.5, -2.5 - 1j * 0.56**0.5])
 
 
-def test_where_it_cannot_be_looked_at_what_may_flutter_has_nan():
+def test_a_traced_system_that_may_flutter_has_nan():
     def frequencies(stiffness):
         return jv.natural_frequencies(
             jv.replace(linear(np.eye(2)), {"stiffness": stiffness})

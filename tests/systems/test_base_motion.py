@@ -83,7 +83,7 @@ def test_the_numbers_of_a_base_motion_have_its_unit_and_can_be_replaced():
     np.testing.assert_allclose(jax.jit(jax.jacfwd(push))(Y), expected, rtol=1e-13)
 
 
-def test_what_has_no_acceleration_or_no_displacement_is_refused():
+def test_systems_without_accelerations_or_displacements_are_refused():
     record = jv.RecordLoad([0.0, 1.0], [0.0, 1.0])
     with pytest.raises(ValueError, match="RecordLoad has no derivative that"):
         shaken("displacement", record)

@@ -139,6 +139,17 @@ def test_bad_chains_are_refused_by_name(values, message):
         jv.BeamChain(**values)
 
 
+def test_dense_matrices_beyond_the_memory_are_refused_before_any_is_made():
+    many = jv.BeamChain(bodies=10**6, gamma=0.1, ends="free")
+    for call in (
+        lambda: jv.propagate(many, np.zeros((4, 10**6)), [0.0]),
+        lambda: jv.natural_frequencies(many),
+        many.matrices,
+    ):
+        with pytest.raises(ValueError, match=r"bodies = 1000000: each .* has 32 TB; allow"):
+            call()
+
+
 def test_a_state_of_another_shape_is_refused():
     chain = jv.BeamChain(bodies=4, gamma=1.0)
     with pytest.raises(ValueError, match=r"state has shape \(4, 5\)"):

@@ -160,7 +160,7 @@ def test_bad_stiffness_is_named(stiffness):
 
 
 @pytest.mark.parametrize("stiffness", ["1e3", None, 1 + 2j, True])
-def test_what_is_no_number_is_refused(stiffness):
+def test_a_stiffness_that_is_no_number_is_refused(stiffness):
     with pytest.raises(ValueError, match="stiffness = "):
         HertzContact(stiffness)
 

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import beta
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.flow import observe
 
 STIFFNESS, DAMPING, MASS, GAP = 3e7, 0.4, 2.0, 0.1
 law = jv.HuntCrossleyContact(STIFFNESS, DAMPING)
@@ -128,7 +128,7 @@ def test_a_body_bounces_back_with_the_exact_restitution(speed):
     assert float(end[1]) == pytest.approx(-expected * speed, rel=1e-8)
 
 
-def test_what_is_lost_in_a_contact_and_its_largest_force_are_seen():
+def test_contact_losses_and_largest_forces_are_observed():
     speed = 0.7
 
     def rates(t, s):
@@ -142,7 +142,7 @@ def test_what_is_lost_in_a_contact_and_its_largest_force_are_seen():
     )  # fmt: skip
     depth, rate = done.sol(np.linspace(0, 0.01, 400001))
     force = STIFFNESS * np.maximum(depth, 0) ** 1.5 * (1 + DAMPING * rate)
-    _, seen, _ = watch(
+    _, seen, _ = observe(
         free_body(law), jnp.asarray([0.0, speed]), 0.0, 0.3, rtol=1e-11, grazing=1e-9
     )
     back = exact_restitution(DAMPING * speed)
@@ -196,7 +196,7 @@ def test_two_sided_play_moves_as_scipy_with_events_says():
     np.testing.assert_allclose(found, state, rtol=0, atol=3e-9)
 
 
-def test_what_is_wrong_is_named():
+def test_mistakes_are_named():
     with pytest.raises(ValueError, match="damping = -1 s/m"):
         jv.HuntCrossleyContact(1.0, -1.0)
     with pytest.raises(ValueError, match=r"exponent = 0\.5"):

@@ -30,7 +30,7 @@ def plain():
 system = jv.derived(plain(), FORMULAS, VARIABLES, {"X": "m"})
 
 
-def test_what_follows_has_the_value_of_its_formula_and_variables_are_parameters():
+def test_a_derived_parameter_has_the_value_of_its_formula_and_variables_are_parameters():
     values = {path: entry.value for path, entry in jv.parameters(system).items()}
     assert values["loads.push.law.amplitude"] == 2.0 * 0.01 * 25.0
     assert values["loads.third.law.frequency"] == 15.0
@@ -39,7 +39,7 @@ def test_what_follows_has_the_value_of_its_formula_and_variables_are_parameters(
     assert float(system.period()) == pytest.approx(2 * np.pi / 5, rel=1e-15)
 
 
-def test_what_follows_moves_along_and_its_derivatives_are_known():
+def test_a_derived_parameter_follows_its_variables_with_derivatives():
     def product(w, mass):
         moved = jv.replace(system, {"variables.w": w, "variables.m": mass})
         return moved.loads[0].law.amplitude * moved.loads[1].law.frequency
@@ -93,7 +93,7 @@ def test_formulas_that_cannot_be_followed_are_refused(formulas, message):
         jv.derived(plain(), formulas, VARIABLES)
 
 
-def test_what_follows_cannot_be_moved_itself():
+def test_a_derived_parameter_cannot_be_set():
     with pytest.raises(ValueError, match=r"is given by 'm \* X \* w\*\*2'"):
         jv.replace(system, {"loads.push.law.amplitude": 3.0})
 

@@ -102,7 +102,7 @@ def test_paths_lead_into_trees():
         ({"linear.matrix.0.1": np.nan}, r"linear.matrix.0.1 = nan is not in"),
     ],
 )
-def test_what_does_not_fit_a_tree_is_refused(values, words):
+def test_leaves_that_do_not_fit_a_tree_are_refused(values, words):
     with pytest.raises(ValueError, match=words):
         jv.replace(pushed(MATRIX), values)
 
@@ -117,7 +117,7 @@ def test_what_does_not_fit_a_tree_is_refused(values, words):
         (1j, "is not real"),
     ],
 )
-def test_what_is_no_parameter_is_refused(value, words):
+def test_paths_that_are_no_parameters_are_refused(value, words):
     with pytest.raises(ValueError, match=words):
         jv.autonomous_system(lambda x, p: -x, parameters={"w": value}, dimension=1)
 
@@ -161,7 +161,9 @@ def sprung_by(stiffness):
 )
 @pytest.mark.parametrize("moved", [jax.grad, jax.jacfwd])
 def test_traced_values_that_are_no_parameters_are_refused(build, end, moved):
-    with pytest.raises(ValueError, match=r"captures a traced value under .*parameter"):
+    with pytest.raises(
+        ValueError, match=r"captures a value that is being differentiated.*parameter"
+    ):
         moved(lambda stiffness: end(build(stiffness)))(4.0)
 
 

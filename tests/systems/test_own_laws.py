@@ -35,7 +35,7 @@ def page():
 
 
 @pytest.mark.slow  # compiles every result of the page
-def test_the_page_has_the_results_that_it_tells_of():
+def test_the_page_has_the_results_that_it_mentions():
     page = names_of(PAGE)
     assert list(page["sweep"]["result"].values) == [0, 0, 0]
     assert np.all(np.diff(page["sweep"]["max_contact_force"].values.ravel()) > 0)
@@ -74,7 +74,7 @@ def test_its_numbers_are_parameters_that_are_differentiated(page):
         jv.replace(system, {path: -1.0})
 
 
-def test_a_period_that_is_none_is_refused(page):
+def test_an_invalid_period_is_refused(page):
     class Wrong(page["ClippedLoad"]):
         def period(self):
             return super().period() / 2

@@ -78,7 +78,7 @@ def test_an_unknown_path_names_the_nearest(path, near):
         jv.replace(system, {path: 1.0})
 
 
-def test_a_path_like_no_other_lists_what_is_known():
+def test_an_unknown_path_without_a_similar_one_lists_the_known_paths():
     assert unknown_key("thing", "zzz", {"b", "a"}) == "unknown thing 'zzz'; known: a, b"
 
 
@@ -140,6 +140,30 @@ def test_a_traced_number_becomes_an_array_as_strong_as_any_other():
     assert not jax.eval_shape(lambda v: jv.replace(system, {"gap": v}).gap, 0.1).weak_type
 
 
+def test_lists_with_traced_numbers_are_arrays():
+    def frequency(stiffness):  # sqrt((k + 1)/m)
+        built = jv.LinearSystem([[2.0]], [[0.1]], [[stiffness]])
+        changed = jv.replace(built, {"stiffness": [[stiffness + 1.0]]})
+        return jnp.sqrt(changed.stiffness[0, 0] / changed.mass[0, 0])
+
+    for differentiate in (jax.jacfwd, jax.grad):
+        np.testing.assert_allclose(jax.jit(differentiate(frequency))(7.0), 0.125)
+
+
+def test_positions_on_a_beam_are_lists_with_traced_numbers():
+    beam = jv.Beam(1.0, 2.0, 3.0)
+
+    def first_position(position):
+        carried = jv.oscillators_on_beam(beam, [position, 0.7], [1.0, 2.0], [3.0, 4.0])
+        lumped = jv.lumped_masses_on_beam(beam, [position, 0.9], [1.0, 2.0], [0.1, 0.2])
+        bodies = jv.BeamWithBodies(
+            beam, [position], [5.0], link_map=[[1.0]], mass=[[position]]
+        )
+        return carried.positions[0] + 2.0 * lumped.positions[2] + 4.0 * bodies.positions[0]
+
+    assert float(jax.grad(first_position)(0.5)) == 7.0
+
+
 def test_entries_of_arrays_are_replaced_by_their_position():
     beam = jv.Beam(1.0, 2.0, 3.0)
     system = jv.oscillators_on_beam(beam, [0.2, 0.7], [1.0, 2.0], [3.0, 4.0])
@@ -155,7 +179,7 @@ def test_entries_of_arrays_are_replaced_by_their_position():
             jv.replace(system, {path: 0.1})
 
 
-def test_what_no_constructor_takes_no_replacing_makes():
+def test_replace_refuses_values_that_constructors_refuse():
     linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), np.eye(2))
     for path, value in (("mass.0.0", -1.0), ("mass.0.1", 0.5), ("mass", np.ones((2, 2)))):
         with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
@@ -169,7 +193,7 @@ def test_what_no_constructor_takes_no_replacing_makes():
     with pytest.raises(ValueError, match="mass is not a symmetric positive definite"):
         jv.replace(held, {"linear.mass.1.1": 0.0})
     cart = jv.assemble([jv.TranslationTranslation("ground", "cart", mass=1.0)])
-    with pytest.raises(ValueError, match="names 'cart', which no module gives a mass"):
+    with pytest.raises(ValueError, match="acts on 'cart', which has no mass in any module"):
         jv.replace(cart, {"modules.ground-cart.mass": 0.0})
     carried = jv.oscillators_on_beam(jv.Beam(1.0, 2.0, 3.0), [0.7], [1.0], [3.0])
     with pytest.raises(ValueError, match=r"positions = 0.7 m is not in \[0, 0.5\]"):
@@ -184,7 +208,7 @@ def test_traced_values_are_replaced_unseen():
     assert float(changed[0, 0]) == -1.0
 
 
-def test_what_acts_on_angles_alone_is_in_newton_metres_and_radians():
+def test_loads_and_contacts_on_angles_alone_are_in_newton_metres_and_radians():
     tower = jv.assemble(
         [
             jv.TranslationTranslation(

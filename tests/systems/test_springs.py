@@ -78,7 +78,7 @@ def test_each_force_is_its_formula():
     np.testing.assert_allclose(polygon, expected, atol=1e-15)
 
 
-def test_what_is_wrong_is_named():
+def test_mistakes_are_named():
     with pytest.raises(ValueError, match="direction of a spring = 0"):
         jv.NonlinearSpring([0.0], jv.PolynomialLaw([1.0]))
     with pytest.raises(ValueError, match=r"coefficients has shape \(0,\)"):

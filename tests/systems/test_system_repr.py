@@ -57,3 +57,16 @@ def test_traced_and_batched_systems_print_their_shapes():
     assert seen[0].startswith("TwoBodyImpact: gap of shape () m")
     many = jax.vmap(lambda gap: jv.replace(two_bodies, {"gap": gap}))(np.linspace(0, 1, 20))
     assert repr(many).startswith("TwoBodyImpact: gap of shape (20,) m")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda two: jv.BeamChain(5, two), "gamma has shape"),
+        (lambda two: jv.HertzContact(two), "stiffness has shape"),
+        (lambda two: jv.HuntCrossleyContact(1.0, 2.0, two), "exponent has shape"),
+    ],
+)
+def test_an_array_in_place_of_a_number_is_named(build, message):
+    with pytest.raises(ValueError, match=message):
+        build(np.ones(2))

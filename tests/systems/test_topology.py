@@ -84,12 +84,12 @@ def test_every_entry_has_its_derivative_for_every_parameter():
 REFUSED = {
     "an unknown body": (
         [spring("ground", "cart", mass=1.0), jv.Spring("crat", "ground", stiffness=1.0)],
-        "module 'crat-ground' names 'crat', which no module gives a mass; did you mean "
-        "'cart'",
+        "module 'crat-ground' acts on 'crat', which has no mass in any module; did you "
+        "mean 'cart'",
     ),
     "a freedom without mass": (
         [spring("ground", "a", mass=1.0), spring("a", "middle", stiffness=2.0)],
-        "module 'a-middle' names 'middle', which no module gives a mass",
+        "module 'a-middle' acts on 'middle', which has no mass in any module",
     ),
     "a rotation for a translation": (
         [
@@ -105,7 +105,7 @@ REFUSED = {
                           mass_per_length=1.0),
             spring("tip", "bob", mass=1.0, first_mass=1.0, stiffness=1.0),
         ],
-        r"module 'tip-bob' names the body 'tip'; allowed: one of its degrees of freedom, "
+        r"module 'tip-bob' acts on the body 'tip'; allowed: one of its degrees of freedom, "
         "tip.y, tip.angle",
     ),
     "a body joined to itself": (
@@ -118,7 +118,7 @@ REFUSED = {
     ),
     "a motion without mass": (
         [jv.TranslationRotation("cart", "rod", mass=1.0, length=1.0, inertia=0.0)],
-        "modules 'cart-rod' leave a motion of 'cart', 'rod' without mass",
+        "modules 'cart-rod': the mass matrix is singular for a motion of 'cart', 'rod'",
     ),
 }  # fmt: skip
 

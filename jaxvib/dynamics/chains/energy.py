@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ...foundation.quantity import result_field
+from ...foundation.quantity import check_count, result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain
 
@@ -70,6 +70,7 @@ def beam_shapes(
     >>> jv.dynamics.beam_shapes(chain, state).deflection.shape
     (32, 9)
     """
+    check_count("points", points, chain.bodies)
     state = jnp.asarray(state, float)
     length = chain.length
     s = jnp.linspace(0.0, 1.0, points)
@@ -112,16 +113,16 @@ def kinetic_split(
 
     def at(time):
         fast, slow = jnp.cos(upper * time), jnp.cos(lower * time)
-        kept = jnp.mean((cos**2 * fast + sin**2 * slow) ** 2)
-        kept_turning = jnp.mean((sin**2 * fast + cos**2 * slow) ** 2)
-        passed = jnp.mean((cos * sin * (fast - slow)) ** 2)
-        return kept, kept_turning, passed
+        translation = jnp.mean((cos**2 * fast + sin**2 * slow) ** 2)
+        rotation = jnp.mean((sin**2 * fast + cos**2 * slow) ** 2)
+        exchange = jnp.mean((cos * sin * (fast - slow)) ** 2)
+        return translation, rotation, exchange
 
-    kept, kept_turning, passed = jax.lax.map(at, times.reshape(-1))
+    translation, rotation, exchange = jax.lax.map(at, times.reshape(-1))
     turning = jnp.asarray(rotational, float)
     shares = (
-        (1 - turning) * kept + turning * passed,
-        turning * kept_turning + (1 - turning) * passed,
+        (1 - turning) * translation + turning * exchange,
+        turning * rotation + (1 - turning) * exchange,
     )
     return KineticSplit(*(share.reshape(times.shape) for share in shares))
 
@@ -151,5 +152,6 @@ def equilibrium_split(
 
 
 def _zone(points):
+    check_count("points", points, 4)  # two bands, and cosine and sine of their shapes
     # midpoints: the integrand is periodic, so the sum converges faster than any power
     return 2 * jnp.pi * (jnp.arange(float(points)) + 0.5) / points - jnp.pi

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ...ensemble import Reason
-from ...foundation.quantity import Range, check_range, result_field
+from ...foundation.quantity import check_count, result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain
 from ..propagation import propagate
@@ -70,8 +70,8 @@ def ensemble_split(
     >>> float(split.translational[0])
     1.0
     """
-    check_range("chains", chains, "", Range(at_least=2))
     times = jnp.asarray(times, float)
+    check_count("chains", chains, 4 * chain.bodies * times.size, at_least=2)
 
     def one(number):
         key = jax.random.fold_in(jax.random.key(seed), number)
@@ -82,10 +82,10 @@ def ensemble_split(
         return parts, start, jnp.max(jnp.abs(energies.total / start - 1))
 
     parts, starts, change = jax.lax.map(one, jnp.arange(chains), batch_size=_BATCH)
-    whole = jnp.mean(starts)
-    share = jnp.mean(parts, 0) / whole
+    energy = jnp.mean(starts)
+    share = jnp.mean(parts, 0) / energy
     spread = parts - share[None] * starts[:, None, None]
-    error = jnp.std(spread, 0) / whole / jnp.sqrt(float(chains - 1))
+    error = jnp.std(spread, 0) / energy / jnp.sqrt(float(chains - 1))
     predicted = kinetic_split(chain, times, rotational)
     settled = equilibrium_split(chain, rotational)
     finite = jnp.all(jnp.isfinite(share))

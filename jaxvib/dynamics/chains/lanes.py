@@ -5,8 +5,7 @@ body are adjacent vectors, all arrays of a group fit into the cache, and one ste
 pass over them. That is three to six times as fast as chains one after another.
 """
 
-import concurrent.futures
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -14,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ...foundation.machine import usable_cores
 from ...foundation.quantity import Range, check_range
+from ...foundation.threads import map_in_threads
 from ...foundation.types import Integer, Number
 from ...systems.chain import BeamChain
 from .stepping import check_order, stage_weights
@@ -73,21 +72,15 @@ def step_chains(
         found[start : start + width] = np.asarray(moved)[: number - start]
 
     found = np.empty_like(states)
-    each_on_a_core(run, range(0, number, width))
+    map_in_threads(run, range(0, number, width))
     return found
-
-
-def each_on_a_core(run: Callable, items: Iterable) -> list:
-    """Map a function over items in threads, one per core, and return its results."""
-    with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-        return list(pool.map(run, items))
 
 
 def stencil_of(chain: BeamChain) -> Stencil:
     """Return the accelerations of a chain's bodies as sums over their neighbours."""
     shear, bend = chain.strain_weights()
-    shear_before, shear_after = _beside(chain, shear)
-    bend_before, bend_after = _beside(chain, bend)
+    shear_before, shear_after = _neighbour_weights(chain, shear)
+    bend_before, bend_after = _neighbour_weights(chain, bend)
     half = chain.length / 2
     push = (
         shear_after, -shear_after - shear_before, shear_before,
@@ -129,7 +122,13 @@ def step_lanes(
     if stale:  # all but the first and the last body move
         rates = [rate[1:-1] for rate in rates]
         coefficients = coefficients[:, 1:-1]
-    ends = _stale if stale else _wrapped if stencil.wraps else _walled
+    ends = (
+        _extended_by_stored
+        if stale
+        else _extended_periodically
+        if stencil.wraps
+        else _extended_by_walls
+    )
     if not stale:
         y, angle = (ends(field, field) for field in (y, angle))
 
@@ -192,20 +191,20 @@ def _accelerations(coefficients, alike: bool, y, angle):
     return push, turn
 
 
-def _wrapped(field, _):
+def _extended_periodically(field, _):
     return jnp.concatenate([field[-1:], field, field[:1]])
 
 
-def _walled(field, _):
+def _extended_by_walls(field, _):
     wall = jnp.zeros_like(field[:1])
     return jnp.concatenate([wall, field, wall])
 
 
-def _stale(field, before):
+def _extended_by_stored(field, before):
     return jnp.concatenate([before[:1], field, before[-1:]])
 
 
-def _beside(chain: BeamChain, weight):
+def _neighbour_weights(chain: BeamChain, weight):
     """Return the weights of the beams before and after each body, 0 where none is."""
     if chain.ends == "periodic":
         return jnp.roll(weight, 1), weight

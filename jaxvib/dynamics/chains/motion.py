@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ...ensemble import Reason
-from ...foundation.quantity import result_field
+from ...foundation.quantity import check_count, result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
@@ -154,6 +154,7 @@ def chain_fields(
     >>> round(float(fields.density[1].sum()), 6)
     0.5
     """
+    check_count("frames", frames, 4 * chain.bodies)
     times = jnp.asarray(times, float)
     last = jnp.minimum(times[-1], (frames - 1) * 2 * jnp.pi / _highest(chain) / _PER_PERIOD)
     shown = jnp.linspace(0.0, last, frames)

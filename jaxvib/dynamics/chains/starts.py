@@ -31,7 +31,7 @@ def random_velocities(
     shares = jnp.stack([1.0 - rotational, jnp.asarray(rotational, float)])
     inertia = jnp.stack([chain.masses, chain.inertias])
     rates = jnp.sqrt(2 * energy * shares[:, None] / inertia) * drawn
-    return jnp.concatenate([jnp.zeros_like(rates), _held(chain, rates)])
+    return jnp.concatenate([jnp.zeros_like(rates), _with_fixed_ends(chain, rates)])
 
 
 def kick(
@@ -53,7 +53,7 @@ def kick(
             jnp.stack([jnp.asarray(velocity, float), jnp.asarray(angular_velocity, float)])
         )
     )
-    return jnp.concatenate([jnp.zeros_like(rates), _held(chain, rates)])
+    return jnp.concatenate([jnp.zeros_like(rates), _with_fixed_ends(chain, rates)])
 
 
 def wave_packet(
@@ -99,10 +99,12 @@ def wave_packet(
     rate = -1j * frequency.astype(complex)
     fields = jnp.stack([y, angle, rate * y, rate * angle])
     fields = jnp.fft.ifft(fields, axis=-1).real
-    return jnp.concatenate([_held(chain, fields[:2]), _held(chain, fields[2:])])
+    return jnp.concatenate(
+        [_with_fixed_ends(chain, fields[:2]), _with_fixed_ends(chain, fields[2:])]
+    )
 
 
-def _held(chain, fields):
+def _with_fixed_ends(chain, fields):
     """Return fields with y = 0 at the ends of a hinged chain."""
     if chain.ends != "hinged":
         return fields

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_range, floats, quantity
+from ...foundation.suggestions import CheckedKeywords
 from ...systems.chain import BeamChain
 from ...systems.roles import ElasticLaw
 
@@ -25,7 +26,7 @@ _COMPOSITIONS = {
 }  # fmt: skip
 
 
-class CubicGround(eqx.Module):
+class CubicGround(CheckedKeywords, eqx.Module):
     r"""A spring from every body to the ground with $f = -k y - c y^3$.
 
     **Fields:** `stiffness` $k$ (N/m), `cubic` $c$ (N/m^3). **Raises:** `ValueError` for a
@@ -50,7 +51,7 @@ class CubicGround(eqx.Module):
         return jnp.sum(self.stiffness * square / 2 + self.cubic * square**2 / 4)
 
 
-class Stop(eqx.Module):
+class Stop(CheckedKeywords, eqx.Module):
     r"""A stop that acts on a body beyond a gap: $f = -F(y_i - g)$.
 
     **Fields:** `body` $i$; `gap` $g$ (m); `law`: any elastic contact law, from penetration

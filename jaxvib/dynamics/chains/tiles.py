@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_range
+from ...foundation.threads import map_in_threads
 from ...systems.chain import BeamChain
-from .lanes import LANES, each_on_a_core, stencil_of, step_lanes
+from .lanes import LANES, stencil_of, step_lanes
 from .stepping import stage_weights, step_chain
 
 # Steps of a tile before its halo is refreshed. More steps widen the halo, whose work is
@@ -55,7 +56,7 @@ def step_long_chain(
     parts = min(_PARTS, -(-tiles // lanes))
     for _ in range(rounds):
         move = functools.partial(_part_moved, chain, order, tile, lanes, parts, state, step)
-        state = _joined(each_on_a_core(move, jnp.arange(parts)), chain.bodies)
+        state = _joined(map_in_threads(move, jnp.arange(parts)), chain.bodies)
     if rest:
         state = step_chain(chain, state, step * rest, rest, order=order)
     return state

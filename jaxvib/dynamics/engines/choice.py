@@ -133,7 +133,7 @@ def engine_for(
 
 
 class _Facts(NamedTuple):
-    """What the choice of an engine needs to know of an equation of motion.
+    """Properties of an equation of motion that decide its engine.
 
     `needs_events`: why it requires events, and `refusals`: why each engine does not
     support it, "" if not; with a form of events, whether its forces `jump`, and whether

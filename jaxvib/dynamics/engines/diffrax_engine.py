@@ -41,10 +41,10 @@ class DiffraxEngine(SteppedEngine):
         t0: Number,
         t1: Number,
         tolerance: Tolerance,
-        watch: tuple[Any, Callable] | None = None,
+        observer: tuple[Any, Callable] | None = None,
     ) -> Steps:
         """Return the result of the steps of a problem."""
-        run = problem, state, prepared, t0, t1, tolerance, watch
+        run = problem, state, prepared, t0, t1, tolerance, observer
         return _integration().steps(*run)
 
 

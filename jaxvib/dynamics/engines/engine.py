@@ -22,7 +22,7 @@ class Observation(NamedTuple):
 
     state: Float[Array, " 2n"]
     monodromy: Float[Array, "2n 2n"]
-    watched: Observables
+    observables: Observables
     result: Int[Array, ""]
 
 
@@ -52,11 +52,11 @@ class Segment(NamedTuple):
 class Engine(eqx.Module):
     """A method of computing the motions of a system.
 
-    To add one, write a module with `refusal`, `end`, `observe` and `watch`, its settings
-    as static fields, and name it in the table of `choice`. A time-stepping engine is a
-    `SteppedEngine`, and implements `steps` only. Results carry a reason code; nothing
-    is raised. `end` can be differentiated to any order, under its own error control;
-    observables have no derivatives.
+    To add one, write a module with `refusal`, `end`, `observe` and
+    `observe_with_monodromy`, its settings as static fields, and name it in the table of
+    `choice`. A time-stepping engine is a `SteppedEngine`, and implements `steps` only.
+    Results carry a reason code; nothing is raised. `end` can be differentiated to any
+    order, under its own error control; observables have no derivatives.
 
     `at_once`: the number of periods that one call of `periods_along` may integrate.
     """
@@ -74,19 +74,22 @@ class Engine(eqx.Module):
         """Return the state at `t1` of the motion in `state` at `t0`."""
 
     @abc.abstractmethod
-    def observe(
-        self, system: System, segment: Segment, watched: Observables | None = None
+    def observe_with_monodromy(
+        self, system: System, segment: Segment, observables: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and its observables.
 
-        `watched`: observables from before the segment.
+        `observables`: those from before the segment.
         """
 
     @abc.abstractmethod
-    def watch(
-        self, system: System, segment: Segment, watched: Observables | None = None
+    def observe(
+        self, system: System, segment: Segment, observables: Observables | None = None
     ) -> tuple[Array, Observables, Array]:
-        """Return `observe` without sensitivities: state, observables, reason code."""
+        """Return the end of a motion, its observables, and a reason code.
+
+        `observables`: those from before the segment.
+        """
 
     def end_with_forces(
         self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
@@ -105,9 +108,9 @@ class Engine(eqx.Module):
         segment: Segment,
         change: Array,
         count: int,
-        watched: Observables | None = None,
+        observables: Observables | None = None,
     ) -> tuple[Array, Array, Observables, Array]:
-        """Return `watch` over `count` periods of the loads, with a small change's effect.
+        """Return `observe` over `count` periods of the loads, and a perturbation's effect.
 
         **Arguments:** `segment`: the first period, from 0; `change`: of its state;
         `count`: at most `at_once`.
@@ -117,8 +120,8 @@ class Engine(eqx.Module):
         """
         state, t0, t1, rtol = segment[:4]
         there = self.end(system, state + change, t0, t1, rtol).state
-        end, watched, code = self.watch(system, segment, watched)
-        return end[None], (there - end)[None], watched, code
+        end, observables, code = self.observe(system, segment, observables)
+        return end[None], (there - end)[None], observables, code
 
     def periods(
         self, system: System, state: Array, period: Number, count: int, rtol: Number

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from ...foundation.arrays import is_concrete, partition_arrays, to_numpy
+from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.quantity import Range, check_range
 from ...foundation.types import Number
 from ...systems.equation import Equation
@@ -16,12 +16,12 @@ from ..events import (
     ORDER,
     end_kernel,
     event_problem,
+    monodromy_kernel,
     observe_kernel,
     periods_along_kernel,
     periods_problem,
     samples_kernel,
     unsupported_reason,
-    watch_kernel,
 )
 from ..observables import Observables, init_observables
 from ..solve import Solution
@@ -66,27 +66,27 @@ class EventEngine(Engine):
         """Return state and contact forces at `t1`, and a reason code."""
         parameters, static = partition_arrays(system)
         end = end_kernel(static, self.order)
-        state, result, _, held = end(state, parameters, t0, t1, rtol)
-        return state, system.equation().at(t1).forces_at(state) + held, result
+        state, result, _, forces = end(state, parameters, t0, t1, rtol)
+        return state, system.equation().at(t1).forces_at(state) + forces, result
 
-    def observe(
-        self, system: System, segment: Segment, watched: Observables | None = None
+    def observe_with_monodromy(
+        self, system: System, segment: Segment, observables: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         parameters, static = partition_arrays(system)
-        if watched is None:
-            watched = init_observables(segment.t0, segment.state, system.equation())
-        go = observe_kernel(static, self.order)
-        found = go(segment.state, parameters, *segment.settings(), watched)
+        if observables is None:
+            observables = init_observables(segment.t0, segment.state, system.equation())
+        go = monodromy_kernel(static, self.order)
+        found = go(segment.state, parameters, *segment.settings(), observables)
         return Observation(*found)
 
-    def watch(
-        self, system: System, segment: Segment, watched: Observables | None = None
+    def observe(
+        self, system: System, segment: Segment, observables: Observables | None = None
     ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         parameters, static = partition_arrays(system)
-        go = watch_kernel(static, self.order)
-        return go(segment.state, parameters, *segment.settings(), watched)
+        go = observe_kernel(static, self.order)
+        return go(segment.state, parameters, *segment.settings(), observables)
 
     def periods_along(
         self,
@@ -94,16 +94,16 @@ class EventEngine(Engine):
         segment: Segment,
         change: Array,
         count: int,
-        watched: Observables | None = None,
+        observables: Observables | None = None,
     ) -> tuple[Array, Array, Observables, Array]:
-        """Return `watch` over `count` periods, with sensitivities along a change.
+        """Return `observe` over `count` periods, with sensitivities along a change.
 
         They are exact for the steps taken, and cost less than a second motion.
         """
         parameters, static = partition_arrays(system)
         go = periods_along_kernel(static, count, self.order)
         _, period, rtol, grazing = segment.settings()
-        return go(segment.state, parameters, period, rtol, grazing, watched, change)
+        return go(segment.state, parameters, period, rtol, grazing, observables, change)
 
     def periods(
         self, system: System, state: Array, period: Number, count: int, rtol: Number
@@ -123,7 +123,7 @@ class EventEngine(Engine):
             samples = samples_kernel(static, self.order)
 
             def go_on(state, span):
-                return to_numpy(samples((parameters, state, span, rtol)))
+                return samples.on_host((parameters, state, span, rtol))
 
             found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
             return jax.device_put(found)

@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
 from ...foundation.arrays import (
@@ -15,13 +14,18 @@ from ...foundation.arrays import (
     stop_gradient_tree,
 )
 from ...foundation.types import Number
+from ...foundation.zero_tangents import is_zero
 from ...kernels.derivative_rule import with_rule
 from ...systems.equation import Equation
-from ..modal import ModalForm, modal_flow, modal_form
+from ..modal import ModalForm, Observed, modal_flow, modal_flow_along, modal_form
 from ..observables import Observables, init_observables
 from ..solve import Solution
 from .diffrax_engine import DiffraxEngine
 from .engine import Engine, Observation, Segment
+
+# Error of displacements observed over many periods, relative to their size: far below the
+# change of their extremes from one observation of an aperiodic motion to the next.
+_BLUR = 1e-4
 
 
 class ModalEngine(Engine):
@@ -31,13 +35,13 @@ class ModalEngine(Engine):
     times come from the sensitivities of its own steps; derivatives by parameters, and
     those of higher order, are those of time stepping by diffrax.
 
-    **Fields:** `watches`: whether `observe` updates observables, which takes steps that
-    resolve all displacements; otherwise they are those of the start.
+    **Fields:** `observing`: whether `observe_with_monodromy` updates observables, which
+    takes steps that resolve all displacements; otherwise they are those of the start.
 
     **Raises:** `ValueError` for a system without a modal form, see `modal_form`.
     """
 
-    watches: bool = True
+    observing: bool = True
 
     def refusal(self, equation: Equation) -> str:
         """Return "": construction of a modal form checks the system."""
@@ -56,31 +60,47 @@ class ModalEngine(Engine):
         found = _differentiable(form, static)(leaves, jnp.asarray(state, float), *numbers)
         return Solution(*found)
 
-    def observe(
-        self, system: Any, segment: Segment, watched: Observables | None = None
+    def observe_with_monodromy(
+        self, system: Any, segment: Segment, observables: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         form = _form_of(system)
-        if watched is None:
+        if observables is None:
             time = jnp.asarray(segment.t0, float)
-            watched = init_observables(time, segment.state, form.motion)
+            observables = init_observables(time, segment.state, form.motion)
         found = modal_flow(
             form,
             *segment[:4],
-            grazing=segment.grazing if self.watches else None,
-            watched=watched if self.watches else None,
+            grazing=segment.grazing if self.observing else None,
+            observables=observables if self.observing else None,
             sensitivities=True,
         )
-        seen = found.watched if self.watches else watched
+        seen = found.observables if self.observing else observables
         return Observation(found.state, found.sensitivities, seen, found.result)
 
-    def watch(
-        self, system: Any, segment: Segment, watched: Observables | None = None
+    def observe(
+        self, system: Any, segment: Segment, observables: Observables | None = None
     ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         form = _form_of(system)
-        found = modal_flow(form, *segment[:4], grazing=segment.grazing, watched=watched)
-        return found.state, found.watched, found.result
+        found = modal_flow(
+            form, *segment[:4], grazing=segment.grazing, observables=observables
+        )
+        return found.state, found.observables, found.result
+
+    def periods_along(
+        self,
+        system: Any,
+        segment: Segment,
+        change: Array,
+        count: int,
+        observables: Observables | None = None,
+    ) -> tuple[Array, Array, Observables, Array]:
+        """Return `Engine.periods_along`, with displacements observed less finely."""
+        observed = Observed(segment.grazing, observables, _BLUR)
+        found = modal_flow_along(_form_of(system), *segment[:4], change, observed)
+        away = found.sensitivities
+        return found.state[None], away[None], found.observables, found.result
 
 
 def _form_of(system: Any) -> ModalForm:
@@ -90,8 +110,8 @@ def _form_of(system: Any) -> ModalForm:
     if form is None:
         raise ValueError(
             "engine = 'modal': the system has no modal form; allowed: linear systems of "
-            "more than 8 degrees of freedom with up to 16 elastic contacts and harmonic "
-            "loads, their parameters not traced by jit or vmap"
+            "more than 8 degrees of freedom with up to 16 elastic contacts (8 annular "
+            "ones) and harmonic loads, their parameters not traced by jit or vmap"
         )
     return form
 
@@ -108,7 +128,7 @@ def _differentiable(form: ModalForm, static: Any):
 
     def rule(primals, tangents):
         found = flow(*primals)
-        if all(_is_zero(tangent) for tangent in jax.tree.leaves(tangents[0], _is_zero)):
+        if all(is_zero(tangent) for tangent in jax.tree.leaves(tangents[0], is_zero)):
             change = along_states(primals, found[0], tangents[1:])
         else:
             change = _slope(by_steps, primals, tangents)
@@ -118,7 +138,7 @@ def _differentiable(form: ModalForm, static: Any):
     def along_states(primals, end, tangents):
         leaves, state, t0, t1, _ = primals
         moved, earlier, later, _ = (
-            jnp.zeros(tangent.shape) if _is_zero(tangent) else tangent
+            jnp.zeros(tangent.shape) if is_zero(tangent) else tangent
             for tangent in tangents
         )
         field = combine_arrays(leaves, static).equation().vector_field
@@ -138,8 +158,8 @@ def _differentiable(form: ModalForm, static: Any):
 def _slope(function, primals, tangents):
     """Return the change of a function of arrays along symbolic tangents."""
     leaves, tree = jax.tree.flatten(primals)
-    changes = jax.tree.leaves(tangents, is_leaf=_is_zero)
-    places = [k for k, change in enumerate(changes) if not _is_zero(change)]
+    changes = jax.tree.leaves(tangents, is_leaf=is_zero)
+    places = [k for k, change in enumerate(changes) if not is_zero(change)]
 
     def of(*values):
         every = list(leaves)
@@ -149,7 +169,3 @@ def _slope(function, primals, tangents):
 
     moving = tuple(leaves[k] for k in places), tuple(changes[k] for k in places)
     return jax.jvp(of, *moving)[1]
-
-
-def _is_zero(leaf: Any) -> bool:
-    return isinstance(leaf, SymbolicZero)

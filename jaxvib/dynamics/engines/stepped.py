@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays, to_numpy
+from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ...foundation.environment import require_float64
 from ...foundation.types import Number
 from ...kernels import Kernel
@@ -51,12 +51,12 @@ class SteppedEngine(Engine):
         t0: Number,
         t1: Number,
         tolerance: Tolerance,
-        watch: tuple[Any, Callable] | None = None,
+        observer: tuple[Any, Callable] | None = None,
     ) -> Steps:
         """Integrate a problem from `t0` to `t1`.
 
-        `watch`: a pair (initial observables, `update(watched, t0, t1, start, end)` over
-        a step between two pairs (state, rate)).
+        `observer`: a pair (initial observables, `update(observables, t0, t1, start,
+        end)` over a step between two pairs (state, rate)).
         """
 
     def refusal(self, equation: Equation) -> str:
@@ -109,22 +109,22 @@ class SteppedEngine(Engine):
         problem, parameters, _ = self._parts(system)
         return solve(problem, state, parameters, t0, t1, Tolerance(rtol))
 
-    def observe(
-        self, system: System, segment: Segment, watched: Observables | None = None
+    def observe_with_monodromy(
+        self, system: System, segment: Segment, observables: Observables | None = None
     ) -> Observation:
         """Return a motion's end, its sensitivities by the state, and observables."""
         _, parameters, static = self._parts(system)
-        go = _observe_kernel(self, static)
-        settings = *segment.settings(), watched, segment.longest
+        go = _monodromy_kernel(self, static)
+        settings = *segment.settings(), observables, segment.longest
         return Observation(*go(segment.state, parameters, *settings))
 
-    def watch(
-        self, system: System, segment: Segment, watched: Observables | None = None
+    def observe(
+        self, system: System, segment: Segment, observables: Observables | None = None
     ) -> tuple[Array, Observables, Array]:
         """Return the end of a motion, its observables, and a reason code."""
         _, parameters, static = self._parts(system)
-        go = _watch_kernel(self, static)
-        return go(segment.state, parameters, *segment.settings(), watched)
+        go = _observe_kernel(self, static)
+        return go(segment.state, parameters, *segment.settings(), observables)
 
     def sampled(
         self, system: System, state: Array, times: Array, rtol: Number
@@ -136,7 +136,7 @@ class SteppedEngine(Engine):
         samples = _samples_kernel(self, static)
 
         def go_on(state, span):
-            return to_numpy(samples(parameters, state, span, rtol))
+            return samples.on_host(parameters, state, span, rtol)
 
         found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
         return jax.device_put(found)
@@ -184,45 +184,47 @@ def _samples_kernel(engine: SteppedEngine, static) -> Kernel:
 
 
 @functools.lru_cache(maxsize=64)
-def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
-    """Return the kernel of `observe`."""
-    whole = augmented(_problem(engine, static), moved=False)
+def _monodromy_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of `observe_with_monodromy`."""
+    problem = augmented(_problem(engine, static), moved=False)
 
-    def observe(state, parameters, t0, t1, rtol, grazing, watched, longest):
+    def observe_with_monodromy(
+        state, parameters, t0, t1, rtol, grazing, observables, longest
+    ):
         start = state, jnp.eye(state.shape[0])
-        prepared = whole.prepare(parameters)
-        if watched is None:
-            watched = init_observables(t0, state, prepared[0])
-        watch = watched, _updating(prepared[0], grazing, lambda y: y[0])
+        prepared = problem.prepare(parameters)
+        if observables is None:
+            observables = init_observables(t0, state, prepared[0])
+        observer = observables, _updating(prepared[0], grazing, lambda y: y[0])
         tolerance = Tolerance(rtol, longest)
-        found = engine.steps(whole, start, prepared, t0, t1, tolerance, watch)
+        found = engine.steps(problem, start, prepared, t0, t1, tolerance, observer)
         final, sensitivities = found.state
-        return final, sensitivities.T, found.watched, found.result
+        return final, sensitivities.T, found.observables, found.result
 
-    return cached_kernel(observe, engine, static)
+    return cached_kernel(observe_with_monodromy, engine, static)
 
 
 @functools.lru_cache(maxsize=64)
-def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
-    """Return the kernel of `watch`."""
+def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of `observe`."""
     problem = _problem(engine, static)
 
-    def watch(state, parameters, t0, t1, rtol, grazing, watched):
+    def observe(state, parameters, t0, t1, rtol, grazing, observables):
         equation = problem.prepare(parameters)
-        if watched is None:
-            watched = init_observables(t0, state, equation)
-        watch = watched, _updating(equation, grazing, lambda y: y)
-        found = engine.steps(problem, state, equation, t0, t1, Tolerance(rtol), watch)
-        return found.state, found.watched, found.result
+        if observables is None:
+            observables = init_observables(t0, state, equation)
+        observer = observables, _updating(equation, grazing, lambda y: y)
+        found = engine.steps(problem, state, equation, t0, t1, Tolerance(rtol), observer)
+        return found.state, found.observables, found.result
 
-    return cached_kernel(watch, engine, static)
+    return cached_kernel(observe, engine, static)
 
 
 def _updating(equation, grazing, state_of):
     """Return the update of observables by a step; `state_of`: drops sensitivities."""
 
-    def update(watched, t0, t1, first, last):
+    def update(observables, t0, t1, first, last):
         first, last = (tuple(map(state_of, pair)) for pair in (first, last))
-        return update_observables(watched, grazing, t0, t1, first, last, equation)
+        return update_observables(observables, grazing, t0, t1, first, last, equation)
 
     return update

@@ -1,4 +1,4 @@
-"""The engine that steps many lanes of any vector field at once."""
+"""The engine that steps many samples of any vector field at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,10 +45,9 @@ class SteppingEngine(SteppedEngine):
         broken = any(getattr(part.law, "breaks", False) for part in acting)
         if system.has_contacts or len(system.loads) > 1 or broken:
             raise ValueError(
-                "precision = 'float32' of a system with contacts, several loads or one "
-                "that breaks; "
-                "allowed: 'float64', as penetrations are a ten thousandth of the "
-                "displacements and times are reduced to one period"
+                "precision = 'float32' of a system with contacts, several loads or a "
+                "load with breaks; allowed: 'float64' (float32 cannot resolve "
+                "penetrations, nor times beyond one period)"
             )
         check_range("rtol", rtol, "in float32", _OF_FLOAT32)
 
@@ -60,11 +59,11 @@ class SteppingEngine(SteppedEngine):
         t0: Number,
         t1: Number,
         tolerance: Tolerance,
-        watch: tuple[Any, Callable] | None = None,
+        observer: tuple[Any, Callable] | None = None,
     ) -> Steps:
         """Return the result of the steps of a problem."""
         kind = jnp.float32 if self.precision == "float32" else None
-        return step_lanes(problem, state, prepared, t0, t1, tolerance, watch, kind)
+        return step_lanes(problem, state, prepared, t0, t1, tolerance, observer, kind)
 
     def problem(self, static: PyTree) -> Problem:
         """Return the initial value problem of systems with the same `static` part."""

@@ -7,12 +7,13 @@ again. The next event is the first root of g z.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from .scalar_system import ContactTerm, along, gap
+from .scalar_system import ContactTerm, ScalarSystem, along, gap
 from .series import Series, combination, product_term, value
 
 # A penetration below this part of its terms is rounding.
@@ -20,7 +21,7 @@ _ROUNDING = 1e-12
 
 
 def separated(contact: ContactTerm, touches: Array, position: list) -> Array:
-    """Return whether an open contact has a positive penetration (is parted)."""
+    """Return whether an open contact has a positive penetration (is still indented)."""
     return ~touches & pressed_in(contact, position, gap(contact, position))
 
 
@@ -31,7 +32,29 @@ def pressed_in(contact: ContactTerm, position: list, depth: Array) -> Array:
     return depth > _ROUNDING * size
 
 
-def grip_of(
+def lifted(
+    motion: ScalarSystem, lane: Any, position: list, depths: Sequence[Series], s: Array
+) -> list:
+    """Return the position after a step, with contacts that open there just open.
+
+    Rounding may leave one indented where z has reached 0. With a gap of 0 no term of
+    z is larger than that, and it would open again and again, without end.
+    """
+    for j, contact in enumerate(motion.contacts):
+        if contact.damped:
+            depth = gap(contact, position)
+            size = motion.still(value([jnp.abs(c) for c in depths[j]], s))
+            stays = separated(contact, lane.touching[j], lane.position)
+            stays = stays & pressed_in(contact, position, depth)
+            over = depth + jnp.finfo(float).eps * size
+            over = jnp.where(stays & (jnp.abs(depth) <= _ROUNDING * size), over, 0.0)
+            over = motion.still(over / along(contact, contact.response))
+            pairs = zip(position, contact.response, strict=True)
+            position = [x - r * over for x, r in pairs]
+    return position
+
+
+def force_factor(
     contact: ContactTerm, depth: Number, speed: Number, constant: float = 1.0
 ) -> Number:
     """Return g, or with `constant` = 0 its coefficient of an order above 0."""
@@ -53,7 +76,7 @@ def damped_signal(
     `depth`, `velocity`: series; `onset`: the least depth of an onset; `root`: the
     series of u, for a Hertz contact in contact steps.
     """
-    grips = _grips(contact, depth, velocity)
+    grips = _force_factor_series(contact, depth, velocity)
     if root is None:
         closed = [-g for g in grips]
     else:
@@ -81,27 +104,31 @@ def closes(
     A parted contact opens if z, and not g, has reached 0, to within the truncation
     error of their product's series.
     """
-    left = _rest(depth, s) < _rest(_grips(contact, depth, velocity), s)
+    left = _relative_value(depth, s) < _relative_value(
+        _force_factor_series(contact, depth, velocity), s
+    )
     false = left | ~pressed_in(contact, position, value(depth, s))
     return meets & ~(separated(contact, touches, position) & false)
 
 
-def _grips(contact: ContactTerm, depth: Series, velocity: Sequence[Series]) -> list:
+def _force_factor_series(
+    contact: ContactTerm, depth: Series, velocity: Sequence[Series]
+) -> list:
     """Return the series of g."""
     speed = combination(contact.direction, velocity)
     speed = [*speed, *[jnp.zeros_like(speed[0])] * (len(depth) - len(speed))]
     return [
-        grip_of(contact, z, w, 1.0 if k == 0 else 0.0)
+        force_factor(contact, z, w, 1.0 if k == 0 else 0.0)
         for k, (z, w) in enumerate(zip(depth, speed, strict=True))
     ]
 
 
-def _rest(series: Series, s):
+def _relative_value(series: Series, s):
     """Return the value at s relative to the sum of its absolute terms."""
     return jnp.abs(value(series, s)) / value([jnp.abs(c) for c in series], s)
 
 
 def parts(contact: ContactTerm, velocity: list, root: Array, size: Array) -> Array:
     """Return whether a damped Hertz contact ends while it is indented."""
-    back = grip_of(contact, 0.0, along(contact, velocity))
+    back = force_factor(contact, 0.0, along(contact, velocity))
     return jnp.abs(back) * size < root

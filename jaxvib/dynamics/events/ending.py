@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .friction import borne_forces
+from .friction import friction_forces_on_step
 from .hard_stop import accelerations
 
 
@@ -26,7 +26,9 @@ def moved_to_end(context: Any, lane: Any) -> Any:
             return found, 0.0
         place = jnp.stack(lane.position) + equation.offset
         state = jnp.concatenate([place, jnp.stack(lane.velocity)])
-        borne = functools.partial(borne_forces, motion, equation, lane, lane.time, state)
+        borne = functools.partial(
+            friction_forces_on_step, motion, equation, lane, lane.time, state
+        )
         return found, integrand.rate(lane.time, state, borne)
 
     def moved(changes):

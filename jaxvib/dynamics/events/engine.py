@@ -34,7 +34,7 @@ class EventSolution(NamedTuple):
     state: Float[Array, " state"]
     result: Int[Array, ""]
     steps: Int[Array, ""]
-    watched: Any
+    observables: Any
     held: Float[Array, " contacts"]
     integral: Any
 
@@ -48,7 +48,7 @@ def integrate_events(
     t0: Time,
     t1: Time,
     rtol: Number,
-    asked: Request = END,
+    request: Request = END,
 ) -> EventSolution:
     r"""Return the state at t1 of a linear system with contacts and loads.
 
@@ -58,11 +58,11 @@ def integrate_events(
     in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from onset to release;
     linear contacts are part of the flights. Hard stops are events: see `stop`.
     """
-    motion, end, finite = motion_of(equation, state, t0, t1, asked)
-    if asked.grazing is not None and asked.watched is None:
-        watched = init_observables(t0, jax.lax.stop_gradient(state), equation)
-        asked = asked._replace(watched=watched)
-    lane, context, valid = started(motion, equation, state, t0, end, rtol, asked)
+    motion, end, finite = motion_of(equation, state, t0, t1, request)
+    if request.grazing is not None and request.observables is None:
+        observables = init_observables(t0, jax.lax.stop_gradient(state), equation)
+        request = request._replace(observables=observables)
+    lane, context, valid = started(motion, equation, state, t0, end, rtol, request)
     lane = _advanced(
         motion,
         lane,
@@ -71,12 +71,14 @@ def integrate_events(
         lambda lane: step_in_flight(context, lane),
         lambda lane: step_in_contact(context, lane),
     )
-    lane, final, code = _ended(context, lane, finite & valid, asked)
+    lane, final, code = _at_end(context, lane, finite & valid, request)
     # A factor, so that derivatives of a failed motion are NaN too.
     known = jnp.where(code == Reason.SUCCESS, 1.0, jnp.nan)
     integral = None if lane.integral is None else lane.integral * known
-    held = jax.lax.stop_gradient(_held(motion, lane))[: len(equation.contacts)]
-    return EventSolution(final * known, code, lane.steps, lane.watched, held, integral)
+    holding = jax.lax.stop_gradient(_holding_forces(motion, lane))[: len(equation.contacts)]
+    return EventSolution(
+        final * known, code, lane.steps, lane.observables, holding, integral
+    )
 
 
 class _Periods(NamedTuple):
@@ -99,7 +101,7 @@ def integrate_periods(
     period: Time,
     count: int,
     rtol: Number,
-    asked: Request = END,
+    request: Request = END,
 ) -> tuple[Array, Array, Any]:
     """Return the states after each of `count` periods of the loads, (count, n).
 
@@ -108,13 +110,13 @@ def integrate_periods(
     a failure are NaN.
     **Returns:** the states, a reason code, and the observables.
     """
-    motion, end, finite = motion_of(equation, state, 0.0, period, asked)
+    motion, end, finite = motion_of(equation, state, 0.0, period, request)
 
-    def begun(state, watched):
-        found = asked._replace(watched=watched)
+    def begin_period(state, observables):
+        found = request._replace(observables=observables)
         return started(motion, equation, state, 0.0, end, rtol, found)
 
-    lane, first, valid = begun(state, asked.watched)
+    lane, first, valid = begin_period(state, request.observables)
 
     def context(here: _Periods) -> Context:
         return first._replace(end=end, rates=here.rates, longest=here.longest)
@@ -122,15 +124,15 @@ def integrate_periods(
     def go_on(here: _Periods):
         return (here.done < count) & (here.result == Reason.SUCCESS)
 
-    def landed(here: _Periods):
+    def reached_end_of_period(here: _Periods):
         return go_on(here) & ~unfinished(here.lane, end)
 
     def next_period(here: _Periods) -> _Periods:
         """Store the state at the end of a period and begin the next one."""
-        lane, state, code = _ended(context(here), here.lane, True, asked)
+        lane, state, code = _at_end(context(here), here.lane, True, request)
         row = (jnp.arange(count, dtype=jnp.int32) == here.done) & (code == Reason.SUCCESS)
         states = jnp.where(row[:, None], state, here.states)
-        lane, there, valid = begun(state, lane.watched)
+        lane, there, valid = begin_period(state, lane.observables)
         done = here.done + 1
         invalid = ~jnp.asarray(valid) & (done < count)
         code = jnp.where((code == Reason.SUCCESS) & invalid, Reason.BAD_PARAMETER, code)
@@ -141,7 +143,7 @@ def integrate_periods(
         # A loop of at most one turn: the tangents of a branch are computed separately.
         def stepped(here: _Periods) -> _Periods:
             here = here._replace(lane=step(context(here), here.lane))
-            return jax.lax.while_loop(landed, next_period, here)
+            return jax.lax.while_loop(reached_end_of_period, next_period, here)
 
         return stepped
 
@@ -154,7 +156,7 @@ def integrate_periods(
         motion, here, lambda here: here.lane, go_on,
         after(step_in_flight), after(step_in_contact),
     )  # fmt: skip
-    return here.states, here.result, here.lane.watched
+    return here.states, here.result, here.lane.observables
 
 
 def unfinished(lane: Lane, end: Array) -> Array:
@@ -172,26 +174,26 @@ def _advanced(
 ) -> Any:
     """Repeat steps in flight and in contact while `go_on`."""
 
-    def touches(here):
+    def in_hertz_contact(here):
         return any_of([lane_of(here).touching[j] for j in motion.hertz])
 
-    def legs(here):
+    def flights_and_contacts(here):
         here = jax.lax.while_loop(
-            lambda here: go_on(here) & ~touches(here), in_flight, here
+            lambda here: go_on(here) & ~in_hertz_contact(here), in_flight, here
         )
         if not motion.hertz:
             return here
         return jax.lax.while_loop(
-            lambda here: go_on(here) & touches(here), in_contact, here
+            lambda here: go_on(here) & in_hertz_contact(here), in_contact, here
         )
 
-    return jax.lax.while_loop(go_on, legs, start)
+    return jax.lax.while_loop(go_on, flights_and_contacts, start)
 
 
-def _ended(context: Context, lane: Lane, valid: Any, asked: Request):
+def _at_end(context: Context, lane: Lane, valid: Any, request: Request):
     """Return a lane at the end of its motion, its state, and a reason code."""
     equation, end = context.equation, context.end
-    if asked.one is not None:
+    if request.one is not None:
         lane = moved_to_end(context, lane)
     final = jnp.stack([*lane.position, *lane.velocity])
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])
@@ -200,7 +202,7 @@ def _ended(context: Context, lane: Lane, valid: Any, asked: Request):
     return lane, final, jnp.where(valid, code, Reason.BAD_PARAMETER).astype(jnp.int32)
 
 
-def _held(motion: ScalarSystem, lane: Lane):
+def _holding_forces(motion: ScalarSystem, lane: Lane):
     """Return the force of each hard contact that holds, N, 0 for the others."""
     forces = [jnp.zeros_like(lane.time) for _ in motion.contacts]
     if motion.hard:

@@ -12,11 +12,12 @@ from jaxtyping import Array, PyTree
 from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
 from ...foundation.types import Number
+from ...foundation.zero_tangents import is_zero
 from ...kernels import Kernel, tangents
 from ...kernels.derivative_rule import with_rule
 from ...kernels.kernel_cache import cached_kernel
 from ..observables import init_observables
-from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents, is_zero
+from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 from ..solve import Solution
 from .engine import integrate_events, integrate_periods
 from .request import Request
@@ -56,7 +57,7 @@ def event_problem(
         basis, weights = basis_of(state, tuple(others), d_state, tuple(d_others))
         if basis is None:
             found = run(*primals)
-            return found, _unmoved(jnp.zeros_like(found.state))
+            return found, _tangent_of_state(jnp.zeros_like(found.state))
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
         moves = tuple(not is_zero(change) for change in changes)
@@ -79,10 +80,10 @@ def event_problem(
             moved = contract_tangents(
                 lambda rows: sensitivities_along(rows)[1], rows, weights
             )
-            return run(*primals), _unmoved(moved)
+            return run(*primals), _tangent_of_state(moved)
         end, sensitivities, (result, steps) = sensitivities_along(rows)
         moved = jnp.tensordot(weights, sensitivities, 1)
-        return Solution(end, result, steps), _unmoved(moved)
+        return Solution(end, result, steps), _tangent_of_state(moved)
 
     run = with_rule(ended, rule)
     start = jax.tree.map(jnp.asarray, (state, parameters))
@@ -199,8 +200,8 @@ def sum_kernel(static: PyTree, order: int, integrand: Callable) -> Kernel:
 
     def end(state, parameters, t0, t1, rtol):
         system = combine_arrays(parameters, static)
-        asked = Request(integrand=integrand(system), order=order)
-        found = integrate_events(system.equation(), state, t0, t1, rtol, asked)
+        request = Request(integrand=integrand(system), order=order)
+        found = integrate_events(system.equation(), state, t0, t1, rtol, request)
         return _with_sum(found), found.result, found.steps
 
     return cached_kernel(end, static, order, integrand)
@@ -211,31 +212,31 @@ def _with_sum(found):
 
 
 @functools.lru_cache(maxsize=64)
-def watch_kernel(static: PyTree, order: int = ORDER) -> Kernel:
+def observe_kernel(static: PyTree, order: int = ORDER) -> Kernel:
     """Return the kernel of ends of motions with observables."""
 
-    def watch(state, parameters, t0, t1, rtol, grazing, watched):
+    def observe(state, parameters, t0, t1, rtol, grazing, observables):
         equation = _equation(parameters, static)
-        asked = Request(grazing, watched, order=order)
-        found = integrate_events(equation, state, t0, t1, rtol, asked)
-        return found.state, found.watched, found.result
+        request = Request(grazing, observables, order=order)
+        found = integrate_events(equation, state, t0, t1, rtol, request)
+        return found.state, found.observables, found.result
 
-    return cached_kernel(watch, static, order)
+    return cached_kernel(observe, static, order)
 
 
 @functools.lru_cache(maxsize=64)
-def observe_kernel(static: PyTree, order: int = ORDER) -> Kernel:
-    """Return the kernel of `watch_kernel` with sensitivities by the state, (n, n)."""
+def monodromy_kernel(static: PyTree, order: int = ORDER) -> Kernel:
+    """Return the kernel of `observe_kernel` with sensitivities by the state, (n, n)."""
 
-    def observe(state, parameters, t0, t1, rtol, grazing, watched):
+    def observe_with_monodromy(state, parameters, t0, t1, rtol, grazing, observables):
         equation = _equation(parameters, static)
-        asked = Request(grazing, watched, order=order)
+        request = Request(grazing, observables, order=order)
         rows = jnp.eye(state.shape[0])
-        whole = equation, state, rows, t0, t1, rtol, asked
+        whole = equation, state, rows, t0, t1, rtol, request
         sensitivities, found = _event_sensitivities(*whole)
-        return found.state, sensitivities, found.watched, found.result
+        return found.state, sensitivities, found.observables, found.result
 
-    return cached_kernel(observe, static, order)
+    return cached_kernel(observe_with_monodromy, static, order)
 
 
 @functools.lru_cache(maxsize=64)
@@ -243,8 +244,8 @@ def periods_kernel(static: PyTree, count: int, order: int = ORDER) -> Kernel:
     """Return the kernel of states after each of `count` periods: states, result."""
 
     def periods(state, parameters, period, rtol):
-        equation, asked = _equation(parameters, static), Request(order=order)
-        return integrate_periods(equation, state, period, count, rtol, asked)[:2]
+        equation, request = _equation(parameters, static), Request(order=order)
+        return integrate_periods(equation, state, period, count, rtol, request)[:2]
 
     return cached_kernel(periods, static, count, order)
 
@@ -256,24 +257,24 @@ def periods_along_kernel(static: PyTree, count: int, order: int = ORDER) -> Kern
     Results: states (count, n), their tangents (count, n), observables, result.
     """
 
-    def periods_along(state, parameters, period, rtol, grazing, watched, change):
+    def periods_along(state, parameters, period, rtol, grazing, observables, change):
         equation = _equation(parameters, static)
-        if watched is None:
-            watched = init_observables(jnp.zeros(()), state, equation)
+        if observables is None:
+            observables = init_observables(jnp.zeros(()), state, equation)
 
         def go(state, others, one, steady):
-            arrays, watched = others
+            arrays, observables = others
             equation, period, rtol, grazing = eqx.combine(arrays, rest)
-            asked = Request(grazing, watched, None, one, steady, order)
-            found = integrate_periods(equation, state, period, count, rtol, asked)
+            request = Request(grazing, observables, None, one, steady, order)
+            found = integrate_periods(equation, state, period, count, rtol, request)
             return found[0], found
 
         whole = equation, period, rtol, grazing
         arrays, rest = eqx.partition(whole, eqx.is_array)
-        others, one = (arrays, watched), jnp.ones(())
-        _, moved, found = _side_by_side(go)(state, change[None], others, one)
-        states, result, watched = found
-        return states, moved[0], watched, result
+        others, one = (arrays, observables), jnp.ones(())
+        _, moved, found = _sensitivities_by_rows(go)(state, change[None], others, one)
+        states, result, observables = found
+        return states, moved[0], observables, result
 
     return cached_kernel(periods_along, static, count, order)
 
@@ -296,16 +297,16 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         leaves = [next(moving if move else others) for move in moves]
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         system = combine_arrays(parameters, static)
-        asked = Request(one=one, steady=steady, order=order)
+        request = Request(one=one, steady=steady, order=order)
         if integrand is not None:  # its derivative needs the pace of contacts
-            asked = asked._replace(steady=False, integrand=integrand(system))
-        found = integrate_events(system.equation(), state, t0, t1, rtol, asked)
+            request = request._replace(steady=False, integrand=integrand(system))
+        found = integrate_events(system.equation(), state, t0, t1, rtol, request)
         if integrand is not None:
             return _with_sum(found), (found.result, found.steps)
         return found.state, (found.result, found.steps)
 
     def along(moving, rows, others):
-        return _side_by_side(go)(moving, rows, others, jnp.ones(()))
+        return _sensitivities_by_rows(go)(moving, rows, others, jnp.ones(()))
 
     def turned(moving, rows, others, change):
         """Return the tangents of the value and of its sensitivities."""
@@ -361,25 +362,25 @@ def _along_rows(function, moving, rows):
     return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows)
 
 
-def _event_sensitivities(equation, state, rows, t0, t1, rtol, asked: Request):
+def _event_sensitivities(equation, state, rows, t0, t1, rtol, request: Request):
     """Return sensitivities along rows, (n, rows), and the `ExactSolution`."""
-    whole = equation, t0, t1, rtol, asked.grazing
+    whole = equation, t0, t1, rtol, request.grazing
     arrays, static = eqx.partition(whole, eqx.is_array)
 
     def go(state, others, one, steady):
-        arrays, watched = others
+        arrays, observables = others
         equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
-        wanted = Request(grazing, watched, None, one, steady, asked.order)
-        found = integrate_events(equation, state, t0, t1, rtol, wanted)
+        one_period = Request(grazing, observables, None, one, steady, request.order)
+        found = integrate_events(equation, state, t0, t1, rtol, one_period)
         return found.state, found
 
-    _, sensitivities, found = _side_by_side(go)(
-        state, rows, (arrays, asked.watched), jnp.ones(())
+    _, sensitivities, found = _sensitivities_by_rows(go)(
+        state, rows, (arrays, request.observables), jnp.ones(())
     )
     return sensitivities.T, found
 
 
-def _side_by_side(go):
+def _sensitivities_by_rows(go):
     """Return sensitivities of `go(moving, others, one, steady)` along changes of `moving`.
 
     `go` returns a value and auxiliary output. Mapped over lanes, sensitivities stay the
@@ -390,7 +391,7 @@ def _side_by_side(go):
     sensitivities (rows, ...), and the rest.
     """
 
-    def as_they_are(moving, rows, others, one, steady):
+    def unmapped(moving, rows, others, one, steady):
         # A separate 1 for each sensitivity, see `Barrier`.
         count = jax.tree.leaves(rows)[0].shape[0]
         ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
@@ -405,9 +406,7 @@ def _side_by_side(go):
 
         return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows, ones)
 
-    side_by_side = jax.custom_batching.custom_vmap(
-        functools.partial(as_they_are, steady=True)
-    )
+    side_by_side = jax.custom_batching.custom_vmap(functools.partial(unmapped, steady=True))
 
     @side_by_side.def_vmap
     def in_lanes(lanes, batched, moving, rows, others, one):
@@ -426,7 +425,7 @@ def _side_by_side(go):
 
             return jax.vmap(each, in_axes=(0, axes, 0))(moving, others, one)
 
-        end, found, rest = _side_by_side(mapped)(moving, rows, others, one)
+        end, found, rest = _sensitivities_by_rows(mapped)(moving, rows, others, one)
         result = end, jnp.moveaxis(found, 1, 0), rest
         return result, jax.tree.map(lambda _: True, result)
 
@@ -442,7 +441,7 @@ def _side_by_side(go):
     def rule(primals, tangents):
         *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
         return jax.jvp(
-            lambda *known: as_they_are(*known, one, steady=False),
+            lambda *known: unmapped(*known, one, steady=False),
             known,
             list(tangents[:-1]),
         )
@@ -458,6 +457,6 @@ def _as_array(change):
     return jnp.zeros(change.shape, change.dtype)
 
 
-def _unmoved(change) -> Solution:
+def _tangent_of_state(change) -> Solution:
     no_change = np.zeros((), jax.dtypes.float0)
     return Solution(change, no_change, no_change)

@@ -41,7 +41,7 @@ def flight_series(
     series of the forces that hold hard contacts closed and frictions stuck, and of each
     friction's normal force.
     """
-    held = active_contacts(motion, lane.touching, lane.sliding)
+    active = active_contacts(motion, lane.touching, lane.sliding)
     holding: list[list] = [[] for _ in motion.holders]
     angles = [load.frequency * lane.time + load.phase for load in motion.loads]
     waves = motion.once([cosine_and_sine(angle) for angle in angles])
@@ -77,7 +77,7 @@ def flight_series(
         terms = spring_series.pulled(terms, [row[k] for row in rows], motion.varied)
         rates = [row[k + 1] * (k + 1.0) for row in rows]
         terms = friction_series.slid(terms, rates, forces)
-        terms, holds = constrained(motion, held, terms)
+        terms, holds = constrained(motion, active, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)
         moved = motion.once([term * (1 / ((k + 1) * (k + 2))) for term in terms])
@@ -137,8 +137,8 @@ def flight_step(
         for contact, push, depth in zip(motion.contacts, pushing, depths, strict=True)
     ]
     for i, j in enumerate(motion.hard):
-        contact, held = motion.contacts[j], lane.touching[j]
-        signals[j] = signal_of(contact, rows, depths[j], holds[i], held, size, rate)
+        contact, touching = motion.contacts[j], lane.touching[j]
+        signals[j] = signal_of(contact, rows, depths[j], holds[i], touching, size, rate)
     rates = motion.still([[(k + 1.0) * c for k, c in enumerate(row[1:])] for row in rows])
     for j, contact in enumerate(motion.contacts):
         if contact.damped:

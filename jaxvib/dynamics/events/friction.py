@@ -25,8 +25,8 @@ from .hard_stop import (
     active_contacts,
     constrained,
     free_accelerations,
+    reduced_along,
     speed_signs,
-    taken_away,
 )
 from .normal_forces import contact_forces, has_normal_force, loose_signs
 from .parallel_frictions import joint, joint_flags, joint_force
@@ -76,7 +76,7 @@ def friction_signals(
         force = [*force, *[none] * (len(speed) - len(force))]
         if pressing:
             waits = waits | ~bears[i]
-            over, under = _beyond(force, most[i], _ROUNDING * limits[i])
+            over, under = _excess_series(force, most[i], _ROUNDING * limits[i])
             never = [none - 1.0 if k == 0 else none for k in range(len(speed))]
             others.append(
                 [jnp.where(sign == 0, u, n) for u, n in zip(under, never, strict=True)]
@@ -107,7 +107,7 @@ def _limit_series(motion: ScalarSystem, normals: list, length: int) -> list[list
     return [list(row) for row in zip(*terms, strict=True)]
 
 
-def _beyond(force: list, most: list, rounding) -> tuple[list, list]:
+def _excess_series(force: list, most: list, rounding) -> tuple[list, list]:
     """Return the series of R and -R minus `most`.
 
     If the contact ends at the same time it must end first: these wait for a `rounding`,
@@ -140,10 +140,10 @@ def start_sliding(motion: ScalarSystem, lane: Any, size: Number, slight: Number)
     """
     rests = [sign == 0 for sign in lane.sliding]
     closed = _closed(motion, lane, size, slight)
-    return _stuck(motion, _settled(motion, lane, closed, closed, rests))
+    return _with_zero_sliding(motion, _consistent_lane(motion, lane, closed, closed, rests))
 
 
-def borne_forces(
+def friction_forces_on_step(
     motion: ScalarSystem, equation: EquationOfMotion, lane: Any, time: Number, state: Array
 ) -> list:
     """Return the force R of each friction, N, in a state on a step that begins at a lane.
@@ -163,13 +163,13 @@ def borne_forces(
         pressed_by = 1.0 if j is None else normal[j]
         borne.append(sign * sliding_share(friction, speed) * pressed_by)
         free = [a - r * borne[-1] for a, r in zip(free, scalars.response, strict=True)]
-    held = active_contacts(motion, lane.touching, lane.sliding)
-    _, forces = constrained(motion, held, free)
+    active = active_contacts(motion, lane.touching, lane.sliding)
+    _, forces = constrained(motion, active, free)
     pairs = zip(lane.sliding, forces[len(motion.hard) :], borne, strict=True)
     return [jnp.where(sign == 0, holds, slides) for sign, holds, slides in pairs]
 
 
-class Happens(NamedTuple):
+class FrictionEvents(NamedTuple):
     """Events at the end of a step.
 
     `meets`: each friction's own event; `touched`: whether the contact of its normal
@@ -184,7 +184,7 @@ class Happens(NamedTuple):
 
 
 def after_frictions(
-    motion: ScalarSystem, lane: Any, happens: Happens, size: Number, slight: Number
+    motion: ScalarSystem, lane: Any, happens: FrictionEvents, size: Number, slight: Number
 ) -> Any:
     """Update the frictions of a lane after a step, if anything `happens`.
 
@@ -193,8 +193,8 @@ def after_frictions(
     """
     meets, touched, struck, breaks = happens
     before = lane.sliding
-    still = _still(motion, lane)
-    forces = _all_held(*still, lane.touching, before)[1][len(motion.hard) :]
+    still = _without_derivatives(motion, lane)
+    forces = _holding_forces(*still, lane.touching, before)[1][len(motion.hard) :]
     forces = joint_force(motion.senses, forces)
     meets, touched = (joint_flags(motion.senses, flags) for flags in (meets, touched))
     signs, rests = [], []
@@ -213,11 +213,13 @@ def after_frictions(
     event = any_of([*meets, *touched, struck, breaks])
     bearing = [lane.touching[j] for j in motion.hard]
     started = lane._replace(sliding=signs)
-    settled = _settled(motion, started, bearing, _closed(motion, lane, size, slight), rests)
+    settled = _consistent_lane(
+        motion, started, bearing, _closed(motion, lane, size, slight), rests
+    )
     kept = lane.touching, before
     chosen = settled.touching, settled.sliding
     touching, sliding = jax.tree.map(lambda s, b: jnp.where(event, s, b), chosen, kept)
-    return _stuck(motion, lane._replace(touching=touching, sliding=sliding))
+    return _with_zero_sliding(motion, lane._replace(touching=touching, sliding=sliding))
 
 
 def _closed(motion: ScalarSystem, lane, size, slight) -> list:
@@ -240,7 +242,7 @@ class _Choice(NamedTuple):
     turns: Any
 
 
-def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: list):
+def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, rests: list):
     """Return a lane with a consistent set of holding frictions and stops.
 
     The first inconsistent one is switched until none is: a friction that sticks with a
@@ -248,7 +250,7 @@ def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: lis
     or one that is `closed` and would be penetrated. `bearing`: the stops that bear a
     force in the initial guess.
     """
-    still = _still(motion, lane)
+    still = _without_derivatives(motion, lane)
     motion, free, _, normal = still
     sizes = [
         sum(jnp.abs(d * a) for d, a in zip(holder.direction, free, strict=True))
@@ -263,9 +265,9 @@ def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: lis
     limits = joint(motion.senses, limits)
     count = len(motion.hard)
 
-    def looked_at(bearing, sliding):
-        touching = _with(motion, lane.touching, bearing)
-        left, forces = _all_held(*still, touching, sliding)
+    def consistency(bearing, sliding):
+        touching = _closed_contacts(motion, lane.touching, bearing)
+        left, forces = _holding_forces(*still, touching, sliding)
         forces = [*forces[:count], *joint_force(motion.senses, forces[count:])]
         wrong = []
         for j, bears, at_rest, force in zip(
@@ -282,8 +284,8 @@ def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: lis
         first = first_of(wrong)
         return forces[count:], [*first[:count], *joint_flags(motion.senses, first[count:])]
 
-    def turn(choice: _Choice) -> _Choice:
-        forces, _ = looked_at(choice.bearing, choice.sliding)
+    def next_choice(choice: _Choice) -> _Choice:
+        forces, _ = consistency(choice.bearing, choice.sliding)
         pairs = zip(choice.bearing, choice.wrong[:count], strict=True)
         bearing = [bears ^ bad for bears, bad in pairs]
         sliding = [
@@ -292,20 +294,20 @@ def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: lis
                 choice.wrong[count:], choice.sliding, forces, strict=True
             )
         ]
-        return _Choice(bearing, sliding, looked_at(bearing, sliding)[1], choice.turns + 1)
+        return _Choice(bearing, sliding, consistency(bearing, sliding)[1], choice.turns + 1)
 
     if len(motion.holders) == 1:
         (sign,) = lane.sliding
-        (force,), (bad,) = looked_at([], [sign])
+        (force,), (bad,) = consistency([], [sign])
         # After letting go it slides on whatever its acceleration, which may start at 0.
         return lane._replace(sliding=[jnp.where(bad & (sign == 0), jnp.sign(force), sign)])
     most = 2**count * 3 ** len(rests)
     first = bearing, lane.sliding
-    start = _Choice(*first, looked_at(*first)[1], jnp.zeros((), jnp.int32))
+    start = _Choice(*first, consistency(*first)[1], jnp.zeros((), jnp.int32))
     end = jax.lax.while_loop(
-        lambda choice: any_of(choice.wrong) & (choice.turns < most), turn, start
+        lambda choice: any_of(choice.wrong) & (choice.turns < most), next_choice, start
     )
-    touching = _with(motion, lane.touching, end.bearing)
+    touching = _closed_contacts(motion, lane.touching, end.bearing)
     sliding = [
         jnp.where(rest & blocked, 0.0, sign)
         for rest, blocked, sign in zip(
@@ -315,7 +317,7 @@ def _settled(motion: ScalarSystem, lane, bearing: list, closed: list, rests: lis
     return lane._replace(touching=touching, sliding=sliding)
 
 
-def _with(motion: ScalarSystem, touching: list, bearing: list) -> list:
+def _closed_contacts(motion: ScalarSystem, touching: list, bearing: list) -> list:
     """Return which contacts are closed, given the hard ones that bear a force."""
     touching = list(touching)
     for j, bears in zip(motion.hard, bearing, strict=True):
@@ -330,27 +332,29 @@ def _blocked(motion: ScalarSystem, touching: list) -> list:
     blocked = []
     for i in range(len(motion.frictions)):
         alone = [jnp.where(k == i, 0.0, 1.0) for k in range(len(motion.frictions))]
-        held = active_contacts(motion, touching, alone)
-        blocked.append(held.inverses[len(motion.hard) + i] == 0)
+        active = active_contacts(motion, touching, alone)
+        blocked.append(active.inverses[len(motion.hard) + i] == 0)
     return blocked
 
 
-def _still(motion: ScalarSystem, lane) -> tuple[ScalarSystem, list, list, list]:
+def _without_derivatives(
+    motion: ScalarSystem, lane
+) -> tuple[ScalarSystem, list, list, list]:
     """Return a motion, free accelerations, speeds and forces without derivatives."""
     forces = contact_forces(motion, lane)
     free = free_accelerations(motion, lane, forces)
     return stop_gradient_tree((motion, free, lane.velocity, forces))
 
 
-def _all_held(
+def _holding_forces(
     motion: ScalarSystem, free: list, velocity: list, normal: list, touching, sliding: list
 ) -> tuple[list, list]:
     """Return the accelerations with sliding frictions, and all holding forces."""
-    held = active_contacts(motion, touching, sliding)
-    return constrained(motion, held, slid(motion, sliding, free, velocity, normal))
+    active = active_contacts(motion, touching, sliding)
+    return constrained(motion, active, slid(motion, sliding, free, velocity, normal))
 
 
-def _stuck(motion: ScalarSystem, lane):
+def _with_zero_sliding(motion: ScalarSystem, lane):
     """Return a lane with the speeds of sticking frictions exactly 0.
 
     It is also placed on the holding stops, which may have begun to hold with the
@@ -360,21 +364,21 @@ def _stuck(motion: ScalarSystem, lane):
         stops = motion._replace(frictions=[])
         over = [gap(motion.contacts[j], lane.position) for j in motion.hard]
         closed = active_contacts(stops, lane.touching)
-        lane = lane._replace(position=taken_away(stops, lane.position, closed, over))
-    held = active_contacts(motion, lane.touching, lane.sliding)
+        lane = lane._replace(position=reduced_along(stops, lane.position, closed, over))
+    active = active_contacts(motion, lane.touching, lane.sliding)
     still = [jnp.zeros_like(lane.time) for _ in motion.hard]
     speeds = [
         along(friction, lane.velocity) - friction.speed for friction in motion.frictions
     ]
-    velocity = taken_away(motion, lane.velocity, held, [*still, *speeds])
+    velocity = reduced_along(motion, lane.velocity, active, [*still, *speeds])
     # Repeated, as one correction disturbs another if several hold the same bodies.
     for _ in motion.frictions:
         for friction, sign in zip(motion.frictions, lane.sliding, strict=True):
-            velocity = _exactly(friction, velocity, sign == 0)
+            velocity = _with_sliding_speed_zero(friction, velocity, sign == 0)
     return lane._replace(velocity=velocity)
 
 
-def _exactly(friction: DryFriction, velocity: list, sticks) -> list:
+def _with_sliding_speed_zero(friction: DryFriction, velocity: list, sticks) -> list:
     """Return velocities, the first one along a friction set for a speed of 0."""
     chosen = first_of([d != 0 for d in friction.direction])
     new = []

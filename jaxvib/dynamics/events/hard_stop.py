@@ -9,7 +9,8 @@ the force that keeps its acceleration at 0, until that force would have to pull.
 Impacts are processed one after another, also at the same instant. Contacts resting on
 their stops hold according to a complementarity condition: no force pulls, and no other
 contact closes. A light body between two stops can be struck by both infinitely often in
-no time: see `_endless`. Dry friction forces are finite, and do not affect impulses.
+no time: see `_alternating_impacts`. Dry friction forces are finite, and do not affect
+impulses.
 """
 
 from collections.abc import Sequence
@@ -89,37 +90,37 @@ def _active(motion: ScalarSystem, holding) -> Active:
 
 
 def constrained(
-    motion: ScalarSystem, held: Active, accelerations: list
+    motion: ScalarSystem, active: Active, accelerations: list
 ) -> tuple[list, list]:
     """Return accelerations that keep closed contacts closed, and the forces for it."""
     pressing = [along(holder, accelerations) for holder in motion.holders]
-    forces = _taken(held, pressing)
-    return _pushed(motion, accelerations, forces), forces
+    forces = _cancelling_forces(active, pressing)
+    return _without_forces(motion, accelerations, forces), forces
 
 
-def _taken(held: Active, values: list) -> list:
+def _cancelling_forces(active: Active, values: list) -> list:
     """Return the forces, 0 for open contacts, that cancel each closed one's value."""
     count = len(values)
     forces = []
     for i, value in enumerate(values):
-        value = jnp.where(held.holding[i], value, 0.0)
-        forces.append(value - sum(held.rows[i][k] * forces[k] for k in range(i)))
+        value = jnp.where(active.holding[i], value, 0.0)
+        forces.append(value - sum(active.rows[i][k] * forces[k] for k in range(i)))
     for i in reversed(range(count)):
-        rest = sum(held.rows[i][k] * forces[k] for k in range(i + 1, count))
-        forces[i] = (forces[i] - rest) * held.inverses[i]
+        rest = sum(active.rows[i][k] * forces[k] for k in range(i + 1, count))
+        forces[i] = (forces[i] - rest) * active.inverses[i]
     return forces
 
 
-def _pushed(motion: ScalarSystem, vector: list, forces: list) -> list:
+def _without_forces(motion: ScalarSystem, vector: list, forces: list) -> list:
     """Return a vector minus the effect of the forces of all constraints."""
     for holder, force in zip(motion.holders, forces, strict=True):
         vector = [x - r * force for x, r in zip(vector, holder.response, strict=True)]
     return vector
 
 
-def taken_away(motion: ScalarSystem, vector: list, held: Active, values: list) -> list:
+def reduced_along(motion: ScalarSystem, vector: list, active: Active, values: list) -> list:
     """Reduce a vector's components along active constraints by `values`."""
-    return _pushed(motion, vector, _taken(held, values))
+    return _without_forces(motion, vector, _cancelling_forces(active, values))
 
 
 class Impacts(NamedTuple):
@@ -154,7 +155,7 @@ def impact(
     rebounds are below `slight` (m). `size` (m/s) and `rate` (1/s): the motion's.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
-    held = [lane.touching[j] for j in motion.hard]
+    closed = [lane.touching[j] for j in motion.hard]
     strikes = [meets[j] & ~lane.touching[j] for j in motion.hard]
     stays = [lane.touching[j] & ~meets[j] for j in motion.hard]
     speeds = [along(contact, lane.velocity) for contact in contacts]
@@ -174,24 +175,24 @@ def impact(
         fixed = stop_gradient_tree((motion, free, speeds, pressing, over))
         candidates = [
             hit | stay | (~was & (depth >= -slight))
-            for hit, stay, was, depth in zip(strikes, stays, held, fixed[-1], strict=True)
+            for hit, stay, was, depth in zip(strikes, stays, closed, fixed[-1], strict=True)
         ]
         ends, at_rest = _resting(*fixed[:3], candidates, strikes, size, slight)
         at_rest = at_rest & any_of(strikes)
-        endless = _endless(fixed[0], *fixed[2:], strikes, slight, rate)
+        endless = _alternating_impacts(fixed[0], *fixed[2:], strikes, slight, rate)
         stops = [
             jnp.where(at_rest, end | hit, pair)
             for end, hit, pair in zip(ends, strikes, endless, strict=True)
         ]
-        position = _pushed(motion, position, _taken(_active(motion, stops), over))
-    impulses = _taken(_active(motion, stops), speeds)
+        position = reduced_along(motion, position, _active(motion, stops), over)
+    impulses = _cancelling_forces(_active(motion, stops), speeds)
     for i, (contact, speed) in enumerate(zip(contacts, speeds, strict=True)):
         turned = (speed + rebounds[i]) / along(contact, contact.response)
         impulses[i] = jnp.where(strikes[i] & ~stops[i], turned, impulses[i])
-    velocity = _pushed(motion, lane.velocity, impulses)
+    velocity = _without_forces(motion, lane.velocity, impulses)
     after = [along(contact, velocity) for contact in contacts]
     if len(contacts) > 1:
-        shaken = _shaken(strikes, after, size)
+        shaken = _moved_by_impacts(strikes, after, size)
         stays = [
             jnp.where(at_rest, end, stay & ~moved)
             for end, stay, moved in zip(ends, stays, shaken, strict=True)
@@ -205,7 +206,7 @@ def impact(
         rests = strikes[i] & stays[i] & (pressing[i] > 0)
         slowing = jnp.where(rests, pressing[i] * (1 - contacts[i].restitution), 1.0)
         unrest.append(jnp.where(rests & (slowing > 0), 2 * rebounds[i] / slowing, 0.0))
-        occurred.append((strikes[i] | (stops[i] & ~held[i])) & (impulses[i] > 0))
+        occurred.append((strikes[i] | (stops[i] & ~closed[i])) & (impulses[i] > 0))
         losses.append(impulses[i] * (speeds[i] + after[i]) / 2)
         height = speeds[i] ** 2 / jnp.where(pressing[i] < 0, -2 * pressing[i], 1.0)
         depths.append(jnp.where(pressing[i] < 0, height, jnp.inf))
@@ -250,7 +251,7 @@ def speed_signs(motion: ScalarSystem, velocity: list, size: Number) -> list:
     return [jnp.where(jnp.abs(w) > _ROUNDING * size, jnp.sign(w), 0.0) for w in speeds]
 
 
-def _shaken(strikes, speeds, size):
+def _moved_by_impacts(strikes, speeds, size):
     """Return which contacts have been set in motion by an impact at another one."""
     return [
         any_of([s for m, s in enumerate(strikes) if m != i])
@@ -294,7 +295,7 @@ def _active_set(motion: ScalarSystem, free, candidates) -> list:
             ]
         )
 
-    def turn(choice: _Choice) -> _Choice:
+    def next_choice(choice: _Choice) -> _Choice:
         pairs = zip(choice.active, choice.wrong, strict=True)
         active = [bears ^ flag for bears, flag in pairs]
         return _Choice(active, wrong(active), choice.turns + 1)
@@ -303,7 +304,7 @@ def _active_set(motion: ScalarSystem, free, candidates) -> list:
     most = 2 ** len(contacts)
     start = _Choice(list(candidates), wrong(candidates), jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(
-        lambda choice: any_of(choice.wrong) & (choice.turns < most), turn, start
+        lambda choice: any_of(choice.wrong) & (choice.turns < most), next_choice, start
     ).active
 
 
@@ -317,7 +318,7 @@ def _resting(motion: ScalarSystem, free, speeds, candidates, strikes, size, slig
     contacts = [motion.contacts[j] for j in motion.hard]
     approach = [jnp.where(hit, w, 0.0) for hit, w in zip(strikes, speeds, strict=True)]
     nothing = [jnp.zeros_like(approach[0]) for _ in free]
-    plastic = _pushed(motion, nothing, _taken(_active(motion, strikes), approach))
+    plastic = reduced_along(motion, nothing, _active(motion, strikes), approach)
     rebounds, still = [], []
     for contact, hit, w in zip(contacts, strikes, speeds, strict=True):
         speed = jnp.where(hit, w, w + along(contact, plastic))
@@ -349,7 +350,9 @@ def _resting(motion: ScalarSystem, free, speeds, candidates, strikes, size, slig
     return active, any_of(active)
 
 
-def _endless(motion: ScalarSystem, speeds, pressing, depths, strikes, slight, rate) -> list:
+def _alternating_impacts(
+    motion: ScalarSystem, speeds, pressing, depths, strikes, slight, rate
+) -> list:
     r"""Return which two contacts strike in turn infinitely often from now on, if any.
 
     With speeds in units of the roots of $g_{ii}$, $g_{ik} = n_i^T M^{-1} n_k$, and
@@ -413,11 +416,11 @@ def start_holding(
         for depth, speed in zip(depths, speeds, strict=True)
     ]
     holding, _ = _resting(*fixed, candidates, none, size, slight)
-    held, touching = _active(motion, holding), list(lane.touching)
+    active, touching = _active(motion, holding), list(lane.touching)
     for j, holds in zip(motion.hard, holding, strict=True):
         touching[j] = holds
-    position = _pushed(motion, lane.position, _taken(held, depths))
-    velocity = _pushed(motion, lane.velocity, _taken(held, speeds))
+    position = reduced_along(motion, lane.position, active, depths)
+    velocity = reduced_along(motion, lane.velocity, active, speeds)
     return position, velocity, touching
 
 

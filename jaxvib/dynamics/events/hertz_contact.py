@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from .damped import closes, damped_signal, grip_of
+from .damped import closes, damped_signal, force_factor
 from .factors import ScaledSeries
 from .flight import ONSET, onset_signal, pushes
 from .friction import events_of, friction_signals
@@ -86,7 +86,7 @@ class HertzContactSeries:
             self._extend(order)
 
     def _extend(self, k: int) -> None:
-        self._set_pace(k)
+        self._append_pace(k)
         motion, share = self.motion, 1 / (k + 1)
         pushed = self._pushed(k)
         forces = self._forces(k)
@@ -148,7 +148,7 @@ class HertzContactSeries:
             row.append(term)
         return terms[:count]
 
-    def _set_pace(self, k: int) -> None:
+    def _append_pace(self, k: int) -> None:
         """Append the order k of dt/dtau, of its factors, and of each u squared."""
         hertz = self.motion.hertz
         squares = [square_term(u, k) for u in self.roots]
@@ -159,7 +159,7 @@ class HertzContactSeries:
         open_factor = 1.0 if k == 0 else 0.0
         for i, j in enumerate(hertz):
             self.own[i].append(jnp.where(self.touching[j], self.roots[i][k], open_factor))
-        self._set_others(k)
+        self._append_products(k)
         dt_dtau = product_term(self.own[0], self.others[0], k)
         others = [other[k] for other in self.others]
         dt_dtau, squares, others = self.motion.once((dt_dtau, squares, others))
@@ -169,7 +169,7 @@ class HertzContactSeries:
         for row, other in zip(self.others, others, strict=True):
             row[k] = other
 
-    def _set_others(self, k: int) -> None:
+    def _append_products(self, k: int) -> None:
         """Append order k of the products of all factors but one.
 
         From the products of all factors before it and of all after it: each computed
@@ -223,7 +223,7 @@ class HertzContactSeries:
         """Return the coefficient of order k of z^1.5 (1 + c dz/dt)."""
         speed = along(contact, [rate[k] for rate in self.velocity])
         self.cubes[number].append(cube)
-        self.grips[number].append(grip_of(contact, 0.0, speed, 1.0 if k == 0 else 0.0))
+        self.grips[number].append(force_factor(contact, 0.0, speed, 1.0 if k == 0 else 0.0))
         return product_term(self.cubes[number], self.grips[number], k)
 
     def _waves(self, k: int) -> list:
@@ -310,7 +310,7 @@ def least_root(motion: ScalarSystem, size: Number) -> Number:
     return jnp.sqrt(ONSET * size) if len(motion.hertz) > 1 else 0.0
 
 
-def _passing(time: list, longest):
+def _step_of_time(time: list, longest):
     """Return the step in tau for a part of the `longest` time, s, by the time series.
 
     If several contacts begin or end at once their time advances very slowly: in units
@@ -382,7 +382,7 @@ def contact_step(
         most = most * jnp.where(lane.touching[j], size, 1.0)
     turns = longest / most
     if len(sizes) > 1:
-        turns = jnp.maximum(turns, _passing(series.time, longest))
+        turns = jnp.maximum(turns, _step_of_time(series.time, longest))
     reach = jnp.minimum(radius(rows, scales, accuracy), turns)
     if motion.frictions:
         scales = limit_scales(motion, limits, speed * rate)

@@ -23,7 +23,7 @@ def observed_in_flight(
     impacts: Impacts | None,
 ) -> Observables:
     """Update the observables after a step in flight."""
-    motion, lane, new = _seen(context, lane, new)
+    motion, lane, new = _first_pieces(context, lane, new)
     grazing = context.grazing
     depth, path = _scaled((depths[: len(motion.contacts)], rows), length, motion)
     path = path.shifted(context.equation.offset)
@@ -34,9 +34,9 @@ def observed_in_flight(
             pressed = separated(contact, lane.touching[j], lane.position)
             opened[j] = opened[j] & ~pressed
     depth = depth.shut(jnp.stack(opened)) if opened else depth
-    assert lane.watched is not None
-    watched = observe_path(
-        lane.watched,
+    assert lane.observables is not None
+    observables = observe_path(
+        lane.observables,
         grazing,
         length,
         lambda x: lane.time + x * length,
@@ -44,20 +44,20 @@ def observed_in_flight(
         _with_ends(path),
         _closed(motion, lane),
     )
-    watched = observe_forces(
-        watched,
+    observables = observe_forces(
+        observables,
         stop_gradient_tree(context.equation),
         lambda x: lane.time + x * length,
         lambda x: (depth.value(x), depth.slope(x) / length, length),
     )
-    return _with_impacts(motion, lane, watched, impacts, grazing, length)
+    return _with_impacts(motion, lane, observables, impacts, grazing, length)
 
 
 def observed_in_contact(
     context: Any, lane: Any, new: Any, kinds: tuple, length: Array, impacts: Impacts | None
 ) -> Observables:
     """Update the observables after a step in contact."""
-    motion, lane, new = _seen(context, lane, new)
+    motion, lane, new = _first_pieces(context, lane, new)
     grazing, passed = context.grazing, new.time - lane.time
     depths = kinds[0][: len(motion.contacts)]
     depth, path, clock = _scaled((depths, *kinds[1:3]), length, motion)
@@ -65,9 +65,9 @@ def observed_in_contact(
     squared = jnp.stack(
         [t & c.hertz for t, c in zip(lane.touching, motion.contacts, strict=True)]
     )
-    assert lane.watched is not None
-    watched = observe_path(
-        lane.watched,
+    assert lane.observables is not None
+    observables = observe_path(
+        lane.observables,
         grazing,
         passed,
         lambda x: Polynomial(tuple(c[0] for c in clock.coefficients)).value(x),
@@ -79,14 +79,20 @@ def observed_in_contact(
 
     def motion_at(x):
         dt_dtau = clock.slope(x)[0]
-        return RootPath(depth, squared).value(x), _along(motion, velocity.value(x)), dt_dtau
+        return (
+            RootPath(depth, squared).value(x),
+            _contact_components(motion, velocity.value(x)),
+            dt_dtau,
+        )
 
     equation = stop_gradient_tree(context.equation)
-    watched = observe_forces(watched, equation, lambda x: clock.value(x)[0], motion_at)
-    return _with_impacts(motion, lane, watched, impacts, grazing, passed)
+    observables = observe_forces(
+        observables, equation, lambda x: clock.value(x)[0], motion_at
+    )
+    return _with_impacts(motion, lane, observables, impacts, grazing, passed)
 
 
-def _seen(context, *lanes):
+def _first_pieces(context, *lanes):
     """Return a motion and lanes without the additional pieces of its contacts."""
     count = len(context.equation.contacts)
     motion = context.motion._replace(contacts=context.motion.contacts[:count])
@@ -132,19 +138,19 @@ def _closed(motion: ScalarSystem, lane):
     return jnp.stack(closed) if closed else None
 
 
-def _along(motion: ScalarSystem, vector):
+def _contact_components(motion: ScalarSystem, vector):
     """Return the components of a vector along all contacts."""
     return jnp.stack([along(contact, list(vector)) for contact in motion.contacts])
 
 
 def _with_impacts(
-    motion: ScalarSystem, lane, watched, impacts: Impacts | None, grazing, passed
+    motion: ScalarSystem, lane, observables, impacts: Impacts | None, grazing, passed
 ):
     """Update the observables after a step that may have ended with an impact."""
     if impacts is None:
-        return watched
+        return observables
     fields = {
-        name: list(getattr(watched, name))
+        name: list(getattr(observables, name))
         for name in ("touching", "onsets", "duration", "nearest", "impulse", "lost")
     }
     for i, j in enumerate(motion.hard):
@@ -153,13 +159,13 @@ def _with_impacts(
         fields["touching"][j] = impacts.touching[j]
         counted = (occurred & (depth > grazing)).astype(jnp.int32)
         fields["onsets"][j] = fields["onsets"][j] + counted
-        held = jnp.where(lane.touching[j], passed, 0.0)
-        fields["duration"][j] += held - impacts.unrest[i]
+        in_contact = jnp.where(lane.touching[j], passed, 0.0)
+        fields["duration"][j] += in_contact - impacts.unrest[i]
         nearest = jnp.minimum(fields["nearest"][j], jnp.where(occurred, depth, jnp.inf))
         fields["nearest"][j] = nearest
         fields["impulse"][j] = jnp.maximum(fields["impulse"][j], impulse)
         fields["lost"][j] = fields["lost"][j] + impacts.losses[i]
-    return watched._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
+    return observables._replace(**{name: jnp.stack(rows) for name, rows in fields.items()})
 
 
 def _with_ends(path):

@@ -10,7 +10,7 @@ class Request(NamedTuple):
     """Options of `integrate_events`: outputs besides the state, and differentiation.
 
     With a `grazing` depth, m, contacts, forces and displacements are observed, starting
-    from `watched` if given. The `integrand` is integrated along the motion.
+    from `observables` if given. The `integrand` is integrated along the motion.
 
     `one`: a 1, whose tangent `event_problem` sets for sensitivities. Flights then have
     shorter steps: the series of sensitivities can be longer than the motion's own.
@@ -26,7 +26,7 @@ class Request(NamedTuple):
     """
 
     grazing: Any = None
-    watched: Any = None
+    observables: Any = None
     integrand: Integrand | None = None
     one: Any = None
     steady: bool = False

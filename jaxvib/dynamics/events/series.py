@@ -8,6 +8,7 @@ from jaxtyping import Array
 
 from ...foundation.types import Number
 from ..barrier import Barrier
+from ..step_polynomial import value as value
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence
@@ -21,14 +22,6 @@ _PART = 1 / 32
 _FAR = 1e-3  # of the reach: a longer Newton step leads to another root
 # A signal that rests at zero is evaluated again this part of the reach later.
 _NUDGE = 1e-7
-
-
-def value(series: Series, s: Number) -> Array:
-    """Return the value at s."""
-    *lower, total = series
-    for coefficient in reversed(lower):
-        total = total * s + coefficient
-    return total
 
 
 def slope(series: Series, s: Number) -> Array:
@@ -133,17 +126,17 @@ def first_root(
     """
     if not signals:
         return reach, []
-    signals, whole = jax.lax.stop_gradient((list(signals), reach))
-    part = _PART * whole
+    signals, length = jax.lax.stop_gradient((list(signals), reach))
+    part = _PART * length
     signals = [[jnp.minimum(f[0], 0), *f[1:]] for f in signals]
-    bends = once([_bend(f, whole) for f in signals])
+    bends = once([_bend(f, length) for f in signals])
     if closer:
         tight = once([_bend(f, part) for f in signals])
         pairs = zip(signals, bends, strict=True)
-        first = smallest([_safe_step(f[0], f[1], bend, whole) for f, bend in pairs])
-        reach = once(jnp.where(first < part, part, whole))
+        first = smallest([_safe_step(f[0], f[1], bend, length) for f, bend in pairs])
+        reach = once(jnp.where(first < part, part, length))
         pairs = zip(bends, tight, strict=True)
-        bends = [jnp.where(reach < whole, near, far) for far, near in pairs]
+        bends = [jnp.where(reach < length, near, far) for far, near in pairs]
         bends = once(bends)
     s, steps = jnp.zeros_like(reach), []
     before = s
@@ -156,7 +149,7 @@ def first_root(
         steps = once(steps)
         s = jnp.minimum(s + smallest([jnp.abs(step) for step in steps]), reach)
         s = once(s)
-    near = [(step >= 0) & (step <= _NEAR * whole) & (before + step <= s) for step in steps]
+    near = [(step >= 0) & (step <= _NEAR * length) & (before + step <= s) for step in steps]
     near = once([jnp.where(yes, 1.0, 0.0) for yes in near])
     return s, [yes > 0 for yes in near]
 
@@ -252,10 +245,10 @@ def _root_rule(primals, tangents):
 
 def first_of(flags: Sequence) -> list:
     """Return the flags with only the first one that is set."""
-    taken, result = jnp.zeros((), bool), []
+    found, result = jnp.zeros((), bool), []
     for flag in flags:
-        result.append(flag & ~taken)
-        taken = taken | flag
+        result.append(flag & ~found)
+        found = found | flag
     return result
 
 

@@ -10,7 +10,7 @@ from ...foundation.types import Number
 from ...systems.equation import Time
 from ...systems.impact import EquationOfMotion
 from ..barrier import Barrier
-from .damped import grip_of
+from .damped import force_factor
 from .flight import ONSET
 from .friction import start_sliding
 from .hard_stop import speed_signs, start_holding
@@ -28,17 +28,17 @@ _INSIDE = 1e-3
 
 
 def motion_of(
-    equation: EquationOfMotion, state: Array, t0: Time, t1: Time, asked: Request
+    equation: EquationOfMotion, state: Array, t0: Time, t1: Time, request: Request
 ) -> tuple[ScalarSystem, Array, Array]:
     """Return a motion's equations, its end, and whether all inputs are finite."""
     numbers = [leaf for leaf in jax.tree.leaves(equation) if getattr(leaf, "size", 0)]
     finite = jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
-    steady = asked.steady and is_smooth(equation) and equation.next_breakpoint(t0) is None
-    one = 1.0 if asked.one is None else asked.one
+    steady = request.steady and is_smooth(equation) and equation.next_breakpoint(t0) is None
+    one = 1.0 if request.one is None else request.one
     barrier = Barrier(jnp.where(finite, one, jnp.nan))
-    motion = scalar_system(equation, barrier, steady, asked.order)
+    motion = scalar_system(equation, barrier, steady, request.order)
     # A lane with invalid input takes no step, so that it delays no other.
     return motion, jnp.where(finite, jnp.asarray(t1, float), t0), finite
 
@@ -50,34 +50,34 @@ def started(
     t0: Time,
     end: Array,
     rtol: Number,
-    asked: Request,
+    request: Request,
 ) -> tuple[Lane, Context, Any]:
     """Return a motion's start, the data of its steps, and whether it is valid.
 
     An invalid start, inside a hard stop, has its end at once.
     """
-    watched, integrand = asked.watched, asked.integrand
-    lane = _start(motion, equation, state, t0, watched)
+    observables, integrand = request.observables, request.integrand
+    lane = _start(motion, equation, state, t0, observables)
     rate, own = motion_rates(motion, lane, end - t0)
     if integrand is not None:
         borne = [jnp.zeros(())] * len(motion.frictions)
         nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))
         lane = lane._replace(integral=jnp.zeros(nothing.shape))
     # An observed signal turns at most once in a step.
-    longest = jnp.inf if watched is None else _TURN / rate
+    longest = jnp.inf if observables is None else _TURN / rate
     turn = jnp.inf
-    if asked.one is not None:
+    if request.one is not None:
         longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
         turn = longest_turn(rtol, motion.order_in_contact)
     settings = rtol, (rate, own), longest, turn
-    context = Context(motion, equation, end, *settings, asked.grazing, integrand)
+    context = Context(motion, equation, end, *settings, request.grazing, integrand)
     if not motion.holders:
         return lane, context, True
     lane, end, valid = _start_held(motion, lane, end, rtol, rate)
     return lane, context._replace(end=end), valid
 
 
-def _start(motion: ScalarSystem, equation, state, t0, watched) -> Lane:
+def _start(motion: ScalarSystem, equation, state, t0, observables) -> Lane:
     position, velocity = jnp.split(state, 2)
     position, velocity = list(position - equation.offset), list(velocity)
     roots, touching, sizes = [], [], []
@@ -86,7 +86,7 @@ def _start(motion: ScalarSystem, equation, state, t0, watched) -> Lane:
         depth = gap(contact, position)
         closed = (depth > (slight if contact.hertz else 0.0)) & (not contact.hard)
         if contact.damped:
-            closed = closed & (grip_of(contact, depth, along(contact, velocity)) > 0)
+            closed = closed & (force_factor(contact, depth, along(contact, velocity)) > 0)
         touching.append(closed)
         if contact.hertz:
             root = jnp.where(closed, jnp.sqrt(jnp.where(closed, depth, 1.0)), 0.0)
@@ -94,7 +94,7 @@ def _start(motion: ScalarSystem, equation, state, t0, watched) -> Lane:
             sizes.append(impact_size(contact, along(contact, velocity)))
     steps = jnp.asarray(0, jnp.int32)
     time = jnp.asarray(t0, float)
-    known = roots, touching, sizes, steps, watched, None
+    known = roots, touching, sizes, steps, observables, None
     return Lane(position, velocity, time, *known, [jnp.zeros(()) for _ in motion.frictions])
 
 

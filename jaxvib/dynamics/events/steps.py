@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observables import Observables
-from .damped import parts, separated
+from .damped import lifted, parts, separated
 from .flight import flight_step
-from .friction import Happens, after_frictions, borne_forces
+from .friction import FrictionEvents, after_frictions, friction_forces_on_step
 from .hard_stop import impact
 from .hertz_contact import contact_step, least_root
 from .observation import observed_in_contact, observed_in_flight
@@ -46,7 +46,7 @@ class Lane(NamedTuple):
     touching: list
     sizes: list
     steps: Any
-    watched: Observables | None
+    observables: Observables | None
     integral: Any
     sliding: list
 
@@ -80,7 +80,7 @@ class Context(NamedTuple):
 def step_in_flight(context: Context, lane: Lane) -> Lane:
     """Take a step with open Hertz contacts."""
     motion, _, end, rtol, *_, integrand = context
-    rates, longest = _paced(context, lane)
+    rates, longest = _current_rates(context, lane)
     motion, end = restart_loads(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
     rows, depths, length, meets, slips, ends = flight_step(
@@ -90,11 +90,12 @@ def step_in_flight(context: Context, lane: Lane) -> Lane:
     position, velocity = motion.once(
         ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows])
     )
+    position = lifted(motion, lane, position, depths, length)
     moved = position, velocity, lane.time + length
     if motion.steady:
         moved = at_onset(motion, meets, *moved, rows, length)
-    closed = _closed_again(motion, lane, lane.roots, meets, position)
-    new = _after(motion, closed, *moved, meets, ends, end)
+    closed = _with_final_roots(motion, lane, lane.roots, meets, position)
+    new = _lane_after(motion, closed, *moved, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rates[0])
     if integrand is not None:
 
@@ -103,16 +104,16 @@ def step_in_flight(context: Context, lane: Lane) -> Lane:
             return lane.time + x, *moved, 1.0
 
         new = _with_integral(context, lane, new, at, length, impacts)
-    if lane.watched is None:
+    if lane.observables is None:
         return new
     seen = jax.lax.stop_gradient((lane, new, rows, depths, length, impacts))
-    return new._replace(watched=observed_in_flight(context, *seen))
+    return new._replace(observables=observed_in_flight(context, *seen))
 
 
 def step_in_contact(context: Context, lane: Lane) -> Lane:
     """Take a step with a closed Hertz contact."""
     motion, _, end, rtol, _, _, turn, _, integrand = context
-    (rate, own), _ = _paced(context, lane)
+    (rate, own), _ = _current_rates(context, lane)
     motion, end = restart_loads(motion, lane.time, end)
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, own))
     hertz = [motion.contacts[j] for j in motion.hertz]
@@ -140,8 +141,9 @@ def step_in_contact(context: Context, lane: Lane) -> Lane:
         position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
         begun = jnp.where(lane.touching[j], 0.0, least_root(motion, speed / rate))
         roots[i] = jnp.where(meets[j], begun, roots[i])
-    closed = _closed_again(motion, lane, roots, meets, position)
-    new = _after(motion, closed, position, velocity, time, meets, ends, end)
+    position = lifted(motion, lane, position, depths, length)
+    closed = _with_final_roots(motion, lane, roots, meets, position)
+    new = _lane_after(motion, closed, position, velocity, time, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
     if integrand is not None:
 
@@ -151,14 +153,14 @@ def step_in_contact(context: Context, lane: Lane) -> Lane:
             return value(series.time, x), *moved, slope(series.time, x)
 
         new = _with_integral(context, lane, new, at, length, impacts)
-    if lane.watched is None:
+    if lane.observables is None:
         return new
     kinds = depths, series.position, [series.time], series.velocity
     seen = jax.lax.stop_gradient((lane, new, kinds, length, impacts))
-    return new._replace(watched=observed_in_contact(context, *seen))
+    return new._replace(observables=observed_in_contact(context, *seen))
 
 
-def _paced(context: Context, lane: Lane):
+def _current_rates(context: Context, lane: Lane):
     """Return the motion's rates, 1/s, and its longest step, s, in the current state."""
     motion, (rate, own), longest = context.motion, context.rates, context.longest
     added = pressed_rate(motion, lane, rate)
@@ -171,7 +173,9 @@ def _paced(context: Context, lane: Lane):
     return (faster, own + added), longest * rate / faster
 
 
-def _closed_again(motion: ScalarSystem, lane: Lane, roots: list, meets, position) -> Lane:
+def _with_final_roots(
+    motion: ScalarSystem, lane: Lane, roots: list, meets, position
+) -> Lane:
     """Return a lane with the roots at its end, also of contacts that close indented."""
     roots = list(roots)
     for i, j in enumerate(motion.hertz):
@@ -195,7 +199,9 @@ def _with_integral(context: Context, lane: Lane, new: Lane, at, length, impacts)
         time, position, velocity, dt_dtau = at(node * length)
         place = jnp.stack(position) + equation.offset
         state = jnp.concatenate([place, jnp.stack(velocity)])
-        borne = functools.partial(borne_forces, motion, equation, lane, time, state)
+        borne = functools.partial(
+            friction_forces_on_step, motion, equation, lane, time, state
+        )
         return integrand.rate(time, state, borne) * dt_dtau
 
     nodes = jnp.asarray(_NODES + 0.5)
@@ -222,7 +228,7 @@ def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rto
     ]
     jumps = [meets[j] for j, c in enumerate(motion.contacts) if c.damped and c.linear]
     jumps += [ends] if has_breaks(motion) else []
-    happens = Happens(slips, touched, struck, any_of(jumps))
+    happens = FrictionEvents(slips, touched, struck, any_of(jumps))
     new = after_frictions(motion, new, happens, *speed_and_slight(motion, new, rtol, rate))
     if impacts is not None:
         impacts = impacts._replace(touching=new.touching)
@@ -251,7 +257,7 @@ def _after_impacts(motion: ScalarSystem, lane: Lane, new: Lane, meets, rtol, rat
     return moved, impacts
 
 
-def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
+def _lane_after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
     touching = [touches ^ meet for touches, meet in zip(lane.touching, meets, strict=True)]
     sizes = []
     for j, size in zip(motion.hertz, lane.sizes, strict=True):
@@ -270,7 +276,7 @@ def _after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
         touching,
         sizes,
         lane.steps + 1,
-        lane.watched,
+        lane.observables,
         lane.integral,
         lane.sliding,
     )

@@ -19,7 +19,8 @@ from jaxtyping import Array, Bool, Float
 from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion
 from ...systems.roles import force_of
-from .collocation import LAST_TERMS, PLACES, Collocation
+from .axes import are_alike, axes_of, axis_forces
+from .collocation import NODES, PLACES, SHARES_OF_TERMS, Collocation
 from .gaps import Gaps
 
 # The error of converged forces relative to the largest: the last change times the rate
@@ -29,24 +30,64 @@ _CONVERGED = 1e-13
 _SLOW = 0.1
 # Twelve iterations at that rate gain all digits; steps that need more are too long.
 _MOST_ITERATIONS, _MOST_FACTORIZATIONS = 12, 8
-# Shares of the last two terms in the error: the first one left out is smaller than both.
-SHARES_OF_TERMS = LAST_TERMS * np.array([[1.0], [0.1]])
+# The forces of a step are extrapolated over less than this many lengths: beyond it they
+# grow by orders of magnitude.
+_FARTHEST = 3.0
 
 
 class Forces(NamedTuple):
-    """Forces at the nodes (K, c), penetrations and rates there.
+    """Forces along the axes at the nodes (K, d), displacements and rates there.
 
     `converged`: whether the iteration has.
     """
 
-    forces: Float[Array, "k c"]
-    depths: Float[Array, "k c"]
-    rates: Float[Array, "k c"]
+    forces: Float[Array, "k d"]
+    depths: Float[Array, "k d"]
+    rates: Float[Array, "k d"]
     converged: Bool[Array, ""]
+
+    def path(
+        self, before: Float[Array, "2 d"], after: Float[Array, "2 d"]
+    ) -> Float[Array, "2 kk d"]:
+        """Return displacements and rates in the step, with those at both its ends."""
+        inside = jnp.stack([self.depths, self.rates])
+        return jnp.concatenate([before[:, None], inside, after[:, None]], axis=1)
+
+    def at_shares(self, shares: Float[Array, "k k"]) -> "Forces":
+        """Return them elsewhere, by a matrix that takes polynomials there."""
+        forces, depths, rates = (shares @ part for part in self[:3])
+        return Forces(forces, depths, rates, self.converged)
+
+
+class Slopes(NamedTuple):
+    """Slopes of the forces along axes by the motion along the same and along others.
+
+    `across` (..., m): those by the motion along the `partners` (m,); None if all are 0.
+    """
+
+    own: Float[Array, "*k m"]
+    across: Float[Array, "*k m"] | None = None
+    partners: np.ndarray | None = None
+
+    def times(self, motion: Float[Array, "km r"]) -> Float[Array, "km r"]:
+        """Return the changes of the forces under columns of motions."""
+        found = self.own.reshape(-1, 1) * motion
+        if self.across is None:
+            return found
+        other = motion.reshape(*self.own.shape, -1)[:, self.partners]
+        return found + self.across.reshape(-1, 1) * other.reshape(motion.shape)
+
+    def each(self, function: Callable, *others: "Slopes") -> "Slopes":
+        """Return a function of those along the same axes, and of those along others."""
+        own = function(self.own, *[other.own for other in others])
+        if self.across is None:
+            return Slopes(own)
+        across = function(self.across, *[other.across for other in others])
+        return Slopes(own, across, self.partners)
 
 
 class Few(NamedTuple):
-    """The matrices of a step for the forces of a few contacts.
+    """The matrices of a step for the forces along the axes of a few contacts.
 
     `places` (m,): their numbers.
     """
@@ -58,44 +99,69 @@ class Few(NamedTuple):
     rate_echo: Array | None
     push: Array
 
-    def matrix(self, slopes: tuple[Array, Array]) -> Array:
-        """Return the matrix of the linearized equation, with slopes (K, m)."""
-        by_depth, by_rate = (slope.reshape(-1, 1) for slope in slopes)
-        size = by_depth.shape[0]
-        matrix = jnp.eye(size) + by_depth * self.echo.reshape(size, size).T
+    def matrix(self, slopes: tuple[Slopes, Slopes]) -> Array:
+        """Return the matrix of the linearized equation."""
+        by_depth, by_rate = slopes
+        size = by_depth.own.size
+        matrix = jnp.eye(size) + by_depth.times(self.echo.reshape(size, size).T)
         if self.rate_echo is None:
             return matrix
-        return matrix + by_rate * self.rate_echo.reshape(size, size).T
+        return matrix + by_rate.times(self.rate_echo.reshape(size, size).T)
+
+    def of(self, slopes: Slopes) -> Slopes:
+        """Return the slopes of these axes."""
+        few = slopes.each(lambda part: part[..., self.places])
+        if few.partners is None:
+            return few
+        # The first axes of some annular contacts, or all.
+        return few._replace(partners=few.partners[: self.places.shape[0]])
 
 
-def few_contacts(step: Collocation, closed: Bool[Array, " c"], count: int) -> Few:
+def few_contacts(
+    motion: EquationOfMotion, step: Collocation, closed: Bool[Array, " c"], count: int
+) -> Few:
     """Return the matrices of a step for the first `count` closed contacts."""
     contacts = closed.shape[0]
     matrices = step.rows, step.rate_rows, step.echo, step.rate_echo, step.push
     if count == contacts:
-        return Few(jnp.arange(contacts), *matrices)
+        return Few(jnp.arange(step.echo.shape[1]), *matrices)
     order = jnp.argsort(jnp.where(closed, 0, 1) * contacts + jnp.arange(contacts))
     places = order[:count]
-
-    def taken(array, *axes):
-        if array is None:
-            return None
-        for axis in axes:
-            parts = [
-                jax.lax.dynamic_index_in_dim(array, places[k], axis) for k in range(count)
-            ]
-            array = parts[0] if count == 1 else jnp.concatenate(parts, axis)
-        return array
-
+    if axes_of(motion.contacts).all_round:
+        places = (2 * places[:, None] + jnp.arange(2)[None]).reshape(-1)
     axes = (2,), (2,), (1, 3), (1, 3), (1,)
-    parts = [taken(one, *along) for one, along in zip(matrices, axes, strict=True)]
+    parts: list[Any] = [
+        taken(one, places, *along) for one, along in zip(matrices, axes, strict=True)
+    ]
     return Few(places, *parts)
 
 
-def by_number(closed: Bool[Array, " c"], function: Callable, *operands: Any) -> Any:
-    """Return `function(count, ...)` for one, two, four, ... contacts, as few as suffice."""
-    contacts = closed.shape[0]
+def taken(array: Array | None, places: Array, *axes: int) -> Array | None:
+    """Return the part of an array at places of some axes, None for None."""
+    if array is None or all(places.shape[0] == array.shape[axis] for axis in axes):
+        return array
+    for axis in axes:
+        parts = [
+            jax.lax.dynamic_index_in_dim(array, places[k], axis)
+            for k in range(places.shape[0])
+        ]
+        array = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
+    return array
+
+
+def by_number(
+    motion: EquationOfMotion,
+    closed: Bool[Array, " c"],
+    function: Callable,
+    *operands: Any,
+) -> Any:
+    """Return `function(count, ...)` for one, two, four, ... contacts, as few as suffice.
+
+    For all where contacts of one axis and of two are mixed.
+    """
+    contacts, axes = closed.shape[0], axes_of(motion.contacts)
     counts = [2**k for k in range(contacts) if 2**k < contacts] + [contacts]
+    counts = counts[-1:] if axes.some_round and not axes.all_round else counts
     branches = [functools.partial(function, count) for count in counts]
     if len(counts) == 1:
         return branches[0](*operands)
@@ -124,6 +190,7 @@ def nodal_forces(
     if step.rate_rows is not None:
         free_rates = jnp.tensordot(y, step.rate_rows, 1) + loads[:, 1]
     size = free.size
+    acts = axes_of(motion.contacts).of_contacts(closed)
 
     def moved(flat):
         depths = free - (flat @ step.echo.reshape(size, size)).reshape(free.shape)
@@ -133,8 +200,8 @@ def nodal_forces(
         return depths, free_rates - back.reshape(free.shape)
 
     def renewed(flat):
-        forces = _laws(motion, *moved(flat))
-        return jnp.where(closed[None], forces, 0.0).reshape(-1)
+        forces = axis_laws(motion, *moved(flat))
+        return jnp.where(acts[None], forces, 0.0).reshape(-1)
 
     begin = start.reshape(-1)
     found = _iterated(renewed, begin)
@@ -142,7 +209,7 @@ def nodal_forces(
     def by_newton(_):
         nearer = jnp.where(found.rate < 1, found.forces, begin)
         improved = functools.partial(_newton, motion, step, closed, moved, renewed)
-        return by_number(closed, improved, nearer)
+        return by_number(motion, closed, improved, nearer)
 
     flat, converged = jax.lax.cond(
         found.converged(),
@@ -177,8 +244,8 @@ def _iterated(improve: Callable, begin: Array) -> _Iterate:
 
     def turn(last):
         new = improve(last.forces)
-        largest = jnp.maximum(jnp.max(jnp.abs(new)), jnp.finfo(float).tiny)
-        change = jnp.max(jnp.abs(new - last.forces)) / largest
+        largest = jnp.maximum(_largest(new), jnp.finfo(float).tiny)
+        change = _largest(new - last.forces) / largest
         rate = jnp.where(last.tries > 0, change / last.change, 1.0)
         return _Iterate(new, change, rate, last.tries + 1)
 
@@ -186,13 +253,19 @@ def _iterated(improve: Callable, begin: Array) -> _Iterate:
     return jax.lax.while_loop(goes_on, turn, first)
 
 
+def _largest(forces: Array) -> Array:
+    """Return the largest of forces at all nodes: of each axis first, in vectors."""
+    return jnp.max(jnp.max(jnp.abs(forces.reshape(NODES, -1).T), axis=0))
+
+
 def _newton(motion, step, closed, moved, renewed, count, begin):
     """Return the forces of few contacts by Newton iteration, and whether it converged.
 
     A factorization serves as many iterations as converge quickly.
     """
-    few = few_contacts(step, closed, count)
-    nodes = begin.shape[0] // closed.shape[0]
+    few = few_contacts(motion, step, closed, count)
+    axes = step.echo.shape[1]
+    nodes = begin.shape[0] // axes
 
     def of_few(flat):
         return flat.reshape(nodes, -1)[:, few.places].reshape(-1)
@@ -204,13 +277,13 @@ def _newton(motion, step, closed, moved, renewed, count, begin):
     def turn(last):
         flat, _, tries = last
         slopes = law_slopes(motion, closed, *moved(flat))
-        by_depth, by_rate = (slope[:, few.places] for slope in slopes)
+        by_depth, by_rate = map(few.of, slopes)
         factors = jax.scipy.linalg.lu_factor(few.matrix((by_depth, by_rate)))
 
         def improve(flat):
             change = jax.scipy.linalg.lu_solve(factors, of_few(renewed(flat) - flat))
-            whole = jnp.zeros((nodes, closed.shape[0]))
-            whole = whole.at[:, few.places].set(change.reshape(nodes, count))
+            whole = jnp.zeros((nodes, axes))
+            whole = whole.at[:, few.places].set(change.reshape(nodes, -1))
             return flat + whole.reshape(-1)
 
         found = _iterated(improve, flat)
@@ -221,37 +294,44 @@ def _newton(motion, step, closed, moved, renewed, count, begin):
     return flat, converged
 
 
-def _laws(motion: EquationOfMotion, depths, rates):
-    """Return the forces of all contacts (K, c) at the nodes."""
+def axis_laws(motion: EquationOfMotion, depths: Array, rates: Array) -> Array:
+    """Return the forces of all contacts along their axes (K, d)."""
+    if axes_of(motion.contacts).some_round:
+        return axis_forces(motion.contacts, depths, rates)
     laws = [contact.law for contact in motion.contacts]
-    if _are_alike(laws):
+    if are_alike(laws):
         law = jax.tree.map(lambda *leaves: jnp.stack(leaves), *laws)
         return jax.vmap(force_of, (0, 1, 1), 1)(law, depths, rates)
     forces = [force_of(law, depths[:, k], rates[:, k]) for k, law in enumerate(laws)]
     return jnp.stack(forces, axis=1)
 
 
-def _are_alike(laws) -> bool:
-    """Return whether laws differ in their numbers only."""
-    kinds = [
-        (jax.tree.structure(law), [jnp.shape(leaf) for leaf in jax.tree.leaves(law)])
-        for law in laws
-    ]
-    arrays = all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(laws))
-    return len(laws) > 1 and arrays and all(kind == kinds[0] for kind in kinds)
-
-
 def law_slopes(
     motion: EquationOfMotion, closed: Bool[Array, " c"], depths: Array, rates: Array
-) -> tuple[Float[Array, "k c"], Float[Array, "k c"]]:
+) -> tuple[Slopes, Slopes]:
     """Return the slopes of the forces by depth and by rate, 0 for open contacts."""
-    law = functools.partial(_laws, motion)
+    law, axes = functools.partial(axis_laws, motion), axes_of(motion.contacts)
+    acts = axes.of_contacts(closed)[None]
     ones, zeros = jnp.ones_like(depths), jnp.zeros_like(depths)
-    _, by_depth = jax.jvp(law, (depths, rates), (ones, zeros))
-    by_rate = zeros
-    if any(motion.damped_contacts()):
-        _, by_rate = jax.jvp(law, (depths, rates), (zeros, ones))
-    return jnp.where(closed[None], by_depth, 0.0), jnp.where(closed[None], by_rate, 0.0)
+
+    def slope(*along):
+        return jnp.where(acts, jax.jvp(law, (depths, rates), along)[1], 0.0)
+
+    if axes.some_round:
+        # Changes along the first axes, and along the second ones of annular contacts.
+        first = np.isin(np.arange(axes.owners.size), axes.first)[None]
+        sets = [jnp.where(which, ones, 0.0) for which in (first, ~first)]
+        paired = axes.is_round[axes.owners][None]
+
+        def pairs(along_first, along_second):
+            own = jnp.where(first, along_first, along_second)
+            across = jnp.where(first, along_second, along_first)
+            return Slopes(own, jnp.where(paired, across, 0.0), axes.partners)
+
+        by_depth = pairs(*(slope(change, zeros) for change in sets))
+        return by_depth, pairs(*(slope(zeros, change) for change in sets))
+    by_rate = slope(zeros, ones) if any(motion.damped_contacts()) else zeros
+    return Slopes(slope(ones, zeros)), Slopes(by_rate)
 
 
 def missed(step: Collocation, forces: Float[Array, "k c"]) -> Float[Array, ""]:
@@ -260,7 +340,25 @@ def missed(step: Collocation, forces: Float[Array, "k c"]) -> Float[Array, ""]:
     return jnp.sum(terms * jnp.linalg.norm(step.reach, axis=0)[None])
 
 
-def extrapolated(
+def forces_ahead(
+    gaps: Gaps,
+    closed: Bool[Array, " c"],
+    forces: Float[Array, "k d"],
+    length: Number,
+    next_length: Number,
+) -> Float[Array, "k d"]:
+    """Return a guess of the forces at the nodes of the next step, from the last one.
+
+    They are 0 if there is none, of `length` 0, and for contacts that are open.
+    """
+    known, acts = length > 0, gaps.axes.of_contacts(closed)
+    start = _extrapolated(forces, jnp.where(known, length, 1.0), next_length)
+    # After a much shorter step, up to an event, the polynomial says nothing.
+    start = jnp.where(next_length < _FARTHEST * length, start, forces[-1:])
+    return jnp.where(known & acts, start, 0.0)
+
+
+def _extrapolated(
     forces: Float[Array, "k c"], length: Number, next_length: Number
 ) -> Float[Array, "k c"]:
     """Return the last step's force polynomial at the nodes of the next step."""

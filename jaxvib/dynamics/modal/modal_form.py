@@ -1,7 +1,7 @@
 """Modal form of a linear system with contacts."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,35 +10,23 @@ from jaxtyping import Array, Float
 
 from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
-from ...systems.annular import annular
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.roles import is_impulsive
 from ...systems.system import Mechanical, System, state_shape
 from ...systems.variation import variations_of
 from ..linear_modes import forced_motion, modal_blocks
+from .axes import axes_of
 from .collocation import Collocation, Eigenvalues, collocation
+from .eigenmodes import Eigenmodes, eigenmodes
+from .phases import Phases, phases_of
 
 # Degrees of freedom up to which motions are integrated directly, which is faster then.
 FEW = 8
-# The tables of a step grow with the square of the number of contacts.
-MOST_CONTACTS = 16
+# The tables of a step grow with the square of the number of axes of contacts.
+MOST_AXES = 16
 # Steps in contact are a quarter of the period, halved this often at most.
 LEVELS = 32
-
-
-class Eigenmodes(NamedTuple):
-    r"""Complex modes: $s = \mathrm{Re}(V a)$ with $a = W s$ and $\dot a = \lambda a$.
-
-    One of each pair of complex eigenvalues, and each real one, with real columns. The
-    norm of $a$ is about the square root of twice the energy. `shapes` and `duals` are
-    the transpose of V, and W, as real matrices for y, the real parts of the amplitudes
-    followed by the imaginary ones.
-    """
-
-    eigenvalues: Eigenvalues
-    shapes: Float[Array, "y state"]
-    duals: Float[Array, "y state"]
 
 
 class ModalForm(Mechanical):
@@ -52,10 +40,11 @@ class ModalForm(Mechanical):
     other system.
 
     **Fields:** `repeats`: the period, s; `forced` (2, waves, 2n): the parts of the
-    steady state with cosine and sine of `frequency` t + `phase` (waves,); `gap_rows`: how
-    far each unit amplitude closes each gap; `pushes`: $\beta$, the reduction of the rates
-    per unit force of each contact; `steps`: tables of steps of T/4, T/8, ... in contact,
-    with a leading axis.
+    steady state with cosine and sine of `frequency` t + `phase` (waves,); `gap_rows`: the
+    displacement along each axis of the contacts per unit amplitude; `pushes`: $\beta$, the
+    reduction of the rates per unit force along each axis; `steps`: tables of steps of
+    T/4, T/8, ... in contact, with a leading axis; `phases`: modes with closed contacts,
+    None if these are not linear.
     """
 
     motion: EquationOfMotion
@@ -64,9 +53,10 @@ class ModalForm(Mechanical):
     frequency: Float[Array, " waves"]
     phase: Float[Array, " waves"]
     modes: Eigenmodes
-    gap_rows: Float[Array, "contacts y"]
-    pushes: Float[Array, "y contacts"]
+    gap_rows: Float[Array, "axes y"]
+    pushes: Float[Array, "y axes"]
     steps: Collocation
+    phases: Phases | None
 
     has_contacts = True
 
@@ -89,9 +79,9 @@ class ModalForm(Mechanical):
 
     def collocation(self, length: Number) -> Collocation:
         """Return the matrices of a step in contact of any length, s."""
-        damped = any(self.motion.damped_contacts())
         rows, pushes = self.gap_rows, self.pushes
-        return collocation(self.modes.eigenvalues, rows, pushes, length, rates=damped)
+        rates = follows_rates(self.motion)
+        return collocation(self.modes.eigenvalues, rows, pushes, length, rates=rates)
 
     def full(self, y: Array, time: Number) -> Float[Array, " state"]:
         """Return the state with amplitudes y at a time."""
@@ -106,8 +96,8 @@ def modal_form(system: System) -> ModalForm | None:
     """Return a large system in its modes, or None.
 
     None for few degrees of freedom, a drift, many contacts, hard ones or such with jumping
-    forces, loads that are not sums of harmonics or traced parameters; also where
-    eigenvectors are nearly dependent (critically damped modes, rigid-body modes, an
+    forces, loads that are all constant or not sums of harmonics, or traced parameters; also
+    where eigenvectors are nearly dependent (critically damped modes, rigid-body modes, an
     undamped resonance). The last few are kept, for repeated calls.
     """
     if state_shape(system)[0] <= 2 * FEW or not system.mechanical:
@@ -143,11 +133,13 @@ def _form_of(content: _Content) -> ModalForm | None:
         return None
     laws = [as_load(load.law) for load in system.loads]
     waves = [law.waves() if law is not None else None for law in laws]
-    harmonic = all(wave is not None for wave in waves) and len(waves) > 0
+    harmonic = all(wave is not None for wave in waves)
+    # Without a period there is no length of the steps.
+    periodic = any(law is not None and law.repeats and not law.constant for law in laws)
     refused: Any = system.frictions or system.springs or variations_of(system)
     refused = refused or any(_refused(contact.law) for contact in system.contacts)
-    refused = refused or annular(system.contacts)
-    if refused or not harmonic or len(system.contacts) > MOST_CONTACTS:
+    axes = axes_of(system.contacts).owners
+    if refused or not harmonic or not periodic or axes.size > MOST_AXES:
         return None
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]
     if not all(np.isfinite(m).all() for m in matrices):
@@ -167,64 +159,49 @@ def _form_of(content: _Content) -> ModalForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    modes = _eigenmodes(*split)
+    modes = eigenmodes(*split)
     numbers = [
-        jnp.stack([jnp.asarray(getattr(wave, name), float) for _, wave in pushed])
+        jnp.asarray(np.array([getattr(wave, name) for _, wave in pushed], float))
         for name in ("frequency", "phase")
     ]
     period = jnp.asarray(system.period())
     coupled = _gap_rows(motion, modes), _pushes(motion, modes)
-    damped = any(motion.damped_contacts())
-    steps = _tables(modes.eigenvalues, *coupled, period, damped)
-    return ModalForm(motion, period, jnp.asarray(forced), *numbers, modes, *coupled, steps)
+    rates = follows_rates(motion)
+    steps = _tables(modes.eigenvalues, *coupled, period, rates)
+    phases = phases_of(motion, matrices, pushed)
+    waves = jnp.asarray(forced), *numbers
+    return ModalForm(motion, period, *waves, modes, *coupled, steps, phases)
+
+
+def follows_rates(motion: EquationOfMotion) -> bool:
+    """Return whether contact forces depend on velocities."""
+    return any(motion.damped_contacts()) or axes_of(motion.contacts).some_round
 
 
 def _refused(law) -> bool:
     return is_impulsive(law) or getattr(law, "jumps", True)
 
 
-def _eigenmodes(to_state, to_blocks, decay, angular) -> Eigenmodes:
-    """Return the modes of real 2 x 2 blocks.
-
-    A block [[a, b], [-b, a]] with b > 0 acts on (p, q) as a + i b does on p - i q.
-    """
-    half = len(angular)
-    turns = angular > 0
-    pairs, real = np.flatnonzero(turns), np.flatnonzero(~turns)
-    real = np.concatenate([real, real + half])
-    # Amplitudes of real eigenvalues have no imaginary part.
-    nothing = np.zeros((to_state.shape[0], real.size))
-    shapes = [to_state[:, pairs], to_state[:, real], -to_state[:, pairs + half], nothing]
-    duals = [to_blocks[pairs], to_blocks[real], -to_blocks[pairs + half], nothing.T]
-    decay = np.concatenate([decay[pairs], decay[real]])
-    angular = np.concatenate([angular[pairs], np.zeros(real.size)])
-    # Modes that decay at about the same pace are neighbours.
-    order = np.argsort(np.hypot(decay, angular), kind="stable")
-    both = np.concatenate([order, order + order.size])
-    shapes, duals = np.concatenate(shapes, axis=1), np.concatenate(duals, axis=0)
-    eigenvalues = Eigenvalues(jnp.asarray(decay[order]), jnp.asarray(angular[order]))
-    return Eigenmodes(eigenvalues, jnp.asarray(shapes.T[both]), jnp.asarray(duals[both]))
-
-
 @functools.partial(jax.jit, static_argnums=4)
-def _tables(eigenvalues: Eigenvalues, rows, pushes, period, damped: bool) -> Collocation:
+def _tables(eigenvalues: Eigenvalues, gap_rows, pushes, period, rates) -> Collocation:
     """Return the tables of a system's steps in contact."""
     lengths = period * jnp.asarray(0.25 * 0.5 ** np.arange(LEVELS))
 
     def table(length):
-        return collocation(eigenvalues, rows, pushes, length, rates=damped)
+        return collocation(eigenvalues, gap_rows, pushes, length, rates=rates)
 
     return jax.lax.map(table, lengths)
 
 
 def _gap_rows(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
     half = modes.shapes.shape[1] // 2
-    directions = [np.asarray(contact.direction) for contact in motion.contacts]
-    shapes = np.asarray(modes.shapes[:, :half])
-    return jnp.asarray(np.reshape(directions, (-1, half)) @ shapes.T)
+    directions = [np.asarray(contact.rows) for contact in motion.contacts]
+    shapes = np.asarray(modes.shapes)[:, :half]
+    return jnp.asarray(np.concatenate([np.zeros((0, half)), *directions]) @ shapes.T)
 
 
 def _pushes(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
     half = modes.duals.shape[1] // 2
-    responses = np.reshape([np.asarray(r) for r in motion.contact_responses], (-1, half))
-    return jnp.asarray(np.asarray(modes.duals[:, half:]) @ responses.T)
+    responses = [np.reshape(r, (-1, half)) for r in motion.contact_responses]
+    responses = np.concatenate([np.zeros((0, half)), *responses])
+    return jnp.asarray(np.asarray(modes.duals)[:, half:] @ responses.T)

@@ -83,17 +83,17 @@ def wave_numbers(ends: tuple[str, str], number: int) -> Float[np.ndarray, " numb
     cos kappa = +- 1 / cosh kappa, tan kappa = +- tanh kappa, or sin, cos kappa = 0.
     """
     k = np.arange(1, number + 1)
-    held = sorted(ends, key=list(_CONDITIONS).index)
-    stiff = [end in ("clamped", "free") for end in held]
+    conditions = sorted(ends, key=list(_CONDITIONS).index)
+    stiff = [end in ("clamped", "free") for end in conditions]
     if not any(stiff):
-        return np.pi * (k if held[0] == held[1] else k - 0.5)
+        return np.pi * (k if conditions[0] == conditions[1] else k - 0.5)
     if all(stiff):
-        alike = held[0] == held[1]
+        alike = conditions[0] == conditions[1]
         middle = np.pi * (k + 0.5 if alike else k - 0.5)
         sign = np.where(k % 2 == 1, 1.0, -1.0)
         # kappa = middle + s with sin s = +- sech(middle + s)
         return _fixed_point(middle, lambda kappa: sign * np.arcsin(_sech(kappa)))
-    sliding = "sliding" in held
+    sliding = "sliding" in conditions
     middle = np.pi * (k - 0.25 if sliding else k + 0.25)
     sign = 1.0 if sliding else -1.0
     # tan(middle + s) = -+ tanh(middle + s), and tan(pi/4 - s) = tanh <=> s = atan e^-2k

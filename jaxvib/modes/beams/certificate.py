@@ -38,7 +38,7 @@ def missing_roots(system: Dimensionless, radius: float, known: np.ndarray) -> in
     phases, turns = _phase_and_turn(system, radius, angles, known)
     turns_before = None
     for _ in range(24):
-        jumps, good = _judge(angles, phases, turns)
+        jumps, good = _accept_steps(angles, phases, turns)
         if np.all(good):
             total = np.sum(jumps) / np.pi
             if abs(total - round(total)) > _INTEGER:
@@ -47,14 +47,14 @@ def missing_roots(system: Dimensionless, radius: float, known: np.ndarray) -> in
                 return turns_before
             turns_before = round(total)
             good = np.zeros_like(good)
-        wanted = np.flatnonzero(~good)
-        if len(wanted) + len(angles) > 20000:
+        rejected = np.flatnonzero(~good)
+        if len(rejected) + len(angles) > 20000:
             return None
-        middle = (angles[wanted] + angles[wanted + 1]) / 2
+        middle = (angles[rejected] + angles[rejected + 1]) / 2
         new_phases, new_turns = _phase_and_turn(system, radius, middle, known)
-        angles = np.insert(angles, wanted + 1, middle)
-        phases = np.insert(phases, wanted + 1, new_phases)
-        turns = np.insert(turns, wanted + 1, new_turns)
+        angles = np.insert(angles, rejected + 1, middle)
+        phases = np.insert(phases, rejected + 1, new_phases)
+        turns = np.insert(turns, rejected + 1, new_turns)
     return None
 
 
@@ -67,7 +67,7 @@ def _phase_and_turn(system, radius, angles, known):
     return phases, np.real(nodes * (found.rate - np.sum(1 / apart, axis=1)))
 
 
-def _judge(angles, phases, turns):
+def _accept_steps(angles, phases, turns):
     """Return each step's phase jump and whether it is accepted."""
     steps = np.diff(angles)
     jumps = np.angle(np.exp(1j * np.diff(phases)))

@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
+from ...foundation.arrays import is_concrete
 from ...foundation.environment import require_float64
 from ...systems.beam import BeamWithBodies, ElasticSupport
 from .bare_beam import bare_end
@@ -85,7 +86,7 @@ def dimensionless(system: BeamWithBodies) -> Dimensionless:
     Concrete values stay NumPy arrays, so that a new size needs no compilation.
     """
     require_float64()
-    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system))
+    traced = not is_concrete(system)
     system, xp = (system, jnp) if traced else (jax.tree.map(np.asarray, system), np)
     beam = system.beam
     length, stiffness = beam.length, beam.bending_stiffness
@@ -182,8 +183,11 @@ class Waves(eqx.Module):
 
         # a scan prevents XLA from fusing this into its many consumers, which would
         # recompute sines and cosines for each matrix entry
-        whole = jnp.stack([jnp.stack(each) for each in terms])
-        given = jnp.stack([-self.beta, self.gamma]), whole.reshape(2, 2, *whole.shape[1:])
+        stacked = jnp.stack([jnp.stack(each) for each in terms])
+        given = (
+            jnp.stack([-self.beta, self.gamma]),
+            stacked.reshape(2, 2, *stacked.shape[1:]),
+        )
         _, (waves, even, odd) = jax.lax.scan(half, None, given)
         return Reach(waves[0], waves[1], (even[0], odd[0], even[1], odd[1]))
 
@@ -323,12 +327,12 @@ def _waves_and_forces(waves: Waves, system: Dimensionless):
     pairs = jnp.abs(positions[i] - positions[j])
     # all distances: 0 and 1, from the ends to the links, between links
     reach = waves.reach(jnp.concatenate([np.arange(2.0), positions, 1 - positions, pairs]))
-    none, whole = reach.at(0), reach.at(1)
+    none, full = reach.at(0), reach.at(1)
     left, right = (reach.at(slice(2 + s, 2 + s + links)) for s in (0, links))
     # a load at an end acts just inside it: the left end is to the left of the load
     at_ends = [
-        waves.at_end(system.conditions[0], -1, none, whole, left, turns),
-        waves.at_end(system.conditions[1], 1, whole, none, right, turns),
+        waves.at_end(system.conditions[0], -1, none, full, left, turns),
+        waves.at_end(system.conditions[1], 1, full, none, right, turns),
     ]
     if not links:
         return at_ends, jnp.zeros((0, 4))

@@ -77,11 +77,11 @@ def eigenvalue_curves(
             if new >= 0:
                 row[last[old]], doubt[last[old]] = values[point, new], off[old]
                 here[new] = last[old]
-        strangers = np.flatnonzero((here < 0) & np.isfinite(values[point]))
-        here[strangers] = len(row) + np.arange(len(strangers))
-        here[here < 0] = len(row) + len(strangers) - 1 if len(strangers) else 0
-        curves.append(np.append(row, values[point, strangers]))
-        doubts.append(np.append(doubt, np.zeros(len(strangers))))
+        unmatched = np.flatnonzero((here < 0) & np.isfinite(values[point]))
+        here[unmatched] = len(row) + np.arange(len(unmatched))
+        here[here < 0] = len(row) + len(unmatched) - 1 if len(unmatched) else 0
+        curves.append(np.append(row, values[point, unmatched]))
+        doubts.append(np.append(doubt, np.zeros(len(unmatched))))
         last = here
     width = len(curves[-1])
     return Curves(
@@ -140,9 +140,9 @@ def _crossings(curves: Curves, one: int, other: int, gap):
         part = gap[point] / (gap[point] - gap[point + 1])
         pair = curves.values[[one, other]]
         here = (1 - part) * pair[:, point] + part * pair[:, point + 1]
-        way = np.abs((pair[0] - pair[1])[point + 1] - (pair[0] - pair[1])[point])
+        change = np.abs((pair[0] - pair[1])[point + 1] - (pair[0] - pair[1])[point])
         doubt = curves.doubts[[one, other], point + 1].max()
-        sure = doubt < max(_SURE * way, 0.5 * np.abs(here[0] - here[1]))
+        sure = doubt < max(_SURE * change, 0.5 * np.abs(here[0] - here[1]))
         kind = "crossing" if sure else "undecided"
         yield _meeting(kind, (one, other), point + part, here)
 
@@ -157,7 +157,7 @@ def _veerings(curves: Curves, one: int, other: int, gap, moduli):
             continue
         if _between(moduli, one, other, point):
             continue
-        left, right = (_opens(size, crosses, point, least, way) for way in (-1, 1))
+        left, right = (_opens(size, crosses, point, least, step) for step in (-1, 1))
         if left and right:
             here = curves.values[[one, other], point]
             yield _meeting("veering", (one, other), float(point), here)
@@ -168,11 +168,11 @@ def _between(moduli, one, other, point) -> bool:
     return bool(np.any((moduli[:, point] > low) & (moduli[:, point] < high)))
 
 
-def _opens(size, crosses, point, least, way) -> bool:
-    while 0 <= point + way < len(size) and np.isfinite(size[point + way]):
-        if crosses[min(point, point + way)] or size[point + way] < size[point]:
+def _opens(size, crosses, point, least, step) -> bool:
+    while 0 <= point + step < len(size) and np.isfinite(size[point + step]):
+        if crosses[min(point, point + step)] or size[point + step] < size[point]:
             return False
-        point += way
+        point += step
         if size[point] > _OPENS * least:
             return True
     return False

@@ -42,9 +42,9 @@ def first_starts(system: Dimensionless, count: int) -> tuple[Array, Array]:
 
 def split(starts: AnyArray, count: int, xp: Any) -> tuple[Any, Any]:
     """Return the starts to be polished and those beyond; infinite ones become 1e30."""
-    wanted = count + _SPARE
-    beyond = starts[..., wanted : wanted + 2 * count]
-    return starts[..., :wanted], xp.where(xp.isfinite(beyond), beyond, 1e30 + 0j)
+    number = count + _SPARE
+    beyond = starts[..., number : number + 2 * count]
+    return starts[..., :number], xp.where(xp.isfinite(beyond), beyond, 1e30 + 0j)
 
 
 def sweep(system: Dimensionless, roots: Array, passive: Array) -> tuple[Array, Array]:
@@ -54,7 +54,7 @@ def sweep(system: Dimensionless, roots: Array, passive: Array) -> tuple[Array, A
     """
     still, real = roots == 0, roots.imag == 0
     rates = jax.vmap(lambda root: phase_and_rate(system, root))(jnp.where(still, 1j, roots))
-    others = _others(real, passive.imag == 0)
+    others = _other_roots(real, passive.imag == 0)
     steps = deflated_step(roots, rates[1], _with_mirrored(roots, passive), others)
     steps = jnp.where(jnp.isfinite(steps) & ~still, steps, 0.0)
     steps = jnp.where(real, steps.real + 0j, steps)
@@ -111,7 +111,7 @@ def step_of(
     """Return one root after a step, and the relative step size; see `sweep`."""
     real = roots.imag == 0
     root = roots[place]
-    others = jax.lax.dynamic_index_in_dim(_others(real, passive.imag == 0), place)
+    others = jax.lax.dynamic_index_in_dim(_other_roots(real, passive.imag == 0), place)
     rate = phase_and_rate(system, root)[1]
     known = _with_mirrored(roots, passive)
     step = deflated_step(root[None], rate[None], known, others)[0]
@@ -150,7 +150,7 @@ def _with_mirrored(roots, passive):
     return jnp.concatenate([roots, passive, roots.conj(), passive.conj()])
 
 
-def _others(real, passive_real):
+def _other_roots(real, passive_real):
     """Return a mask of known roots (with mirror images) except each row's own."""
     count, more = real.shape[0], passive_real.shape[0]
     own = jnp.concatenate([1.0 - jnp.eye(count), jnp.ones((count, more))], axis=1)

@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Complex, Float
 
 from ...drawing import Plottable, draw, spectrum_chart
 from ...drawing.axes import Axes
+from ...foundation.arrays import is_concrete
 from ...foundation.quantity import result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.beam import BeamWithBodies
@@ -86,6 +87,9 @@ class BeamModes(Plottable, ResultRepr):
         return _largest(self.system, self._roots(), self.vectors)
 
 
+_MOST = 10_000  # eigenvalues; memory and time grow with the square
+
+
 @mixing
 def beam_eigenvalues(
     system: BeamWithBodies, count: int = 10, radius: float | None = None
@@ -100,14 +104,15 @@ def beam_eigenvalues(
     lightly and moderately damped symmetric systems and marks others as not certified;
     `beam_spectra` recomputes these.
 
-    **Raises:** `ValueError` for a `count` below 1 or a `radius` that is not positive.
+    **Raises:** `ValueError` for a `count` outside [1, 10000] or a `radius` that is not
+    positive.
 
     >>> modes = jv.beam_eigenvalues(jv.BeamWithBodies(beam), count=3)
     >>> modes.values.imag.round(2).tolist(), bool(modes.certified)
     ([25.84, 161.94, 453.44], True)
     """
-    if radius is None and (not isinstance(count, int) or count < 1):
-        raise ValueError(f"count = {count!r} is not in [1, inf)")
+    if radius is None and (not isinstance(count, int) or not 1 <= count <= _MOST):
+        raise ValueError(f"count = {count!r} is not in [1, {_MOST}]")
     if radius is not None and not 0 < radius < np.inf:
         raise ValueError(f"radius = {radius} rad/s is not in (0, inf)")
     scaled = dimensionless(system)
@@ -127,7 +132,7 @@ def beam_eigenvalues(
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
 def _spectrum(system: Dimensionless, count, radius):
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system)):
+    if not is_concrete(system):
         if radius is not None:
             raise ValueError("radius needs concrete values; allowed under jit: count")
         return fast_spectrum(system, count)
@@ -145,21 +150,21 @@ def _spectrum_jvp(count, radius, primals, tangents):
     (system,), (change,) = primals, tangents
     found = _spectrum(system, count, radius)
     roots, vectors, multiplicities = found[0], found[1], found[4]
-    d_roots, d_vectors = _follow_all(system, change, roots, vectors, multiplicities)
+    d_roots, d_vectors = _mode_tangents(system, change, roots, vectors, multiplicities)
     still = tuple(jnp.zeros_like(part) for part in found[2:])
     return found, (d_roots, d_vectors, *still)
 
 
 @jax.jit
-def _follow_all(system, change, roots, vectors, multiplicities):
+def _mode_tangents(system, change, roots, vectors, multiplicities):
     def of_one(root, vector, multiplicity):
         moved = jax.jvp(lambda s: matrix(s, root) @ vector, (system,), (change,))[1]
-        return _follow(system, root, vector, multiplicity, moved)
+        return _mode_tangent(system, root, vector, multiplicity, moved)
 
     return jax.vmap(of_one)(roots, vectors, multiplicities)
 
 
-def _follow(system, root, vector, multiplicity, moved):
+def _mode_tangent(system, root, vector, multiplicity, moved):
     """Return the tangents of a root and its vector for a tangent `moved` of M x.
 
     M dx + M' x dlambda = -moved, with dx orthogonal to x in the equilibrated unknowns.

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ...foundation.quantity import check_ascending
 from ...systems.beam import BeamWithBodies
 from .characteristic import equilibrated, matrix, mixing
 from .modes import beam_eigenvalues, deflection
@@ -60,8 +60,7 @@ def beam_motion(
             f"times and force have shapes {times.shape} and {force.shape}; allowed: one "
             "shape (n,), n at least 2"
         )
-    if not isinstance(times, jax.core.Tracer) and not np.all(np.diff(times) > 0):
-        raise ValueError("times do not ascend; allowed: ascending times, s")
+    check_ascending("times", times, "s")
     scaled, row = applied_force(system, force_at, force_on)
     modes = beam_eigenvalues(system, count)
     many = modes.multiplicities > 1.5

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Complex
 
+from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...foundation.types import AnyArray
 from .characteristic import Dimensionless, Probe, probe
 
@@ -62,9 +63,8 @@ def evaluate(system: Dimensionless, values: np.ndarray) -> Probe:
     for start in range(0, max(1, len(values)), width):
         chunk = values[start : start + width]
         padded = np.concatenate([chunk, np.full(width - len(chunk), 1j)])
-        result = _probe_all(system, padded)
-        parts.append(jax.tree.map(np.asarray, result))
-    return jax.tree.map(lambda *x: np.concatenate(x)[: len(values)], *parts)
+        parts.append(jax.tree.map(np.asarray, _probe_all(system, padded)))
+    return gather_lanes(concatenate_lanes(parts), slice(len(values)))
 
 
 def polish(

@@ -16,6 +16,7 @@ from jaxtyping import Complex
 
 from ...ensemble import SPARE_LANES
 from ...ensemble.blas import one_blas_thread
+from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...systems.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
@@ -46,15 +47,15 @@ def beam_slopes(
         chunk = {name: np.asarray(column)[lanes] for name, column in samples.items()}
         with one_blas_thread():
             found = slopes(chunk, values[lanes])
-            chunks.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:_CHUNK], found))
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[:number], *chunks)
+            chunks.append(gather_lanes(found, slice(_CHUNK)))
+    return gather_lanes(concatenate_lanes(chunks), slice(number))
 
 
 @functools.lru_cache(maxsize=32)
 def _slopes(system):
     def of_one(sample, values):
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            slopes = jax.vmap(lambda value: _of_value(system, sample, value))(values)
+            slopes = jax.vmap(lambda value: _slopes_of_value(system, sample, value))(values)
             gaps = jnp.abs(values[:, None] - values) + jnp.diag(
                 jnp.full(len(values), jnp.inf)
             )
@@ -64,15 +65,15 @@ def _slopes(system):
     return jax.jit(jax.vmap(of_one))
 
 
-def _of_value(system, sample, value):
+def _slopes_of_value(system, sample, value):
     def rows_at(sample, value):
         scaled = dimensionless(system(sample))
         return matrix(scaled, value * scaled.time)
 
-    whole, by_value = jax.jvp(
+    full, by_value = jax.jvp(
         lambda at: rows_at(sample, at), (value,), (jnp.ones_like(value),)
     )
-    m, rows, columns = equilibrated(whole)
+    m, rows, columns = equilibrated(full)
     right, left = null_vectors(m)
     right, left = right * columns, left * rows
     below = left @ (by_value @ right)

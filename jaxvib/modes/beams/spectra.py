@@ -11,6 +11,7 @@ from jaxtyping import Bool, Complex, Float, Int
 
 from ...ensemble import SPARE_LANES, Reason
 from ...ensemble.blas import one_blas_thread
+from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...foundation.quantity import result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.beam import BeamWithBodies
@@ -90,20 +91,20 @@ def beam_spectra(
     every = np.arange(len(next(iter(samples.values()))))
     systems, roots, sizes, passive = _in_chunks(programs.begin, every, samples)
     reached = (systems, roots, sizes, passive)
-    _settle(programs.alone, count, *reached)
+    _converge(programs.alone, count, *reached)
     found = _in_chunks(programs.judge, every, *reached, progress=progress)
     resting = np.flatnonzero(np.any(roots == 0, axis=1))
     if resting.size:
-        _put(found, resting, _in_chunks(programs.zeros, resting, *reached))
+        _set_rows(found, resting, _in_chunks(programs.zeros, resting, *reached))
     rough = np.flatnonzero(~found.certified)
     if rough.size:
-        few = _some(systems, rough)
-        alone = [_some(few, i) for i in range(len(rough))]
+        few = _take_rows(systems, rough)
+        alone = [_take_rows(few, i) for i in range(len(rough))]
         better = np.stack([_better_starts(one, count) for one in alone])
         roots, passive = split(better, count, np)
         reached = (few, roots, np.where(roots == 0, 0.0, np.inf), passive)
-        _settle(programs.alone, count, *reached)
-        _put(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
+        _converge(programs.alone, count, *reached)
+        _set_rows(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
     repeated = ~found.certified
     time = systems.time
     with np.errstate(invalid="ignore"):  # infinite roots of designs that overflow
@@ -165,7 +166,7 @@ def _programs(system, count) -> _Programs:
     return _Programs(begin, jax.jit(jax.vmap(step_of)), judge(False), judge(True))
 
 
-def _settle(program, count: int, systems, roots, sizes, passive) -> None:
+def _converge(program, count: int, systems, roots, sizes, passive) -> None:
     """Iterate the unconverged ones of the first roots individually, in place."""
     for _ in range(_SWEEPS):
         order = np.argsort(np.abs(roots), axis=1)[:, :count]
@@ -175,12 +176,12 @@ def _settle(program, count: int, systems, roots, sizes, passive) -> None:
             return
         which = order[design, place]
         pairs = np.arange(len(design))
-        given = _some((systems, roots, passive), design)
+        given = _take_rows((systems, roots, passive), design)
         moved, size = _in_chunks(program, pairs, *given, which)
         roots[design, which], sizes[design, which] = moved, size
 
 
-def _some(tree, rows):
+def _take_rows(tree, rows):
     return jax.tree.map(lambda whole: whole[rows], tree)
 
 
@@ -195,15 +196,15 @@ def _in_chunks(program, rows, *given, progress=None):
         lanes = np.arange(start, start + _CHUNK + SPARE_LANES)
         chunk = rows[np.minimum(lanes, len(rows) - 1)]
         with one_blas_thread():
-            found = program(*_some(given, chunk))
-            parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:_CHUNK], found))
+            found = program(*_take_rows(given, chunk))
+            parts.append(gather_lanes(found, slice(_CHUNK)))
         if progress is not None:
             progress(min(_CHUNK, len(rows) - start))
-    return jax.tree.map(lambda *each: np.concatenate(each)[: len(rows)], *parts)
+    return gather_lanes(concatenate_lanes(parts), slice(len(rows)))
 
 
-def _put(whole, rows, found) -> None:
-    for column, values in zip(whole, found, strict=True):
+def _set_rows(arrays, rows, found) -> None:
+    for column, values in zip(arrays, found, strict=True):
         column[rows] = values
 
 

@@ -71,7 +71,7 @@ def certified_spectrum(
         # the first attempt keeps the symmetry of the starts, later ones break it
         active = unsymmetric(active) if attempt else active
         roots = polish(system, active, np.concatenate([passive, np.zeros(zeros)]))
-        spectrum, missing, circle, known = _judge(
+        spectrum, missing, circle, known = _certify(
             system, roots, passive, zeros, count, radius
         )
         spectrum = dataclasses.replace(spectrum, certified=spectrum.certified and sure)
@@ -99,9 +99,9 @@ def padded(system: Dimensionless) -> Dimensionless:
     def spread(of_links, nothing=0.0, axis=0):
         shape = list(np.shape(of_links))
         shape[axis] = len(turns)
-        whole = np.full(shape, nothing)
-        whole[(slice(None),) * axis + (place,)] = of_links
-        return whole
+        full = np.full(shape, nothing)
+        full[(slice(None),) * axis + (place,)] = of_links
+        return full
 
     def excess(matrix):
         matrix = np.zeros((bodies, links)) if matrix is None else matrix
@@ -142,8 +142,8 @@ def _stripped(system: Dimensionless, vectors):
     """Return null vectors without the entries added by `padded`."""
     place, turns = _slots(system)
     bodies = system.link_map.shape[1]
-    kept = np.r_[:4, 4 + place, 4 + len(turns) + np.arange(bodies)]
-    return vectors[:, kept]
+    retained = np.r_[:4, 4 + place, 4 + len(turns) + np.arange(bodies)]
+    return vectors[:, retained]
 
 
 def _modes_needed(system: Dimensionless, count, radius) -> int:
@@ -157,7 +157,7 @@ def _modes_needed(system: Dimensionless, count, radius) -> int:
     )
 
 
-def _judge(system, roots, passive, zeros, count, radius):
+def _certify(system, roots, passive, zeros, count, radius):
     """Return the spectrum of polished roots, and the number of missing roots."""
     roots = np.concatenate([np.zeros(zeros), roots])
     null, backward, condition, singular = vectors(system, roots)
@@ -183,23 +183,23 @@ def _judge(system, roots, passive, zeros, count, radius):
     circle, within = _circle(moduli, count, radius)
     known = np.concatenate([values, passive])
     missing = missing_roots(system, circle, known) if circle else None
-    kept = order[: within if count is None else count]
+    selected = order[: within if count is None else count]
     inside = order[:within]
     # if M changes steeply, the rounding of a root alone keeps M from being singular
     unsure = backward * np.minimum(condition, 1.0)
     # a simple root has no correct digit if rounding moves it by its own size
     lost = (condition * np.finfo(float).eps > _LOST) & (multiplicities == 1) & (values != 0)
     sound &= not np.any(lost[inside]) and np.all(unsure[inside] < 1e-11)
-    certified = bool(sound and missing == 0 and len(kept) > 0)
-    if count is None and missing == 0 and sound and not len(kept):
+    certified = bool(sound and missing == 0 and len(selected) > 0)
+    if count is None and missing == 0 and sound and not len(selected):
         certified = True
-    shapes = null[kept, _rank_within(values, kept, singular)]
+    shapes = null[selected, _rank_within(values, selected, singular)]
     spectrum = Spectrum(
-        values[kept],
+        values[selected],
         shapes,
-        backward[kept],
-        condition[kept],
-        multiplicities[kept],
+        backward[selected],
+        condition[selected],
+        multiplicities[selected],
         certified,
         circle,
         within,
@@ -250,11 +250,11 @@ def _circle(moduli, count, radius):
     return np.sqrt(moduli[place] * max(moduli[place - 1], 1e-3 * moduli[place])), place
 
 
-def _rank_within(values, kept, singular):
+def _rank_within(values, selected, singular):
     """Return the index of each value's null vector; equal values get different ones."""
     ranks = []
-    for position, index in enumerate(kept):
-        rank = sum(values[other] == values[index] for other in kept[:position])
+    for position, index in enumerate(selected):
+        rank = sum(values[other] == values[index] for other in selected[:position])
         # a defective value has a single shape: the next singular value is not small
         while rank and singular[index, rank] > 1e-7 * singular[index, -1]:
             rank -= 1

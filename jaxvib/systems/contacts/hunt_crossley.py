@@ -104,6 +104,10 @@ class HuntCrossleyContact(SystemRepr):
         """Return the form of the force for event-driven integration."""
         return ContactForm(self.stiffness, hertz=True, damping=self.damping)
 
+    def release_rate(self) -> Float[Array, ""]:
+        """Return the rate, m/s, below which the force is 0: its slope jumps there."""
+        return -1 / jnp.maximum(self.damping, jnp.finfo(float).tiny)
+
     def force(
         self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
     ) -> Float[Array, "*n"]:

@@ -1,11 +1,10 @@
 """Piecewise linear contact."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import check_ascending, quantity
 from ..event_form import ContactForm, Stop
 from ..system_repr import SystemRepr
 
@@ -41,9 +40,11 @@ class PiecewiseLinearContact(SystemRepr):
             raise ValueError(
                 f"stiffness, depths have shapes {count}, {changes}; allowed: (m,), (m - 1,)"
             )
-        traced = isinstance(self.depths, jax.core.Tracer)
-        if not traced and np.any(np.diff(np.asarray(self.depths)) <= 0):
-            raise ValueError(f"depths = {np.asarray(self.depths)} m do not ascend")
+        check_ascending("depths", self.depths, "m")
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether `depths` do not ascend, of one or of a batch."""
+        return np.any(np.diff(np.asarray(self.depths)) <= 0, axis=-1)
 
     def parts(self) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Return equivalent parallel linear stops: depths (m) and stiffnesses (N/m)."""

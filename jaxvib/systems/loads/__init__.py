@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .load import never_repeats as never_repeats
     from .load import time_varying as time_varying
     from .noise import band_limited_noise as band_limited_noise
-    from .noise import kanai_tajimi_noise as kanai_tajimi_noise
     from .noise import noise_of_density as noise_of_density
     from .polynomial import PolynomialLoad as PolynomialLoad
     from .pulse import PulseLoad as PulseLoad

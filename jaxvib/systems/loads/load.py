@@ -130,14 +130,14 @@ def first_after(time: Number, candidates: Array) -> Float[Array, ""]:
 
 def time_varying(loads: Sequence) -> list:
     """Return the applied loads that are not constant."""
-    return [load for load in loads if not _shown(load.law).constant]
+    return [load for load in loads if not _as_load(load.law).constant]
 
 
 def never_repeats(loads: Sequence) -> list:
     """Return the applied loads that are neither constant nor periodic."""
-    return [load for load in time_varying(loads) if not _shown(load.law).repeats]
+    return [load for load in time_varying(loads) if not _as_load(load.law).repeats]
 
 
-def _shown(law):
+def _as_load(law):
     """Return the law if it is a `Load`; a user's law counts as periodic."""
     return law if isinstance(law, Load) else Load

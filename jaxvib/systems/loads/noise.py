@@ -40,41 +40,6 @@ def band_limited_noise(
     return noise_of_density(spectrum, high, duration, seed)
 
 
-def kanai_tajimi_noise(
-    density: float,
-    ground: tuple[float, float],
-    highest: float,
-    duration: float,
-    seed: int,
-) -> FourierLoad:
-    r"""Return Kanai-Tajimi noise: soil acceleration from white noise of bedrock.
-
-    $$S(\omega) = S_0 \frac{1 + 4 \zeta^2 r^2}{(1 - r^2)^2 + 4 \zeta^2 r^2},
-      \qquad r = \omega/\omega_g.$$
-
-    **Arguments:** `density` $S_0$, one-sided (a force squared per rad/s; an
-    acceleration for base motions), `ground`: $\omega_g$ (rad/s) and $\zeta$; otherwise
-    as `noise_of_density`. **Source:** Tajimi, *2nd World Conf. Earthquake Eng.* (1960).
-
-    >>> ground = jv.kanai_tajimi_noise(
-    ...     0.01, ground=(15.0, 0.6), highest=60.0, duration=20.0, seed=0
-    ... )
-    >>> round(float(ground.period()), 3)
-    20.0
-    """
-    own, ratio = ground
-    check_range("density", density, "N^2 s/rad", Range(at_least=0.0))
-    check_range("ground[0]", own, "rad/s", Range(above=0.0))
-    check_range("ground[1]", ratio, "", Range(above=0.0))
-
-    def spectrum(frequency):
-        turn = (frequency / own) ** 2
-        loss = 4 * ratio**2 * turn
-        return density * (1 + loss) / ((1 - turn) ** 2 + loss)
-
-    return noise_of_density(spectrum, highest, duration, seed)
-
-
 def noise_of_density(
     spectrum: Callable, highest: float, duration: float, seed: int
 ) -> FourierLoad:
@@ -83,7 +48,8 @@ def noise_of_density(
     $$F(t) = \sum_k \sqrt{2 S(\omega_k) \Delta\omega} \cos(\omega_k t + \varphi_k), \qquad
       \omega_k = k \Delta\omega, \quad \Delta\omega = 2\pi/T,$$
 
-    up to the `highest` frequency (rad/s), with phases uniform in $[0, 2\pi)$. Its mean
+    up to the `highest` frequency (rad/s), with phases uniform in $[0, 2\pi)$. `spectrum`:
+    S (N^2 s/rad) of angular frequencies, such as `FilteredNoise.spectrum`. Its mean
     square over the `duration` $T$ is $\sum_k S(\omega_k) \Delta\omega$ for every seed,
     which tends to $\int S\,d\omega$ as T grows. **Raises:** `ValueError` if no harmonic
     is below the highest frequency. **Source:** Shinozuka and Deodatis, *Appl. Mech.

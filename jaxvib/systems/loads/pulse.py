@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from ...foundation.arrays import is_concrete
 from ...foundation.quantity import quantity
 from ...foundation.suggestions import nearest
 from ...foundation.types import Number
@@ -86,13 +87,18 @@ class PulseLoad(Load):
             hint = f"; did you mean {near!r}?" if near else ""
             raise ValueError(f"shape = {self.shape!r}; allowed: {', '.join(SHAPES)}{hint}")
         times = self.every, self.duration
-        if self.every is None or any(isinstance(t, jax.core.Tracer) for t in times):
+        if self.every is None or not is_concrete(times):
             return
-        if np.any(np.asarray(self.every) < np.asarray(self.duration)):
+        if self.contradicts():
             raise ValueError(
                 f"every = {float(self.every):g} s is less than duration = "
                 f"{float(self.duration):g} s; allowed: pulses that do not overlap"
             )
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether pulses overlap, of one or of a batch."""
+        every = np.inf if self.every is None else np.asarray(self.every)
+        return np.asarray(every < np.asarray(self.duration))
 
     @property
     def repeats(self) -> bool:

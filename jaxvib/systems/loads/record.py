@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from ...foundation.arrays import is_concrete
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
 from .load import Load
@@ -28,7 +29,7 @@ class RecordLoad(Load):
     equal the first.
 
     **Fields:** `times` (s), ascending, and `values` (N), both of shape (n,), n >= 2;
-    `periodic`; `interpolation`: "linear" or "cubic"; `scale`: a factor of all values,
+    `periodic`; `interpolation`: "linear" or "cubic"; `scale`: a scale factor of the values,
     such as the intensity of an earthquake or the stiffness under a road. **Raises:**
     `ValueError` for shapes that differ, times that do not ascend, a periodic record
     with unequal ends, or another interpolation. **Source:** de Boor, *A Practical Guide
@@ -43,7 +44,9 @@ class RecordLoad(Load):
     values: Float[Array, " n"] = quantity("values", "N", "forces of the record")
     periodic: bool = eqx.field(static=True, default=False)
     interpolation: str = eqx.field(static=True, default="linear")
-    scale: Float[Array, ""] = quantity("scale", "", "factor of all values", default=1.0)
+    scale: Float[Array, ""] = quantity(
+        "scale", "", "scale factor of the values", default=1.0
+    )
 
     breaks = True
     linear_fields = ("values",)
@@ -59,21 +62,27 @@ class RecordLoad(Load):
                 f"times and values have shapes {shapes[0]} and {shapes[1]}; allowed: one "
                 "shape (n,) for both, two or more"
             )
-        if any(isinstance(x, jax.core.Tracer) for x in (self.times, self.values)):
+        if not is_concrete(self.times, self.values):
             return
         times, values = np.asarray(self.times), np.asarray(self.values)
-        if not np.all(np.diff(times) > 0):
+        if np.any(_falls(times)):
             place = int(np.argmin(np.diff(times) > 0))
             raise ValueError(
                 f"times = {times[place]:g}, {times[place + 1]:g} s do not ascend; "
                 "allowed: ascending times"
             )
-        apart = abs(values[-1] - values[0])
-        if self.periodic and apart > _CLOSED * np.max(np.abs(values)):
+        if self.contradicts():
             raise ValueError(
                 f"values of a periodic record begin with {values[0]:g} N and end with "
                 f"{values[-1]:g} N; allowed: the first value again at the end"
             )
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether times do not ascend or a period does not close, of any batch."""
+        times, values = np.asarray(self.times), np.asarray(self.values)
+        apart = np.abs(values[..., -1] - values[..., 0])
+        opens = apart > _CLOSED * np.max(np.abs(values), axis=-1)
+        return np.any(_falls(times), axis=-1) | (self.periodic & opens)
 
     @property
     def repeats(self) -> bool:
@@ -152,7 +161,7 @@ class RecordLoad(Load):
         """Return the time of the next sample, s."""
         shift = self._shift(time)
         late = time + 4 * jnp.finfo(self.times.dtype).eps * jnp.abs(time) - shift
-        place = self._passed(late)
+        place = self._times_before(late)
         last = self.times.shape[0] - 1
         later = shift + self.times[jnp.minimum(place, last)]
         if self.periodic:
@@ -167,9 +176,9 @@ class RecordLoad(Load):
         return jax.lax.stop_gradient(turns) * self.period()
 
     def _first(self, time):
-        return jnp.clip(self._passed(time) - 1, 0, self.times.shape[0] - 2)
+        return jnp.clip(self._times_before(time) - 1, 0, self.times.shape[0] - 2)
 
-    def _passed(self, time):
+    def _times_before(self, time):
         """Return the number of times up to a time.
 
         By bisection: kernels lack the comparisons of `jnp.searchsorted`.
@@ -183,3 +192,8 @@ class RecordLoad(Load):
             low = jnp.where(inside & passed, middle + 1, low)
             high = jnp.where(inside & ~passed, middle, high)
         return low
+
+
+def _falls(times: np.ndarray) -> np.ndarray:
+    """Return which times are not after the one before them."""
+    return ~(np.diff(times, axis=-1) > 0)

@@ -19,7 +19,7 @@ class StepLoad(Load):
     (0.0, 10.0)
     """
 
-    amplitude: Float[Array, ""] = quantity("amplitude", "N", "force from the step on")
+    amplitude: Float[Array, ""] = quantity("amplitude", "N", "force after the step")
     start: Float[Array, ""] = quantity("start", "s", "time of the step", default=0.0)
 
     repeats = False

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import check_ascending, quantity
 from ..event_form import SpringForm, Stop
 from ..parameters import as_given, named_values
 from ..system_repr import SystemRepr
@@ -96,9 +95,11 @@ class PiecewiseLinearLaw(SystemRepr):
             raise ValueError(
                 f"stiffness, breaks have shapes {count}, {changes}; allowed: (m,), (m - 1,)"
             )
-        traced = isinstance(self.breaks, jax.core.Tracer)
-        if not traced and np.any(np.diff(np.asarray(self.breaks)) <= 0):
-            raise ValueError(f"breaks = {np.asarray(self.breaks)} m do not ascend")
+        check_ascending("breaks", self.breaks, "m")
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether `breaks` do not ascend, of one or of a batch."""
+        return np.any(np.diff(np.asarray(self.breaks)) <= 0, axis=-1)
 
     def event_form(self) -> SpringForm:
         """Return the form of the force for event-driven integration."""

@@ -3,11 +3,11 @@
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
+from ..freedoms import check_direction
 from ..roles import LoadLaw
 from ..system_repr import SystemRepr
 from ..variation import variation_field
@@ -55,7 +55,8 @@ class NonlinearSpring(SystemRepr):
     variation: LoadLaw | None = variation_field()
 
     def __check_init__(self):
-        traced = isinstance(self.direction, jax.core.Tracer)
-        if not traced and not np.asarray(self.direction).any():
-            raise ValueError("direction of a spring = 0 everywhere; allowed: a "
-                             "direction in which the system can move")  # fmt: skip
+        check_direction("a spring", self.direction)
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether the direction is zero everywhere, of one or of a batch."""
+        return ~np.any(np.asarray(self.direction), axis=-1)

@@ -32,6 +32,16 @@ class CoupledEquation(Equation):
         return 2 * self.moved.offset.shape[0]
 
     @property
+    def offset(self) -> Any:  # an array, or its shape
+        """The displacements at which the springs of the linear part are relaxed, m."""
+        return self.moved.offset
+
+    @property
+    def contacts(self) -> tuple:
+        """The contacts of the bodies."""
+        return self.moved.contacts
+
+    @property
     def frictions(self) -> tuple:
         """The frictions of the bodies."""
         return self.moved.frictions

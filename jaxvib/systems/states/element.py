@@ -3,12 +3,12 @@
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
+from ..freedoms import check_direction
 from ..system_repr import SystemRepr
 
 
@@ -59,12 +59,16 @@ class StateElement(SystemRepr):
     )
 
     def __check_init__(self):
-        for name in ("direction", "senses"):
-            given = getattr(self, name)
-            traced = given is None or isinstance(given, jax.core.Tracer)
-            if not traced and not np.asarray(given).any():
-                raise ValueError(f"{name} of an element = 0 everywhere; allowed: a "
-                                 "direction in which the system can move")  # fmt: skip
+        check_direction("an element", self.direction)
+        check_direction("an element", self.senses, "senses")
+
+    def contradicts(self) -> np.ndarray | np.bool:
+        """Return whether a direction is zero everywhere, of one or of a batch."""
+        senses = self.direction if self.senses is None else self.senses
+        pushes, measures = (
+            np.any(np.asarray(n), axis=-1) for n in (self.direction, senses)
+        )
+        return ~(pushes & measures)
 
     @property
     def measured(self) -> Float[Array, " n"]:

@@ -12,7 +12,7 @@ ENDS = ("periodic", "free", "clamped", "hinged")
 RNG = np.random.default_rng(11)
 
 
-def test_energy_given_to_translation_settles_in_the_closed_form():
+def test_energy_of_translation_converges_to_the_closed_form():
     chain = jv.BeamChain(bodies=8, gamma=1.0)
     split = jv.dynamics.equilibrium_split(chain)
     np.testing.assert_allclose(split.translational, (np.sqrt(6) - 1) / 4, rtol=1e-12)
@@ -109,7 +109,7 @@ def test_a_packet_travels_with_the_group_velocity_of_its_branch(upper):
     np.testing.assert_allclose((centre[1] - centre[0]) / 60.0, velocity, atol=0.01)
 
 
-def test_random_velocities_and_kicks_have_the_energy_asked_for():
+def test_random_velocities_and_kicks_have_the_requested_energy():
     chain = jv.BeamChain(bodies=512, gamma=2.0, ends="hinged", mass=3.0)
     state = jv.dynamics.random_velocities(chain, jax.random.key(0), 0.7, 0.25)
     energies = chain.energies(state)

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
+from jaxvib.dynamics.modal import modal_form
 from tests.modal_cantilever import (
     AMPLITUDE,
     DAMPING_RATIO,
@@ -109,6 +110,28 @@ def test_auto_selects_the_modes_of_a_large_system():
     np.testing.assert_array_equal(found, by_name)
     error = np.abs(SCALES * (np.asarray(found) - by_hand())).max()
     assert error < 1e-9 * np.abs(SCALES * found).max()
+
+
+@pytest.mark.slow  # compiles time stepping, 6 s
+def test_a_structure_moves_under_its_weight_alone():
+    # Constant loads have no period, whose parts the steps of the modal form are.
+    weighted = jv.AppliedLoad(TIP, jv.ConstantLoad(1e-3))
+    system = jv.ImpactSystem(SYSTEM.linear, SYSTEM.contacts, [weighted])
+    assert modal_form(system) is None
+    # From rest, without contact.
+    found, time = jv.flow(system, np.zeros(2 * MODES), 0.0, 0.7), 0.7
+    paces = cantilever_frequencies(MODES)
+    damped = paces * np.sqrt(1 - DAMPING_RATIO**2)
+    left = np.exp(-DAMPING_RATIO * paces * time)
+    sine = np.sin(damped * time)
+    bend = np.cos(damped * time) + DAMPING_RATIO * paces / damped * sine
+    pulled = 1e-3 * TIP
+    known = np.concatenate(
+        [pulled * (1 - left * bend) / paces**2, pulled * left * sine / damped]
+    )
+    assert TIP @ known[:MODES] < GAP
+    size = np.abs(SCALES * known).max()
+    np.testing.assert_allclose(SCALES * found, SCALES * known, rtol=0, atol=1e-8 * size)
 
 
 def test_a_system_without_a_modal_form_is_refused():

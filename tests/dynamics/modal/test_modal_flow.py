@@ -33,10 +33,10 @@ flow = jax.jit(modal_flow)
 @jax.jit
 def flow_with_sensitivities(form, state, begin, end, rtol):
     found = modal_flow(form, state, begin, end, rtol, sensitivities=True)
-    return found.state, found.sensitivities
+    return found.state, found.sensitivities, found.steps
 
 
-def by_hand(force, duration=PERIOD, change=None, slope=None):
+def by_hand(force, duration=PERIOD, change=None, slope=None, start=START):
     """Return DOP853's state, or what a small change has become."""
     squares = cantilever_frequencies(MODES) ** 2
     losses = 2 * DAMPING_RATIO * cantilever_frequencies(MODES)
@@ -51,7 +51,7 @@ def by_hand(force, duration=PERIOD, change=None, slope=None):
             found += [dv, -squares * dx - losses * dv - TIP * pull]
         return np.concatenate(found)
 
-    start = START if change is None else np.concatenate([START, change])
+    start = start if change is None else np.concatenate([start, change])
     tight = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-15}
     return solve_ivp(rates, (0, duration), start, **tight).y[-2 * MODES :, -1]
 
@@ -80,11 +80,22 @@ def test_the_error_stays_below_the_tolerance(rtol, most):
 def test_sensitivities_move_as_the_variational_equation_does():
     form = modal_form(modal_cantilever(MODES, HERTZ))
     change = np.random.default_rng(3).normal(size=2 * MODES) / SCALES
-    _, found = flow_with_sensitivities(form, START, 0.0, PERIOD, 1e-9)
+    _, found, steps = flow_with_sensitivities(form, START, 0.0, PERIOD, 1e-9)
     expected = by_hand(hertz, PERIOD, change, lambda z: 7.5e3 * np.sqrt(max(z, 0.0)))
     moved = np.asarray(found) @ change
     sizes = np.abs(SCALES * expected).max()
     np.testing.assert_allclose(SCALES * moved, SCALES * expected, atol=1e-8 * sizes)
+    # The square roots with which slopes begin and end ask for no steps of their own.
+    own = flow(form, START, 0.0, PERIOD, 1e-9).steps
+    assert int(steps) < 1.2 * int(own)  # 146 and 131; with slopes at the nodes 193 and 147
+
+
+def test_a_motion_at_rest_ends_where_it_began():
+    system = jv.replace(modal_cantilever(MODES, HERTZ), {"loads.0.law.amplitude": 0.0})
+    found = flow(modal_form(system), np.zeros(2 * MODES), 0.0, PERIOD, 1e-9)
+    assert int(found.result) == 0
+    assert int(found.steps) < 10
+    np.testing.assert_array_equal(found.state, np.zeros(2 * MODES))
 
 
 LAWS = {
@@ -109,11 +120,37 @@ def test_other_laws_move_as_an_independent_integration(name):
     assert error_of(found.state, by_hand(force)) < 1e-8
 
 
+@pytest.mark.slow  # compiles the motion of two laws
+def test_steps_end_where_a_stop_becomes_stiffer():
+    # As two stops at these depths, whose motions are exact in the modes of each set.
+    gaps, laws = (GAP, GAP + 5e-4), (jv.LinearContact(50.0), jv.LinearContact(350.0))
+    stops = modal_form(modal_cantilever(MODES, *laws, gaps=gaps))
+    form = modal_form(modal_cantilever(MODES, LAWS["piecewise"][0]))
+    assert stops.phases is not None
+    assert form.phases is None
+    expected = flow(stops, 2 * START, 0.0, PERIOD, 1e-10).state
+    for rtol in (1e-7, 1e-10):
+        found = flow(form, 2 * START, 0.0, PERIOD, rtol)
+        # 5e-8 at both tolerances by steps over the depth.
+        assert error_of(found.state, expected) < 1e-12
+
+
+@pytest.mark.slow  # compiles the motion, DOP853 of stiff modes
+def test_steps_end_where_a_damped_force_would_be_tensile():
+    law, force = jv.HuntCrossleyContact(5e4, damping=60.0), LAWS["hunt-crossley"][1]
+    form = modal_form(modal_cantilever(MODES, law))
+    expected = by_hand(lambda z, v: 10 * force(z, 30 * v), start=3 * START)
+    for rtol in (1e-7, 1e-9):
+        found = flow(form, 3 * START, 0.0, PERIOD, rtol)
+        # Without it 29 and 8e-8.
+        assert error_of(found.state, expected) < 1e-10
+
+
 @pytest.mark.slow  # a hundred matrix exponentials and their roots
 def test_a_linear_stop_switches_between_two_matrix_exponentials():
     stiffness = 500.0
     form = modal_form(modal_cantilever(MODES, jv.LinearContact(stiffness)))
-    found, monodromy = flow_with_sensitivities(form, START, 0.0, PERIOD, 1e-10)
+    found, monodromy, _ = flow_with_sensitivities(form, START, 0.0, PERIOD, 1e-10)
     squares = np.diag(cantilever_frequencies(MODES) ** 2)
     losses = np.diag(2 * DAMPING_RATIO * cantilever_frequencies(MODES))
     # Unknowns: state, load's cosine and sine, and the constant 1.

@@ -101,7 +101,7 @@ def test_its_derivative_is_its_slope():
     np.testing.assert_allclose(slope, difference, rtol=1e-6)
 
 
-def test_what_does_not_go_is_said():
+def test_bad_arguments_of_beam_motion_are_named():
     with pytest.raises(ValueError, match="shapes"):
         jv.modes.beam_motion(SYSTEM, [0.0, 1.0], [1.0], force_on=0)
     with pytest.raises(ValueError, match="do not ascend"):

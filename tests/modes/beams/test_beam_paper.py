@@ -64,7 +64,7 @@ def test_every_value_below_5000_is_that_of_finite_elements(modes):
     np.testing.assert_allclose(ours, theirs, rtol=1e-8)
 
 
-def test_the_printed_digits_tell_the_masses_to_within_five_percent():
+def test_the_printed_digits_determine_the_masses_to_within_five_percent():
     printed = np.array([-0.255 + 25.839j, -0.235 + 161.938j])
     agreeing = [
         mass

@@ -39,6 +39,6 @@ def test_a_rigid_body_and_lumped_masses_are_the_limits_of_each_other():
         np.testing.assert_allclose(values, expected, rtol=1e-5)
 
 
-def test_one_force_is_asked_for():
+def test_exactly_one_force_is_required():
     with pytest.raises(ValueError, match="give one of force_at"):
         jv.modes.beam_response(SYSTEM, [1.0], at=[0.5])

@@ -39,6 +39,8 @@ def designs(number, seed=0):
 @pytest.mark.slow  # compiles the search for a batch, 20 s
 def test_a_batch_is_certified_and_equals_finite_elements():
     samples = designs(100)
+    samples["positions"][::2, 1] = samples["positions"][::2, 0]  # coincident links
+    samples["damping"] = 10 ** (np.log10(samples["damping"]) * 2.75 + 1.5)  # to 1e-4
     spectra = jv.modes.beam_spectra(cantilever, samples, count=6)
     assert np.all(spectra.certified)
     assert np.all(spectra.result == 0)
@@ -145,9 +147,7 @@ def test_slow_motions_beside_stiff_one_sided_links_keep_their_digits():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "ends", [("clamped", "free"), ("hinged", "free"), ("free", "free")]
-)
+@pytest.mark.parametrize("ends", [("hinged", "free"), ("free", "free")])
 def test_soft_and_coincident_links_and_rigid_motions_in_a_batch(ends):
     beam, random, number = jv.Beam(1.0, 1.0, 1.0, ends), np.random.default_rng(3), 64
 
@@ -172,7 +172,7 @@ def test_soft_and_coincident_links_and_rigid_motions_in_a_batch(ends):
     }
     spectra = jv.modes.beam_spectra(carrying, samples, count=8)
     assert np.all(spectra.certified)
-    rigid = {"clamped": 0, "hinged": 2, "free": 4}[ends[0]]
+    rigid = {"hinged": 2, "free": 4}[ends[0]]
     np.testing.assert_array_equal(np.sum(spectra.values == 0, axis=1), rigid)
     for i in range(0, number, 7):
         sample = {name: values[i] for name, values in samples.items()}

@@ -1,0 +1,167 @@
+"""A step in contact: its length, whether it is accepted, and the next one."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .collocation import NODES, Collocation
+from .contact import Forces, forces_ahead, missed, nodal_forces
+from .events import Event, Part, next_event, soon, up_to_onset
+from .friction import reverses, rubbed
+from .kinks import kinks_of
+from .lane import Context, Lane
+from .modal_form import LEVELS, ModalForm
+from .rates import rates_of_amplitudes
+from .sensitivities import moved_sensitivities
+from .unresolved import unresolved
+
+# A step's error relative to the tolerance: errors accumulate.
+_SHARE = 0.2
+# The same for the sensitivities, which are needed to fewer digits.
+_SHARE_OF_SENSITIVITIES = 10.0
+# The error of a step falls with this power of its length.
+_ORDER = NODES
+# A step in contact may be longer by one level if its ratio is below this.
+_COARSER = 2.0 ** -(_ORDER + 1)
+
+
+def contact_step(context: Context, step: Collocation, lane: Lane) -> Lane:
+    """Take a step in contact, or prepare a shorter one."""
+    system, gaps = context.system, context.gaps
+    tried = lane.trial > 0
+    length, level, last = wanted_in_contact(context, lane)
+    lane = lane._replace(level=level)
+    known = lane.length > 0
+    start = forces_ahead(gaps, lane.closed, lane.forces, lane.length, length)
+    found = nodal_forces(system.motion, gaps, step, lane.closed, lane.y, lane.time, start)
+    y = step.moved(lane.y, found.forces)
+    time = jnp.where(last, context.end, lane.time + length)
+    before, after = gaps.at(lane.y, lane.time), gaps.at(y, time)
+    path = found.path(before, after)
+    size = jnp.maximum(jnp.linalg.norm(lane.y), context.size)
+    ratio = missed(step, found.forces) / (_SHARE * context.rtol * size)
+    ratio = jnp.where(found.converged & jnp.isfinite(ratio), ratio, jnp.inf)
+    kinks = kinks_of(system.motion.contacts, gaps, lane.closed, path)
+    event = next_event(gaps, lane.closed, path, kinks, found.converged, length)
+    if lane.ends is None and lane.closed.size > 1:  # observed steps resolve all vibration
+        ratio = jnp.maximum(ratio, _doubt(context, lane, found, event, length))
+    finest = ~tried & (lane.level >= LEVELS - 1)
+    good = (((ratio <= 1) & ~event.inside) | finest) & ~event.at_start
+    part = Part(jnp.asarray(False), length, found, y, after)
+    sensitivities = lane.sensitivities
+    if sensitivities is None:
+        part = up_to_onset(
+            system, gaps, step, lane[:2], part, event, lane.closed, ratio <= 1
+        )
+        good = good | part.cut
+        time = jnp.where(part.cut, lane.time + part.length, time)
+    else:
+        decayed = jnp.exp(system.modes.eigenvalues.decay * (context.end - time))
+        allowed = _SHARE_OF_SENSITIVITIES * context.rtol
+        most = jnp.where(good, jnp.where(finest, jnp.inf, allowed), -jnp.inf)
+        sensitivities, worst = moved_sensitivities(
+            system.motion, step, lane.closed, path, sensitivities, decayed, most
+        )
+        good = good & (worst <= most)
+        ratio = jnp.maximum(ratio, worst / allowed)
+    after = gaps.levels(part.motion)
+    ends = jnp.where(lane.closed, (after[0] <= gaps.touch) & (after[1] < 0),
+                     (after[0] >= -gaps.touch) & (after[1] > 0))  # fmt: skip
+    ended = jnp.any(ends)
+    stays = tried | part.cut | last | (ratio > _COARSER)
+    level = jnp.where(stays, lane.level, lane.level - 1)
+    level = jnp.where(ended, jnp.maximum(level, lane.begin), level)
+    contacts, forces = system.motion.contacts, part.forces
+    coming = soon(lane.closed, after, kinks, part.length)
+    reversed_ = reverses(contacts, lane.closed, forces.path(before, part.motion))
+    accepted = lane._replace(
+        time=time,
+        y=part.y,
+        sensitivities=sensitivities,
+        closed=lane.closed ^ ends,
+        level=jnp.maximum(level, 0),
+        begin=jnp.where(known | tried, lane.begin, lane.level),
+        trial=jnp.where(tried & ~ended, coming, 0.0),
+        graded=lane.graded & ~(ended if kinks is None else ended | kinks.reached()),
+        forces=forces.forces,
+        length=part.length,
+        reversals=lane.reversals + reversed_.astype(jnp.int32),
+        rubbed=None
+        if lane.rubbed is None
+        else rubbed(contacts, lane.closed, forces, part.length),
+    )
+    rejected = _shorter(system, lane, event, ratio, step.length)
+    # Sensitivities of a step that is not accepted are those before.
+    kept = {"observables": None, "ends": None, "sensitivities": None}
+    chosen = jax.tree.map(
+        lambda n, o: jnp.where(good, n, o),
+        accepted._replace(**kept),
+        rejected._replace(**kept),
+    )
+    chosen = chosen._replace(**{name: getattr(accepted, name) for name in kept})
+    return chosen._replace(steps=lane.steps + 1)
+
+
+def _doubt(context: Context, lane: Lane, found: Forces, event: Event, length) -> Array:
+    """Return a number above 1 if a contact may touch unresolved in a step."""
+    gaps = context.gaps
+    errors = unresolved(context.system, gaps, lane.y, lane.time, found.forces, length)
+    # Touches less deep than this do not matter.
+    least = context.rtol * gaps.reach()
+    return jnp.max(jnp.where(lane.closed, 0.0, errors / jnp.maximum(event.left, least)))
+
+
+def finest(context: Context, lane: Lane):
+    """Return the level of the longest step that resolves the displacements.
+
+    Fast modes follow the forces of contacts slowly: what vibrates is their rate of
+    change divided by the eigenvalue.
+    """
+    values, seen = context.system.modes.eigenvalues, context.displaced
+    rates = rates_of_amplitudes(context.system, context.gaps, lane.y, lane.time)
+    vibrates = jnp.hypot(*jnp.split(rates, 2)) / values.paces()
+    return seen.finest(jnp.hypot(*jnp.split(lane.y, 2)), vibrates)
+
+
+def wanted_in_contact(context: Context, lane: Lane) -> tuple[Array, Array, Array]:
+    """Return the length of the next step in contact, its level, and whether it is last."""
+    level, lengths = lane.level, context.system.steps.length
+    if lane.ends is not None:
+        level = jnp.maximum(level, finest(context, lane))
+    wanted = jnp.where(lane.trial > 0, lane.trial, lengths[level])
+    left = context.end - lane.time
+    return jnp.minimum(wanted, left), level, wanted >= left
+
+
+def step_matrices(context: Context, lane: Lane) -> Collocation:
+    """Return the matrices of the next step in contact."""
+    system = context.system
+    length, level, last = wanted_in_contact(context, lane)
+    known_step = jax.tree.map(lambda part: part[level], system.steps)
+    # The whole tables as operands of the conditional would be copied in each step.
+    return jax.lax.cond(
+        (lane.trial > 0) | last,
+        lambda _: system.collocation(length),
+        lambda known: known,
+        known_step,
+    )
+
+
+def _shorter(system: ModalForm, lane: Lane, event: Event, ratio, length) -> Lane:
+    """Return the lane with its next step shorter: to an event, or for accuracy.
+
+    Forces are smooth up to a release, so that a step that ends there may be exact. They
+    do not depend on a gap that closes: those of a shorter step tell when.
+    """
+    fails, tried = ~(ratio <= 1), lane.trial > 0
+    to_event = event.inside & (~fails | (event.bends & ~lane.graded & ~tried))
+    finer = jnp.clip(jnp.ceil(jnp.log2(ratio) / _ORDER), 1, 6).astype(int)
+    fits = jnp.sum(system.steps.length > length)  # the level of this length
+    level = jnp.clip(jnp.where(tried, fits, lane.level) + finer, 0, LEVELS - 1)
+    stays = to_event | event.at_start
+    return lane._replace(
+        closed=lane.closed ^ (event.flips & event.at_start),
+        level=jnp.where(stays, lane.level, level),
+        trial=jnp.where(to_event & ~event.at_start, event.after, 0.0),
+        graded=lane.graded | (fails & event.bends & ~to_event) | (fails & tried),
+    )

@@ -1,0 +1,32 @@
+"""The end of a motion in modes, and its reason code."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ...ensemble import Reason
+
+
+class ExactSolution(NamedTuple):
+    """End of a motion: state, sensitivities, observables and reason code."""
+
+    state: Float[Array, " state"]
+    sensitivities: Any
+    observables: Any
+    result: Int[Array, ""]
+    steps: Int[Array, ""]
+
+
+def reason_code(final: Array, finite: Array, stops: Array) -> Int[Array, ""]:
+    """Return the reason code of a motion that `stops` before its end, or not."""
+    good = jnp.all(jnp.isfinite(final))
+    code = jnp.where(stops, Reason.STEP_LIMIT, Reason.SUCCESS)
+    code = jnp.where(good, code, Reason.STEP_UNDERFLOW)
+    return jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
+
+
+def is_finite(array: Array) -> Array:
+    """Return whether all numbers are finite, along columns first: in vectors."""
+    finite = jnp.isfinite(array)
+    return jnp.all(jnp.all(finite, axis=0) if array.ndim > 1 else finite)
