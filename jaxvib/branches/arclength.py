@@ -29,8 +29,8 @@ def both_ways(
         context = problem.context(i, limits)
         code = RUNNING if found.found[i] else Reason.DIVERGED
         x = np.append(found.x[i, :-1], start[-1])
-        ways = [BranchPoint(x, way * up[i], 0.0) for way in (1, -1)]
-        pairs.append([Tracer(context, one, code) for one in ways])
+        points = [BranchPoint(x, sign * up[i], 0.0) for sign in (1, -1)]
+        pairs.append([Tracer(context, one, code) for one in points])
     return pairs
 
 
@@ -80,8 +80,8 @@ def _shared(pair, most: int):
 def _end_together(above: Tracer, below: Tracer, most: int) -> None:
     """End both tracers of a branch if one has closed, or at the limit of points."""
     if Reason.CLOSED in (above.code, below.code):
-        kept, other = (above, below) if above.code == Reason.CLOSED else (below, above)
-        other.code, other.points = kept.code, []
+        closed, other = (above, below) if above.code == Reason.CLOSED else (below, above)
+        other.code, other.points = closed.code, []
     if _number((above, below)) >= most:
         for one in (above, below):
             one.code = Reason.POINT_LIMIT if one.code == RUNNING else one.code

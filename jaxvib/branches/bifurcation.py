@@ -21,9 +21,10 @@ from ..orbits.equilibrium import Equilibrium
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
 from ..systems.autonomous import AutonomousSystem, is_autonomous
-from ..systems.parameters import parameters, unknown_key
+from ..systems.parameters import parameter_at
 from ..systems.periods import check_period
 from ..systems.system import System
+from ..systems.unforced import is_unforced
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .defining_equations import (
     KINDS,
@@ -92,19 +93,25 @@ def bifurcation_point(
     reason is in `.result`. Real multipliers with product 1 (neutral saddles) are not
     accepted as a torus bifurcation.
     """
-    if is_autonomous(system):
+    at_rest = isinstance(guess, Equilibrium) or getattr(guess, "of", "") == "equilibrium"
+    if is_autonomous(system) or (at_rest and is_unforced(system)):
         return field_bifurcation_point(system, guess, kind, path, throw)
+    if isinstance(guess, Equilibrium | LimitCycle | FieldBifurcation):
+        raise ValueError(
+            f"guess = {type(guess).__name__}; allowed: a periodic orbit, its state, or a "
+            "`BifurcationPoint`; `continue_orbit` locates the bifurcations of limit cycles "
+            "of bodies"
+        )
     if kind not in KINDS:
         near = nearest(kind, KINDS)
         hint = f"; did you mean {near!r}?" if near else ""
         raise ValueError(f"kind = {kind!r}; allowed: {', '.join(KINDS)}{hint}")
     check_period(system)
-    known = parameters(system)
-    if path not in known:
-        raise ValueError(unknown_key("parameter", path, known))
+    check_periods(periods)
+    declared = parameter_at(system, path)
     if kind == "grazing" and not system.has_contacts:
         raise ValueError("kind = 'grazing'; the system has no contacts")
-    value = jnp.asarray(known[path].value, float)
+    value = jnp.asarray(declared.value, float)
     if isinstance(guess, PeriodicOrbit | BifurcationPoint):
         lost = not isinstance(guess.result, jax.core.Tracer) and int(guess.result)
         if lost:
@@ -112,7 +119,6 @@ def bifurcation_point(
         state, count = jnp.asarray(guess.state), jnp.asarray(guess.periods)
         value = value if isinstance(guess, PeriodicOrbit) else jnp.asarray(guess.parameter)
     else:
-        check_periods(periods)
         state, count = checked_state(system, guess), jnp.asarray(periods, jnp.int32)
     if kind == "neimark_sacker" and state.shape[0] < 2:
         raise ValueError("kind = 'neimark_sacker'; the system has fewer than two states")
@@ -142,13 +148,13 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     size = state.shape[0]
     there = with_values(combine_arrays(leaves, static), (path,), solved[-1:])
     span = periods * there.period()
-    whole = state_at_start(kind, there, setting, solved, 1)
+    initial = state_at_start(kind, there, setting, solved, 1)
     time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span
     return BifurcationPoint(
         kind=kind,
         path=path,
         parameter=solved[-1],
-        state=whole,
+        state=initial,
         periods=count,
         time=time,
         residual=jnp.max(jnp.abs(found.left[:size])),

@@ -12,7 +12,7 @@ from ..ensemble import reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
 from ..foundation.types import Number
-from .test_functions import Find
+from .test_functions import LocatedZero
 
 
 class Bifurcation(Result):
@@ -32,16 +32,16 @@ class Bifurcation(Result):
 
     def _lines(self) -> list[str]:
         return [
-            f"{type(self).__name__}: {self._what()} at {self.path} = "
-            f"{self.parameter:.12g}{self._besides()}",
+            f"{type(self).__name__}: {self._kind_text()} at {self.path} = "
+            f"{self.parameter:.12g}{self._details()}",
             f"  residual {self.residual:.1e}, test function {self.test:.1e}, "
             f"{int(self.iterations)} steps",
         ]
 
-    def _what(self) -> str:
+    def _kind_text(self) -> str:
         return self.kind
 
-    def _besides(self) -> str:
+    def _details(self) -> str:
         return ""
 
 
@@ -60,7 +60,7 @@ class BifurcationPoint(Bifurcation):
 class CycleJoints(NamedTuple):
     """The states between the segments of a cycle, (segments, n).
 
-    `length`: of the cycle in the time of `PacedSystem`, with its `speed`.
+    `length`: of the cycle in the time of `TimeRescaledSystem`, with its `speed`.
     """
 
     states: Array
@@ -82,10 +82,10 @@ class FieldBifurcation(Bifurcation):
     frequency: Float[Array, ""] = result_field("angular frequency", "rad/s")
     joints: CycleJoints | None = None
 
-    def _what(self) -> str:
+    def _kind_text(self) -> str:
         return f"{self.kind} of {'a' if self.of == 'cycle' else 'an'} {self.of}"
 
-    def _besides(self) -> str:
+    def _details(self) -> str:
         return f", {self.frequency:.10g} rad/s" if np.isfinite(self.frequency) else ""
 
 
@@ -93,23 +93,23 @@ def field_bifurcation(
     kind: str, of: str, path: str, joints: CycleJoints | None = None, **numbers: Number
 ) -> FieldBifurcation:
     """Return a `FieldBifurcation` with the given fields converted to arrays."""
-    whole = ("iterations", "result")
+    integers = ("iterations", "result")
     arrays = {
-        name: jnp.asarray(value, jnp.int32 if name in whole else float)
+        name: jnp.asarray(value, jnp.int32 if name in integers else float)
         for name, value in numbers.items()
     }
     return FieldBifurcation(kind=kind, of=of, path=path, joints=joints, **arrays)
 
 
 def found_bifurcation(
-    find: Find,
+    find: LocatedZero,
     of: str,
     path: str,
     period: Number,
     frequency: Number,
     joints: CycleJoints | None = None,
 ) -> FieldBifurcation:
-    """Return the `FieldBifurcation` of a located sign change, a `test_functions.Find`."""
+    """Return the `FieldBifurcation` at a `test_functions.LocatedZero`."""
     return field_bifurcation(
         find.kind,
         of,

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
@@ -26,11 +25,11 @@ from .pictures import plot_branches
 class BranchEvent(eqx.Module):
     """A zero of a user-defined event function along a branch.
 
-    >>> watched = jv.branches.ContinuationSettings(
+    >>> settings = jv.branches.ContinuationSettings(
     ...     events={"27 kN": lambda orbit: orbit.max_contact_force - 27e3}
     ... )
     >>> branch = jv.continue_orbit(
-    ...     system, orbit, "load.amplitude", (450.0, 550.0), settings=watched
+    ...     system, orbit, "load.amplitude", (450.0, 550.0), settings=settings
     ... )
     >>> [(event.name, round(float(event.parameter), 1)) for event in branch.events]
     [('27 kN', 509.7)]
@@ -148,12 +147,12 @@ class AbstractBranch(Plottable, NotebookRepr):
                 f"{name}: {len(self.parameter)} {self.noun}",
                 f"  from {values[0]:.8g}{unit}: {low}",
                 f"  to   {values[-1]:.8g}{unit}: {high}",
-                f"  stable at {share:.0%} of the points{self._besides()}",
+                f"  stable at {share:.0%} of the points{self._details()}",
                 *listed(self.bifurcations),
             ]
         )
 
-    def _besides(self) -> str:
+    def _details(self) -> str:
         """Return additional text for `repr`."""
         return ""
 
@@ -204,7 +203,7 @@ class Branch(AbstractBranch):
     def __repr__(self) -> str:
         return "\n".join([super().__repr__(), *(f"  {event!r}" for event in self.events)])
 
-    def _besides(self) -> str:
+    def _details(self) -> str:
         counts = sorted({int(count) for count in np.asarray(self.contacts)})
         return (
             f"; contacts per period: {counts}\n"
@@ -218,8 +217,3 @@ def passing(levels: np.ndarray, level: float, *columns: np.ndarray) -> Iterator[
     for i in np.flatnonzero((levels[1:] - level) * (levels[:-1] - level) <= 0):
         share = (level - levels[i]) / (levels[i + 1] - levels[i])
         yield [each[i] + share * (each[i + 1] - each[i]) for each in columns]
-
-
-def stacked(orbits: list[PeriodicOrbit]) -> PeriodicOrbit:
-    """Stack orbits along a leading axis of points."""
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *orbits)

@@ -18,7 +18,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Complex, Float
 
-from .test_functions import Seen, Test, pairs, product
+from .test_functions import EvaluatedPoints, Test, pairs, product
 
 # Noise of test functions: the root of the matrix error (double multiplier). Without
 # damping, two multipliers are at 1 or -1 along the whole curve.
@@ -49,7 +49,7 @@ def codimension_two_tests(kind: str) -> tuple[Test, ...]:
     return _TABLE.get(kind, ())
 
 
-def _others(multipliers, target: float):
+def _without_nearest(multipliers, target: float):
     """Return the multipliers without the one nearest to `target`."""
     nearest = np.argmin(np.abs(multipliers - target), axis=-1)
     keep = np.arange(multipliers.shape[-1]) != nearest[:, None]
@@ -68,14 +68,14 @@ def _resonance(cosine: float):
 
 
 def _beside(target: float, other: float):
-    return lambda seen, _: product(other - _others(seen.eigenvalues, target)).real
+    return lambda seen, _: product(other - _without_nearest(seen.eigenvalues, target)).real
 
 
-def _direction(seen: Seen, first: Seen) -> np.ndarray:
+def _direction(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
     return (seen.tangents * first.tangents).sum(-1)
 
 
-def _reverses(seen: Seen) -> np.ndarray:
+def _tangent_reverses(seen: EvaluatedPoints) -> np.ndarray:
     return (seen.tangents[1:] * seen.tangents[:-1]).sum(-1) < 0
 
 
@@ -86,7 +86,7 @@ def _row(kind: str, value, changes=None) -> Test:
 
 _TABLE = {
     "fold": (
-        _row("cusp", _direction, _reverses),
+        _row("cusp", _direction, _tangent_reverses),
         _row("fold at resonance 1:1", _beside(1.0, 1.0)),
         _row("fold with flip", _beside(1.0, -1.0)),
     ),

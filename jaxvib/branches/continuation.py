@@ -9,20 +9,28 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason, reason
-from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
+from ..foundation.arrays import (
+    combine_arrays,
+    one_lane,
+    partition_arrays,
+    stack_lanes,
+    to_jax,
+)
 from ..foundation.progress import Report, progress_reporter
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
 from ..systems.autonomous import is_autonomous
-from ..systems.parameters import parameters
+from ..systems.parameters import parameter_at, parameters
 from ..systems.system import System
-from .branch import Branch, stacked
+from ..systems.unforced import is_unforced
+from .body_cycles import continue_body_cycle
+from .branch import Branch
 from .cycles import CycleBranch, continue_cycle
 from .location import locate
 from .natural_continuation import Follower
 from .orbit_problem import OrbitProblem, orbit_problem, trace_orbits
-from .parameter_range import ParameterRange, known_parameter, parameter_range
+from .parameter_range import ParameterRange, parameter_range
 from .point import Point
 from .settings import USUAL, ContinuationSettings, report_to
 from .tracer import BranchPoint
@@ -81,6 +89,9 @@ def continue_orbit(
     from there on; with a number in the settings, the branch ends with the reason
     `TOO_FEW_SEGMENTS`.
 
+    So are cycles of bodies (`branches.body_cycles`). Where sticking or an impact begins
+    or ends is a `"grazing"`, beyond which other cycles follow, or none (`GRAZING`).
+
     **Arguments:** `orbit`: of `system`. `path`, `bounds`: the parameter and its range,
     which contains the system's own value. `settings`: steps, tolerance, and events to
     locate or to stop at. `progress`: is called with the number of points found since
@@ -98,21 +109,20 @@ def continue_orbit(
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
-    if is_autonomous(system):
+    if is_autonomous(system) or (isinstance(orbit, LimitCycle) and is_unforced(system)):
+        follow = continue_cycle if is_autonomous(system) else continue_body_cycle
         with progress_reporter(progress, None, "continue_orbit", "points") as report:
-            return continue_cycle(system, orbit, path, bounds, method, settings, report)
+            return follow(system, orbit, path, bounds, method, settings, report)
     if isinstance(orbit, LimitCycle):
-        raise ValueError(f"orbit = LimitCycle of {type(system).__name__}; allowed: its own")
-    declared = known_parameter(system, path)
+        raise ValueError("orbit = LimitCycle; allowed: a PeriodicOrbit of the system")
+    declared = parameter_at(system, path)
     value = float(declared.value)
     extent = parameter_range(system, path, bounds, value, settings)
     _check_method(method, settings)
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
     leaves, static = partition_arrays(system)
-    one = jax.tree.map(
-        lambda leaf: np.asarray(leaf)[None], (leaves, orbit.state, orbit.amplitude)
-    )
+    one = one_lane((leaves, orbit.state, orbit.amplitude))
     problem = orbit_problem(one, static, path, extent.span, orbit.periods, settings)
     with progress_reporter(progress, None, "continue_orbit", "points") as report:
         if method == "arclength":
@@ -127,10 +137,7 @@ def _check_method(method: str, settings: ContinuationSettings) -> None:
             f"stop_at = {settings.stop_at}; allowed: with method = 'arclength' only"
         )
     if method == "arclength" and not settings.correct:
-        raise ValueError(
-            f"method = {method!r} corrects its steps; allowed: correct = "
-            "True, or method = 'natural'"
-        )
+        raise ValueError("correct = False; allowed: correct = True, or method = 'natural'")
     if method == "natural" and (settings.segments or 1) > 1:
         raise ValueError(
             f"segments = {settings.segments}; allowed: 1 with method = 'natural'"
@@ -154,7 +161,7 @@ def _natural(
     below, low_end = step(start, extent.low, most // 2, report)
     above, high_end = step(start, extent.high, most - 1 - len(below), report)
     points = [*reversed(below), start, *above]
-    orbits = stacked([point.orbit for point in points])
+    orbits = stack_lanes([point.orbit for point in points])
     located = []
     if settings.correct:
         located = locate(problem, [_scaled(problem, points)], [orbits])[0]
@@ -168,9 +175,11 @@ def _scaled(problem: OrbitProblem, points: list[Point]) -> list[BranchPoint]:
     """Return the points in scaled coordinates, with finite-difference tangents."""
     units = problem.data.units[0]
     scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
-    ways = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
-    ways = ways / linalg.norm(ways)[..., None]
-    return [BranchPoint(x, way, 0.0) for x, way in zip(scaled, ways, strict=True)]
+    tangents = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
+    tangents = tangents / linalg.norm(tangents)[..., None]
+    return [
+        BranchPoint(x, tangent, 0.0) for x, tangent in zip(scaled, tangents, strict=True)
+    ]
 
 
 def continue_orbits(
@@ -215,7 +224,7 @@ def continue_orbits(
         raise ValueError(
             f"orbits have shape {np.shape(orbits.result)}; allowed: ({number},)"
         )
-    known_parameter(system, path)
+    parameter_at(system, path)
 
     def value_of(leaves):
         return parameters(combine_arrays(leaves, static))[path].value

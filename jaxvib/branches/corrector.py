@@ -43,7 +43,7 @@ class LaneData(NamedTuple):
     `units`: scales of the unknowns. Newton's method has converged if its step is
     shorter than `close`, or below 30 `rtol` and no longer decreasing; the flow is
     integrated with the tolerance `tight`. Of orbits: the load `periods` of the motion;
-    of cycles: the `speed` of the `PacedSystem`; of curves: the `setting` of
+    of cycles: the `speed` of the `TimeRescaledSystem`; of curves: the `setting` of
     `defining_equations`.
     """
 
@@ -77,11 +77,6 @@ def system_of(data: LaneData, static: System) -> System:
     """Return the system of a lane from the `leaves` of its data."""
     leaves = data.leaves
     return combine_arrays(to_jax(leaves) if is_concrete(leaves) else leaves, static)
-
-
-def state_size(system: System) -> int:
-    """Return the number of components of a state."""
-    return jax.eval_shape(system.rest).shape[0]
 
 
 def lane_corrector(equations: Callable) -> types.FunctionType:

@@ -10,10 +10,10 @@ from jaxtyping import Array, Complex, Float, Int
 from ..drawing import Plottable
 from ..drawing.axes import Axes
 from ..ensemble import Reason, reason
-from ..foundation.arrays import combine_arrays, partition_arrays, to_jax
+from ..foundation.arrays import combine_arrays, one_lane, partition_arrays, to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..orbits.periodic_orbit import PeriodicOrbit
-from ..systems.parameters import parameters, unit_at, unknown_key
+from ..systems.parameters import enclosing_bounds, parameter_at, parameters, unknown_key
 from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
@@ -24,9 +24,9 @@ from .curve_equations import CurvePoint, curve_corrector, curve_evaluator
 from .defining_equations import KINDS, Setting, beginning, section, with_values
 from .parameter_range import check_periods_along
 from .pictures import plot_curves
-from .problem import BranchProblem, one_branch
+from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings, report_to
-from .test_functions import Find
+from .test_functions import LocatedZero
 from .tracer import Limits
 from .tracing import trace
 
@@ -140,7 +140,7 @@ def continue_bifurcation(
     data, x = _start(leaves, static, point, paths, ranges, start[1])
     scaled, exact = (tuple(map(tuple, each)) for each in (pairs / ranges[:, None], pairs))
     limits = Limits(scaled, exact, **steps, most_points=settings.most_points)
-    problem = CurveProblem(static, point.kind, paths, one_branch(data))
+    problem = CurveProblem(static, point.kind, paths, one_lane(data))
     tracers = both_ways(problem, np.asarray(x)[None], limits)
     if tracers[0][0].code == Reason.DIVERGED:
         raise ValueError(f"{point.kind} at {start}: no curve is found from this point")
@@ -156,7 +156,7 @@ def continue_bifurcation(
         test=to_jax(found.solutions.test),
         ends=to_jax(np.asarray(ends, np.int32)),
         codimension_two=tuple(found.results),
-        units=(unit_at(system, paths[0]), unit_at(system, paths[1])),
+        units=(parameter_at(system, paths[0]).unit, parameter_at(system, paths[1]).unit),
     )
 
 
@@ -177,7 +177,7 @@ class CurveProblem(BranchProblem):
         """Return the Floquet multipliers."""
         return np.asarray(solutions.orbit.floquet_multipliers)
 
-    def result(self, find: Find) -> CodimensionTwoPoint | None:
+    def result(self, find: LocatedZero) -> CodimensionTwoPoint | None:
         """Return a codimension-two point, None if not located."""
         numbers = np.asarray(find.value), find.eigenvalues.astype(complex)
         return CodimensionTwoPoint(find.kind, *numbers) if find.located else None
@@ -214,8 +214,10 @@ def bifurcation_curves(
             raise ValueError(unknown_key("kind", kind, KINDS))
     curves: list[BifurcationCurve] = []
     for point in branch.bifurcations:
-        wanted = point.kind in kinds and not int(point.result)
-        if wanted and not any(_passes(system, curve, point, bounds) for curve in curves):
+        is_located = point.kind in kinds and not int(point.result)
+        if is_located and not any(
+            _passes(system, curve, point, bounds) for curve in curves
+        ):
             curve = continue_bifurcation(
                 system, point, bounds, settings=settings, progress=progress
             )
@@ -243,10 +245,8 @@ def _passes(system, curve: BifurcationCurve, point: BifurcationPoint, bounds) ->
 
 
 def _checked_paths(system, point: BifurcationPoint, bounds) -> tuple[str, str]:
-    known = parameters(system)
     for path in bounds:
-        if path not in known:
-            raise ValueError(unknown_key("parameter", path, known))
+        parameter_at(system, path)
     others = [path for path in bounds if path != point.path]
     if len(bounds) != 2 or len(others) != 1:
         raise ValueError(
@@ -257,15 +257,7 @@ def _checked_paths(system, point: BifurcationPoint, bounds) -> tuple[str, str]:
 
 
 def _check_bounds(system, path: str, pair, value: float) -> None:
-    declared = parameters(system)[path]
-    low, high = pair
-    for bound in pair:
-        check_range(f"bounds of {path}", bound, declared.unit, declared.allowed)
-    if not low <= value <= high or low == high:
-        raise ValueError(
-            f"bounds of {path} = ({low:g}, {high:g}) {declared.unit} do not enclose the "
-            f"point's {value:.8g} {declared.unit}"
-        )
+    enclosing_bounds(parameter_at(system, path), path, pair, value)
     check_periods_along(system, path, pair)
 
 

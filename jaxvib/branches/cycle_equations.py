@@ -1,7 +1,7 @@
 r"""Newton correction of predicted points on branches of cycles, by multiple shooting.
 
 The unknowns $x = (s_0/u, \dots, s_{m-1}/u, S/\theta, p/\ell)$ are the states at the
-starts of m segments of a cycle, its length S in the rescaled time of `paced` and the
+starts of m segments of a cycle, its length S in the time of `time_rescaling`, and the
 parameter. The equations are continuity, a phase condition relative to the prediction
 $\hat s$, and a plane:
 
@@ -38,19 +38,20 @@ from .. import linalg
 from ..dynamics.flow import flow, simulate
 from ..foundation.types import Number
 from ..orbits.limit_cycle import reflection
+from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.system import System
 from .bifurcation_results import CycleJoints
-from .corrector import Corrected, LaneData, joined, lane_corrector, state_size, system_of
-from .paced import PacedSystem
+from .corrector import Corrected, LaneData, joined, lane_corrector, system_of
 from .point import at
+from .time_rescaling import TimeRescaledSystem
 
 # Orthogonal iterations, and the entry below which directions are separated. Four
 # iterations separate multipliers that differ by a factor of 400 to below the flow's
 # error; closer ones need no separation, as they lose no digits in a common block.
 _ROUNDS, _APART = 4, 1e-10
-# Speed of `paced`, in sizes of the cycle per radian (period / 2 pi): it distributes the
-# segments over the slow parts of a relaxation oscillation and its jumps.
+# Speed of `time_rescaling`, in sizes of the cycle per radian (period / 2 pi): it
+# distributes the segments over the slow parts of a relaxation oscillation and its jumps.
 PACE = 4.0
 # Number of segments of a cycle: in fewer, contraction and expansion on different parts
 # of the cycle could cancel unnoticed. Factor by which it grows if they are not resolved.
@@ -83,12 +84,12 @@ def segments_at(system: System, path: str, data: LaneData, x: Array) -> Segments
     units = data.units[:size]
     starts = x[:-2].reshape(number, size)
 
-    def paced(value):
-        return PacedSystem(at(system, path, value), data.speed)
+    def rescaled(value):
+        return TimeRescaledSystem(at(system, path, value), data.speed)
 
     def end(start, last, target):
         length, value = last * data.units[-2:]
-        there = paced(value)
+        there = rescaled(value)
         final = flow(there, start * units, 0.0, length / number, rtol=data.tight)
         # The states of the joints may differ by shifts along a drift.
         final = modulo_drift(system, final, target * units)
@@ -98,7 +99,7 @@ def segments_at(system: System, path: str, data: LaneData, x: Array) -> Segments
         return jax.jacfwd(end, (0, 1), has_aux=True)(start, x[-2:], target)
 
     (blocks, columns), ends = jax.vmap(segment)(starts, jnp.roll(starts, -1, axis=0))
-    field = paced(x[-1] * data.units[-1]).equation().vector_field
+    field = rescaled(x[-1] * data.units[-1]).equation().vector_field
     rates = jax.vmap(lambda start: field(0.0, start * units))(starts)
     rates = across_drift(system, rates) / units[None]
     return Segments(starts, ends, rates, blocks, columns)
@@ -109,7 +110,7 @@ def durations(system: System, data: LaneData, x: Array) -> Array:
     size = state_size(system)
     states = x[:-2].reshape(-1, size) * data.units[None, :size]
     length = x[-2] * data.units[-2] / states.shape[0]
-    clock = PacedSystem(system, data.speed, clock=True)
+    clock = TimeRescaledSystem(system, data.speed, clock=True)
 
     def duration(state):
         begun = jnp.append(state, 0.0)
@@ -204,7 +205,7 @@ def cycle_map(
     """
     found = segments_at(system, path, data, x)
     number, size = found.starts.shape
-    at_anchor = PacedSystem(at(system, path, (anchor * data.units)[-1]), data.speed)
+    at_anchor = TimeRescaledSystem(at(system, path, (anchor * data.units)[-1]), data.speed)
     units = data.units[:size]
     before = anchor[:-2].reshape(number, size)
     along = jax.vmap(at_anchor.equation().vector_field, (None, 0))(
@@ -218,9 +219,9 @@ def cycle_map(
     matrix = jnp.column_stack([joined(found.blocks, size), columns])
     phase = jnp.append(along, jnp.zeros(2))
     _, others = across(found.blocks, found.rates)
-    whole, diagonals = graded_product(others)
+    product, diagonals = graded_product(others)
     left = unresolved(found.blocks, diagonals, data.tight)
-    return rest, jnp.vstack([matrix, phase]), (whole, left)
+    return rest, jnp.vstack([matrix, phase]), (product, left)
 
 
 @functools.lru_cache(maxsize=32)
@@ -261,7 +262,7 @@ def cycle_splitter(
         segments = (x.size - 2) // size
 
         def joints(x):
-            there = PacedSystem(at(system, path, x[-1] * data.units[-1]), data.speed)
+            there = TimeRescaledSystem(at(system, path, x[-1] * data.units[-1]), data.speed)
             part = x[-2] * data.units[-2] / (segments * number)
 
             def ahead(state, _):

@@ -9,14 +9,15 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .. import linalg
-from ..dynamics.flow import observe
+from ..dynamics.flow import observe_with_monodromy
 from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, DriftingCycle, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
+from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.system import System
-from .corrector import LaneData, joined, state_size, system_of
+from .corrector import LaneData, joined, system_of
 from .cycle_equations import across, durations, graded_product
 from .point import at
 
@@ -70,7 +71,7 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
         return across_drift(system, rates)
 
     def segment(state, time):
-        return observe(system, state, 0.0, time, rtol=tolerance, grazing=0.0)
+        return observe_with_monodromy(system, state, 0.0, time, rtol=tolerance, grazing=0.0)
 
     seen = jax.vmap(segment)(states, times)
     units = jnp.maximum(jnp.max(jnp.abs(states), axis=0), _NEGLIGIBLE * sizes)
@@ -96,15 +97,15 @@ def _round(system, states, times, sizes, tolerance) -> _Round:
     def behind(product, block):
         return block @ product, None
 
-    whole, _ = jax.lax.scan(behind, jnp.eye(size), blocks)
-    watched = seen.watched
+    monodromy, _ = jax.lax.scan(behind, jnp.eye(size), blocks)
+    observables = seen.observables
     progress = _progress(system, states, times, seen, units, step, rounded)
     return _Round(
         jnp.max(seen.result),
-        jnp.max(watched.highest, axis=0),
-        jnp.min(watched.lowest, axis=0),
+        jnp.max(observables.highest, axis=0),
+        jnp.min(observables.lowest, axis=0),
         jnp.max(jnp.abs(missed)),
-        whole * units[:, None] / units[None],
+        monodromy * units[:, None] / units[None],
         trivial,
         graded_product(others)[0],
         of_start(step),

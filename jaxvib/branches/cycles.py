@@ -10,10 +10,11 @@ from jaxtyping import Array, Complex, Float
 
 from .. import linalg
 from ..ensemble import Reason, map_samples, reason
-from ..foundation.arrays import partition_arrays, to_jax
+from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..foundation.types import AnyArray
 from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
+from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways, run_tracers
 from .bifurcation_results import (
@@ -36,11 +37,11 @@ from .cycle_equations import (
 )
 from .cycle_evaluation import cycle_evaluator
 from .field_points import field_bifurcation_point
-from .parameter_range import known_parameter, parameter_range
+from .parameter_range import parameter_range
 from .point import at
-from .problem import BranchProblem, one_branch
+from .problem import BranchProblem
 from .settings import ContinuationSettings
-from .test_functions import OF_MULTIPLIERS, Find
+from .test_functions import OF_MULTIPLIERS, LocatedZero
 from .tracer import HALVES_APART, RUNNING, Limits, Reversal, Tracer
 from .tracing import trace
 
@@ -87,7 +88,7 @@ class CycleBranch(AbstractBranch):
         """Half of highest minus lowest value."""
         return self.cycles.amplitude
 
-    def _besides(self) -> str:
+    def _details(self) -> str:
         least, most = np.nanmin(self.periods), np.nanmax(self.periods)
         return f"; periods {least:.6g} to {most:.6g} s"
 
@@ -108,7 +109,7 @@ def continue_cycle(
     if method != "arclength":
         raise ValueError(f"method = {method!r} of an autonomous system; allowed: arclength")
     settings.refuse("continue_orbit of an autonomous system", *NOT_OF_CYCLES)
-    value = float(known_parameter(system, path).value)
+    value = float(parameter_at(system, path).value)
     extent = parameter_range(system, path, bounds, value, settings)
     if int(cycle.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(cycle.result)}")
@@ -159,7 +160,7 @@ class CycleProblem(BranchProblem):
         states = np.tile(sizes, self.segments) * np.sqrt(self.segments)
         units = np.append(states, [period, span])
         speed = np.asarray(sizes) * PACE * 2 * np.pi / period
-        data = one_branch(LaneData(leaves, units, rtol, close, tight, speed=speed))
+        data = one_lane(LaneData(leaves, units, rtol, close, tight, speed=speed))
         functions = cycle_corrector(static, path), cycle_evaluator(static, path)
         super().__init__(static, path, data, *functions)
         self.resolution = float(rtol)
@@ -226,7 +227,7 @@ class CycleProblem(BranchProblem):
         """Return whether multipliers are known: near a homoclinic orbit they are noise."""
         return bool((np.asarray(solutions.multiplier_error) < _KNOWN).all())
 
-    def result(self, find: Find) -> FieldBifurcation:
+    def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation."""
         period, x = find.solution.period, find.x * self.units
         states = x[:-2].reshape(self.segments, -1)

@@ -60,8 +60,8 @@ class Section(NamedTuple):
     """A state with all gaps open, its phase, and the contact nearest to grazing.
 
     A monodromy matrix that starts during a contact is not differentiable. `size`:
-    scales of the state; `turn`: the time, after that, of the extremum nearest to
-    grazing; `contact`: its contact.
+    scales of the state; `speed`: that of a velocity; `turn`: the time, after that, of
+    the extremum nearest to grazing; `contact`: its contact.
     """
 
     state: Any
@@ -69,6 +69,7 @@ class Section(NamedTuple):
     begin: Any
     turn: Any
     contact: Any
+    speed: Any
 
 
 def with_values(system: System, paths: Sequence[str], values: AnyArray) -> System:
@@ -105,7 +106,7 @@ def equations(
             equation = system.equation()
             rate = equation.vector_field(time, there)
             depth, speed, _ = equation.contact_motion(there, rate)
-            lengths = setting.units[0], setting.units[size - 1]
+            lengths = setting.units[0], setting.units[_velocity(system, state)]
             test = jnp.stack(
                 [depth[setting.contact] / lengths[0], speed[setting.contact] / lengths[1]]
             )
@@ -161,7 +162,8 @@ def section(system: System, state: Array, periods: Number) -> Section:
     """Return the section of a motion that starts in `state` at t = 0."""
     nothing = jnp.asarray(0.0)
     if not system.has_contacts:
-        return Section(state, scales(system, state), nothing, nothing, jnp.asarray(0))
+        size = scales(system, state)
+        return Section(state, size, nothing, nothing, jnp.asarray(0), size[-1])
     span = periods * system.period()
     parts = jnp.linspace(0.0, 1.0, _SAMPLES)
     states = _states_along(system, state, span * parts)
@@ -174,7 +176,13 @@ def section(system: System, state: Array, periods: Number) -> Section:
     turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
     # The state at a single time may be small: take the maximum over the motion.
     size = jnp.max(jax.vmap(lambda state: scales(system, state))(states), axis=0)
-    return Section(states[first], size, parts[first], turn * span, contact)
+    speed = size[_velocity(system, state)]
+    return Section(states[first], size, parts[first], turn * span, contact, speed)
+
+
+def _velocity(system: System, state: Array) -> int:
+    """Return the place of the last velocity; states of elements may follow it."""
+    return 2 * system.equation().displaced(state).size - 1
 
 
 def _states_along(system, state, times):
@@ -194,7 +202,7 @@ def beginning(kind: str, cut: Section, values: Array, ranges: Array) -> tuple[Ar
     """Return the unscaled initial unknowns and their scales."""
     grazing = kind == "grazing"
     # Scales of displacement over velocity give a period.
-    period = 2 * jnp.pi * cut.size[:1] / cut.size[-1:]
+    period = 2 * jnp.pi * cut.size[:1] / cut.speed
     time, unit = ([cut.turn[None]], [period]) if grazing else ([], [])
     start = jnp.concatenate([cut.state, *time, values])
     return start, jnp.concatenate([cut.size, *unit, ranges])

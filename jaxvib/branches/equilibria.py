@@ -11,19 +11,28 @@ from jaxtyping import Array, Complex
 
 from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
-from ..foundation.arrays import partition_arrays, to_jax
+from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
 from ..systems.autonomous import check_autonomous
+from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
 from .corrector import LaneData, lane_corrector, system_of
-from .parameter_range import known_parameter, parameter_range
+from .parameter_range import parameter_range
 from .point import at
-from .problem import BranchProblem, one_branch
+from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings, report_to
-from .test_functions import Find, Seen, Test, branch_point, fold, pairs, product
+from .test_functions import (
+    EvaluatedPoints,
+    LocatedZero,
+    Test,
+    branch_point,
+    fold,
+    pairs,
+    product,
+)
 from .tracer import Limits, Tracer
 from .tracing import trace
 
@@ -88,7 +97,7 @@ def continue_equilibrium(
     """
     check_autonomous(system, "continue_equilibrium")
     settings.refuse("continue_equilibrium", *_NOT_OF_EQUILIBRIA)
-    value = float(known_parameter(system, path).value)
+    value = float(parameter_at(system, path).value)
     extent = parameter_range(system, path, bounds, value, settings)
     if int(point.result) != Reason.SUCCESS:
         raise ValueError(f"equilibrium was not found: {reason(point.result)}")
@@ -98,7 +107,7 @@ def continue_equilibrium(
     return problem.traced(pairs[0], extent.limits, report_to(progress))
 
 
-def _hopf(seen: Seen, _) -> np.ndarray:
+def _hopf(seen: EvaluatedPoints, _) -> np.ndarray:
     return product(pairs(seen.eigenvalues, np.add)).real
 
 
@@ -123,7 +132,7 @@ class EquilibriumProblem(BranchProblem):
     def __init__(self, system, path: str, state, span: float):
         leaves, static = partition_arrays(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
-        data = one_branch(LaneData(leaves, units, _RTOL, _CLOSE))
+        data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
         shared = static, path
         super().__init__(*shared, data, _corrector(*shared), _evaluator(*shared))
 
@@ -135,7 +144,7 @@ class EquilibriumProblem(BranchProblem):
         """Return the modulus of the largest eigenvalue."""
         return np.abs(eigenvalues).max()
 
-    def result(self, find: Find) -> FieldBifurcation:
+    def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation, a Hopf point with its frequency."""
         turning = find.eigenvalues[_off_axis(find.eigenvalues).argmin()].imag
         frequency = turning if find.kind == "hopf" else np.nan

@@ -20,16 +20,16 @@ QUANTITIES = (
 _TAKEN = (*KINDS, "branch_point")
 
 
-class Watch(NamedTuple):
+class OrbitEvents(NamedTuple):
     """Event functions of an orbit by name, and the names of terminal events."""
 
     events: Mapping[str, Callable[[PeriodicOrbit], float]]
     stop_at: tuple[str, ...]
 
 
-def watch_of(
+def orbit_events(
     events: Mapping[str, float | Callable] | None, stop_at: Sequence[str] = ()
-) -> Watch:
+) -> OrbitEvents:
     """Return the event functions for values of an orbit's quantities, or functions.
 
     **Raises:** `ValueError` for an unknown quantity, a reserved name, or an event to
@@ -49,7 +49,7 @@ def watch_of(
     for name in stop_at:
         if name not in functions:
             raise ValueError(unknown_key("event to stop at", name, functions))
-    return Watch(functions, tuple(stop_at))
+    return OrbitEvents(functions, tuple(stop_at))
 
 
 def _difference(name: str, value) -> Callable[[PeriodicOrbit], float]:

@@ -26,6 +26,7 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..orbits.equilibrium import Equilibrium
 from ..orbits.limit_cycle import LimitCycle
+from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .bifurcation_results import CycleJoints, FieldBifurcation, field_bifurcation
 from .corrector import LaneData
@@ -42,7 +43,6 @@ from .cycle_equations import (
 )
 from .defining_equations import RTOL, is_torus, multiplier_test
 from .equilibria import equilibrium_units
-from .parameter_range import known_parameter
 from .point import at
 from .root import bifurcation_near
 
@@ -76,7 +76,7 @@ def field_bifurcation_point(
     throw: bool,
 ) -> FieldBifurcation:
     """Return the bifurcation of a kind near a guess, see `bifurcation_point`."""
-    start = _started(system, guess, known_parameter(system, path).value)
+    start = _started(system, guess, parameter_at(system, path).value)
     if kind not in KINDS[start.of]:
         allowed = ", ".join(KINDS[start.of])
         raise ValueError(f"kind = {kind!r} of an {start.of}; allowed: {allowed}".replace(
@@ -85,9 +85,9 @@ def field_bifurcation_point(
         raise ValueError(f"kind = {kind!r}; the system has too few states")
     start = _Guess(start.of, *jax.lax.stop_gradient(tuple(start[1:])))
     if start.of == "cycle":
-        found = _of_cycle(system, start, kind, path)
+        found = _cycle_bifurcation(system, start, kind, path)
     else:
-        found = _of_equilibrium(system, start.state, start.value, kind, path)
+        found = _equilibrium_bifurcation(system, start.state, start.value, kind, path)
     raise_if_empty(f"bifurcation_point: {kind}", throw, found.result)
     return found
 
@@ -109,7 +109,9 @@ def _started(system, guess, value) -> _Guess:
 
 
 @eqx.filter_jit
-def _of_equilibrium(system, state, value, kind: str, path: str) -> FieldBifurcation:
+def _equilibrium_bifurcation(
+    system, state, value, kind: str, path: str
+) -> FieldBifurcation:
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
     here = at(combine_arrays(frozen, static), path, value)
@@ -131,6 +133,12 @@ def _of_equilibrium(system, state, value, kind: str, path: str) -> FieldBifurcat
     start = jnp.append(state, value)
     first, _ = matrix_at(frozen, start, units)
     fastest = jnp.linalg.norm(first)
+    if size == 1:  # the Jacobian itself vanishes at a fold
+        by_value = jax.jacfwd(
+            lambda value: matrix_at(frozen, start.at[1].set(value), units)
+        )
+        fastest = jnp.maximum(fastest, jnp.abs(by_value(value)[1][0]) * units[1])
+    fastest = jnp.where(fastest > 0, fastest, 1.0)
 
     def equations(x, arguments):
         leaves, units, fastest = arguments
@@ -174,21 +182,21 @@ def _pair_on_axis(values):
     return off[pair], values.imag[pair]
 
 
-def _of_cycle(system, start: _Guess, kind: str, path: str) -> FieldBifurcation:
+def _cycle_bifurcation(system, start: _Guess, kind: str, path: str) -> FieldBifurcation:
     """Return the bifurcation of a cycle, with more segments if they are not resolved.
 
     Under transformations, their number is that of the guess, or the smallest one.
     """
     numbers = start.value, kind, path
     if start.joints is not None:
-        return _of_segments(system, start.joints, *numbers)
+        return _segmented_bifurcation(system, start.joints, *numbers)
     leaves, static = partition_arrays(at(system, path, start.value))
     here = combine_arrays(jax.tree.map(jax.lax.stop_gradient, leaves), static)
     speed = _speed(here, start.state, start.period)
     segments = SEGMENTS
     while True:
         joints = joints_of(here, start.state, start.period, segments, speed)
-        found = _of_segments(system, joints, *numbers)
+        found = _segmented_bifurcation(system, joints, *numbers)
         code = found.result
         last = segments * SPLIT > _MOST_SEGMENTS or isinstance(code, jax.core.Tracer)
         if last or int(code) != Reason.TOO_FEW_SEGMENTS:
@@ -198,7 +206,7 @@ def _of_cycle(system, start: _Guess, kind: str, path: str) -> FieldBifurcation:
 
 @eqx.filter_jit
 def _speed(system, state, period):
-    """Return the speed of `PacedSystem` for a cycle."""
+    """Return the speed of `TimeRescaledSystem` for a cycle."""
     largest = jnp.max(jnp.abs(motion(system, state, period)[0]), axis=0)
     return _sizes(largest) * PACE * 2 * jnp.pi / period
 
@@ -210,7 +218,7 @@ def _sizes(reached):
 
 
 @eqx.filter_jit
-def _of_segments(system, joints: CycleJoints, value, kind: str, path: str):
+def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: str):
     """Return the bifurcation near a cycle with given joints, by multiple shooting."""
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)

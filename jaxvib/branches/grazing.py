@@ -21,13 +21,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
+from ..systems.autonomous import state_size
 from ..systems.drift import across_drift
 from ..systems.equation import Equation
 from ..systems.system import System, equation_shape, structural_fact
-from .corrector import LaneData, state_size, system_of
+from .corrector import LaneData, system_of
 from .point import at
 
 _SAMPLES = 1001  # per period, for the search of maxima of penetrations
@@ -83,10 +85,10 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
 
     def carried(state, value, begin, end):
         """Return the flow with its derivatives; times as (s, periods)."""
-        found = _carried(*frame, state, value, np.array(begin), np.array(end))
+        found = _propagated(*frame, state, value, np.array(begin), np.array(end))
         return [np.asarray(part) for part in found]
 
-    time, which = _top(frame, carried, start, value)
+    time, which = _nearest_grazing(frame, carried, start, value)
     top = carried(start, value, (0.0, 0.0), (time, 0.0))[0]
     later, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
     system = system_of(data, static)
@@ -94,7 +96,7 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
     if drift is not None:
         by_value = across_drift(system, by_value)
         by_state = across_drift(system, by_state.T).T
-    touch = jax.tree.map(np.asarray, _touch(*frame, top, value))
+    touch = jax.tree.map(np.asarray, _contact_extremum(*frame, top, value))
     along, gap = touch.along[which], touch.by_value[which]
     identity = np.eye(size)
     rate = linalg.solve_vector(identity - by_state, by_value)
@@ -127,7 +129,7 @@ def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
     return Grazing(unknowns(top + rate * short, value + short), beyond)
 
 
-def _top(frame, carried, start, value):
+def _nearest_grazing(frame, carried, start, value):
     """Return the time and the index of the contact that is nearest to grazing."""
     data, static, path = frame
     span = float(_span(*frame, value))
@@ -150,7 +152,7 @@ def _top(frame, carried, start, value):
 
 
 @eqx.filter_jit
-def _carried(data, static, path, state, value, begin, end):
+def _propagated(data, static, path, state, value, begin, end):
     def final(state, value):
         system = at(system_of(data, static), path, value)
         span = data.periods.astype(float) * system.period()
@@ -169,7 +171,7 @@ def _span(data, static, path, value):
     return data.periods.astype(float) * system.period()
 
 
-class _Touch(NamedTuple):
+class _ContactExtremum(NamedTuple):
     """Per contact: depth, its derivatives, and the impulse at unit speed."""
 
     depth: object
@@ -179,7 +181,7 @@ class _Touch(NamedTuple):
 
 
 @eqx.filter_jit
-def _touch(data, static, path, state, value) -> _Touch:
+def _contact_extremum(data, static, path, state, value) -> _ContactExtremum:
     def depths(state, value):
         system = at(system_of(data, static), path, value)
         return system.equation().penetrations(state)
@@ -196,13 +198,21 @@ def _touch(data, static, path, state, value) -> _Touch:
         change = -(1 + restitution) * response / (contact.direction @ response)
         impulses.append(jnp.concatenate([jnp.zeros_like(change), change]))
     slopes = jax.jacfwd(depths, (0, 1))(state, value)
-    return _Touch(depths(state, value), *slopes, jnp.stack(impulses))
+    return _ContactExtremum(depths(state, value), *slopes, jnp.stack(impulses))
 
 
 @eqx.filter_jit
 def _parabolas(data, static, path, states, value, times):
-    """Return each contact's depth, the maximum of its parabola and the time to it."""
     equation = at(system_of(data, static), path, value).equation()
+    return parabolas(equation, states, times)
+
+
+def parabolas(equation: Equation, states: Array, times: Array) -> tuple[Array, ...]:
+    """Return each contact's depth, the maximum of its parabola and the time to it.
+
+    All of shape (times, contacts). The maximum is infinite of contacts that are not hard,
+    and where the parabola has none.
+    """
     hard = hard_contacts(equation)
 
     def one(time, state):

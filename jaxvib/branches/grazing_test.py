@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .interpolate takes 0.3 s
 
 from .. import linalg
-from .test_functions import Seen, Test
+from .test_functions import EvaluatedPoints, Test
 
 # Offsets of points before a grazing, where the gap changes smoothly: three of them far
 # away, which reduces the effect of rounding, or all near.
@@ -20,7 +20,7 @@ _SIDES, _SMOOTH = np.array([-1e-3, 1e-3]), 0.05
 def grazing_test(has_corners: bool) -> Test:
     """Return the row of grazing; with corners, sign changes are those at the corners."""
 
-    def changes(seen: Seen) -> np.ndarray:
+    def changes(seen: EvaluatedPoints) -> np.ndarray:
         contacts = np.asarray(seen.solutions.contacts)
         return (contacts[1:] != contacts[:-1]) & (not has_corners)
 
@@ -35,7 +35,7 @@ def grazing_test(has_corners: bool) -> Test:
     )
 
 
-def _depth(seen: Seen, first: Seen) -> np.ndarray:
+def _depth(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
     same = seen.solutions.contacts == first.solutions.contacts
     return np.where(same, -1, 1) * seen.solutions.grazing_margin
 
@@ -53,9 +53,9 @@ def _touch(search, chord: int, fraction: float) -> np.ndarray | None:
     contact counts only from some depth on, and the stiffness changes abruptly.
     """
     contacts, after = search.ends.contacts[chord]
-    way = -1 if contacts < after else 1
+    side = -1 if contacts < after else 1
     for before in _BEFORE:
-        fractions = fraction + way * before
+        fractions = fraction + side * before
         same = np.full(len(fractions), chord)
         found = search.corrected(fractions, same)
         orbits = search.evaluated(found.x, same)
@@ -77,7 +77,7 @@ def _splits(search, chord: int, fraction: float) -> bool:
 
     If the motion jumps, the chord passes over a corner of the branch.
     """
-    beside = search.corrected(fraction + _SIDES, np.full(2, chord))
-    jump = linalg.norm(beside.x[1] - beside.x[0])
+    neighbours = search.corrected(fraction + _SIDES, np.full(2, chord))
+    jump = linalg.norm(neighbours.x[1] - neighbours.x[0])
     smooth = jump < _SMOOTH * linalg.norm(search.chords[chord])
-    return bool(beside.found.all() and smooth)
+    return bool(neighbours.found.all() and smooth)

@@ -14,11 +14,12 @@ from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .bifurcation import bifurcation_point
 from .bifurcation_results import BifurcationPoint
-from .corrector import LaneData, state_size, system_of
+from .corrector import LaneData, system_of
 from .point import at
 
 
@@ -60,8 +61,8 @@ def parent_doubling(
     """
     first, last = chord
     one, other = halves_apart(static, path, data, np.array(chord))
-    way = one - other
-    share = linalg.dot(one, way) / linalg.dot(way, way)
+    difference = one - other
+    share = linalg.dot(one, difference) / linalg.dot(difference, difference)
     guess = first + share * (last - first)
     unscaled = guess * data.units
     system = at(system_of(data, static), path, unscaled[-1])

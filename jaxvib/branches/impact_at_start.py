@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..systems.autonomous import state_size
 from ..systems.system import System
-from .corrector import LaneData, state_size, system_of
+from .corrector import LaneData, system_of
 from .grazing import hard_contacts
 from .point import at
 
@@ -43,7 +44,7 @@ def jump_near(
     `data`: of a single branch, without an axis of branches.
     """
     frame = data, static, path
-    depths, growth = (np.asarray(part) for part in _approach(*frame, x, tangent))
+    depths, growth = (np.asarray(part) for part in _depths_along(*frame, x, tangent))
     hard = hard_contacts(eqx.filter_eval_shape(system_of(data, static).equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(hard & (growth > 0), -depths / growth, np.inf)
@@ -55,7 +56,7 @@ def jump_near(
 
     def beyond(further: float) -> np.ndarray:
         there = x + (distance + further) * tangent
-        return np.asarray(_through(*frame, there, int(segment), int(contact)))
+        return np.asarray(_point_across_impact(*frame, there, int(segment), int(contact)))
 
     return Jump(beyond(0.0), beyond)
 
@@ -72,7 +73,7 @@ def _states(data: LaneData, static, path: str, x):
 
 
 @eqx.filter_jit
-def _approach(data, static, path, x, tangent):
+def _depths_along(data, static, path, x, tangent):
     """Return each segment's depths and their derivatives along the branch."""
 
     def depths(x):
@@ -83,7 +84,7 @@ def _approach(data, static, path, x, tangent):
 
 
 @eqx.filter_jit
-def _through(data, static, path, x, segment: int, contact: int):
+def _point_across_impact(data, static, path, x, segment: int, contact: int):
     """Return a point on the other side of an impact, to first order in its distance.
 
     The given point penetrates the stop: an approaching body has hit it shortly before,

@@ -18,12 +18,13 @@ from ..orbits.periodic_orbit import (
     orbit_from_guess,
 )
 from ..orbits.shooting import scales
+from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
+from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .branch import Branch, passing
 from .continuation import continue_orbit
-from .corrector import state_size
-from .parameter_range import known_parameter, parameter_range
+from .parameter_range import parameter_range
 from .point import at
 from .settings import USUAL, ContinuationSettings
 
@@ -60,7 +61,7 @@ def find_branches(
     wrong size. Branches to which no start converges are missed.
     """
     settings.refuse("find_branches", "correct", "stop_at")
-    known_parameter(system, path)
+    parameter_at(system, path)
     starts = np.atleast_2d(np.asarray(states, float))
     size = state_size(system)
     if starts.ndim != 2 or starts.shape[1] != size or not np.isfinite(starts).all():
@@ -90,7 +91,7 @@ def _orbits(
     many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves)
     tolerances = np.full(number, settings.rtol), np.full(number, settings.factor)
     orbits, shifted, units = map_samples(
-        _finder(static, path, periods), (many, *each, *tolerances)
+        _orbit_kernel(static, path, periods), (many, *each, *tolerances)
     )
     found = []
     for i in np.flatnonzero(np.asarray(orbits.result) == Reason.SUCCESS):
@@ -104,7 +105,7 @@ def _orbits(
 
 
 @functools.lru_cache(maxsize=32)
-def _finder(static, path: str, periods: int):
+def _orbit_kernel(static, path: str, periods: int):
     """Return the function from a lane to orbit, states per load period and scales."""
 
     def find(lane) -> tuple[PeriodicOrbit, jax.Array, jax.Array]:

@@ -9,15 +9,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason
+from ..foundation.arrays import stack_lanes
 from .bracketing import find_roots
 from .defining_equations import NEAR
 from .problem import BranchProblem, lane_of
-from .test_functions import Find, Seen, SignChange, eigenvalues_of, sign_changes
+from .test_functions import (
+    EvaluatedPoints,
+    LocatedZero,
+    SignChange,
+    eigenvalues_of,
+    sign_changes,
+)
 from .tracer import BranchPoint
 
 _MOST_STEPS = 60  # of a search: bisection reaches rounding in 53
@@ -26,7 +32,7 @@ _MOST_STEPS = 60  # of a search: bisection reaches rounding in 53
 class Located(NamedTuple):
     """A sign change of a branch, and its public result."""
 
-    find: Find
+    find: LocatedZero
     result: Any
 
 
@@ -53,18 +59,20 @@ def locate(
     eigenvalues = problem.eigenvalues(there)
     for i, change in enumerate(changes):
         b, test = change.branch, change.test
-        one = Seen(None, eigenvalues[i : i + 1], functools.partial(lane_of, there, [i]))
+        one = EvaluatedPoints(
+            None, eigenvalues[i : i + 1], functools.partial(lane_of, there, [i])
+        )
         distance = np.nan if test.distance is None else float(test.distance(one)[0])
-        size = _size(problem, solutions[b], change, eigenvalues[i])
+        size = _eigenvalue_scale(problem, solutions[b], change, eigenvalues[i])
         near = distance < test.tolerance * size
         if test.kind == "fold":  # a change of the tangent, whatever the multipliers
-            known, turns = True, _turns(problem, branches[b], change, x[i])
+            known, turns = True, _parameter_varies(problem, branches[b], change, x[i])
         else:
             both = lane_of(solutions[b], slice(change.after, change.after + 2))
             known, turns = problem.reliable(both), True
         genuine = near or np.isinf(test.tolerance) if success[i] else known
         code = Reason.SUCCESS if success[i] else Reason.ITERATION_LIMIT
-        find = Find(
+        find = LocatedZero(
             after=change.after,
             kind=test.kind,
             x=x[i],
@@ -83,7 +91,9 @@ def locate(
     return every
 
 
-def _size(problem: BranchProblem, solutions, change: SignChange, eigenvalues) -> float:
+def _eigenvalue_scale(
+    problem: BranchProblem, solutions, change: SignChange, eigenvalues
+) -> float:
     """Return the size of the eigenvalues at a zero and at both ends of its chord.
 
     At the zero itself all of them may be 0, as at a fold of a single state.
@@ -92,13 +102,13 @@ def _size(problem: BranchProblem, solutions, change: SignChange, eigenvalues) ->
     return problem.size(np.append(np.ravel(problem.eigenvalues(ends)), eigenvalues))
 
 
-def _place(points: list[BranchPoint], find: Find) -> tuple[int, float]:
+def _place(points: list[BranchPoint], find: LocatedZero) -> tuple[int, float]:
     """Return the place of a find along a branch: its chord, and how far along it."""
     start, *end = (point.x for point in points[find.after : find.after + 2])
     return find.after, float(linalg.dot(find.x - start, end[0] - start)) if end else 0.0
 
 
-def _turns(problem: BranchProblem, points, fold: SignChange, x) -> bool:
+def _parameter_varies(problem: BranchProblem, points, fold: SignChange, x) -> bool:
     """Return whether the parameter is not constant from a fold to an end."""
     parameter = np.array([point.x[-1] for point in points])
     moved = np.abs(parameter - x[-1]) > problem.resolution
@@ -118,10 +128,12 @@ class _Zeros(NamedTuple):
         self, i: int, change: SignChange, problem: BranchProblem, solutions: Sequence
     ) -> bool:
         """Return whether a fold's tangent is noise: no eigenvalue passes there."""
-        size = _size(problem, solutions[change.branch], change, self.eigenvalues[i])
+        size = _eigenvalue_scale(
+            problem, solutions[change.branch], change, self.eigenvalues[i]
+        )
         eigenvalues = self.eigenvalues[i : i + 1]
         assert change.test.distance is not None
-        distance = change.test.distance(Seen(None, eigenvalues, tuple))[0]
+        distance = change.test.distance(EvaluatedPoints(None, eigenvalues, tuple))[0]
         return not distance < NEAR * size
 
 
@@ -173,7 +185,7 @@ class _Search:
             for one in changes
         ]
         # The solutions at both ends of the chords: (chords, 2, ...).
-        self.ends = jax.tree.map(lambda *leaves: np.stack(leaves), *lanes)
+        self.ends = stack_lanes(lanes)
 
     def zeros(self) -> _Zeros:
         """Return the zeros of the test functions on all chords."""
@@ -232,8 +244,8 @@ class _Search:
             def at_starts(own=own):
                 return lane_of(self.ends, (own, 0))
 
-            first = Seen(self.tangents[0][own][:, -count:], None, at_starts)
-            seen = Seen.of_corrected(some, count, solutions)
+            first = EvaluatedPoints(self.tangents[0][own][:, -count:], None, at_starts)
+            seen = EvaluatedPoints.of_corrected(some, count, solutions)
             values[mine] = np.where(some.found, test.value(seen, first), test.lost)
         return values
 

@@ -49,7 +49,7 @@ def measured(
     if measure == "period" and not moving:
         raise ValueError(f"measure = 'period' of {branch.noun}, which have none")
     if measure in ("amplitude", "range"):
-        return _extremes(branch, measure, components, system)
+        return _extreme_values(branch, measure, components, system)
     if measure == "state":
         names, units = found.labels.names, found.labels.units
         chosen, names, units = _chosen(names, units, branch.states.shape[1], components)
@@ -96,7 +96,7 @@ def _columns(words: str, unit: str, values: np.ndarray) -> Measured:
     return Measured(with_unit(words, unit), names, values, lambda point: None)
 
 
-def _extremes(branch: Branch, measure: str, components, system) -> Measured:
+def _extreme_values(branch: Branch, measure: str, components, system) -> Measured:
     """Return amplitudes, or the lowest and highest values; equilibria rest."""
     found, states = branch.found, np.asarray(branch.states)
     moving = hasattr(found, "amplitude")
@@ -170,7 +170,10 @@ def _motions(branch: Branch, system: System | None, measure: str) -> np.ndarray:
     apart = np.abs(motions[:, -1] - motions[:, 0]).max(axis=1)
     closed = apart <= _CLOSED * np.ptp(motions, axis=1).max(axis=1)
     if not closed.any():
-        raise ValueError("system: its motions do not close; allowed: the branch's system")
+        raise ValueError(
+            "system: the branch's states do not start periodic motions of it; allowed: "
+            "the system of the branch"
+        )
     return np.where(closed[:, None, None], motions, np.nan)
 
 

@@ -31,17 +31,17 @@ class Follower:
         """Return the corrected points towards a bound, and the reason of the end."""
         points, point = [], start
         step = self.steps["first_step"]
-        way = np.sign(bound - start.value)
-        if way == 0:
+        sign = np.sign(bound - start.value)
+        if sign == 0:
             return points, Reason.PARAMETER_BOUND
         slope = self._slope(point)
         while len(points) < most:
-            target = point.value + way * step
-            if way * (bound - target) <= 0:
+            target = point.value + sign * step
+            if sign * (bound - target) <= 0:
                 target = bound
             guess = point.orbit.state + slope * (target - point.value)
             found = self._find(target, guess)
-            miss = _miss(self.system, guess, found)
+            miss = _prediction_distance(self.system, guess, found)
             same_side = _side_of_fold(found) == _side_of_fold(start.orbit)
             if int(found.result) == Reason.SUCCESS and miss < _TOO_FAR and same_side:
                 point = Point(target, found, miss)
@@ -64,12 +64,12 @@ class Follower:
         """Return the uncorrected points of the paper, and the reason of the end."""
         points, value, state = [], start.value, start.orbit.state
         step = self.steps["first_step"]
-        way = np.sign(bound - start.value)
+        sign = np.sign(bound - start.value)
         while len(points) < most:
             if value == bound:
                 return points, Reason.PARAMETER_BOUND
-            target = value + way * step
-            if way * (bound - target) <= step * 1e-9:
+            target = value + sign * step
+            if sign * (bound - target) <= step * 1e-9:
                 target = bound
             here = self._linearised(value, state)
             change = -here.residual - here.column * (target - value)
@@ -102,7 +102,7 @@ class Follower:
         return -jnp.asarray(linalg.solve_vector(here.matrix, here.column))
 
 
-def _miss(system, guess, found) -> float:
+def _prediction_distance(system, guess, found) -> float:
     distance = jnp.max(jnp.abs(found.state - guess) / scales(system, guess))
     return float(distance) if np.isfinite(distance) else np.inf
 

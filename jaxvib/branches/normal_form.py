@@ -1,8 +1,9 @@
 r"""Normal form coefficients of bifurcations: which way they open, and how stably.
 
-With the Jacobian A of a field, or of the map over a period, its critical eigenvector q
-and that of the transpose p, $\langle q, q\rangle = \langle p, q\rangle = 1$, and the
-second and third derivatives B and C, all of them exact by JAX.
+With the Jacobian A of a field, of the map over a period, or of the Poincaré map of a
+cycle, its critical eigenvector q and that of the transpose p,
+$\langle q, q\rangle = \langle p, q\rangle = 1$, and the second and third derivatives B
+and C, all of them exact by JAX.
 
 **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory* (3rd ed.), sections 5.4
 and 3.4, equations (5.34), (5.39), (5.44), (5.49) and (5.51).
@@ -14,6 +15,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
@@ -21,8 +23,9 @@ from ..dynamics.flow import flow
 from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
+from ..orbits.limit_cycle import reflection
 from ..systems.autonomous import is_autonomous
-from ..systems.drift import modulo_drift
+from ..systems.drift import across_drift, modulo_drift
 from ..systems.parameters import replace
 from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
@@ -38,13 +41,13 @@ _RESONANT = 1e-4
 
 
 class NormalForm(Result):
-    r"""The normal form coefficient at a bifurcation of an equilibrium or an orbit.
+    r"""The normal form coefficient at a bifurcation of an equilibrium, orbit or cycle.
 
     In the amplitude $\xi$ along q, whose length is 1 in the units of the states, near
     the bifurcation the motion follows, on its critical manifold,
 
     - "fold": $\dot\xi = \beta + a \xi^2$, or $\xi \mapsto \beta + \xi + a \xi^2$ of
-      orbits: a is not 0, its sign depends on that of q;
+      orbits and cycles: a is not 0, its sign depends on that of q;
     - "hopf": $\dot\xi = (\beta + i \omega) \xi + \omega l_1 \xi |\xi|^2$;
     - "period_doubling": $\xi \mapsto -(1 + \beta) \xi + c \xi^3$;
     - "neimark_sacker": $\xi \mapsto e^{i\theta} (1 + \beta + d |\xi|^2) \xi$, d by its
@@ -88,7 +91,9 @@ def normal_form(
     r"""Return the normal form coefficient at a bifurcation of `system`.
 
     The field, or the flow over a period, must have three derivatives. Of orbits they
-    are those of the map over their period, and compiled in tens of seconds. Differences
+    are those of the map over their period, of cycles those of the Poincaré map of the
+    plane through the point's state, orthogonal to the flow: its motions return at
+    different times. They are compiled in tens of seconds. Differences
     of the first derivative confirm them: where they disagree, as at kinks, the
     coefficient is NaN. It does not work under transformations.
 
@@ -96,8 +101,8 @@ def normal_form(
     `bifurcations`: "fold", "hopf", "period_doubling" or "neimark_sacker". `system`:
     that of the call; its parameter is replaced by the point's.
 
-    **Raises:** `ValueError` for another kind, a point that was not found, one of a
-    cycle, or a system with contacts, whose forces lack the derivatives; `RuntimeError`
+    **Raises:** `ValueError` for another kind, a point that was not found, or a system with
+    contacts, whose forces lack the derivatives; `RuntimeError`
     with the reason for a coefficient that does not exist, unless `throw=False`.
 
     >>> normal = jv.autonomous_system(
@@ -115,18 +120,14 @@ def normal_form(
             "normal_form of a system with contacts, whose forces lack third derivatives; "
             "allowed: systems without contacts"
         )
-    at_rest = is_autonomous(system)
-    if isinstance(point, FieldBifurcation) and point.of == "cycle":
-        raise ValueError(
-            "normal_form of a bifurcation of a cycle of an autonomous system; allowed: of "
-            "its equilibria, and of orbits of systems with periodic loads"
-        )
+    of_cycle = isinstance(point, FieldBifurcation) and point.of == "cycle"
+    at_rest = is_autonomous(system) and not of_cycle
     rules = _OF_FIELDS if at_rest else _OF_MAPS
     if point.kind not in rules:
         raise ValueError(f"point of kind {point.kind!r}; allowed: {', '.join(rules)}")
     if int(point.result) != Reason.SUCCESS:
         raise ValueError(f"point was not found: {reason(point.result)}")
-    jet = _Jet(replace(system, {point.path: point.parameter}), point, at_rest)
+    jet = _Derivatives(replace(system, {point.path: point.parameter}), point, at_rest)
     coefficient, q, p = rules[point.kind](jet)
     code = Reason.SUCCESS if np.isfinite(coefficient) else Reason.STRONG_RESONANCE
     code = code if jet.is_smooth(q, p) else Reason.NOT_SMOOTH
@@ -136,11 +137,49 @@ def normal_form(
     return NormalForm(kind=point.kind, coefficient=known, result=code)
 
 
+def _poincare_map(system: System, point: FieldBifurcation) -> Callable[[Array], Array]:
+    """Return the Poincaré map of a cycle in coordinates of the plane across its state.
+
+    After the period T of the cycle a neighbour is off the plane by a time of the order
+    of its distance. The motion over this time is a polynomial, whose terms up to the
+    third order are all that third derivatives need.
+    """
+
+    def rate(state):
+        return across_drift(system, system.equation().vector_field(0.0, state))
+
+    def along_flow(function):
+        return lambda state: jax.jvp(function, (state,), (rate(state),))[1]
+
+    orders = [rate, along_flow(rate), along_flow(along_flow(rate))]
+    turns = reflection(rate(point.state))
+    normal, plane = turns[:, 0], turns[:, 1:]
+
+    def returned(place):
+        end = flow(
+            system, point.state + plane @ place, 0.0, point.period, rtol=_RTOL,
+            engine="diffrax",
+        )  # fmt: skip
+        terms = [modulo_drift(system, end, point.state) - point.state]
+        terms += [order(end) / size for order, size in zip(orders, (1, 2, 6), strict=True)]
+        off = jnp.stack([normal @ term for term in terms])
+        later = -off[0] / off[1]
+        # Newton's method: two steps are exact to the third order.
+        powers = later ** jnp.arange(4.0)
+        slope = off[1:] @ (jnp.arange(1.0, 4.0) * powers[:3])
+        later = later - off @ powers / slope
+        return sum(plane.T @ term * later**k for k, term in enumerate(terms))
+
+    return returned
+
+
 def _function(system: System, point, at_rest: bool) -> tuple[Callable, Array]:
-    """Return the field, or the map over the period, and its equilibrium or fixed point."""
+    """Return a field, a map over the period, or of Poincaré, and its fixed place."""
     field = system.equation().vector_field
     if at_rest:
         return lambda state: field(0.0, state), point.state
+    if isinstance(point, FieldBifurcation):
+        return _poincare_map(system, point), jnp.zeros(point.state.shape[0] - 1)
 
     def end_at(state, time):
         image = flow(system, state, 0.0, time, rtol=_RTOL, engine="diffrax")
@@ -183,7 +222,7 @@ def _third(system, point, at_rest, u, v, w):
     return jax.jvp(twice, (place,), (w,))[1]
 
 
-class _Jet:
+class _Derivatives:
     """The derivatives at a bifurcation, as multilinear forms of complex vectors."""
 
     def __init__(self, *where: Any):
@@ -227,15 +266,18 @@ class _Jet:
         """Return whether differences of the slope along q confirm its derivatives."""
         place = np.asarray(_place(*self._where))
         step = _STEP * max(np.abs(place).max(), 1.0)
-        ways = [way for way in (q.real, q.imag) if way.any()]
-        return all(self._confirmed(way, step) for way in ways)
+        directions = [direction for direction in (q.real, q.imag) if direction.any()]
+        return all(self._confirmed(direction, step) for direction in directions)
 
-    def _confirmed(self, way, step: float) -> bool:
+    def _confirmed(self, direction, step: float) -> bool:
         def slope(part):
-            return np.asarray(_slope(*self._where, part * way, way))
+            return np.asarray(_slope(*self._where, part * direction, direction))
 
         here = slope(0.0)
-        known = self.second(way, way).real, self.third(way, way, way).real
+        known = (
+            self.second(direction, direction).real,
+            self.third(direction, direction, direction).real,
+        )
         bent = np.abs(known[1]).max()
         if bent > 0:  # the field may vary over less than the state
             step = min(step, _STEP * float(np.sqrt(np.abs(here).max() / bent)) or step)
@@ -251,14 +293,14 @@ class _Jet:
 
 
 def _fold(target: float) -> Callable:
-    def of(jet: _Jet):
+    def of(jet: _Derivatives):
         _, q, p = jet.critical(lambda values: np.abs(values - target))
         return np.vdot(p, jet.second(q, q)).real / 2, q, p
 
     return of
 
 
-def _hopf(jet: _Jet):
+def _hopf(jet: _Derivatives):
     def off(values):
         return np.where(values.imag > 0, np.abs(values.real), np.inf)
 
@@ -273,14 +315,14 @@ def _hopf(jet: _Jet):
     return np.vdot(p, terms).real / (2 * omega), q, p
 
 
-def _flip(jet: _Jet):
+def _flip(jet: _Derivatives):
     _, q, p = jet.critical(lambda values: np.abs(values + 1))
     other = np.linalg.solve(jet.same - jet.matrix, jet.second(q, q))
     terms = jet.third(q, q, q) + 3 * jet.second(q, other)
     return np.vdot(p, terms).real / 6, q, p
 
 
-def _torus(jet: _Jet):
+def _torus(jet: _Derivatives):
     def off(values):
         return np.where(values.imag > 0, np.abs(np.abs(values) - 1), np.inf)
 

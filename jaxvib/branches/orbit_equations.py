@@ -16,9 +16,11 @@ from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..kernels.map_rows import map_rows
+from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
 from ..systems.system import System
-from .corrector import LaneData, joined, lane_corrector, state_size, system_of
+from .corrector import LaneData, joined, lane_corrector, system_of
 from .point import at, orbit_at, shooting_at
 
 
@@ -57,16 +59,16 @@ def orbit_corrector(static: System, path: str, unknowns: int) -> Kernel:
             one = sensitivities(states[0], 0.0, states[0])
             found = jax.tree.map(lambda leaf: leaf[None], one)
         else:
-            found = jax.vmap(sensitivities)(states, parts, following)
+            found = map_rows(sensitivities, states, parts, following)
         (blocks, slopes), ends = found
         residual = (ends - following).reshape(-1)
         matrix = joined(blocks, size)
-        whole = jnp.column_stack([matrix, slopes.reshape(-1)]) * data.units[None]
+        columns = jnp.column_stack([matrix, slopes.reshape(-1)]) * data.units[None]
         monodromy = jnp.eye(size)
         for block in blocks:
             monodromy = block @ monodromy
         scale = data.units[:-1]
-        return residual / scale, whole / scale[:, None], (monodromy, jnp.zeros(()))
+        return residual / scale, columns / scale[:, None], (monodromy, jnp.zeros(()))
 
     return cached_kernel(lane_corrector(equations), "orbit", static, path, unknowns)
 

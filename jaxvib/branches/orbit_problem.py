@@ -19,7 +19,7 @@ from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent
 from .corrector import LaneData, system_of
-from .events import Watch
+from .events import OrbitEvents
 from .grazing import grazing_near, has_grazing
 from .grazing_test import grazing_test
 from .halving import halves_apart, parent_doubling
@@ -27,7 +27,7 @@ from .impact_at_start import jump_near
 from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
-from .test_functions import OF_MULTIPLIERS, Find, Seen, Test
+from .test_functions import OF_MULTIPLIERS, EvaluatedPoints, LocatedZero, Test
 from .tracer import HALVES_APART, BranchPoint, Limits, Reversal, Tracer, TracerContext
 from .tracing import Traced, trace
 
@@ -36,28 +36,28 @@ _CLOSE = 30
 
 
 class OrbitProblem(BranchProblem):
-    """Periodic orbits of forced systems, with events; `watch`: the events."""
+    """Periodic orbits of forced systems, with events."""
 
-    def __init__(self, static, path: str, data: LaneData, watch: Watch):
+    def __init__(self, static, path: str, data: LaneData, events: OrbitEvents):
         corrector = orbit_corrector(static, path, data.units.shape[-1])
         super().__init__(static, path, data, corrector, orbit_evaluator(static, path))
-        self.watch = watch
+        self.events = events
         self.has_corners = has_grazing(system_of(self.lane(0), static))
-        events = [_event_test(name, event) for name, event in watch.events.items()]
-        self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_corners), *events)
-        self.stops = dict.fromkeys(watch.stop_at, Reason.EVENT)
+        tests = [_event_test(name, event) for name, event in events.events.items()]
+        self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_corners), *tests)
+        self.stops = dict.fromkeys(events.stop_at, Reason.EVENT)
 
     def seen(
         self, branch: int, points: Sequence[BranchPoint], solutions: PeriodicOrbit
-    ) -> Seen:
+    ) -> EvaluatedPoints:
         """Return what the test functions use: the orbits' own multipliers."""
         tangents = np.array([point.tangent[-1:] for point in points])
-        return Seen(tangents, self.eigenvalues(solutions), lambda: solutions)
+        return EvaluatedPoints(tangents, self.eigenvalues(solutions), lambda: solutions)
 
-    def result(self, find: Find) -> BifurcationPoint | BranchEvent:
+    def result(self, find: LocatedZero) -> BifurcationPoint | BranchEvent:
         """Return a located bifurcation or event."""
         orbit = find.solution
-        if find.kind in self.watch.events:
+        if find.kind in self.events.events:
             value, code = jnp.asarray(find.value), jnp.asarray(int(find.code))
             return BranchEvent(find.kind, self.path, value, to_jax(orbit), code)
         numbers = {
@@ -112,7 +112,7 @@ class OrbitProblem(BranchProblem):
 
 
 def _event_test(name: str, function: Callable) -> Test:
-    def values(seen: Seen, _) -> np.ndarray:
+    def values(seen: EvaluatedPoints, _) -> np.ndarray:
         orbits = seen.solutions
         lanes = range(len(orbits.result))
         return np.array([float(function(lane_of(orbits, i))) for i in lanes])
@@ -141,7 +141,7 @@ def orbit_problem(
         tight=rtols * settings.factor,
         periods=np.full(number, periods, np.int32),
     )
-    return OrbitProblem(static, path, data, settings.watch)
+    return OrbitProblem(static, path, data, settings.checked_events)
 
 
 @functools.lru_cache(maxsize=32)

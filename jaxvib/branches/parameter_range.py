@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.quantity import check_range
 from ..foundation.types import Number
 from ..systems.autonomous import is_autonomous
-from ..systems.parameters import Parameter, parameter_at, replace
+from ..systems.parameters import enclosing_bounds, parameter_at, replace
 from ..systems.periods import check_period
 from ..systems.system import System
 from .settings import ContinuationSettings
@@ -38,14 +37,17 @@ def parameter_range(
     bounds: tuple[float, float],
     values: Number,
     settings: ContinuationSettings,
+    periodic: bool = True,
 ) -> ParameterRange:
     """Return the extent of branches that start at `values` of a parameter.
+
+    `periodic`: whether the solutions have the period of the system, if it has one.
 
     **Raises:** `ValueError` for an unknown path, bounds out of the parameter's range or
     that do not enclose all values, or a system without a period between them.
     """
-    low, high = enclosing(known_parameter(system, path), path, bounds, values)
-    if not is_autonomous(system):
+    low, high = enclosing_bounds(parameter_at(system, path), path, bounds, values)
+    if periodic and not is_autonomous(system):
         check_periods_along(system, path, (low, high))
     span = high - low
     steps = settings.steps(span)
@@ -57,11 +59,6 @@ def parameter_range(
         most_points=settings.most_points,
     )
     return ParameterRange(low, high, steps, limits)
-
-
-def known_parameter(system: System, path: str) -> Parameter:
-    """Return the declaration of a parameter; raise `ValueError` for an unknown one."""
-    return parameter_at(system, path)
 
 
 def check_periods_along(
@@ -76,23 +73,5 @@ def check_periods_along(
     except ValueError as error:
         raise ValueError(
             f"bounds of {path}: e.g. at {value:.6g}, {error}; choose a parameter that "
-            "changes all loads alike"
+            "keeps the ratios of the load periods"
         ) from None
-
-
-def enclosing(
-    declared: Parameter, path: str, bounds: tuple[float, float], values: Number
-) -> tuple[float, float]:
-    """Return the bounds; raise `ValueError` unless they enclose all values."""
-    low, high = (float(bound) for bound in bounds)
-    for bound in (low, high):
-        check_range(f"bounds of {path}", bound, declared.unit, declared.allowed)
-    values = np.atleast_1d(np.asarray(values))
-    out = values[~((low <= values) & (values <= high))]
-    if out.size or low == high:
-        value = out[0] if out.size else values[0]
-        raise ValueError(
-            f"bounds = ({low:g}, {high:g}) {declared.unit} do not enclose the system's "
-            f"{path} = {value:g} {declared.unit}"
-        )
-    return low, high

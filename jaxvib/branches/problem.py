@@ -19,9 +19,9 @@ from jaxtyping import PyTree
 
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, to_jax
-from ..systems.parameters import unit_at
+from ..systems.parameters import parameter_at
 from .corrector import Corrected, LaneData
-from .test_functions import Find, Seen, Test
+from .test_functions import EvaluatedPoints, LocatedZero, Test
 from .tracer import BranchPoint, Limits, Tracer, TracerContext
 
 # Batch sizes for which correctors are compiled, for a single branch and for many, and
@@ -61,7 +61,7 @@ class BranchProblem(abc.ABC):
         return np.asarray(solutions.floquet_multipliers)
 
     @abc.abstractmethod
-    def result(self, find: Find) -> Any:
+    def result(self, find: LocatedZero) -> Any:
         """Return the public result of a located bifurcation or event, or None."""
 
     def reversals(self, data: LaneData) -> Mapping[Reason, Any]:
@@ -86,18 +86,20 @@ class BranchProblem(abc.ABC):
         one.data = self.lanes(slice(branch, branch + 1))
         return one
 
-    def seen(self, branch: int, points: Sequence[BranchPoint], solutions: Any) -> Seen:
+    def seen(
+        self, branch: int, points: Sequence[BranchPoint], solutions: Any
+    ) -> EvaluatedPoints:
         """Return what the test functions use of a branch's points."""
         x, tangents = (np.array([point[i] for point in points]) for i in (0, 1))
         branches = np.full(len(points), branch)
         found = self.correct(branches, x, tangents, fine=True)
-        return Seen.of_corrected(found, self.parameters, lambda: solutions)
+        return EvaluatedPoints.of_corrected(found, self.parameters, lambda: solutions)
 
     @property
     def unit(self) -> str:
         """The unit of the parameter."""
         first = self.lane(0).leaves
-        return unit_at(combine_arrays(first, self.static), self.path)
+        return parameter_at(combine_arrays(first, self.static), self.path).unit
 
     @property
     def units(self) -> np.ndarray:
@@ -157,11 +159,6 @@ class BranchProblem(abc.ABC):
         """Return the shared context of the tracers of one branch."""
         correct = functools.partial(self.correct_of, branch)
         return TracerContext(limits, correct, reversals=self.reversals(self.lane(branch)))
-
-
-def one_branch(data: LaneData) -> LaneData:
-    """Return the data of one branch with a leading axis."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], data)
 
 
 def lane_of(tree: PyTree, lane: int | slice | Sequence | np.ndarray) -> Any:

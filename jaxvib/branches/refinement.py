@@ -24,7 +24,7 @@ def in_small_steps(
         before = len(tracer.points)
         tracer.accept(around.correct(*tracer.plan(_MOST - before)))
         for number, point in enumerate(tracer.points[before:], before):
-            way = point.x - last.x
-            if linalg.dot(way, last.tangent) >= 0 and linalg.norm(way) < 1.5 * length:
+            chord = point.x - last.x
+            if linalg.dot(chord, last.tangent) >= 0 and linalg.norm(chord) < 1.5 * length:
                 return tracer.points[:number]
     return []

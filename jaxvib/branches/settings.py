@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from ..foundation.quantity import Range, check_range
 from ..orbits.error_estimates import error_factor
 from ..orbits.settings import Settings
-from .events import Watch, watch_of
+from .events import OrbitEvents, orbit_events
 
 
 @dataclasses.dataclass(frozen=True)
 class ContinuationSettings(Settings):
     """Settings of `continue_orbit` and the other continuation functions.
 
-        watch = {"contacts_per_period": 2}
-        fine = jv.branches.ContinuationSettings(largest_step=0.01, events=watch)
+        levels = {"contacts_per_period": 2}
+        fine = jv.branches.ContinuationSettings(largest_step=0.01, events=levels)
         jv.continue_orbit(system, orbit, "load.frequency", (5.0, 8.0), settings=fine)
 
     **Fields:** `first_step`, `smallest_step`, `largest_step`: in the parameter's unit,
@@ -55,7 +55,7 @@ class ContinuationSettings(Settings):
         if self.segments is not None:
             check_range("segments", self.segments, "", Range(at_least=1))
         error_factor(self.evidence)
-        watch_of(self.events, self.stop_at)
+        orbit_events(self.events, self.stop_at)
 
     @property
     def factor(self) -> float:
@@ -63,9 +63,9 @@ class ContinuationSettings(Settings):
         return error_factor(self.evidence)
 
     @property
-    def watch(self) -> Watch:
+    def checked_events(self) -> OrbitEvents:
         """The events as functions of an orbit."""
-        return watch_of(self.events, self.stop_at)
+        return orbit_events(self.events, self.stop_at)
 
     def steps(self, span: float) -> dict[str, float]:
         """Return the step sizes for a range of length `span`, by name."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason, map_samples
-from ..foundation.arrays import partition_arrays
+from ..foundation.arrays import one_lane, partition_arrays
 from ..orbits.limit_cycle import reflection
+from ..systems.autonomous import is_autonomous
 from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .branch import Branch
@@ -44,7 +45,7 @@ def switch_branch(
     system: System,
     point: BifurcationPoint | FieldBifurcation,
     bounds: tuple[float, float],
-    way: int = 1,
+    direction: int = 1,
     *,
     settings: ContinuationSettings = USUAL,
     progress: Callable[[int], None] | None = None,
@@ -52,16 +53,17 @@ def switch_branch(
     """Continue the branch that emanates from a bifurcation of another branch.
 
     From a period doubling, the branch of twice the period; from a branch point, the
-    crossing branch (e.g. with broken symmetry), on the side `way`, 1 or -1. The branch
-    starts near the bifurcation, with the reason `BRANCHED`. For an autonomous system,
-    the cycles from a Hopf point, or the crossing branch of equilibria or cycles from a
-    branch point.
+    crossing branch (e.g. with broken symmetry), to the side `direction`, 1 or -1. The
+    branch starts near the bifurcation, with the reason `BRANCHED`. For an autonomous
+    system, the cycles from a Hopf point, or the crossing branch of equilibria or cycles
+    from a branch point.
 
     **Arguments:** `point`: of a branch's `bifurcations`, or a `bifurcation_point`;
     the others as in `continue_orbit`.
 
-    **Raises:** `ValueError` for a kind from which no branch emanates, bounds that do
-    not enclose the point, or if no branch is found.
+    **Raises:** `ValueError` for a kind from which no branch emanates, a point of limit
+    cycles or equilibria of bodies, bounds that do not enclose the point, or if no branch
+    is found.
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 10.
     """
@@ -70,16 +72,21 @@ def switch_branch(
     if point.kind not in starts:
         what = f"kind = {point.kind!r}" + (f" of {of}" if of else "")
         raise ValueError(f"{what}; allowed: {', '.join(starts)}")
-    if way not in (1, -1):
-        raise ValueError(f"way = {way}; allowed: 1, -1")
+    if direction not in (1, -1):
+        raise ValueError(f"direction = {direction}; allowed: 1, -1")
     if of and int(point.result):
         raise ValueError(f"{point.kind} was not found")
+    if of and not is_autonomous(system):
+        raise ValueError(
+            f"{point.kind} of the {of} of an {type(system).__name__}; allowed: points of "
+            "autonomous systems"
+        )
     settings.refuse("switch_branch", *_refused(of, point.kind))
     value = float(point.parameter)
     extent = parameter_range(system, point.path, bounds, value, settings)
     problem, x, away = starts[point.kind](system, point, extent.span, settings)
     context = problem.context(0, extent.limits)
-    away = way * np.sign(away[np.argmax(np.abs(away))]) * away
+    away = direction * np.sign(away[np.argmax(np.abs(away))]) * away
     start = _first_point(context, x, away)
     if start is None:
         raise ValueError(f"{point.kind} at {value:g}: no branch is found")
@@ -115,7 +122,7 @@ def _from_orbit(system, point, span: float, settings):
     """
     leaves, static = partition_arrays(system)
     nothing, doubled = np.zeros(point.state.size // 2), point.kind == "period_doubling"
-    one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], (leaves, point.state, nothing))
+    one = one_lane((leaves, point.state, nothing))
     periods = (2 if doubled else 1) * point.periods
     problem = orbit_problem(one, static, point.path, span, periods, settings)
     units = problem.units
@@ -124,10 +131,10 @@ def _from_orbit(system, point, span: float, settings):
     lane = once, x[None], axis_of(len(x), -1)[None]
     matrix = map_samples(problem.corrector, lane).monodromy[0]
     scaled = matrix * units[None, :-1] / units[:-1, None]
-    return problem, x, _along(scaled, -1.0 if doubled else 1.0)
+    return problem, x, _eigenvector(scaled, -1.0 if doubled else 1.0)
 
 
-def _along(matrix, eigenvalue: float) -> np.ndarray:
+def _eigenvector(matrix, eigenvalue: float) -> np.ndarray:
     """Return the unit vector of unknowns along an eigenvector of a scaled matrix."""
     direction = linalg.eigenvector_near(matrix, eigenvalue).real
     return np.append(direction / linalg.norm(direction), 0.0)
@@ -138,7 +145,7 @@ def _crossing(system, point, span, settings):
     state, value = np.asarray(point.state), float(point.parameter)
     system = at(system, point.path, value)
     problem = EquilibriumProblem(system, point.path, state, span)
-    away = _along(_scaled_jacobian(system, state, problem.units[:-1]), 0.0)
+    away = _eigenvector(_scaled_jacobian(system, state, problem.units[:-1]), 0.0)
     return problem, np.append(state, value) / problem.units, away
 
 
@@ -173,14 +180,14 @@ def _from_cycle(system, point, span, settings):
     x = np.asarray(problem.correct_of(0, x[None], axis_of(len(x), -1)[None]).x[0])
     parts = jax.tree.map(np.asarray, problem.segmented(x))
     doubled = point.kind == "period_doubling"
-    ways, longer = _eigendirection(parts, -1.0 if doubled else 1.0)
-    ways = ways * np.sqrt(problem.segments)
+    directions, longer = _eigendirection(parts, -1.0 if doubled else 1.0)
+    directions = directions * np.sqrt(problem.segments)
     if not doubled:
-        return problem, x, _unit(np.append(ways.ravel(), [longer, 0.0]), problem)
+        return problem, x, _unit(np.append(directions.ravel(), [longer, 0.0]), problem)
     # Two revolutions in the same number of segments: every second start is kept.
-    states = x[:-2].reshape(ways.shape)
+    states = x[:-2].reshape(directions.shape)
     twice = np.concatenate([np.vstack([states, states])[::2].ravel(), [2 * x[-2], x[-1]]])
-    away = np.append(np.vstack([ways, -ways])[::2].ravel(), [0.0, 0.0])
+    away = np.append(np.vstack([directions, -directions])[::2].ravel(), [0.0, 0.0])
     return problem, twice, _unit(away, problem)
 
 
@@ -191,18 +198,20 @@ def _eigendirection(parts, multiplier: float):
     """
     blocks, rates = parts.blocks, parts.rates
     aside = np.asarray(reflection(jnp.asarray(rates[0])))
-    whole = functools.reduce(lambda product, block: block @ product, blocks)
-    turned = (aside @ whole @ aside)[1:, 1:]
-    ways = [linalg.dot(aside[:, 1:], linalg.eigenvector_near(turned, multiplier).real)]
+    monodromy = functools.reduce(lambda product, block: block @ product, blocks)
+    turned = (aside @ monodromy @ aside)[1:, 1:]
+    directions = [
+        linalg.dot(aside[:, 1:], linalg.eigenvector_near(turned, multiplier).real)
+    ]
     for block in blocks:
-        ways.append(block @ ways[-1])
-    left = ways.pop() - multiplier * ways[0]
+        directions.append(block @ directions[-1])
+    left = directions.pop() - multiplier * directions[0]
     # Remove the mismatch along the flow by a shift (-1) or a change of the length (1).
     slip = rates[0] @ left / (rates[0] @ rates[0])
     parts_gone = np.arange(len(rates))[:, None] / len(rates)
     if multiplier < 0:
-        return np.array(ways) - slip / 2 * rates, 0.0
-    return np.array(ways) - slip * parts_gone * rates, -slip
+        return np.array(directions) - slip / 2 * rates, 0.0
+    return np.array(directions) - slip * parts_gone * rates, -slip
 
 
 def _unit(away, problem: CycleProblem):

@@ -38,8 +38,8 @@ _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
 _NOISE = 1e-13
 
 
-class Seen:
-    """What test functions use of a batch of points.
+class EvaluatedPoints:
+    """Input of test functions for a batch of points.
 
     `tangents`: components along the parameters, (points, parameters); `eigenvalues`:
     (points, n); `solutions`: with a leading axis of points, evaluated on first use.
@@ -52,7 +52,7 @@ class Seen:
     @classmethod
     def of_corrected(
         cls, found: Corrected, parameters: int, evaluate: Callable[[], Any]
-    ) -> "Seen":
+    ) -> "EvaluatedPoints":
         """Return the same for corrected points."""
         return cls(found.tangent[:, -parameters:], eigenvalues_of(found), evaluate)
 
@@ -85,14 +85,14 @@ class Test(NamedTuple):
     __test__ = False  # no test of pytest
 
     kind: str
-    value: Callable[[Seen, Seen], np.ndarray]
-    distance: Callable[[Seen], np.ndarray] | None = None
+    value: Callable[[EvaluatedPoints, EvaluatedPoints], np.ndarray]
+    distance: Callable[[EvaluatedPoints], np.ndarray] | None = None
     tolerance: float = NEAR
     noise: float = 0.0
     rounding: float = _NOISE
     accuracy: float = 1e-13
     lost: float = np.nan
-    changes: Callable[[Seen], np.ndarray] | None = None
+    changes: Callable[[EvaluatedPoints], np.ndarray] | None = None
     refine: Callable | None = None
 
 
@@ -112,7 +112,7 @@ class SignChange(NamedTuple):
     others: tuple[int, ...] = ()
 
 
-class Find(NamedTuple):
+class LocatedZero(NamedTuple):
     """A located sign change, with the solution there.
 
     `distance`: from the condition of its kind; `code`: whether it is located.
@@ -143,7 +143,7 @@ def pairs(values: np.ndarray, combine: Callable) -> np.ndarray:
 product = functools.partial(np.prod, axis=-1)
 
 
-def _least(factors: np.ndarray) -> np.ndarray:
+def _two_smallest(factors: np.ndarray) -> np.ndarray:
     """Return the product of the two smallest moduli, with the sign of all factors'.
 
     Products of many factors range over hundreds of powers of ten. The smallest alone is
@@ -156,7 +156,7 @@ def _least(factors: np.ndarray) -> np.ndarray:
     return sign * least[..., 0] * least[..., 1]
 
 
-def _past(multipliers, target: float):
+def _excess(multipliers, target: float):
     """Return how far multipliers are past a target, at most 1 in modulus.
 
     Along a canard multipliers change by many powers of ten: their differences from the
@@ -165,12 +165,12 @@ def _past(multipliers, target: float):
     return (multipliers - target) / (1 + np.abs(multipliers))
 
 
-def nearest_to(target: float) -> Callable[[Seen], np.ndarray]:
+def nearest_to(target: float) -> Callable[[EvaluatedPoints], np.ndarray]:
     """Return the function to the distance of the nearest eigenvalue from a target."""
     return lambda seen: np.abs(seen.eigenvalues - target).min(-1)
 
 
-def _off_circle(seen: Seen) -> np.ndarray:
+def _off_circle(seen: EvaluatedPoints) -> np.ndarray:
     values = seen.eigenvalues
     return np.where(values.imag != 0, np.abs(np.abs(values) - 1), np.inf).min(-1)
 
@@ -208,22 +208,22 @@ OF_MULTIPLIERS = (
     fold(1.0),
     Test(
         "period_doubling",
-        lambda seen, _: _least(_past(seen.eigenvalues, -1)),
+        lambda seen, _: _two_smallest(_excess(seen.eigenvalues, -1)),
         nearest_to(-1.0),
     ),
     Test(
         "neimark_sacker",
-        lambda seen, _: _least(_past(pairs(seen.eigenvalues, np.multiply), 1)),
+        lambda seen, _: _two_smallest(_excess(pairs(seen.eigenvalues, np.multiply), 1)),
         _off_circle,
     ),
-    branch_point(lambda seen, _: _least(_past(seen.eigenvalues, 1)), 1.0),
+    branch_point(lambda seen, _: _two_smallest(_excess(seen.eigenvalues, 1)), 1.0),
 )
 
 
 def sign_changes(
     branch: int,
     points: Sequence[BranchPoint],
-    seen: Seen,
+    seen: EvaluatedPoints,
     tests: Sequence[Test],
     resolution: float = 0.0,
 ) -> list[SignChange]:
@@ -246,7 +246,7 @@ def sign_changes(
     if {"fold", "branch_point"} <= set(rows):
         parameter = np.array([point.x[-1] for point in points])
         folds, crossings = changes.pop("fold"), changes["branch_point"]
-        for run in _runs(np.flatnonzero(folds), parameter, resolution):
+        for run in _runs_of_folds(np.flatnonzero(folds), parameter, resolution):
             near = np.abs(parameter[:-1] - parameter[run[0]]) <= resolution
             near[run] = True
             others = tuple(map(int, np.flatnonzero(crossings & near)))
@@ -264,7 +264,7 @@ def sign_changes(
     return sorted(found, key=lambda change: (change.after, change.test.kind))
 
 
-def _changed(test: Test, seen: Seen) -> np.ndarray:
+def _changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
     """Return the chords on which a test function changes sign, (points - 1,).
 
     Values at the level of rounding have no reliable sign: after a run of them the change
@@ -283,7 +283,7 @@ def _changed(test: Test, seen: Seen) -> np.ndarray:
     return changes & ~np.isnan(values[1:] - values[:-1])
 
 
-def _runs(folds, parameter, resolution: float) -> Iterator[np.ndarray]:
+def _runs_of_folds(folds, parameter, resolution: float) -> Iterator[np.ndarray]:
     """Return runs of consecutive folds with parameters within the resolution.
 
     Along a canard the parameter is constant to double precision and its direction is

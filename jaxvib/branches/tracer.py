@@ -94,7 +94,8 @@ class TracerContext(NamedTuple):
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
     point to the corner near it; `jump`: maps a point, its tangent and a distance to the
     jump within it. Both are None if branches have none. `reversals`: by reason; beyond
-    them the same solutions follow again, shifted by half of their period.
+    them the same solutions follow again, shifted by half of their period. `sides`: maps
+    points (points, unknowns) to the side of a grazing on which each lies, or None.
     """
 
     limits: Limits
@@ -102,13 +103,16 @@ class TracerContext(NamedTuple):
     corner: Callable[[np.ndarray], Grazing | None] | None = None
     jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
     reversals: Mapping[Reason, Reversal] = MappingProxyType({})
+    sides: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 class Tracer:
     """Traces one branch in one direction."""
 
     def __init__(self, around: TracerContext, start: BranchPoint, code=RUNNING):
-        self.limits, self.correct, self.corner, self.jump, self.reversals = around
+        self.limits, self.correct = around.limits, around.correct
+        self.corner, self.jump = around.corner, around.jump
+        self.reversals, self.sides = around.reversals, around.sides
         self.start = start
         self.points: list[BranchPoint] = []
         self.step = min(self.limits.first_step, _TOGETHER * self.limits.largest_step)
@@ -117,8 +121,8 @@ class Tracer:
         self.chord: tuple[np.ndarray, np.ndarray] | None = None  # of a reversal
         count = len(self.limits.bounds)
         self.low, self.high = np.array(self.limits.bounds).T
-        values, ways = start.x[-count:], start.tangent[-count:]
-        leaves = np.where(ways < 0, values == self.low, values == self.high)
+        values, tangents = start.x[-count:], start.tangent[-count:]
+        leaves = np.where(tangents < 0, values == self.low, values == self.high)
         if code == RUNNING and leaves.any():
             self.code = Reason.PARAMETER_BOUND
 
@@ -137,7 +141,7 @@ class Tracer:
             apart = min(self.step, self.limits.largest_step)
             count = int(self.step / apart * (1 + 1e-9))
             reach = apart * np.arange(1, 1 + min(count, most))[:, None]
-            bent = reach * self._bend()
+            bent = reach * self._curvature()
             normals = tangent + bent
             lengths = np.sqrt((normals**2).sum(-1, keepdims=True))
             return x + reach * (tangent + bent / 2), normals / lengths
@@ -149,7 +153,9 @@ class Tracer:
     def accept(self, found: Corrected) -> int:
         """Accept corrected points, adapt the step; return the number accepted."""
         here, before = self.here, len(self.points)
-        count = self._go(found) if self.beyond is None else self._land(found)
+        count = (
+            self._accept_points(found) if self.beyond is None else self._end_on_bound(found)
+        )
         return (
             count if len(self.points) == before else self._end(found, here, before, count)
         )
@@ -159,21 +165,21 @@ class Tracer:
 
         **Returns:** the number of points that are kept of `count`.
         """
-        way = [here.x, *(point.x for point in self.points[before:])]
-        lost = np.flatnonzero(~(found.unresolved[: len(way) - 1] < 1))
+        path = [here.x, *(point.x for point in self.points[before:])]
+        lost = np.flatnonzero(~(found.unresolved[: len(path) - 1] < 1))
         ends = {Reason.TOO_FEW_SEGMENTS: int(lost[0]) if lost.size else None}
         for code, reversal in self.reversals.items():
-            ends[code] = turning(reversal.vectors, way, reversal.least)
+            ends[code] = turning(reversal.vectors, path, reversal.least)
         numbers = {code: number for code, number in ends.items() if number is not None}
         if not numbers:
             return count
         self.code = min(numbers, key=numbers.__getitem__)  # the first, also among equals
         number = numbers[self.code]
-        self.chord = way[number], way[number + 1]
+        self.chord = path[number], path[number + 1]
         self.points = self.points[: before + number]
         return number
 
-    def _go(self, found) -> int:
+    def _accept_points(self, found) -> int:
         here = self.here
         tangents = np.vstack([here.tangent, found.tangent])
         chords = np.diff(np.vstack([here.x, found.x]), axis=0)
@@ -183,6 +189,9 @@ class Tracer:
         # A point of another part of the branch is not in the direction of the tangents.
         aside = (chords * tangents[:-1]).sum(-1) < _TURN * lengths
         aside |= (chords * tangents[1:]).sum(-1) < _TURN * lengths
+        if self.sides and min(self.step, self.limits.largest_step) < _SHORT:
+            sides = self.sides(np.vstack([here.x, found.x]))
+            aside |= sides[1:] * sides[:-1] < 0
         values = found.x[:, -len(self.low) :]
         inside = ((self.low < values) & (values < self.high)).all(-1)
         good = fits & ~sharp & ~aside & inside
@@ -196,8 +205,8 @@ class Tracer:
         apart = min(self.step, self.limits.largest_step)
         if count == len(good):
             angle = np.arccos(min(linalg.dot(here.tangent, found.tangent[-1]), 1.0))
-            wanted = count * apart * _growth(float(found.miss[-1]), float(angle))
-            self.step = min(wanted, _TOGETHER * self.limits.largest_step)
+            target = count * apart * _growth(float(found.miss[-1]), float(angle))
+            self.step = min(target, _TOGETHER * self.limits.largest_step)
         elif fits[count] and not sharp[count] and not aside[count]:
             self.beyond = found.x[count]
         elif count:
@@ -205,12 +214,12 @@ class Tracer:
         else:
             self.step = apart
             turned = fits[0] and sharp[0] and self.corner and apart < _SHORT
-            return self._turn(found) if turned else self._shorten()
+            return self._pass_sharp_turn(found) if turned else self._shorten()
         return count
 
     def _shorten(self) -> int:
         self.step /= 4
-        return self._stop() if self.step < self.limits.smallest_step else 0
+        return self._jump_or_end() if self.step < self.limits.smallest_step else 0
 
     def _closes(self, new: BranchPoint, length: float) -> bool:
         """Return whether the branch has closed at its start."""
@@ -218,7 +227,7 @@ class Tracer:
         near = len(self.points) > 2 and linalg.norm(new.x - start.x) < length
         return bool(near and linalg.dot(new.tangent, start.tangent) > _TURN)
 
-    def _bend(self) -> np.ndarray:
+    def _curvature(self) -> np.ndarray:
         """Return the change of the tangent per length, from the last two points."""
         near = [self.start, *self.points[-2:]][-2:]
         if len(near) < 2 or any(point.corner or point.jumped for point in near):
@@ -227,21 +236,21 @@ class Tracer:
         chord = here.x - before.x
         return (here.tangent - before.tangent) / linalg.norm(chord)
 
-    def _turn(self, found) -> int:
+    def _pass_sharp_turn(self, found) -> int:
         """Continue at a sharp turn: a corner at which an impact has vanished."""
         assert self.corner is not None
         x, tangent = found.x[0], found.tangent[0]
         corner = self.corner(x)
         if corner is None:
             self.step /= 4
-            return 0 if self.step > self.limits.smallest_step else self._pass(None)
+            return 0 if self.step > self.limits.smallest_step else self._pass_corner(None)
         away = np.sign(linalg.dot(tangent, x - corner.x))
         before = self.here.tangent
         self.points.append(BranchPoint(corner.x, before, 0.0, True))
         self.points.append(BranchPoint(x, away * tangent, float(found.miss[0])))
         return 2
 
-    def _stop(self) -> int:
+    def _jump_or_end(self) -> int:
         """Continue beyond a jump or a corner if no step is short enough, or end."""
         here = self.here
         if self.jump and not here.jumped:
@@ -251,9 +260,9 @@ class Tracer:
                 self.points.append(beyond._replace(jumped=True))
                 return 1
         corner = self.corner(here.x) if self.corner and not here.corner else None
-        return self._pass(corner)
+        return self._pass_corner(corner)
 
-    def _pass(self, corner: Grazing | None) -> int:
+    def _pass_corner(self, corner: Grazing | None) -> int:
         """Continue beyond a corner, on the side with an impact, or end."""
         beyond = corner and self._beyond(corner.x, corner.beyond)
         if corner is None or beyond is None:
@@ -265,9 +274,9 @@ class Tracer:
     def _beyond(self, start: np.ndarray, points: Callable) -> BranchPoint | None:
         """Return the farthest point beyond a start; its distance becomes the step."""
         beyond = np.array([points(reach) for reach in _REACHES])
-        ways = beyond - start
-        lengths = linalg.norm(ways)
-        found = self.correct(beyond, ways / lengths[:, None])
+        chords = beyond - start
+        lengths = linalg.norm(chords)
+        found = self.correct(beyond, chords / lengths[:, None])
         strayed = linalg.norm(found.x - beyond)
         good = np.flatnonzero(found.found & (strayed < 0.1 * lengths))
         if not good.size:
@@ -276,7 +285,7 @@ class Tracer:
         self.step = lengths[best]
         return BranchPoint(found.x[best], found.tangent[best], strayed[best])
 
-    def _land(self, found) -> int:
+    def _end_on_bound(self, found) -> int:
         self.code = Reason.PARAMETER_BOUND
         if not found.found[0]:
             return 0
@@ -300,20 +309,22 @@ class Tracer:
         return axis - count, bounds[axis], shares[axis]
 
 
-def turning(vectors: Callable, way: Sequence[np.ndarray], least: float = 0.0) -> int | None:
+def turning(
+    vectors: Callable, path: Sequence[np.ndarray], least: float = 0.0
+) -> int | None:
     """Return the index of the first chord of a path on which a vector reverses, or None.
 
     It is almost 0 on the chord, and longer than `least` at both ends. `vectors`: maps
     points (points, unknowns) to the vectors there.
     """
-    every = vectors(np.array(way))
+    every = vectors(np.array(path))
     for number, (one, other) in enumerate(itertools.pairwise(every)):
         shorter = min(linalg.norm(one), linalg.norm(other))
         if linalg.dot(one, other) >= 0 or shorter <= least:
             continue
         change = one - other
         share = linalg.dot(one, change) / linalg.dot(change, change)
-        between = way[number] + share * (way[number + 1] - way[number])
+        between = path[number] + share * (path[number + 1] - path[number])
         if linalg.norm(vectors(between[None])[0]) < _NEARER * shorter:
             return number
     return None
@@ -328,5 +339,5 @@ def axis_of(size: int, axis: int) -> np.ndarray:
 
 def _growth(miss: float, angle: float) -> float:
     """Return the growth factor of the step size, for a quadratic predictor."""
-    wanted = min(np.cbrt(CORRECTION / max(miss, 1e-12)), ANGLE / max(angle, 1e-3))
-    return float(np.clip(wanted, 0.5, 2.0))
+    growth = min(np.cbrt(CORRECTION / max(miss, 1e-12)), ANGLE / max(angle, 1e-3))
+    return float(np.clip(growth, 0.5, 2.0))

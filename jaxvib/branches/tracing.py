@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason
+from ..foundation.arrays import one_lane
 from .arclength import run_tracers
 from .location import Located, locate
 from .problem import BranchProblem, lane_of
@@ -48,7 +49,7 @@ def trace(
     """Return the branches traced by pairs of tracers, with all points evaluated."""
     traces = run_tracers(problem, pairs, limits.most_points, report)
     every = _evaluated(problem, [points for points, _ in traces], limits)
-    whole = []
+    complete = []
     for b, ((_, ends), seen) in enumerate(zip(traces, every, strict=True)):
         own = len(pairs[b][1].points)
         seen, own = _refined(problem, b, seen, own, limits)
@@ -58,8 +59,14 @@ def trace(
             for one, code in zip(reversed(pairs[b]), traced.ends, strict=True)
         )
         results = [one for one in (low, *traced.results, high) if one is not None]
-        whole.append(traced._replace(results=results))
-    return whole
+        ends = _ended(traced.ends[0], low), _ended(traced.ends[1], high)
+        complete.append(traced._replace(results=results, ends=ends))
+    return complete
+
+
+def _ended(code: Reason, found: Any) -> Reason:
+    """Return the reason of an end, given the bifurcation found there or None."""
+    return code if found is None or found.kind != "grazing" else Reason.GRAZING
 
 
 def _evaluated(problem: BranchProblem, branches, limits: Limits) -> list[_Evaluated]:
@@ -112,8 +119,7 @@ def _up_to_stops(
     last = beyond[0].after + 1 if beyond else len(seen.points)
 
     def tip(find):
-        lane = find.value, find.solution, np.nan
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[None], lane)
+        return one_lane((find.value, find.solution, np.nan))
 
     columns = seen.values, seen.solutions, np.array([point.miss for point in seen.points])
     parts = [
@@ -121,8 +127,8 @@ def _up_to_stops(
         lane_of(columns, slice(first, last)),
         *(tip(find) for find in beyond if find.located),
     ]
-    whole = jax.tree.map(lambda *all_: np.concatenate(all_), *parts)
+    joined = jax.tree.map(lambda *all_: np.concatenate(all_), *parts)
     low = problem.stops[before[0].kind] if before else ends[0]
     high = problem.stops[beyond[0].kind] if beyond else ends[1]
-    kept = [result for find, result in seen.located if first - 1 <= find.after < last]
-    return Traced(*whole, (low, high), kept)
+    located = [result for find, result in seen.located if first - 1 <= find.after < last]
+    return Traced(*joined, (low, high), located)

@@ -1,17 +1,17 @@
-"""Observation of motions that do not settle, until they can be classified."""
+"""Observation of motions without a periodic orbit, until they can be classified."""
 
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
 from ..dynamics.modal import ModalForm
 from ..ensemble import Reason, map_samples
-from ..foundation.arrays import combine_arrays, gather_lanes, put_lanes
+from ..foundation.arrays import combine_arrays, concatenate_lanes, gather_lanes, put_lanes
+from ..foundation.threads import map_in_threads
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from ..systems.drift import Drift
@@ -35,8 +35,8 @@ LOOKS = (
 _MOST = LOOKS[-1][1]  # windows that a motion is judged by
 _USUAL = 14  # windows, after which undecided motions remain so
 _DECAY_TIMES = 80.0  # observed for a linear system: e^-80 is below any double's digits
-# Lanes that are classified at once: their states fit into memory.
-_AT_ONCE = 64
+# Lanes that a thread classifies at once: their states fit into its cache.
+_AT_ONCE = 32
 
 
 class TrackedMotions(NamedTuple):
@@ -104,14 +104,18 @@ def track_motions(
             now[open_], directions[open_] = part.state, part.direction
             seen.append(part.records)
             found.code[open_] = part.result
-            kept = part.result == Reason.SUCCESS
-            lost, open_, seen = open_[~kept], open_[kept], _rows(seen, kept)
+            successful = part.result == Reason.SUCCESS
+            lost, open_, seen = (
+                open_[~successful],
+                open_[successful],
+                _rows(seen, successful),
+            )
             found.state[lost] = now[lost]
             if not open_.size:
                 return found
         done = windows
         parts = units[open_], longest, smooth, static.drift
-        rows = _judged(seen[-judged:], *parts)
+        rows = _classified(seen[-judged:], *parts)
         if find_orbits is not None:
             rows = _with_orbits(find_orbits, rows, open_, units[open_])
         put_lanes(found, open_, rows)
@@ -185,14 +189,14 @@ def _unknown(number: int, size: int, places: int, drift: Drift | None) -> Tracke
     )
 
 
-def _rows(windows: Sequence[Records], kept: np.ndarray) -> list[Records]:
+def _rows(windows: Sequence[Records], rows: np.ndarray) -> list[Records]:
     """Return the records of the lanes that are kept."""
-    if kept.all():
+    if rows.all():
         return list(windows)
-    return [gather_lanes(each, kept) for each in windows]
+    return [gather_lanes(each, rows) for each in windows]
 
 
-def _judged(
+def _classified(
     windows: Sequence[Records],
     units: np.ndarray,
     longest: int,
@@ -200,12 +204,14 @@ def _judged(
     drift: Drift | None,
 ) -> TrackedMotions:
     """Return `TrackedMotions` from the last windows of motions."""
-    parts = []
-    for begin in range(0, len(units), _AT_ONCE):
+
+    def judged(begin: int) -> TrackedMotions:
         lanes = slice(begin, begin + _AT_ONCE)
         seen = [gather_lanes(each, lanes) for each in windows]
-        parts.append(_judged_lanes(seen, units[lanes], longest, smooth, drift))
-    return jax.tree.map(lambda *some: np.concatenate(some), *parts)
+        return _judged_lanes(seen, units[lanes], longest, smooth, drift)
+
+    parts = map_in_threads(judged, range(0, len(units), _AT_ONCE))
+    return concatenate_lanes(parts)
 
 
 def _judged_lanes(

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from ..ensemble import Reason
+from ..foundation.arrays import stack_lanes
 from ..foundation.quantity import result_field
 from ..systems.drift import Drift
 from ..systems.system import System
@@ -194,10 +195,10 @@ def _largest_multiplier(orbit) -> list[np.ndarray]:
 
 
 def aperiodic_motion(
-    system: System, watched: TrackedMotions, period: float, units: np.ndarray
+    system: System, tracked: TrackedMotions, period: float, units: np.ndarray
 ) -> Motion:
     """Return an aperiodic motion, one row of `TrackedMotions`, as a `Motion`."""
-    points = watched.trail
+    points = tracked.trail
     apart = distances(points, points, units, system.drift)
     np.fill_diagonal(apart, np.inf)
     spacing = float(np.median(apart.min(axis=1)))
@@ -206,15 +207,15 @@ def aperiodic_motion(
         unknown,
         state=points[0],
         periods=np.asarray(0, np.int32),
-        contacts_per_period=np.asarray(watched.contacts_per_period),
-        amplitude=np.asarray(watched.amplitude),
-        max_contact_force=np.asarray(watched.max_contact_force),
-        lyapunov_exponent=np.asarray(float(watched.exponent) / period),
-        lyapunov_error=np.asarray(float(watched.error) / period),
-        result=np.asarray(watched.code, np.int32),
+        contacts_per_period=np.asarray(tracked.contacts_per_period),
+        amplitude=np.asarray(tracked.amplitude),
+        max_contact_force=np.asarray(tracked.max_contact_force),
+        lyapunov_exponent=np.asarray(float(tracked.exponent) / period),
+        lyapunov_error=np.asarray(float(tracked.error) / period),
+        result=np.asarray(tracked.code, np.int32),
     )
-    if watched.progress is not None:
-        mean, error = map(np.asarray, watched.progress)
+    if tracked.progress is not None:
+        mean, error = map(np.asarray, tracked.progress)
         orbit = with_fields(orbit, progress=mean, progress_error=error)
     near = max(_WITHIN * spacing, _CLOUD)
     return motion_at(orbit, points, units, near, system.drift)
@@ -255,8 +256,8 @@ def in_order(found: list[Motion]) -> list[int]:
         largest = np.max(orbit.amplitude)
         shape, size = np.round(orbit.amplitude / (largest or 1.0), 6), f"{largest:.6g}"
         rests = orbit.result == Reason.EQUILIBRIUM
-        whole = not rests, int(orbit.result), int(orbit.periods), int(orbit.contacts)
-        return *whole, float(size), *shape, *start
+        key = not rests, int(orbit.result), int(orbit.periods), int(orbit.contacts)
+        return *key, float(size), *shape, *start
 
     return sorted(range(len(found)), key=rank)
 
@@ -269,7 +270,7 @@ def gathered(system: System, found: list[Motion]) -> Attractors:
         row[: len(each.points)] = each.points
     orbits = unknown_orbits(system, 0)
     if found:
-        orbits = jax.tree.map(lambda *leaves: np.stack(leaves), *(f.orbit for f in found))
+        orbits = stack_lanes([each.orbit for each in found])
     # Observed motions have averages here, in double precision.
     contacts = np.asarray(orbits.contacts_per_period, float)
     return Attractors(with_fields(orbits, contacts_per_period=contacts), points)

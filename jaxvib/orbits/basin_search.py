@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason, checkpointed, map_samples
-from ..foundation.arrays import combine_arrays, partition_arrays, to_numpy
+from ..foundation.arrays import combine_arrays, one_lane, partition_arrays, to_numpy
 from ..kernels.kernel_cache import cached_kernel
 from ..linalg import kernel_of
 from .aperiodic import track_motions
@@ -48,6 +48,7 @@ class Search:
     """Known attractors of a system, and known repelling orbits."""
 
     searches = 64  # per segment: other motions wait for the next one
+    driven = True  # by loads, to which linear bodies have a steady state
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
         self.leaves, self.static = partition_arrays(system)
@@ -56,14 +57,14 @@ class Search:
         self.longest, self.chunk = settings.max_periods, settings.chunk
         self.rtol, self.engine, self.transient = settings.rtol, engine, transient
         self.end = None
-        if linear_but_for_contacts(system):
-            self.end = to_numpy(beginning_kernel(self.static)(self.leaves)).end
+        if self.driven and linear_but_for_contacts(system):
+            self.end = beginning_kernel(self.static).on_host(self.leaves).end
             given = self.end, np.asarray(self.period), np.asarray(transient, float)
             self.transient = int(kernel_of(transient_periods)(*given))
         self.attractors: list[Motion] = []
         self.repelling: list[Motion] = []
 
-    def settle(
+    def classify_starts(
         self, states: np.ndarray, report: Callable[[int], None]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return labels, reason codes and numbers of periods for initial states."""
@@ -92,7 +93,7 @@ class Search:
             going = (found < 0) & (seen.result == 0)
             report(int((~going).sum()))
             waiting = waiting[going]
-        result[waiting] = Reason.UNSETTLED
+        result[waiting] = Reason.NOT_CONVERGED
         report(waiting.size)
         return label, result, run
 
@@ -124,9 +125,13 @@ class Search:
 
     def _samples(self, states) -> PoincareSamples:
         """Return the samples of motions over one segment."""
+        return self._sampled_after(self.leaves, states)
+
+    def _sampled_after(self, leaves, states) -> PoincareSamples:
+        """Return samples of motions of a system with the given leaves."""
         stage = samples_kernel(self.static, SEGMENT, self.longest, self.engine)
         tolerance = np.full(len(states), self.rtol)
-        lanes = _repeated(self.leaves, len(states)), states, tolerance
+        lanes = _repeated(leaves, len(states)), states, tolerance
         return map_samples(stage, lanes, chunk=self.chunk)
 
     def _known(self, trail) -> np.ndarray:
@@ -154,8 +159,8 @@ class Search:
     def _candidates(self, seen: PoincareSamples, lanes, tried: list[int]) -> np.ndarray:
         """Return the lanes that may be on an unknown motion, the likeliest first."""
         lanes = lanes[seen.nearest[lanes].min(axis=1) < _RECURRED]
-        known = [*self.attractors, *self.repelling]
-        return lanes[~near_any(known, seen.trail[lanes, -1], _NEARBY)]
+        attractors = [*self.attractors, *self.repelling]
+        return lanes[~near_any(attractors, seen.trail[lanes, -1], _NEARBY)]
 
     def _find(self, trail, nearest) -> None:
         """Search for the orbit on which a motion (times, n) recurs, and store it."""
@@ -198,7 +203,7 @@ class Search:
             if not roaming.size or not (last or many):
                 return found
             tries += 1
-            each = self._watched(trail[roaming[0], -1])
+            each = self._aperiodic_motion(trail[roaming[0], -1])
             if each is None:
                 failed += 1
                 if not last or failed == _MOST_FAILED:
@@ -210,14 +215,14 @@ class Search:
             found[roaming[0]] = len(self.attractors) - 1
         return found
 
-    def _watched(self, state) -> Motion | None:
+    def _aperiodic_motion(self, state) -> Motion | None:
         """Return the aperiodic motion from a state, None if it is transient."""
-        leaves = jax.tree.map(lambda leaf: np.asarray(leaf)[None], self.leaves)
-        watched = track_motions(
+        leaves = one_lane(self.leaves)
+        tracked = track_motions(
             leaves, self.static, state[None], engine=self.engine,
             longest=self.longest, chunk=self.chunk,
         )  # fmt: skip
-        one = jax.tree.map(lambda leaf: leaf[0], watched)
+        one = jax.tree.map(lambda leaf: leaf[0], tracked)
         if not Reason(one.code).motion or Reason(one.code).undecided:
             return None
         some = one.trail[:: len(one.trail) // 16]
@@ -242,7 +247,7 @@ def _orbit(system, state, periods, rtol):
 
 def _units(system, state) -> np.ndarray:
     leaves, static = partition_arrays(system)
-    return to_numpy(_units_stage(static)((leaves, state)))
+    return _units_stage(static).on_host((leaves, state))
 
 
 @functools.lru_cache(maxsize=32)

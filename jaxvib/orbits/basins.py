@@ -12,12 +12,20 @@ from ..drawing import Labels, Plottable, draw
 from ..drawing.axes import Axes
 from ..dynamics.engines import engine_for
 from ..foundation.progress import Report, progress_reporter
-from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.quantity import Range, check_number, check_range, result_field
+from ..systems.drift import check_drift
 from ..systems.periods import check_period
+from ..systems.sampled_bodies import SampledBodies, SampledSystem, sampled_bodies
 from ..systems.system import System
-from ..systems.unforced import UnforcedSystem, is_unforced, unforced_system
+from ..systems.unforced import (
+    is_unforced,
+    may_stick_or_hit,
+    refuse_period,
+    unforced_system,
+)
 from .attractors import Attractors, gathered, in_order
 from .basin_search import SEGMENT, Search
+from .body_search import BodySearch
 from .field_search import FieldSearch
 from .periodic_orbit import LONGEST_PERIOD
 from .pictures import basins_chart, moved_components
@@ -131,11 +139,11 @@ def basins(
 
     Motions are integrated, 16 periods of the load at a time, until they are within 1e-4
     of a known attractor (in units of its size). From a motion that recurs elsewhere
-    Newton iteration finds an orbit, with its multipliers; repelling orbits are stored,
-    so that motions passing them continue. In a system that is linear except for its
-    contacts, a motion that closes no gap any more is in its steady state. A motion that
-    has not converged in `transient` periods (512), or 12 decay times of such a system
-    if these are longer, is observed until it can be classified (`classify`);
+    Newton iteration finds an orbit, with its multipliers; repelling orbits are stored, so
+    that motions passing them continue. In a system that is linear except for its
+    contacts, a motion during which no gap will close again is in its steady state. A
+    motion that has not converged in `transient` periods (512), or 12 decay times of such
+    a system if these are longer, is observed until it can be classified (`classify`);
     aperiodic attractors are distinguished by their states. `batch` states at a time are
     held in memory.
 
@@ -146,12 +154,21 @@ def basins(
     when within 1e-4 of its orbit, at any phase. `CHAOTIC` motions are distinguished as
     in other systems; a motion that grows to 1e4 times the initial size of motions has
     `ESCAPED`, and others are unsettled: tori, or angles that rotate forever. An angle
-    represented by its cosine and sine, on an attracting circle, is on a cycle.
+    represented by its cosine and sine, on an attracting circle, is on a cycle. With a
+    drift (`drifting`) states that differ by a shift are equal: a rotation is a cycle,
+    with its `progress`, and a uniform motion along a drift of any length an equilibrium,
+    with its progress in `period`.
+
+    Bodies with friction or hard stops come to rest on a set of states, anywhere in the
+    interval in which a friction sticks: states are of the same set, which counts as one
+    equilibrium, if all on the line between them are at rest, and the set attracts if the
+    multipliers of a motion at rest, but those along it, are below 1. Its `state` is one
+    of them, and its exponent is NaN if all other motions end in a finite time.
 
     **Arguments:** `starts`: states at t = 0, (starts, n). `settings`: `max_periods` of 8
     or less, used with loads only; `evidence` is not used. `period`: see above.
     `progress`: is called with the number of states decided since its last call; by default
-    a bar is shown after two seconds, or a line a minute without a terminal, and with
+    a bar is shown after two seconds, or a line per minute without a terminal, and with
     `False` nothing.
     **Raises:** `ValueError` for starts of another shape or an argument out of its range.
 
@@ -169,7 +186,9 @@ def basins(
     with progress_reporter(progress, len(starts), "basins", "states") as report:
         for first in range(0, len(starts), batch):
             part = slice(first, first + batch)
-            label[part], result[part], run[part] = search.settle(starts[part], report)
+            label[part], result[part], run[part] = search.classify_starts(
+                starts[part], report
+            )
     order = in_order(search.attractors)
     position = np.full(len(order) + 1, -1, np.int16)  # the last entry is for -1
     position[order] = np.arange(len(order))
@@ -196,15 +215,12 @@ def search_for(
     unforced = is_unforced(system)
     if unforced:
         settings.refuse("basins of an autonomous system", "max_periods")
-        if system.drift is not None:
-            raise ValueError(
-                "system is autonomous and drifts; allowed: periodic loads, or no drift"
-            )
+        check_drift(system)
         system = _in_spans(system, period)
     else:
-        check_period(system)
         if period is not None:
-            raise ValueError(f"period = {period} of a non-autonomous system; allowed: None")
+            refuse_period(system, period)
+        check_period(system)
     size = jax.eval_shape(system.rest).shape[0]
     if starts.ndim != 2 or starts.shape[1] != size or not len(starts):
         raise ValueError(
@@ -217,7 +233,8 @@ def search_for(
     check_range("transient", transient, "", Range(at_least=SEGMENT))
     engine, _ = engine_for(system, settings.engine, len(starts))
     if unforced:
-        return FieldSearch(system, starts, settings, transient, engine)
+        kind = BodySearch if isinstance(system, SampledBodies) else FieldSearch
+        return kind(system, starts, settings, transient, engine)
     return Search(system, settings, transient, engine)
 
 
@@ -236,12 +253,14 @@ def basins_engine(
     return engine_for(seen, "auto", starts)
 
 
-def _in_spans(system, period) -> UnforcedSystem:
+def _in_spans(system, period) -> SampledSystem:
     """Return an autonomous system sampled once in a time `period`, s."""
     if period is None:
         raise ValueError(
             "period = None of an autonomous system; allowed: an approximate period of "
             "its motions, s"
         )
-    check_range("period", period, "s", Range(above=0.0))
-    return unforced_system(system, period, "basins")
+    check_number("period", period, "s", Range(above=0.0))
+    if may_stick_or_hit(system):
+        return sampled_bodies(system, period)
+    return unforced_system(system, period, "basins", modulo_drift=True)

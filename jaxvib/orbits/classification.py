@@ -1,4 +1,4 @@
-"""Classification of motions from their states once a period and the growth beside them."""
+"""Classification of motions from Poincaré samples and growth rates."""
 
 import functools
 from typing import Any, NamedTuple

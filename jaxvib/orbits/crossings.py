@@ -13,6 +13,7 @@ from ..dynamics.flow import end_of
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import quantity
+from ..foundation.suggestions import CheckedKeywords
 from ..foundation.types import Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
@@ -26,7 +27,7 @@ PARTS, LONGEST_WAIT = 64, 64
 _MOST_STEPS, _CLOSEST = 60, 1e-13
 
 
-class FieldSection(eqx.Module):
+class FieldSection(CheckedKeywords, eqx.Module):
     r"""The Poincaré section $g(x) = 0$ of an autonomous motion, crossed as g increases.
 
     **Fields:** `period`: an approximate time between crossings, s: a motion that does
@@ -64,7 +65,7 @@ class Crossings(NamedTuple):
     result: Int[Any, ""]
 
 
-class _Going(NamedTuple):
+class _Step(NamedTuple):
     """A motion at the end of a step, and at its start.
 
     `since`: time since the last crossing; `steps`: their number since then.
@@ -99,9 +100,9 @@ def crossings(
     apart = section.period / PARTS
     value = functools.partial(section.value, system)
 
-    def step(last: _Going) -> _Going:
+    def step(last: _Step) -> _Step:
         moved = end_of(system, last.state, 0.0, apart, rtol, engine)
-        return _Going(
+        return _Step(
             moved.state,
             value(moved.state),
             last.state,
@@ -111,11 +112,11 @@ def crossings(
             moved.result.astype(jnp.int32),
         )
 
-    def goes_on(last: _Going):
+    def goes_on(last: _Step):
         waits = last.steps < PARTS * LONGEST_WAIT
         return waits & (last.result == Reason.SUCCESS) & ~last.crossed
 
-    def next_one(last: _Going, _):
+    def next_one(last: _Step, _):
         # A failed motion, or one that has left the section, is not continued.
         fails = last.result != Reason.SUCCESS
         begun = last._replace(below=jnp.asarray(0.0), steps=jnp.asarray(0))
@@ -131,7 +132,7 @@ def crossings(
 
     state, zero = jnp.asarray(state, float), jnp.asarray(0.0)
     code = jnp.asarray(Reason.SUCCESS, jnp.int32)
-    start = _Going(state, value(state), state, zero, zero, jnp.asarray(0), code)
+    start = _Step(state, value(state), state, zero, zero, jnp.asarray(0), code)
     last, (states, times) = jax.lax.scan(next_one, start, length=count)
     return Crossings(states, times, last.state, last.result)
 

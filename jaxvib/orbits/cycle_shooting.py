@@ -7,24 +7,28 @@ excluded by a phase condition:
 $$(M - I)\,\delta s + f(\varphi^T(s))\,\delta T = s - \varphi^T(s), \qquad
   f(s) \cdot \delta s = 0,$$
 
-with components in units of the motion. **Source:** Seydel, *Practical Bifurcation and
-Stability Analysis* (2010), section 7.3.
+with components in units of the motion. Where a friction begins to slide, or a stop is
+hit, f jumps and $M f$ is the rate on either side: the cycle then begins elsewhere.
+**Source:** Seydel, *Practical Bifurcation and Stability Analysis* (2010), section 7.3.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
-from ..dynamics.engines.engine import Observation
-from ..dynamics.flow import observe
-from ..dynamics.observables import init_observables
+from ..dynamics.engines.engine import Engine, Observation
+from ..dynamics.flow import flow, observe_with_monodromy
+from ..dynamics.observables import Observables, init_observables
+from ..dynamics.scales import scales_of
 from ..ensemble import Reason
 from ..foundation.types import Number
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.impact import EquationOfMotion
 from ..systems.system import System
 from .newton import newton
 from .shooting import SAME_STATE, Progress, Trial, advanced, begun, growth_of
@@ -36,16 +40,23 @@ _LONGER = 4.0
 # A motion with an extent below this part of its first size, or of its state, is at
 # rest.
 _AT_REST = 1e-6
-# Components that decay are scaled by at least this part of their initial size.
-_NEGLIGIBLE = 1e-10
+# Components are scaled by at least these parts of their initial size, as they may decay,
+# and of the size that the others give them, as they may be rounding only.
+_NEGLIGIBLE, _OF_OTHERS = 1e-10, 1e-6
 # Starts: the guess itself, and the ends of transients of these numbers of periods.
 _TRANSIENTS = (5.0, 20.0, 80.0, 320.0)
-# Samples of a period, or of a longer window: a multiple of 2, 3, 5 and 7.
+# Samples of a window, and the largest number of periods of a cycle in the one found.
 _SAMPLES = 420
 _WINDOW = 3.0  # periods searched for a return, doubled at each start
-_PARTS = (2, 3, 5, 7)  # integer fractions of a guess that may be the cycle's own period
+# A start at an event is moved by this part of the period. There $M f$ differs from f by
+# more than `_AT_EVENT` of it.
+_MOVED, _AT_EVENT = 7, 1e-3
 # A return is this close, relative to the extent, after a distance of at least `_AWAY`.
 _RETURNS, _NEARLY, _AWAY = 0.02, 0.2, 0.5
+# Part of a window at which its samples begin: a guess of the period may be too long.
+_SHORTEST = 1e-3
+# The error of the flow over part of a period, in its tolerances.
+_OF_FLOW = 10.0
 
 
 class CycleShooting(NamedTuple):
@@ -55,6 +66,7 @@ class CycleShooting(NamedTuple):
     `shooting.ShootingResult`. Of the last trial: its unknowns `at`; `full`, the next
     step without its limit; `solver`, the inverse of the step's matrix; the `units` of
     the state; `seen`, the flow over one period. `size`: initial scale of the motion.
+    `at_event`: whether it begins at an event, where the rate jumps.
     """
 
     progress: Progress
@@ -64,6 +76,7 @@ class CycleShooting(NamedTuple):
     solver: Float[Array, "unknowns unknowns"]
     units: Float[Array, " n"]
     seen: Observation
+    at_event: Any = False
 
     @property
     def state(self) -> Float[Array, " n"]:
@@ -98,65 +111,131 @@ def shoot_cycle(
 
     If Newton iteration finds no cycle from the guess itself, the motion from there is
     followed, and the iteration restarts from later states, with the return time as the
-    guess of the period.
+    guess of the period. If it finds several periods of a cycle, it restarts with one.
     """
 
     def attempt(last):
-        index, start, span, size, _, _ = last
-        shooting = _shoot(system, start, span, size, rtol, tight, engine)
+        index, start, span, size, _, _, _ = last
+        shooting = shoot(system, start, span, size, rtol, tight, engine)
         found = shooting.result == Reason.SUCCESS
-        lead = jnp.asarray(_TRANSIENTS)[index] * span
+        lead = jnp.asarray(_TRANSIENTS)[jnp.minimum(index, len(_TRANSIENTS) - 1)] * span
         width = _WINDOW * span * 2.0 ** index.astype(float)
         origin = jnp.where(found, shooting.state, start)
         safe = jnp.all(jnp.isfinite(origin)) & (span > 0)
-        parts = jnp.arange(1.0, _SAMPLES + 1) / _SAMPLES
-        times = jnp.where(found, shooting.period * parts, lead + width * parts)
-        times = jnp.where(safe, jnp.append(0.0, times), jnp.append(0.0, parts))
+        window = lead + width * window_parts(_SAMPLES)
+        fractions = 1 / jnp.arange(_SAMPLES, 0.0, -1.0)
+        times = jnp.where(found, shooting.period * fractions, window)
+        times = jnp.append(0.0, jnp.where(safe, times, fractions))
         origin = jnp.where(safe, origin, jnp.zeros_like(origin))
         states, _, _ = engine_of(system, engine).sampled(system, origin, times, rtol)
         apart = modulo_drift(system, states, origin) - origin[None]
-        apart = jnp.max(jnp.abs(apart) / shooting.units[None], axis=1)
-        repeats = jnp.stack([apart[_SAMPLES // part] for part in _PARTS]) < SAME_STATE
-        shorter = found & jnp.any(repeats)
+        apart = jnp.max(jnp.abs(apart) / shooting.units[None], axis=1)[1:]
+        repeats = found & _repeats(apart, rtol)
+        part = jnp.max(jnp.where(repeats, 1 / fractions, 1.0))
+        shorter = part > 1
         code = jnp.where(shorter, Reason.SHORTER_PERIOD, shooting.result)
         around = modulo_drift(system, states[1:], states[1])
-        later = return_time(around, width / _SAMPLES)
+        later = return_time(around, times[1:])
         later = jnp.where(jnp.isfinite(later), later, span)
         size = jnp.where(index == 0, jnp.max(jnp.abs(states), axis=0), size)
         rests = ~found & jnp.all(_extent(states[1:]) <= _AT_REST * size)
+        # XLA's maxima of several samples may leave out NaN.
+        rests = rests & jnp.all(jnp.isfinite(states))
         shooting = shooting.with_result(jnp.where(rests, Reason.EQUILIBRIUM, code))
-        # The guess of the period may be a multiple of the cycle's own.
-        part = jnp.max(jnp.where(repeats, jnp.asarray(_PARTS, float), 1.0))
         start = jnp.where(shorter, shooting.state, modulo_drift(system, states[1]))
         later = jnp.where(shorter, shooting.period / part, later)
-        ended = (found & ~shorter) | (shorter & (index == 0)) | rests
-        return index + 1, start, later, size, ended, shooting
+        ended = (found & ~shorter) | rests
+        if has_holding(system):
+            moved = found & ~shorter & shooting.at_event & (index + 1 < len(_TRANSIENTS))
+            there = modulo_drift(system, states[1 + _SAMPLES - _MOVED])
+            start = jnp.where(moved, there, start)
+            later = jnp.where(moved, shooting.period, later)
+            ended = ended & ~moved
+        return index + 1, start, later, size, ended, shorter, shooting
 
     def goes_on(last):
-        index, start, _, _, ended, _ = last
-        return ~ended & (index < len(_TRANSIENTS)) & jnp.all(jnp.isfinite(start))
+        index, start, _, _, ended, shorter, _ = last
+        most = len(_TRANSIENTS) + shorter.astype(int)
+        return ~ended & (index < most) & jnp.all(jnp.isfinite(start))
 
     start, span = jnp.asarray(guess, float), jnp.asarray(period, float)
-    nothing, ended = _begun(system, jnp.append(start, span)), jnp.asarray(False)
-    first = jnp.asarray(0), start, span, jnp.abs(start), ended, nothing
+    # The result of a guess that is not finite.
+    nothing = _initial_iteration(system, jnp.append(start, span))
+    nothing = nothing.with_result(jnp.asarray(Reason.BAD_PARAMETER))
+    ended = shorter = jnp.asarray(False)
+    first = jnp.asarray(0), start, span, jnp.abs(start), ended, shorter, nothing
     return jax.lax.while_loop(goes_on, attempt, first)[-1]
 
 
-def return_time(states: Array, apart: Array) -> Array:
+def has_holding(system: System) -> bool:
+    """Return whether frictions may stick, or bodies rest on hard stops."""
+    equation = system.equation()
+    if not isinstance(equation, EquationOfMotion):
+        return False
+    return bool(equation.frictions) or any(equation.hard_contacts())
+
+
+def rate_of(
+    system: System, state: Array, engine: str | Engine = "auto"
+) -> Float[Array, " n"]:
+    """Return the rate of a state, with the forces of frictions and stops that hold.
+
+    A state is held only up to rounding, within which the vector field jumps: the rate is
+    that of the flow, which knows what holds.
+    """
+    if not has_holding(system):
+        return system.equation().vector_field(0.0, state)
+
+    def end(time):
+        return flow(system, state, 0.0, time, engine=engine)
+
+    return jax.jvp(end, (jnp.zeros(()),), (jnp.ones(()),))[1]
+
+
+def window_parts(number: int) -> np.ndarray:
+    """Return parts of a window in geometric progression.
+
+    A motion is sampled as finely in its period, whatever its ratio to the window's width.
+    """
+    return np.geomspace(_SHORTEST, 1.0, number)
+
+
+def return_time(states: Array, times: Array) -> Array:
     """Return the time of the first return of a motion to its first sample, or NaN."""
     extent = _extent(states)
     extent = jnp.where(extent > 0, extent, 1.0)
-    distance = jnp.max(jnp.abs(states - states[:1]) / extent[None], axis=1)
+    places = (states - states[:1]) / extent[None]
+    distance = jnp.max(jnp.abs(places), axis=1)
     been = jax.lax.cummax(distance)[1:-1] > _AWAY
     inner, before, after = distance[1:-1], distance[:-2], distance[2:]
     turns = been & (inner <= before) & (inner <= after)
-    close, nearly = turns & (inner < _RETURNS), turns & (inner < _NEARLY)
-    which = jnp.argmax(jnp.where(jnp.any(close), close, nearly))
     # Squared distances are parabolas; distances have a corner.
-    low, mid, high = before[which] ** 2, inner[which] ** 2, after[which] ** 2
-    bend = low - 2 * mid + high
-    shift = jnp.where(bend > 0, (low - high) / (2 * jnp.where(bend > 0, bend, 1.0)), 0.0)
-    return jnp.where(jnp.any(nearly), (which.astype(float) + 1 + shift) * apart, jnp.nan)
+    bend = before**2 - 2 * inner**2 + after**2
+    shift = (before**2 - after**2) / (2 * jnp.where(bend > 0, bend, 1.0))
+    shift = jnp.where(bend > 0, shift, 0.0)
+    # Samples miss the nearest state by more than a return is close.
+    nearest = jnp.max(jnp.abs(_between(places, shift[:, None])), axis=1)
+    least = jnp.min(jnp.where(turns, nearest, jnp.inf))
+    nearly = turns & (nearest < _NEARLY)
+    which = jnp.argmax(nearly & (nearest < jnp.maximum(_RETURNS, 2 * least)))
+    back = _between(times, shift)[which] - times[0]
+    return jnp.where(jnp.any(nearly), back, jnp.nan)
+
+
+def _between(values: Array, shift: Array) -> Array:
+    """Return parabolas through three neighbours each, at a shift from the middle one."""
+    low, mid, high = values[:-2], values[1:-1], values[2:]
+    return mid + shift * (high - low) / 2 + shift**2 * (low - 2 * mid + high) / 2
+
+
+def _repeats(apart: Array, rtol: Number) -> Array:
+    """Return at which samples a motion has left its start and is there again.
+
+    `apart`: distances from the start, after ascending times.
+    """
+    reach = jnp.max(apart)
+    been = jnp.append(0.0, jax.lax.cummax(apart)[:-1]) > _AWAY * reach
+    return been & (apart < jnp.maximum(SAME_STATE * reach, _OF_FLOW * rtol))
 
 
 def _extent(states):
@@ -174,16 +253,25 @@ def cycle_matrix(
     moved = (monodromy - jnp.eye(size)) * units[None] / units[:, None]
     along = rate / units
     along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
-    whole = jnp.zeros((size + 1, size + 1))
-    whole = whole.at[:size, :size].set(moved)
-    whole = whole.at[:size, size].set(end_rate * period / units)
-    return whole.at[size, :size].set(along)
+    matrix = jnp.zeros((size + 1, size + 1))
+    matrix = matrix.at[:size, :size].set(moved)
+    matrix = matrix.at[:size, size].set(end_rate * period / units)
+    return matrix.at[size, :size].set(along)
 
 
-def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting:
-    """Run the Newton iteration; `largest`: maxima of an earlier motion."""
-    size = guess.shape[0]
-    field = system.equation().vector_field
+def shoot(
+    system: System,
+    guess: Array,
+    period: Array,
+    largest: Array,
+    rtol: Number,
+    tight: Number,
+    engine: str = "auto",
+) -> CycleShooting:
+    """Return the Newton iteration from a guess; `largest`: maxima of an earlier motion."""
+    size, equation = guess.shape[0], system.equation()
+    known = scales_of(equation, equation.vector_field, jnp.zeros(()), period, guess)
+    usual = jnp.maximum(known.least, known.sizes(guess - known.zero))
 
     def body(last: CycleShooting) -> CycleShooting:
         progress = last.progress
@@ -192,26 +280,28 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         tolerance = jnp.where(progress.checking, tight, rtol)
         inside = (span < _LONGER * period) & (span > period / _LONGER)
         end = jnp.where(inside, span, 0.0)
-        seen = observe(system, state, 0.0, end, rtol=tolerance, grazing=0.0, engine=engine)
-        highest, lowest = seen.watched.highest, seen.watched.lowest
-        reached = jnp.maximum(jnp.abs(highest), jnp.abs(lowest))
-        why = jnp.where(inside, seen.result, Reason.DIVERGED).astype(jnp.int32)
-        first = jnp.where(begins, largest, last.size)
-        units = jnp.maximum(reached, _NEGLIGIBLE * first)
-        units = jnp.where(units > 0, units, 1.0)
-        rate, end_rate = field(0.0, state), field(0.0, seen.state)
-        rate, end_rate = across_drift(system, rate), across_drift(system, end_rate)
-        seen = seen._replace(
-            state=modulo_drift(system, seen.state, state),
-            monodromy=across_drift(system, seen.monodromy.T).T,
+        observation = observe_with_monodromy(
+            system, state, 0.0, end, rtol=tolerance, grazing=0.0, engine=engine
         )
-        residual = seen.state - state
-        extent = jnp.max((highest - lowest) / units)
+        reached, moved = motion_sizes(observation.observables, observation.state, span)
+        why = jnp.where(inside, observation.result, Reason.DIVERGED).astype(jnp.int32)
+        first = jnp.where(begins, largest, last.size)
+        units = jnp.maximum(jnp.maximum(reached, _NEGLIGIBLE * first), _OF_OTHERS * usual)
+        units = jnp.where(units > 0, units, 1.0)
+        rate, end_rate = (rate_of(system, s, engine) for s in (state, observation.state))
+        rate, end_rate = across_drift(system, rate), across_drift(system, end_rate)
+        observation = observation._replace(
+            state=modulo_drift(system, observation.state, state),
+            monodromy=across_drift(system, observation.monodromy.T).T,
+            result=why,
+        )
+        residual = observation.state - state
+        extent = jnp.max(moved / units)
         # A motion at rest returns as well: the residual is relative to the extent.
         length = jnp.max(jnp.abs(residual) / units) / extent
         sound = (why == Reason.SUCCESS) & jnp.isfinite(length)
         length = jnp.where(sound, length, jnp.inf)
-        matrix = cycle_matrix(seen.monodromy, rate, end_rate, units, span)
+        matrix = cycle_matrix(observation.monodromy, rate, end_rate, units, span)
         solver = linalg.inverse(matrix)
         scaled = solver @ jnp.append(-residual / units, 0.0)
         far = jnp.max(jnp.abs(scaled[:size]))
@@ -220,8 +310,10 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
         step = full * jnp.minimum(1.0, jnp.where(jnp.isnan(cut), 1.0, cut))
         stride = jnp.max(jnp.abs(scaled))
         miss = jnp.max(jnp.abs(residual) / units)
-        growth = growth_of(seen.monodromy, units)
-        trial = Trial(why, length, stride, miss, growth, step, full, seen.monodromy)
+        growth = growth_of(observation.monodromy, units)
+        apart = jnp.max(jnp.abs(observation.monodromy @ rate - rate) / units)
+        at_event = apart > _AT_EVENT * jnp.max(jnp.abs(rate) / units)
+        trial = Trial(why, length, stride, miss, growth, step, full, observation.monodromy)
         return CycleShooting(
             advanced(progress, trial, rtol, tight),
             jnp.where(begins, jnp.maximum(units, largest), last.size),
@@ -229,24 +321,41 @@ def _shoot(system, guess, period, largest, rtol, tight, engine) -> CycleShooting
             full,
             solver,
             units,
-            seen,
+            observation,
+            at_event,
         )
 
     start = jnp.append(guess, period)
-    last = newton(body, _begun(system, start), lambda last: last.result < 0)
-    # A motion at rest is no cycle.
-    extent = last.seen.watched.highest - last.seen.watched.lowest
-    still = jnp.max(extent / jnp.maximum(last.units, last.size)) < _AT_REST
+    last = newton(body, _initial_iteration(system, start), lambda last: last.result < 0)
+    # A motion at rest is no cycle; one that was not followed has no extent either.
+    _, moved = motion_sizes(last.seen.observables, last.seen.state, last.period)
+    still = jnp.max(moved / jnp.maximum(last.units, last.size)) < _AT_REST
+    still = still & (last.seen.result == Reason.SUCCESS)
     return last.with_result(jnp.where(still, Reason.EQUILIBRIUM, last.result))
 
 
-def _begun(system, start) -> CycleShooting:
+def motion_sizes(
+    observables: Observables, state: Array, span: Number
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Return the largest size, and the extent, of each component of a motion.
+
+    Those of the velocities of bodies are those of harmonic motions of a period `span`, s.
+    """
+    highest, lowest = observables.highest, observables.lowest
+    reached, moved = jnp.maximum(jnp.abs(highest), jnp.abs(lowest)), highest - lowest
+    if highest.shape == state.shape:
+        return reached, moved
+    speeds = jnp.pi / span * moved
+    return jnp.append(reached, speeds), jnp.append(moved, 2 * speeds)
+
+
+def _initial_iteration(system, start) -> CycleShooting:
     """Return the iteration's state before its first step."""
     unknowns = start.shape[0]
     size, state = unknowns - 1, start[:-1]
-    watched = init_observables(jnp.zeros(()), state, system.equation())
+    observables = init_observables(jnp.zeros(()), state, system.equation())
     code = jnp.asarray(Reason.DIVERGED, jnp.int32)
-    seen = Observation(state, jnp.eye(size), watched, code)
+    seen = Observation(state, jnp.eye(size), observables, code)
     return CycleShooting(
         begun(start, size),
         jnp.zeros(size),
@@ -255,4 +364,5 @@ def _begun(system, start) -> CycleShooting:
         jnp.zeros((unknowns, unknowns)),
         jnp.ones(size),
         seen,
+        jnp.asarray(False),
     )

@@ -15,10 +15,10 @@ from ..drawing.axes import Axes
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, checkpointed, map_samples
-from ..foundation.arrays import gather_lanes
+from ..foundation.arrays import concatenate_lanes, gather_lanes
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
-from ..systems.parameters import replace, unit_at
+from ..systems.parameters import parameter_at, replace
 from ..systems.system import System
 from ..systems.unforced import is_unforced, unforced_system
 from .aperiodic import TrackedMotions
@@ -124,13 +124,13 @@ def bifurcation_diagram(
     `settings.section`, a `FieldSection`, replace the load's periods. A motion that
     recurs is a cycle, found by Newton iteration; one that does not cross any more is an
     `EQUILIBRIUM` if it is in a region that a Lyapunov function shows to be attracted;
-    two exponents over 1024 crossings tell `CHAOTIC` and `QUASI_PERIODIC` motions.
+    two exponents over 1024 crossings distinguish `CHAOTIC` and `QUASI_PERIODIC` motions.
 
     **Arguments:** `state`: initial state of each motion, by default at rest. `follow`:
     start each motion but the first in the final state of the motion at the previous
     value: ascending and descending values then show coexisting motions.
     `points`: more than `max_periods`. `progress`: is called with the number of values
-    done since its last call; by default a bar is shown after two seconds, or a line a
+    done since its last call; by default a bar is shown after two seconds, or a line per
     minute where there is no terminal, and with `False` nothing.
 
     **Raises:** `ValueError` for an unknown path, or a value or another argument out of
@@ -140,12 +140,12 @@ def bifurcation_diagram(
     if values.ndim != 1 or not values.size:
         raise ValueError(f"values have shape {values.shape}; allowed: (n,), one or more")
     leaves, static = batched(system, {path: values})
-    max_periods, unit = settings.max_periods, unit_at(system, path)
+    max_periods, unit = settings.max_periods, parameter_at(system, path).unit
     _check_points(system, points, values.size, max_periods)
     if is_unforced(system):
         starts, parts = _starts(system, path, values, state), (leaves, static)
         motions = _field_motions(system, parts, starts, settings)
-        found = _of_field(motions, starts, points, follow, progress)
+        found = _field_results(motions, starts, points, follow, progress)
         return BifurcationDiagram(values, *found, path, unit, "at the section")
     settings.refuse("bifurcation_diagram of a system with loads", "section")
     engine, _ = engine_for(system, settings.engine, 1 if follow else len(values))
@@ -159,14 +159,14 @@ def bifurcation_diagram(
         progress, len(values), "bifurcation_diagram", "values"
     ) as report:
         if follow:
-            seen = _followed(stage, leaves, tolerance, starts[0], report)
+            seen = _continued(stage, leaves, tolerance, starts[0], report)
         else:
             lanes = leaves, starts, tolerance
             seen = map_samples(stage, lanes, chunk=settings.chunk, progress=report)
     last = seen.trail[:, -1]
-    watched = found.find(last, seen.nearest, seen.result, seen.period)
+    tracked = found.find(last, seen.nearest, seen.result, seen.period)
     orbits = _with_exponents(found.orbits)
-    states = _of_the_others(seen.trail, *watched)
+    states = _aperiodic_states(seen.trail, *tracked)
     periodic = np.flatnonzero(orbits.periods)
     if periodic.size:
         first = orbits.state[periodic]
@@ -192,7 +192,7 @@ def _field_motions(system, parts, starts, settings: SettlingSettings) -> FieldMo
     return FieldMotions(parts, starts, settings, engine)
 
 
-def _of_field(motions: FieldMotions, starts, points: int, follow, progress):
+def _field_results(motions: FieldMotions, starts, points: int, follow, progress):
     """Return the states and the orbits of a field at each value."""
     number, skip = len(starts), motions.settings.transient_or(_TRANSIENT)
     with progress_reporter(progress, number, "bifurcation_diagram", "values") as report:
@@ -204,7 +204,7 @@ def _of_field(motions: FieldMotions, starts, points: int, follow, progress):
                 last = seen[-1].end
                 start = last if np.isfinite(last).all() else start
                 report(1)
-            whole = jax.tree.map(lambda *parts: np.concatenate(parts), *seen)
+            whole = concatenate_lanes(seen)
         else:
             lanes = motions.lanes(np.arange(number), starts)
             stage, chunk = motions.stage(skip, points), motions.settings.chunk
@@ -231,11 +231,11 @@ def _with_exponents(orbits: PeriodicOrbit) -> PeriodicOrbit:
     )
 
 
-def _of_the_others(trail, lanes, watched: TrackedMotions | None) -> np.ndarray:
+def _aperiodic_states(trail, lanes, tracked: TrackedMotions | None) -> np.ndarray:
     """Return the last states of aperiodic motions, where they were observed."""
     states, points = trail.copy(), trail.shape[1]
-    if watched is not None:
-        seen = watched.trail[:, -points:]
+    if tracked is not None:
+        seen = tracked.trail[:, -points:]
         states[lanes, points - seen.shape[1] :] = seen
     return states
 
@@ -248,20 +248,20 @@ def _starts(system, path: str, values: np.ndarray, state) -> np.ndarray:
     return np.asarray(rest(values))
 
 
-def _followed(stage, leaves, tolerance, state, report):
+def _continued(stage, leaves, tolerance, state, report):
     """Return a stage's results value by value, each from the previous final state."""
     run = _follower(stage)
     number, parts = len(tolerance), []
     for first in range(0, number, _FOLLOWED_AT_A_TIME):
         # The last values are repeated, so that one program serves all batches.
-        wanted = np.arange(first, first + _FOLLOWED_AT_A_TIME)
-        lanes = np.minimum(wanted, number - 1)
+        places = np.arange(first, first + _FOLLOWED_AT_A_TIME)
+        lanes = np.minimum(places, number - 1)
         some = jax.tree.map(lambda leaf, lanes=lanes: leaf[lanes], leaves)
         state, found = checkpointed(run, state, (some, tolerance[lanes]))
-        kept = int(np.sum(wanted < number))
-        parts.append(jax.tree.map(lambda leaf, k=kept: np.asarray(leaf)[:k], found))
-        report(kept)
-    return jax.tree.map(lambda *each: np.concatenate(each), *parts)
+        count = int(np.sum(places < number))
+        parts.append(jax.tree.map(lambda leaf, k=count: np.asarray(leaf)[:k], found))
+        report(count)
+    return concatenate_lanes(parts)
 
 
 @functools.lru_cache(maxsize=32)

@@ -234,17 +234,19 @@ def _solve(field, start) -> _Iteration:
         trial = last.state + last.damping * last.step
         left, matrix = field(trial), jax.jacfwd(field)(trial)
         # A zero residual gives a zero step, however singular the matrix.
-        own = linalg.solve_vector(matrix, -left)
-        own = jnp.where(jnp.all(left == 0), 0.0, own)
+        own_step = linalg.solve_vector(matrix, -left)
+        own_step = jnp.where(jnp.all(left == 0), 0.0, own_step)
         # The residual in terms of the last matrix: independent of the units of rates.
-        newton_step = jnp.where(last.begun, linalg.solve_vector(last.matrix, -left), own)
+        newton_step = jnp.where(
+            last.begun, linalg.solve_vector(last.matrix, -left), own_step
+        )
         units = jnp.maximum(last.units, jnp.abs(trial))
-        units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own)))
+        units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own_step)))
         shown = _length(newton_step, units)
         better = jnp.isfinite(shown) & (shown <= (1 - last.damping / 4) * last.length)
         noise = jnp.isfinite(shown) & (last.length < _CLOSE)
         better = better | noise | ~last.begun
-        length = _length(own, units)
+        length = _length(own_step, units)
         # The iteration is at rounding level when steps no longer become shorter.
         done = (
             better & (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
@@ -253,14 +255,14 @@ def _solve(field, start) -> _Iteration:
         code = jnp.where(
             ~better & (last.damping < _SMALLEST_DAMPING), Reason.DIVERGED, code
         )
-        whole = jnp.all(jnp.isfinite(matrix)) & jnp.all(jnp.isfinite(left))
-        flat = better & whole & ~jnp.all(jnp.isfinite(own))
+        finite = jnp.all(jnp.isfinite(matrix)) & jnp.all(jnp.isfinite(left))
+        flat = better & finite & ~jnp.all(jnp.isfinite(own_step))
         code = jnp.where(flat, Reason.SINGULAR, code)
-        code = jnp.where(~last.begun & ~whole, Reason.BAD_PARAMETER, code)
+        code = jnp.where(~last.begun & ~finite, Reason.BAD_PARAMETER, code)
         damping = jnp.where(better, jnp.minimum(1.0, 2 * last.damping), last.damping / 2)
         return _Iteration(
-            jnp.where(better, trial + jnp.where(done, own, 0.0), last.state),
-            jnp.where(better, own, last.step),
+            jnp.where(better, trial + jnp.where(done, own_step, 0.0), last.state),
+            jnp.where(better, own_step, last.step),
             jnp.where(better, matrix, last.matrix),
             jnp.where(better, length, last.length),
             jnp.where(last.begun, damping, 1.0),
@@ -287,12 +289,12 @@ def _solve(field, start) -> _Iteration:
     )
     last = newton(step, first, goes_on)
     code = jnp.where(last.code < 0, Reason.ITERATION_LIMIT, last.code)
-    return last._replace(code=code.astype(jnp.int32), units=_of_units(last.units))
+    return last._replace(code=code.astype(jnp.int32), units=_nonzero_units(last.units))
 
 
-def _of_units(units):
+def _nonzero_units(units):
     return jnp.where(units > 0, units, 1.0)
 
 
 def _length(step, units):
-    return jnp.max(jnp.abs(step) / _of_units(units))
+    return jnp.max(jnp.abs(step) / _nonzero_units(units))

@@ -8,7 +8,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .. import linalg
 from ..ensemble import Reason
-from ..foundation.arrays import HOST, array_namespace, expand_to_lanes
+from ..foundation.arrays import HOST, array_namespace, expand_to_lanes, one_lane
 from ..foundation.types import AnyArray, Number
 from ..linalg import Parts, kernel_of
 from .multipliers import multiplier_error, state_rounding
@@ -71,34 +71,36 @@ def assess_orbit(
     if traced:
         given = jax.tree.map(jax.lax.stop_gradient, given)
     if shooting.state.shape[-1] > _AT_ONCE:
-        return _assessed(*given)
-    compiled = kernel_of(_assessed)
+        # Lanes that diverged may have multipliers whose squares overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _assessment(*given)
+    compiled = kernel_of(_assessment)
     if traced:
         return compiled(*given)
     if np.ndim(shooting.state) > 1:
         return compiled.map(*given)
-    one = compiled.map(*jax.tree.map(lambda leaf: np.asarray(leaf)[None], given))
+    one = compiled.map(*one_lane(given))
     return jax.tree.map(lambda leaf: leaf[0], one)
 
 
-def _assessed(shooting: ShootingResult, units, tight, evidenced) -> Assessment:
+def _assessment(shooting: ShootingResult, units, tight, evidenced) -> Assessment:
     xp = array_namespace(shooting, units, evidenced)
     found = shooting.result == Reason.SUCCESS
     seen = shooting.revolution
     identity = xp.eye(shooting.state.shape[-1])
     residual = seen.state - shooting.state
+    inverse = linalg.inverse(identity - seen.monodromy)
     left = linalg.solve_vector(identity - seen.monodromy, residual)
     converged = shooting.state + xp.where(expand_to_lanes(evidenced, left), left, 0.0)
-    condition = linalg.condition(seen.monodromy - identity)
+    condition = linalg.condition(seen.monodromy - identity, inverse)
 
     def unless_quick(value):
         return xp.where(expand_to_lanes(evidenced, value), value, xp.nan)
 
     moved = xp.abs(shooting.correction) + xp.abs(left)
-    moved = moved + state_rounding(seen.monodromy, units)
+    moved = moved + state_rounding(seen.monodromy, units, inverse)
     state_error = unless_quick(xp.max(moved, axis=-1))
     change = unless_quick(seen.monodromy - shooting.coarse_monodromy)
-    inverse = linalg.inverse(seen.monodromy - identity)
     inverse_norm = xp.max(xp.sum(xp.abs(inverse), axis=-1), axis=-1)
     quotient = unless_quick(inverse_norm * shooting.bend * xp.max(moved / units, axis=-1))
 
@@ -127,14 +129,14 @@ def _assessed(shooting: ShootingResult, units, tight, evidenced) -> Assessment:
     )
 
 
-def _multiplier_bar(seen: PeriodIntegral, state_error, change, tight, system):
+def _multiplier_bar(revolution: PeriodIntegral, state_error, change, tight, system):
     """Return the error bound of the multipliers, and the distance from grazing."""
-    xp, watched = array_namespace(seen, tight), seen.watched
+    xp, observables = array_namespace(revolution, tight), revolution.observables
     # A step over a contact's onset may exceed its tolerance by far, and the rank-one
     # error in M of one onset may be small by chance at one tolerance.
-    touched = xp.sum(watched.duration, axis=-1) > 0
+    touched = xp.sum(observables.duration, axis=-1) > 0
     noise = xp.where(touched, _AT_ONSETS * tight, 0.0)
-    error = multiplier_error(seen.monodromy, change, noise, system)
+    error = multiplier_error(revolution.monodromy, change, noise, system)
     # Where the number of contacts is uncertain, derivatives may jump.
-    nearest = xp.min(watched.nearest, axis=-1, initial=xp.inf)
+    nearest = xp.min(observables.nearest, axis=-1, initial=xp.inf)
     return xp.where(nearest < state_error, xp.inf, error), nearest

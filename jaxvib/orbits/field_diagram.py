@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason, map_samples
-from ..foundation.arrays import combine_arrays, to_numpy
+from ..foundation.arrays import combine_arrays, stack_lanes, to_numpy
 from ..systems.system import System
 from ..systems.unforced import unforced_system
 from .attractors import exponent_error_of, exponent_of
@@ -63,7 +63,7 @@ class FieldMotions:
         """Return states and orbits of motions that crossed the section."""
         states = np.array(seen.states)
         orbits = [self._motion(i, each) for i, each in enumerate(map(Crossings, *seen))]
-        whole = jax.tree.map(lambda *leaves: np.stack(leaves), *orbits)
+        whole = stack_lanes(orbits)
         rests = np.flatnonzero(whole.result == Reason.EQUILIBRIUM)
         cycles = np.flatnonzero(whole.periods)
         states[np.concatenate([rests, cycles])] = np.nan
@@ -85,7 +85,7 @@ class FieldMotions:
         if code == Reason.NO_CROSSING:
             return self._at_rest(system, seen.end)
         if code != Reason.SUCCESS:
-            return self._classed(system, seen.end, code)
+            return self._classified(system, seen.end, code)
         extent = _extent(system, seen)
         earlier = seen.states[-1 - self.settings.max_periods : -1][::-1]
         apart = np.max(np.abs(seen.states[-1] - earlier) / extent, axis=1)
@@ -99,7 +99,7 @@ class FieldMotions:
     def _at_rest(self, system, end) -> PeriodicOrbit:
         """Return the stable equilibrium in whose region of attraction a motion is."""
         found = to_numpy(equilibrium_near(system, jnp.asarray(end)))
-        unknown = self._classed(system, end, Reason.NO_CROSSING)
+        unknown = self._classified(system, end, Reason.NO_CROSSING)
         if int(found.result) != Reason.SUCCESS or int(found.stable) != STABLE:
             return unknown
         sizes = np.maximum(self.sizes, np.abs(found.state))
@@ -139,14 +139,14 @@ class FieldMotions:
             system, seen.end, _OBSERVED, number, skip=64, period=mean,
             rtol=self.settings.rtol, engine=self.engine, throw=False,
         )  # fmt: skip
-        code = int(found.result) or _class_of(to_numpy(found), mean)
+        code = int(found.result) or _motion_class(to_numpy(found), mean)
         return with_fields(
-            self._classed(system, np.asarray(found.state), code),
+            self._classified(system, np.asarray(found.state), code),
             lyapunov_exponent=np.asarray(found.exponents[0]),
             lyapunov_error=np.asarray(found.errors[0]),
         )
 
-    def _classed(self, system, state, code: int) -> PeriodicOrbit:
+    def _classified(self, system, state, code: int) -> PeriodicOrbit:
         one = nothing_known(system, code)
         return with_fields(one, state=np.asarray(state, float))
 
@@ -162,7 +162,7 @@ def _extent(system: System, seen: Crossings) -> np.ndarray:
     return np.where(extent > 0, extent, 1.0)
 
 
-def _class_of(found: LyapunovExponents, period: float) -> Reason:
+def _motion_class(found: LyapunovExponents, period: float) -> Reason:
     """Return the class of a motion that is not a known cycle, from two exponents."""
     exponents, errors = found.exponents * period, found.errors * period
     if exponents[0] > max(_SURE * errors[0], _CLEAR):

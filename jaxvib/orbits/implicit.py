@@ -8,12 +8,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero
 from jaxtyping import PyTree
 
 from .. import linalg
 from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
+from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
 from .lazy_linear import lazy_linearize
@@ -60,9 +60,9 @@ def _root_rule(residual, primals, tangents):
         return value, jnp.zeros_like(root)
     if isinstance(residual, KernelFunction):
         slopes = _slopes_kernel(residual, moving.places)(value, parameters)
-        return value, _along(slopes, moving.changes)
+        return value, _jvp(slopes, moving.changes)
     by_root, by_values = _by_root_and_values(residual, value, moving)
-    return value, -_solved(by_root, _along(by_values, moving.changes))
+    return value, -_solved(by_root, _jvp(by_values, moving.changes))
 
 
 def _by_root_and_values(residual, root, moving: "_Moving"):
@@ -110,7 +110,7 @@ def _function_rule(function, primals, tangents):
         if isinstance(function, KernelFunction):
             kernel = _jacobian_kernel(function, moving.places)
             jacobians = kernel(*jax.tree.unflatten(moving.tree, leaves))
-            return [_along(jacobians, changes)]
+            return [_jvp(jacobians, changes)]
 
         def moved(values):
             return function(*moving.filled(values, leaves))
@@ -136,7 +136,7 @@ def _jacobian_kernel(function: KernelFunction, places: tuple[int, ...]) -> Kerne
     return cached_kernel(jacobians, function.key, places)
 
 
-def _along(jacobians, changes):
+def _jvp(jacobians, changes):
     """Return the sum of Jacobians times changes."""
     return sum(
         jnp.tensordot(jacobian, change, change.ndim)
@@ -155,8 +155,8 @@ class _Moving:
     @classmethod
     def along(cls, arguments, tangents) -> "_Moving":
         """Return the leaves with tangents that are not zero, and these as `changes`."""
-        changes = jax.tree.leaves(tangents, is_leaf=_is_zero)
-        places = tuple(i for i, change in enumerate(changes) if not _is_zero(change))
+        changes = jax.tree.leaves(tangents, is_leaf=is_zero)
+        places = tuple(i for i, change in enumerate(changes) if not is_zero(change))
         moving = cls(arguments, places)
         moving.changes = moving.of(changes)
         return moving
@@ -182,28 +182,28 @@ def differentiable_once(tree: PyTree, what: str) -> Any:
     numbers, rest = eqx.partition(tree, eqx.is_inexact_array)
     if is_concrete(numbers):
         return tree
-    return eqx.combine(_once(what, numbers), rest)
+    return eqx.combine(_differentiated_once(what, numbers), rest)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _once(what, numbers):
+def _differentiated_once(what, numbers):
     return numbers
 
 
-def _once_rule(what, primals, tangents):
-    return _no_more(what, *primals), tangents[0]
+def _differentiated_once_rule(what, primals, tangents):
+    return _refuse_second_derivatives(what, *primals), tangents[0]
 
 
-_once.defjvp(_once_rule, symbolic_zeros=True)
+_differentiated_once.defjvp(_differentiated_once_rule, symbolic_zeros=True)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _no_more(what, numbers):
+def _refuse_second_derivatives(what, numbers):
     return numbers
 
 
-@_no_more.defjvp
-def _no_more_rule(what, primals, tangents):
+@_refuse_second_derivatives.defjvp
+def _refuse_second_derivatives_rule(what, primals, tangents):
     raise TypeError(
         f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
         "jax.jacrev and jax.grad give"
@@ -213,7 +213,3 @@ def _no_more_rule(what, primals, tangents):
 def _solved(matrix, right):
     columns = right.reshape(right.shape[0], -1)
     return linalg.solve(matrix, columns).reshape(right.shape)
-
-
-def _is_zero(leaf) -> bool:
-    return isinstance(leaf, SymbolicZero)

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.suggestions import unknown_key
-from ..systems.parameters import parameters, replace
-from ..systems.system import System
+from ..systems.parameters import parameter_at, replace
+from ..systems.system import System, state_shape
 from .attractors import Attractors, distances
 from .basins import Basins, basins
 from .robustness import Robustness, robustness
@@ -43,6 +42,7 @@ class IntegrityCurves(eqx.Module):
     """
 
     path: str = eqx.field(static=True)
+    names: list[str] = eqx.field(static=True)  # as where an attractor is first found
     parameter: Float[np.ndarray, " value"] = result_field(
         "values of the parameter", "", ("value",)
     )
@@ -75,6 +75,10 @@ class IntegrityCurves(eqx.Module):
         "one state of the attractor at t = 0", "", ("value", "attractor", "state")
     )
 
+    result: Int[np.ndarray, " value"] = result_field(
+        "reason code: success, or why most states are undecided if all are", "", ("value",)
+    )
+
     def __repr__(self) -> str:
         values, number = self.share.shape
         return (
@@ -105,29 +109,49 @@ def integrity_curves(
     >>> jv.orbits.integrity_curves(system, "gap", [0.05, 0.06], starts).share.tolist()
     [[1.0], [1.0]]
     """
-    known = parameters(system)
-    if path not in known:
-        raise ValueError(unknown_key("parameter", path, known))
+    parameter_at(system, path)
     numbers = np.atleast_1d(np.asarray(values, float))
     check_range("values", numbers, "", Range(above=-np.inf, below=np.inf))
     if not numbers.size:
         raise ValueError("values = []; allowed: one value or more")
     starts = np.asarray(starts, float)
+    if starts.ndim != 2 or not np.isfinite(starts).all():
+        size = state_shape(system)[0]
+        raise ValueError(
+            f"starts have shape {starts.shape}; allowed: (starts, {size}), finite numbers"
+        )
     before = _Known([], [], [], [], 0)
-    rows: list[tuple[Robustness, Basins, list[int]]] = []
+    rows: list[_Row] = []
     for value in numbers:
-        here = replace(system, {path: value})
+        changed = replace(system, {path: value})
         extra = [points[0] for points in before.points]
-        whole = np.concatenate([starts, np.reshape(extra, (-1, starts.shape[1]))])
-        found = basins(here, whole, settings=settings, period=period, progress=False)
+        states = np.concatenate([starts, np.reshape(extra, (-1, starts.shape[1]))])
+        found = basins(changed, states, settings=settings, period=period, progress=False)
         before = before._replace(led=found.label[len(starts) :].tolist())
-        numbered = _followed(found.attractors, before)
+        numbered = _matched(found.attractors, before)
         kinds = [_kind(found.attractors, i) for i in range(len(numbered))]
         new = max([before.new, *(number + 1 for number in numbered)])
         before = _Known(numbered, list(found.attractors.points), kinds, [], new)
         found = _without(found, len(starts))
-        rows.append((robustness(found, box=box, units=units), found, numbered))
+        measured = robustness(found, box=box, units=units)
+        # Not the basins themselves: of a million starts they take 50 MB.
+        state, undecided = found.attractors.state, float(found.undecided)
+        why = int(np.bincount(found.result).argmax()) if undecided == 1 else 0
+        rows.append(_Row(measured, state, undecided, why, numbered))
     return _gathered(path, numbers, rows, before.new, starts.shape[1])
+
+
+class _Row(NamedTuple):
+    """Results at one value of the parameter.
+
+    `code`: its reason code; `numbers`: the columns of its attractors.
+    """
+
+    measured: Robustness
+    state: np.ndarray
+    undecided: float
+    code: int
+    numbers: list[int]
 
 
 class _Known(NamedTuple):
@@ -143,7 +167,7 @@ class _Known(NamedTuple):
     new: int
 
 
-def _followed(found: Attractors, before: "_Known") -> list[int]:
+def _matched(found: Attractors, before: "_Known") -> list[int]:
     """Return the number of each attractor: that of an earlier one, or a new one.
 
     Pairs of the same kind, or of which one leads to the other, are matched in the order
@@ -155,7 +179,7 @@ def _followed(found: Attractors, before: "_Known") -> list[int]:
     units = np.nanmax(np.abs(every), axis=0)
     units = np.where(units > 0, units, 1.0)
     pairs = sorted(
-        (_apart(points, before.points[j], units), i, number)
+        (_hausdorff_distance(points, before.points[j], units), i, number)
         for i, points in enumerate(found.points)
         for j, number in enumerate(before.numbers)
         if _kind(found, i) == before.kinds[j] or before.led[j] == i
@@ -172,7 +196,7 @@ def _kind(found: Attractors, i: int) -> tuple[int, int]:
     return int(found.orbits.result[i]), int(found.periods[i])
 
 
-def _apart(points: np.ndarray, others: np.ndarray, units: np.ndarray) -> float:
+def _hausdorff_distance(points: np.ndarray, others: np.ndarray, units: np.ndarray) -> float:
     """Return the Hausdorff distance of two sets of states (points, n)."""
     points, others = (x[np.isfinite(x).all(axis=1)] for x in (points, others))
     apart = distances(points, others, units)
@@ -196,24 +220,29 @@ def _without(found: Basins, number: int) -> Basins:
     )
 
 
-def _gathered(path, values, rows, names: int, size: int) -> IntegrityCurves:
-    shape = len(rows), names
+def _gathered(path, values, rows: list[_Row], number: int, size: int) -> IntegrityCurves:
+    shape = len(rows), number
     columns = {
         name: np.full((*shape, 2) if name == "share_interval" else shape, np.nan)
         for name in _OF_ATTRACTORS
     }
     state = np.full((*shape, size), np.nan)
-    for row, (measured, found, numbered) in enumerate(rows):
+    names: dict[int, str] = {}
+    for place, row in enumerate(rows):
         for name, column in columns.items():
-            column[row, numbered] = getattr(measured, name)
-        state[row, numbered] = found.attractors.state
-    entropies = [measured.entropy for measured, _, _ in rows]
+            column[place, row.numbers] = getattr(row.measured, name)
+        state[place, row.numbers] = row.state
+        for i, name in zip(row.numbers, row.measured.names, strict=True):
+            names.setdefault(i, f"A{i + 1}: {name.partition(': ')[2]}")
+    entropies = [row.measured.entropy for row in rows]
     return IntegrityCurves(
         path,
+        [names[i] for i in range(number)],
         values,
         **columns,
         entropy=np.array([float(each.entropy) for each in entropies]),
         boundary_entropy=np.array([float(each.boundary_entropy) for each in entropies]),
-        undecided=np.array([float(found.undecided) for _, found, _ in rows]),
+        undecided=np.array([row.undecided for row in rows]),
         state=state,
+        result=np.array([row.code for row in rows], np.int32),
     )

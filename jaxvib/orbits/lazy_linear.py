@@ -54,7 +54,7 @@ def _shapes(*arrays, linear):
 
 
 @_DEFERRED.def_impl
-def _now(*arrays, linear):
+def _eager(*arrays, linear):
     return jax.jit(linear.function)(*arrays)
 
 

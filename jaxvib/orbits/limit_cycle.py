@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,24 +11,22 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from .. import linalg
-from ..drawing import Labels, Plottable, draw
-from ..drawing.axes import Axes
+from ..drawing import Labels
 from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
-from ..ensemble.result import Result
 from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_tree
 from ..foundation.environment import require_float64
-from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.quantity import Range, check_number, check_range, result_field
 from ..foundation.types import Number
 from ..systems.drift import across_drift, check_drift, modulo_drift
 from ..systems.system import System
-from .cycle_shooting import CycleShooting, shoot_cycle
+from .cycle_shooting import CycleShooting, rate_of, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
 from .error_estimates import error_factor
 from .implicit import implicit_root
-from .motion_pictures import multipliers_chart, orbit_motion
+from .motion_pictures import PlottableMotion
 from .multipliers import (
     VERDICTS,
     floquet_multipliers,
@@ -42,7 +40,7 @@ from .orbit_derivatives import Revolution, differentiable_values
 BAND = 1e-3  # without error bars, multipliers nearer to the unit circle are undecided
 
 
-class LimitCycle(Plottable, Result):
+class LimitCycle(PlottableMotion):
     r"""A motion $s(t)$ with $s(t + T) = s(t)$ of an autonomous field, T its own period.
 
     `state` is a point of the cycle near the guess, or near the end of a transient from
@@ -96,25 +94,7 @@ class LimitCycle(Plottable, Result):
     result: Int[Array, ""] = result_field("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
 
-    @property
-    def drawable(self) -> bool:
-        """Whether this is one cycle, and was found."""
-        return np.ndim(self.result) == 0 and not self._empty()
-
-    def plot(
-        self, system: System | None = None, what: str = "displacement", *, ax: Axes = None
-    ) -> Axes:
-        """Draw the cycle on matplotlib axes, by default new ones, and return them.
-
-        With its `system` the motion over one period, `what` as for `Trajectory.plot`;
-        otherwise its Floquet multipliers. **Raises:** as `PeriodicOrbit.plot`.
-        """
-        if system is None:
-            return draw(multipliers_chart(self), ax)
-        return orbit_motion(self, system).plot(what, ax=ax)
-
-    def _empty(self) -> bool:
-        return not np.isfinite(self.largest_multiplier)
+    default_picture: ClassVar[str] = "displacement"
 
     def _lines(self) -> list[str]:
         state = self.labels.shown(np.asarray(self.state))
@@ -182,7 +162,7 @@ def limit_cycle(
             f"{missing} = None of an autonomous system; allowed: a state near the cycle, "
             "or from which a motion leads to it, and a guess of the cycle's period, s"
         )
-    check_range("period", period, "s", Range(above=0.0))
+    check_number("period", period, "s", Range(above=0.0))
     start = modulo_drift(system, checked_state(system, guess))
     if start.shape[0] < 2:
         raise ValueError("a cycle of one state; allowed: a system of two or more")
@@ -215,7 +195,7 @@ def cycle_from_shooting(
     seen, units = shooting.seen, shooting.units
     converged = shooting.at + jnp.where(evidenced, shooting.full, 0.0)
     anchor, scales = converged[:-1], jnp.append(units, converged[-1])
-    rate = stop_gradient_tree(system).equation().vector_field(0.0, shooting.state)
+    rate = rate_of(stop_gradient_tree(system), shooting.state)
     rate = across_drift(system, rate)
 
     # From here on everything is a differentiable function of the parameters.
@@ -235,10 +215,10 @@ def cycle_from_shooting(
     root = implicit_root(residual, jnp.append(anchor / units, 1.0), arguments)
     where, none = (root * scales, arguments), jnp.zeros(0)
     motion = revolution(*where)
-    monodromy, _, watched = differentiable_values(
-        revolution, where, seen.monodromy, seen.watched, none, none
+    monodromy, _, observables = differentiable_values(
+        revolution, where, seen.monodromy, seen.observables, none, none
     )
-    along = motion.system.equation().vector_field(0.0, motion.state)
+    along = rate_of(motion.system, motion.state)
     along = across_drift(system, along)
     trivial, others = transverse(monodromy, along, units)
     multipliers = floquet_multipliers(others)
@@ -254,9 +234,9 @@ def cycle_from_shooting(
         "floquet_multipliers": jnp.append(trivial.astype(complex), multipliers),
         "largest_multiplier": largest,
         "stable": verdict(jax.lax.stop_gradient(largest), band),
-        "amplitude": (watched.highest - watched.lowest) / 2,
-        "highest": watched.highest,
-        "lowest": watched.lowest,
+        "amplitude": (observables.highest - observables.lowest) / 2,
+        "highest": observables.highest,
+        "lowest": observables.lowest,
         "residual": jnp.max(jnp.abs(seen.state - shooting.state)),
         "condition": linalg.condition(shooting.solver),
         "result": shooting.result,
@@ -281,8 +261,8 @@ def transverse(monodromy: Array, rate: Array, units: Array) -> tuple[Array, Arra
     error is the square root of M's; in the block it is simple.
     """
     reflect = reflection(rate / units)
-    turned = reflect @ (monodromy * units[None] / units[:, None]) @ reflect
-    return turned[0, 0], turned[1:, 1:]
+    reflected = reflect @ (monodromy * units[None] / units[:, None]) @ reflect
+    return reflected[0, 0], reflected[1:, 1:]
 
 
 def reflection(along: Float[Array, " n"]) -> Float[Array, "n n"]:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .. import linalg
+from ..dynamics.modal import ModalForm
 from ..foundation.types import Number
 from ..linalg import Parts
 from ..systems.annular import annular
@@ -60,7 +61,12 @@ def linear_but_for_contacts(system: System) -> bool:
 
 
 def linear_steady_state(system: System) -> LinearSteadyState:
-    """Return a system's linear steady state, see `linear_steady_state_of`."""
+    """Return a system's linear steady state, see `linear_steady_state_of`.
+
+    That of a system in modal form has one mode for each pair of eigenvalues.
+    """
+    if isinstance(system, ModalForm):
+        return _modal_steady_state(system)
     return linear_steady_state_of(system.equation(), system.period())
 
 
@@ -95,9 +101,7 @@ def linear_steady_state_of(equation: Equation, period: Array) -> LinearSteadySta
     values, vectors, modes = linalg.eigensystem(
         jnp.where(finite, matrix, -jnp.eye(2 * size))
     )
-    slowest = -jnp.max(values.real)
-    decided = jnp.abs(slowest) > _UNDAMPED * jnp.max(linalg.modulus(values))
-    decay = jnp.where(decided, 1 / jnp.where(decided, slowest, 1.0), jnp.inf)
+    decay = _decay_time(values.real, linalg.modulus(values))
     decay = jnp.where(finite, decay, jnp.nan)
     if not equation.contacts:
         nothing = jnp.zeros((0, 2 * size))
@@ -107,6 +111,34 @@ def linear_steady_state_of(equation: Equation, period: Array) -> LinearSteadySta
     closing = linalg.modulus(Parts(*(directions @ part[:size] for part in vectors)))
     of_loads = Parts(*(directions @ part.T for part in steady))
     peaks = _peaks(of_loads, frequency, period)
+    return LinearSteadyState(start, decay, modes, closing, gaps - peaks)
+
+
+def _decay_time(decays: Array, paces: Array) -> Array:
+    """Return the slowest decay time of modes, s, infinite where it is rounding."""
+    slowest = -jnp.max(decays)
+    decided = jnp.abs(slowest) > _UNDAMPED * jnp.max(paces)
+    return jnp.where(decided, 1 / jnp.where(decided, slowest, 1.0), jnp.inf)
+
+
+def _modal_steady_state(form: ModalForm) -> LinearSteadyState:
+    """Return the linear steady state of a system whose modes are known."""
+    values, contacts = form.modes.eigenvalues, form.motion.contacts
+    count, half = values.decay.shape[0], form.motion.offset.shape[0]
+    start = form.rest() + form.carried(0.0)
+    decay = _decay_time(values.decay, values.paces())
+    modes = Parts(form.modes.duals[:count], form.modes.duals[count:])
+    if not contacts:
+        return LinearSteadyState(
+            start, decay, modes, form.gap_rows[:, :count], jnp.zeros(0)
+        )
+    closing = jnp.hypot(form.gap_rows[:, :count], form.gap_rows[:, count:])
+    directions = jnp.stack([contact.direction for contact in contacts])
+    gaps = jnp.stack([contact.gap for contact in contacts])
+    cosines, sines = (directions @ part[:, :half].T for part in form.forced)
+    along, across = jnp.cos(form.phase)[None], jnp.sin(form.phase)[None]
+    of_loads = Parts(cosines * along + sines * across, cosines * across - sines * along)
+    peaks = _peaks(of_loads, form.frequency, form.period())
     return LinearSteadyState(start, decay, modes, closing, gaps - peaks)
 
 
@@ -162,8 +194,8 @@ def stays_apart(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any
 def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes and the free motion persists, or grows, forever."""
     free = end.margin.shape[0] == 0
-    held = jnp.isposinf(end.decay) & _bounded(end, state)
-    return held | (free & ~attracts(end) & ~jnp.isnan(end.decay))
+    sustained = jnp.isposinf(end.decay) & _bounded(end, state)
+    return sustained | (free & ~attracts(end) & ~jnp.isnan(end.decay))
 
 
 def what_is_left(lane: tuple) -> tuple[Bool[Any, ""], Bool[Any, ""]]:
@@ -186,6 +218,6 @@ def transient_periods(end: LinearSteadyState, period: Number, least: Number) -> 
     at most 8192.
     """
     least = jnp.asarray(least, float)
-    wanted = jnp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)
+    periods = jnp.where(attracts(end), DECAY_TIMES * end.decay / period, 0.0)
     most = jnp.maximum(least, float(LONGEST_TRANSIENT))
-    return jnp.ceil(jnp.clip(wanted, least, most)).astype(int)
+    return jnp.ceil(jnp.clip(periods, least, most)).astype(int)

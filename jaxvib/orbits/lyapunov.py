@@ -180,8 +180,8 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
 
     frame = jnp.eye(state.shape[0], count)
     start = _Framed(state, frame, jnp.asarray(0, jnp.int32))
-    settled, _ = jax.lax.scan(step, start, length=skip)
-    last, growth = jax.lax.scan(step, settled, length=periods)
+    started, _ = jax.lax.scan(step, start, length=skip)
+    last, growth = jax.lax.scan(step, started, length=periods)
     even = periods - periods % _BLOCKS
     blocks = jnp.mean(growth[:even].reshape(_BLOCKS, -1, count), axis=1) / period
     exponents = jnp.mean(growth, axis=0) / period
@@ -190,7 +190,7 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
     known = exponents[order]
     if isinstance(system, UnforcedSystem):
         nearest = jnp.arange(count) == jnp.nanargmin(jnp.abs(known))
-        known = jnp.where(nearest & _moves(system, last.state, units), 0.0, known)
+        known = jnp.where(nearest & _is_moving(system, last.state, units), 0.0, known)
     return LyapunovExponents(
         exponents[order],
         (jnp.std(blocks, axis=0, ddof=1) / jnp.sqrt(float(_BLOCKS)))[order],
@@ -200,7 +200,7 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
     )
 
 
-def _moves(system: UnforcedSystem, state: Array, units: Array) -> Bool[Array, ""]:
+def _is_moving(system: UnforcedSystem, state: Array, units: Array) -> Bool[Array, ""]:
     """Return whether an autonomous motion has not come to rest."""
     rate = system.equation().vector_field(jnp.zeros(()), state)
     return jnp.any(jnp.abs(rate) * system.span > _AT_REST * units)
@@ -213,12 +213,12 @@ def _dimension(exponents: Float[Array, " exponent"]) -> Float[Array, ""]:
     NaN where the sum of all exponents that are known is not negative.
     """  # noqa: D205
     sums = jnp.cumsum(exponents)
-    whole = jnp.sum(sums >= 0)
-    known = whole < exponents.shape[0]
-    following = jnp.where(known, whole, 0)
-    before = jnp.where(whole > 0, sums[jnp.maximum(whole, 1) - 1], 0.0)
-    dimension = whole.astype(float) + before / jnp.abs(exponents[following])
-    return jnp.where(known, dimension, jnp.nan)
+    integer_part = jnp.sum(sums >= 0)
+    is_known = integer_part < exponents.shape[0]
+    following = jnp.where(is_known, integer_part, 0)
+    before = jnp.where(integer_part > 0, sums[jnp.maximum(integer_part, 1) - 1], 0.0)
+    dimension = integer_part.astype(float) + before / jnp.abs(exponents[following])
+    return jnp.where(is_known, dimension, jnp.nan)
 
 
 class Section(ResultRepr):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..dynamics.modal import modal_form
-from ..foundation.arrays import combine_arrays, gather_lanes, partition_arrays
+from ..foundation.arrays import combine_arrays, gather_lanes, partition_arrays, stack_lanes
 
 # Bytes of the tables of a group, and the most lanes of one.
 _BYTES, _LANES = 2**28, 64
@@ -58,5 +58,4 @@ def modal_groups(leaves: PyTree, static: Any) -> Iterator[ModalGroup]:
 
 
 def _group(places: list[int], forms: list, shared: Any) -> ModalGroup:
-    leaves = jax.tree.map(lambda *parts: np.stack(parts), *forms)
-    return ModalGroup(np.asarray(places), leaves, shared)
+    return ModalGroup(np.asarray(places), stack_lanes(forms), shared)

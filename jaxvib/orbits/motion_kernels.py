@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.engines.modal import ModalEngine
-from ..dynamics.flow import watch
+from ..dynamics.flow import observe
 from ..dynamics.modal import ModalForm
 from ..dynamics.observables import largest_forces, times_of_largest_forces
 from ..ensemble import Reason
@@ -45,19 +45,23 @@ def details_of(
     system: System, shooting: ShootingResult, guess: Array, periods: AnyArray
 ) -> ShootingDetails:
     """Return the data of a shooting result that the system provides."""
-    equation, watched = system.equation(), shooting.revolution.watched
+    equation, observables = system.equation(), shooting.revolution.observables
     period = system.period()
     span = periods.astype(float) * period
-    expected = jnp.exp(equation.divergence() * span) * equation.contraction(watched.onsets)
-    held = expected > jnp.finfo(float).tiny  # no check if the determinant underflows
+    expected = jnp.exp(equation.divergence() * span) * equation.contraction(
+        observables.onsets
+    )
+    representable = (
+        expected > jnp.finfo(float).tiny
+    )  # no check if the determinant underflows
     scales_at = scaling(system)
     return ShootingDetails(
         scales_at(shooting.state),
         scales_at(guess),
         period,
-        largest_forces(equation, watched),
-        times_of_largest_forces(equation, watched),
-        jnp.where(held, expected, jnp.nan),
+        largest_forces(equation, observables),
+        times_of_largest_forces(equation, observables),
+        jnp.where(representable, expected, jnp.nan),
     )
 
 
@@ -81,17 +85,17 @@ def shoot_in_modes(
 ) -> tuple[ShootingResult, ShootingDetails]:
     """Return the shooting result of a large system in its modes, and its details."""
     # The iteration needs no observables, which take shorter steps.
-    engine = ModalEngine(watches=False)
-    shooting = shoot(system, guess, periods, rtol, tight, GRAZING, engine)
+    engine = ModalEngine(observing=False)
+    shooting = shoot(system, guess, periods, rtol, tight, GRAZING, engine, chord=True)
     seen = shooting.revolution
     span = jnp.where(
         seen.result == Reason.SUCCESS, periods.astype(float) * system.period(), 0.0
     )
     depth = GRAZING * scales(system, shooting.state)[0]
-    _, watched, _ = watch(
+    _, observables, _ = observe(
         system, shooting.state, 0.0, span, rtol=tight, grazing=depth, engine="auto"
     )
-    shooting = shooting._replace(revolution=seen._replace(watched=watched))
+    shooting = shooting._replace(revolution=seen._replace(observables=observables))
     return shooting, details_of(system, shooting, guess, periods)
 
 
@@ -105,7 +109,9 @@ def poincare_kernel(static: System, count: int, longest: int, engine: str) -> Ke
             combine_arrays(leaves, static), state, count, longest, engine
         )
 
-    return cached_kernel(stage, static, count, longest, engine)
+    return cached_kernel(
+        stage, static, count, longest, engine, in_memory=isinstance(static, ModalForm)
+    )
 
 
 def poincare_samples(
@@ -140,4 +146,4 @@ def beginning_kernel(static: System) -> Kernel:
     def stage(leaves):
         return beginning(combine_arrays(leaves, static))
 
-    return cached_kernel(stage, static)
+    return cached_kernel(stage, static, in_memory=isinstance(static, ModalForm))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from .. import linalg
-from ..foundation.arrays import array_namespace, expand_to_lanes
+from ..foundation.arrays import HOST, array_namespace, expand_to_lanes
 from ..foundation.types import Number
 from ..linalg import Parts
 
@@ -70,8 +70,7 @@ def multiplier_error(
     safe = xp.where(expand_to_lanes(finite, monodromy), monodromy, identity)
     found = linalg.eigensystem(safe) if system is None else system
     values, right, left = found
-    turned = linalg.complex_product(left, Parts(change, 0.0 * change))
-    moved = linalg.modulus(linalg.complex_product(turned, right))
+    moved = _moved(values, right, left, change)
     gaps = Parts(*(part[..., :, None] - part[..., None, :] for part in values))
     gaps = linalg.modulus(gaps)
     products = xp.where(identity > 0, 0.0, moved * xp.swapaxes(moved, -1, -2))
@@ -93,18 +92,53 @@ def multiplier_error(
     return xp.where(finite, xp.max(total, axis=-1) + sample, xp.nan)
 
 
+def _moved(values: Parts, right: Parts, left: Parts, change) -> Any:
+    r"""Return $|L\,\delta M R|$, for one large matrix from half of its rows.
+
+    Rows of conjugate multipliers have the same numbers at conjugate places.
+    """
+    conjugates = None
+    if array_namespace(change) is HOST and change.ndim == 2 and not linalg.is_small(change):
+        conjugates = _conjugates(values)
+    if conjugates is None:
+        turned = Parts(*(linalg.product(part, change) for part in left))
+        return linalg.modulus(linalg.complex_product(turned, right))
+    upper = values.imag >= 0
+    turned = Parts(*(part[upper] @ change for part in left))
+    moved = np.empty(change.shape)
+    moved[upper] = linalg.modulus(linalg.complex_product(turned, right))
+    moved[~upper] = moved[conjugates[~upper]][:, conjugates]
+    return moved
+
+
+def _conjugates(values: Parts) -> Int[np.ndarray, " n"] | None:
+    """Return the place of each number's conjugate, None if one has none."""
+    order = np.lexsort((values.imag, np.abs(values.imag), values.real))
+    signs = np.sign(values.imag[order]).astype(int)
+    beside = np.clip(np.arange(order.size) - signs, 0, order.size - 1)
+    places = np.empty_like(order)
+    places[order] = order[beside]
+    known = values.real[places] == values.real
+    known &= values.imag[places] == -values.imag
+    return places if known.all() else None
+
+
 def state_rounding(
-    monodromy: Float[Any, "*lanes n n"], units: Float[Any, "*lanes n"]
+    monodromy: Float[Any, "*lanes n n"],
+    units: Float[Any, "*lanes n"],
+    inverse: Float[Any, "*lanes n n"] | None = None,
 ) -> Float[Any, "*lanes n"]:
     r"""Return the effect of rounding on each component of a periodic motion's state.
 
     $|(I - M)^{-1}|\,\rho$ with the rounding error of one revolution,
-    $\rho = 64 \epsilon (1 + |M|) u$, u the `units` of the motion.
+    $\rho = 64 \epsilon (1 + |M|) u$, u the `units` of the motion. `inverse`: of I - M,
+    if it is known.
     """
     xp = array_namespace(monodromy, units)
     size = linalg.dot(xp.abs(monodromy), units[..., None, :]) + units
-    away = xp.abs(linalg.inverse(xp.eye(units.shape[-1]) - monodromy))
-    return linalg.dot(away, ROUNDING * size[..., None, :])
+    if inverse is None:
+        inverse = linalg.inverse(xp.eye(units.shape[-1]) - monodromy)
+    return linalg.dot(xp.abs(inverse), ROUNDING * size[..., None, :])
 
 
 def verdict(

@@ -10,13 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
-from ..drawing import Labels, Plottable, draw
-from ..drawing.axes import Axes
+from ..drawing import Labels
 from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import EventEngine, engine_of
 from ..dynamics.observables import Observables
 from ..ensemble import Reason, reason
-from ..ensemble.result import Result
 from ..foundation.arrays import (
     HOST,
     array_namespace,
@@ -35,7 +33,7 @@ from ..systems.system import System
 from .error_estimates import assess_orbit
 from .implicit import KernelFunction, implicit_root, with_derivative_of
 from .motion_kernels import ShootingDetails
-from .motion_pictures import multipliers_chart, orbit_motion
+from .motion_pictures import PlottableMotion
 from .multipliers import (
     ROUNDING,
     VERDICTS,
@@ -52,7 +50,7 @@ from .shooting import Shift, ShootingResult
 _BAND = 1e-3
 
 
-class PeriodicOrbit(Plottable, Result):
+class PeriodicOrbit(PlottableMotion):
     r"""A motion $s(t)$ with $s(t + nT) = s(t)$, in SI units; T the load's period.
 
     Every field is differentiable with respect to every parameter of the system by the
@@ -100,31 +98,6 @@ class PeriodicOrbit(Plottable, Result):
     newton_quotient: Float[Array, ""] = result_field("Newton-Kantorovich quotient")
     result: Int[Array, ""] = result_field("reason code")
     labels: Labels = eqx.field(static=True, default=Labels())
-
-    @property
-    def drawable(self) -> bool:
-        """Whether this is a single orbit, and was found."""
-        return np.ndim(self.result) == 0 and not self._empty()
-
-    def plot(
-        self, system: System | None = None, what: str = "phase", *, ax: Axes = None
-    ) -> Axes:
-        """Draw the orbit on matplotlib axes, by default new ones, and return them.
-
-        With its `system` the motion over one period, `what` as for `Trajectory.plot`;
-        otherwise its Floquet multipliers with the unit circle, the limit of stability.
-        **Raises:** `ValueError` for a batch of orbits or one that was not found.
-        """
-        if system is None:
-            return draw(multipliers_chart(self), ax)
-        return orbit_motion(self, system).plot(what, ax=ax)
-
-    def animate(self, system: System, duration: float = 8.0) -> Any:
-        """Return a `matplotlib` animation of one period, see `Trajectory.animate`."""
-        return orbit_motion(self, system).animate(duration)
-
-    def _empty(self) -> bool:
-        return not np.isfinite(self.largest_multiplier)
 
     def _lines(self) -> list[str]:
         state = self.labels.shown(np.asarray(self.state))
@@ -245,7 +218,7 @@ class _Values(NamedTuple):
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
     details: ShootingDetails
-    watched: Observables
+    observables: Observables
     progress: Any = None
 
 
@@ -272,12 +245,12 @@ def orbit_from_shooting(
     """
     xp = array_namespace(shooting, details, periods, tight, evidenced)
     found = assess_orbit(shooting, details.units, tight, evidenced)
-    seen, onsets = shooting.revolution, shooting.revolution.watched.onsets
+    seen, onsets = shooting.revolution, shooting.revolution.observables.onsets
     shift, progress = seen.progress, None
     if shift is not None:
         progress = _progress(shift, found.converged - shooting.state)
     state = modulo_drift(system, found.converged)
-    given = _Values(state, seen.monodromy, details, seen.watched, progress)
+    given = _Values(state, seen.monodromy, details, seen.observables, progress)
     values = given if xp is HOST else _differentiable(system, given, periods, tight)
     if xp is HOST:
         multipliers = found.multipliers.real + 1j * found.multipliers.imag
@@ -288,7 +261,7 @@ def orbit_from_shooting(
     band = xp.where(evidenced, found.multiplier_error, _BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
     nothing = xp.full_like(found.condition, np.nan)
-    whole = {
+    estimates = {
         "state": values.state,
         "period": periods.astype(float) * values.details.period,
         "periods": periods,
@@ -299,9 +272,9 @@ def orbit_from_shooting(
         "contacts": contacts,
         "contacts_per_period": (contacts / periods).astype(np.float32),
         "max_contact_force": xp.max(values.details.forces, axis=-1, initial=0.0),
-        "contact_duration": xp.sum(values.watched.duration, axis=-1),
+        "contact_duration": xp.sum(values.observables.duration, axis=-1),
         "grazing_margin": found.nearest,
-        "amplitude": (values.watched.highest - values.watched.lowest) / 2,
+        "amplitude": (values.observables.highest - values.observables.lowest) / 2,
         "lyapunov_exponent": nothing,
         "lyapunov_error": nothing,
         "residual": xp.max(xp.abs(found.residual), axis=-1),
@@ -315,10 +288,10 @@ def orbit_from_shooting(
     }
     if shift is not None:
         error = _progress_error(shooting, progress, details.units)
-        whole["progress"] = values.progress
-        whole["progress_error"] = xp.where(evidenced, stop_gradient(error), xp.nan)
+        estimates["progress"] = values.progress
+        estimates["progress_error"] = xp.where(evidenced, stop_gradient(error), xp.nan)
     code = xp.where(found.found, 0, found.result)
-    fields = invalidate(whole, code, kept=("state", "period"))
+    fields = invalidate(estimates, code, kept=("state", "period"))
     kind = orbit_type(system)
     make = functools.partial(_of_numpy, kind) if xp is HOST else kind
     return make(**fields, labels=system.labels)
@@ -380,13 +353,13 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
     key = (static, engine) if isinstance(engine, EventEngine) else None
     by_kernel = residual if key is None else KernelFunction(residual, (key, "residual"))
     state = implicit_root(by_kernel, given.state, arguments)
-    details, watched = given.details, given.watched
+    details, observables = given.details, given.observables
     monodromy, forces, seen = differentiable_values(
-        revolution, (state, arguments), given.monodromy, watched,
+        revolution, (state, arguments), given.monodromy, observables,
         details.forces, details.times, engine, key,
     )  # fmt: skip
     # The derivative of the duration is not computed: NaN rather than 0.
-    duration = jnp.sum(watched.duration)
+    duration = jnp.sum(observables.duration)
     duration = with_derivative_of(_nan_slope, duration, (parameters,))
     details = details._replace(forces=forces, period=system.period())
     progress = given.progress
@@ -424,8 +397,8 @@ def invalidate(fields: dict, code: Integer, kept: tuple[str, ...] = ("period",))
 
 def with_failure(orbit: PeriodicOrbit, code: Integer) -> PeriodicOrbit:
     """Return an orbit of JAX arrays, with NaN where a reason code is not 0."""
-    known = is_concrete(orbit, code)
-    orbit, code = to_numpy((orbit, code)) if known else (orbit, code)
+    concrete = is_concrete(orbit, code)
+    orbit, code = to_numpy((orbit, code)) if concrete else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
     fields = invalidate({name: getattr(orbit, name) for name in names}, code)
     return type(orbit)(**to_jax(fields), labels=orbit.labels)

@@ -44,7 +44,7 @@ def differentiable_values(
     revolution: Callable[..., Revolution],
     where: tuple,
     monodromy: Array,
-    watched: Observables,
+    observables: Observables,
     forces: Array,
     times: Array,
     engine: str | Engine = "auto",
@@ -58,11 +58,11 @@ def differentiable_values(
     each time's vector is used. `key`: on which `revolution` depends, for derivatives of
     the extremes by a kernel.
     """
-    contacts, size = forces.shape[0], watched.highest.shape[0]
+    contacts, size = forces.shape[0], observables.highest.shape[0]
     # Counted from the end: displacements follow the forces, which may not be wanted.
     places = np.concatenate([np.arange(contacts), np.arange(2 * size) % size - size])
-    values = jnp.concatenate([forces, watched.highest, watched.lowest])
-    times = jnp.concatenate([times, watched.highest_time, watched.lowest_time])
+    values = jnp.concatenate([forces, observables.highest, observables.lowest])
+    times = jnp.concatenate([times, observables.highest_time, observables.lowest_time])
 
     def monodromy_of(*where):  # differentiating it takes second derivatives
         motion = revolution(*where)
@@ -84,7 +84,7 @@ def differentiable_values(
     )
     found = with_derivative_of(extremes, values, (times, *where))
     forces, highest, lowest = jnp.split(found, [contacts, contacts + size])
-    return monodromy, forces, watched._replace(highest=highest, lowest=lowest)
+    return monodromy, forces, observables._replace(highest=highest, lowest=lowest)
 
 
 def _forces_and_displacements(motion: Revolution, time, engine):

@@ -13,7 +13,13 @@ from ..dynamics.engines import Plan, plan_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty
 from ..ensemble.blas import one_blas_thread
-from ..foundation.arrays import as_array, partition_arrays, stop_gradient_tree, to_numpy
+from ..foundation.arrays import (
+    as_array,
+    is_concrete,
+    partition_arrays,
+    stop_gradient_tree,
+    to_numpy,
+)
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
 from ..foundation.types import AnyArray, Number
@@ -21,6 +27,7 @@ from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.drift import modulo_drift
 from ..systems.periods import check_period
 from ..systems.system import System
+from ..systems.unforced import is_unforced, refuse_period
 from .error_estimates import error_factor as error_factor
 from .implicit import differentiable_once
 from .limit_cycle import LimitCycle, limit_cycle
@@ -38,6 +45,7 @@ from .transient import run_transient
 # period, and the distance beyond which an orbit is a different one, relative to the
 # size.
 _PLAUSIBLE, _NEAR = 1e-2, 0.1
+_MOST_PERIODS = 10_000  # a Newton step over more of them takes minutes
 
 
 @overload
@@ -70,15 +78,18 @@ def periodic_orbit(
     miss. Works under `jit`, `vmap`, `jacfwd` and `grad`.
 
     An autonomous system has limit cycles, with the period as an additional unknown: the
-    result is a `LimitCycle`. If Newton iteration finds none from the guess, the motion
-    from there is followed to the cycle that it converges to.
+    result is a `LimitCycle`. So have bodies without loads, or under constant ones, if a
+    `period` is given: friction on a moving belt, with phases of sticking. If Newton
+    iteration finds none from the guess, the motion from there is followed to the cycle
+    that it converges to.
 
     **Arguments:** `guess`: the state at t = 0; `None` runs a transient from rest.
-    `period`: for an autonomous system, a guess of the cycle's, s.
-    `periods`: of the load in one of the motion; `None` takes the smallest number up to
-    8 to which the transient converges (without a guess, not under `jit`). `engine`: for
-    Newton iteration and error estimates, see `flow`; derivatives use diffrax if it
-    supports the system.
+    `period`: for an autonomous system or bodies under constant loads, a guess of the
+    cycle's, s; from that of several revolutions one is found.
+    `periods`: of the load in one of the motion, 10 000 or fewer; `None` takes the
+    smallest number up to 8 to which the transient converges (without a guess, not under
+    `jit`). `engine`: for Newton iteration and error estimates, see `flow`; derivatives
+    use diffrax if it supports the system.
 
     **Raises:** `ValueError` for an argument out of its range; `RuntimeError` with the
     reason if a single call finds no orbit, unless `throw=False`: then, in a batch and
@@ -86,10 +97,11 @@ def periodic_orbit(
     the numbers are NaN. An orbit keeps its numbers with the reasons: singular M - I
     (a fold), and repetition after a shorter period than requested.
 
-    **Source:** Pogorelova and Postnikova (2011) for the method; the evidence is ours.
+    **Source:** Pogorelova and Postnikova (2011) for the method, without the error
+    estimates.
     """
     system = differentiable_once(system, "a periodic orbit")
-    if is_autonomous(system):
+    if is_autonomous(system) or (period is not None and is_unforced(system)):
         if periods != 1:
             raise ValueError(f"periods = {periods} of an autonomous system; allowed: 1")
         settings = {"engine": engine, "rtol": rtol, "evidence": evidence}
@@ -97,10 +109,8 @@ def periodic_orbit(
         raise_if_empty("periodic_orbit", throw, cycle.result, cycle.largest_multiplier)
         return cycle
     if period is not None:
-        raise ValueError(
-            f"period = {period} of a system with periodic loads; allowed: periods, the "
-            "number of load periods in one of the motion"
-        )
+        allowed = "periods, the number of load periods in one of the motion"
+        refuse_period(system, period, allowed)
     if not hasattr(system, "rest"):
         raise TypeError(
             f"periodic_orbit of {type(system).__name__}, which has no loads; allowed: a "
@@ -127,8 +137,9 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
             return _shortest(system, guess, *settings)
         count = as_array(periods, np.int32)
         return orbit_from_guess(system, guess, count, *settings)
-    settled = run_transient if plan.by_kernels else _settled_by_xla
-    state, nearest, result = settled(plan.modal or system)
+    by_kernels = plan.by_kernels or (plan.modal is not None and is_concrete(system))
+    run = run_transient if by_kernels else _transient_by_xla
+    state, nearest, result = run(plan.modal or system)
     if periods is not None:
         count = as_array(periods, np.int32)
         return with_failure(orbit_from_guess(system, state, count, *settings), result)
@@ -136,13 +147,13 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
 
 
 def check_periods(periods: ArrayLike) -> None:
-    """Raise `ValueError` unless `periods` is a whole number of 1 or more."""
-    check_range("periods", periods, "", Range(at_least=1))
+    """Raise `ValueError` unless `periods` is a whole number from 1 to 10 000."""
+    check_range("periods", periods, "", Range(at_least=1, at_most=_MOST_PERIODS))
     if not isinstance(periods, jax.core.Tracer) and np.any(np.mod(periods, 1)):
         raise ValueError(f"periods = {periods} is not a whole number")
 
 
-def _settled_by_xla(system):
+def _transient_by_xla(system):
     # LAPACK's threads wait for each other longer than these matrices take.
     with one_blas_thread():
         return jax.block_until_ready(_compiled_transient(system))
@@ -177,7 +188,9 @@ def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
         )
         if near and int(orbit.stable) != UNSTABLE:
             return orbit
-    code = jnp.where(result == Reason.SUCCESS, Reason.UNSETTLED, result).astype(jnp.int32)
+    code = jnp.where(result == Reason.SUCCESS, Reason.NOT_CONVERGED, result).astype(
+        jnp.int32
+    )
     return with_failure(orbit, code)
 
 
@@ -195,13 +208,27 @@ def orbit_from_guess(
     """
     if plan is None:
         plan = plan_for(system, "auto", guess, periods, rtol, factor)
-    if plan.modal is not None:
+    if plan.modal is not None and is_concrete(system, guess, periods, rtol, factor):
+        # XLA takes longer to compile the evidence than the shooting.
+        settings = (
+            np.asarray(periods, np.int32),
+            np.asarray(rtol),
+            np.asarray(rtol * factor),
+        )
         with one_blas_thread():
-            found = _orbit_by_xla(system, guess, periods, rtol, factor, plan)
-            return jax.block_until_ready(found)
-    if not plan.by_kernels:
+            found = _shot_in_modes(plan.modal, jnp.asarray(guess), *settings)
+            return _with_evidence(system, found, periods, rtol, factor)
+    if plan.modal is not None or not plan.by_kernels:
         return _orbit_by_xla(system, guess, periods, rtol, factor, plan)
     found = _shot(system, guess, periods, rtol, factor, plan)
+    return _with_evidence(system, found, periods, rtol, factor)
+
+
+_shot_in_modes = eqx.filter_jit(shoot_in_modes)
+
+
+def _with_evidence(system, found, periods, rtol, factor) -> PeriodicOrbit:
+    """Return the orbit of a shooting result, by NumPy."""
     found, periods, rtol, factor = to_numpy((found, periods, rtol, factor))
     return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
 
@@ -220,5 +247,6 @@ def _shot(system, guess, periods, rtol, factor, plan: Plan):
     if plan.modal is None:
         leaves, static = partition_arrays(system)
         kernel = shooting_kernel(static, plan.engine)
-        return kernel((leaves, guess, periods, rtol, factor))
+        lane = leaves, guess, periods, rtol, factor
+        return kernel.on_host(lane) if is_concrete(lane) else kernel(lane)
     return shoot_in_modes(plan.modal, guess, periods, rtol, rtol * factor)

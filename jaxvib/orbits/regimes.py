@@ -15,18 +15,21 @@ from ..dynamics.engines.choice import MODAL
 from ..dynamics.modal import ModalForm, modal_form
 from ..ensemble import Reason, compile_ahead, map_samples
 from ..foundation.arrays import combine_arrays, gather_lanes, partition_arrays, put_lanes
-from ..foundation.quantity import Range, check_range
+from ..foundation.quantity import Range, check_number, check_range
 from ..kernels.device_choice import by_xla
 from ..linalg import kernel_of
-from ..systems.annular import STICKS, annular
-from ..systems.parameters import parameter_at, part_names, replace
+from ..systems.drift import check_drift
+from ..systems.parameters import replace
 from ..systems.periods import refuse_autonomous
+from ..systems.sample_checks import check_batch, check_samples
 from ..systems.system import System
+from ..systems.unforced import is_unforced, refuse_period
 from .aperiodic import track_stage
 from .linear_steady_state import transient_periods, what_is_left
 from .modal_lanes import modal_groups
 from .motion_kernels import Beginning, beginning_kernel, poincare_kernel
 from .orbit import PeriodicOrbit, unknown_orbits
+from .sample_cycles import cycles_from_rest
 from .sample_orbits import CLOSE, SampleOrbits
 from .settings import USUAL, SettlingSettings
 from .transient import LONGEST_PERIOD
@@ -43,35 +46,47 @@ def regimes(
     settings: SettlingSettings = USUAL,
     number: int | None = None,
     progress: Callable[[int], None] | None = None,
+    period: float | None = None,
 ) -> PeriodicOrbit:
     """Return the motion to which each sample converges from rest.
 
-    A system that is linear except for its contacts, and closes no gap from rest on, is
-    in its steady state. Any other sample runs until it recurs within `max_periods`
-    periods of its load, or closes no gap any more: for at most `transient` periods
-    (384), or 12 of the slowest decay times of the linear system if these are longer.
-    Newton iteration then finds its orbit, with the evidence of `periodic_orbit`. A
-    motion without a stable orbit is observed for 256 to 3584 more periods, in which
-    Newton iteration is tried from its extrapolated limit, and classified
-    (`classify`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided for the
-    reason `TRANSIENT`, `UNDECIDED_MOTION` or `UNDAMPED`. These are results and not
-    failures.
+    If a system is linear except for its contacts and no gap closes after the start from
+    rest, the result is its linear steady state. Any other sample runs until it recurs
+    within `max_periods` periods of its load, or until no gap closes any more: for at most
+    `transient` periods (384), or 12 of the slowest decay times of the linear system if
+    these are longer. Newton iteration then finds its orbit, with the evidence of
+    `periodic_orbit`. A motion without a stable orbit is observed for 256 to 3584 more
+    periods, in which Newton iteration is tried from its extrapolated limit, and
+    classified (`classify`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided
+    for the reason `TRANSIENT`, `UNDECIDED_MOTION` or `UNDAMPED`. These are results and
+    not failures.
+
+    An autonomous system, or bodies under constant loads only, have equilibria and limit
+    cycles: `period` is then an approximate period of the motions, s, and replaces that
+    of the load. A sample runs for `transient` such periods, from which Newton iteration
+    finds its cycle, with `periods` 1, its own. A sample at rest, which includes steady
+    sliding, is an `EQUILIBRIUM` with its state and without a verdict; a motion whose
+    cycle is not found, is unstable or elsewhere, is `NOT_CONVERGED`. `max_periods` is not
+    used.
 
     **Arguments:** `samples`: values by parameter path, each of shape (samples,).
     `settings`: for `engine` see `transient_engine`; if "auto" selects events and a
     kernel supports them, orbits and their monodromy matrices use them too, otherwise
     the engine for single motions. `number`: total number of samples, if these are a
     part of them, for "auto". `progress`: is called with the number of samples finished
-    since its last call.
+    since its last call. `period`: see above.
     **Returns:** a `PeriodicOrbit` of NumPy arrays with a leading axis of samples.
-    **Raises:** `ValueError` for an unknown path or a value out of its range.
+    **Raises:** `ValueError` for an unknown path, a value out of its range, or a `period`
+    of a system under loads that change.
 
     >>> settled = jv.orbits.regimes(system, {"load.frequency": [5.6, 5.8]})
     >>> settled.periods.tolist(), settled.contacts.tolist()
     ([1, 1], [1, 1])
     """
-    refuse_autonomous(system)
     settings.refuse("regimes", "section")
+    if period is not None:
+        return _cycles(system, samples, settings, progress, period)
+    refuse_autonomous(system)
     within = Range(at_least=1, at_most=_SEGMENT - 1)
     check_range("max_periods", settings.max_periods, "", within)
     leaves, static = batched(system, samples)
@@ -91,6 +106,18 @@ def regimes(
     return orbits
 
 
+def _cycles(system, samples, settings, progress, period) -> PeriodicOrbit:
+    """Return the cycles of samples of a system without a period of its own."""
+    if not is_unforced(system):
+        refuse_period(system, period)
+    check_number("period", period, "s", Range(above=0.0))
+    settings.refuse("regimes of an autonomous system", "max_periods")
+    check_drift(system)
+    parts = batched(system, samples)
+    report = progress or (lambda done: None)
+    return cycles_from_rest(system, parts, float(period), settings, report)
+
+
 def _in_modes(settings: SettlingSettings) -> SettlingSettings:
     """Return settings with few lanes in each chunk, so that small groups use all cores."""
     return dataclasses.replace(settings, chunk=2)
@@ -102,7 +129,7 @@ def _regimes_by(engine, system, leaves, static, settings, report) -> PeriodicOrb
     start = run(beginning_kernel(static), leaves)
     parts = leaves, static
     found = SampleOrbits(system, parts, start.rest, settings, engine, report)
-    found.find(*_settled(run, *parts, start, settings, engine), start.period)
+    found.find(*_transient_ends(run, *parts, start, settings, engine), start.period)
     return found.orbits
 
 
@@ -119,6 +146,8 @@ def transient_engine(
     'diffrax'
     """
     chosen = engine_for(system, engine, samples)
+    if is_unforced(system):  # cycles take the engine of single motions
+        return engine_for(system, engine, 1)
     if engine == "auto" and _by_modes(system, longest):
         return MODAL, "a large linear system with elastic contacts"
     if engine != "auto" or chosen[0] == "event":
@@ -154,34 +183,20 @@ def batched(
         or len(next(iter(lengths.values()))) != 1
     ):
         raise ValueError(f"samples have shapes {lengths}; allowed: one shape (samples,)")
-    replace(system, {path: value[0] for path, value in values.items()})  # names
-    for path, value in values.items():
-        declared = parameter_at(system, path)
-        check_range(path, value, declared.unit, declared.allowed)
+    check_samples(system, values)
     _, static = partition_arrays(system)
 
     def place(values):
         return eqx.filter(replace(system, values), eqx.is_inexact_array)
 
     leaves = jax.tree.map(np.asarray, jax.jit(jax.vmap(place))(values))
-    _refuse_sticking(combine_arrays(leaves, static), values)
+    check_batch(system, combine_arrays(leaves, static), values)
     return leaves, static
 
 
-def _refuse_sticking(systems: System, values: Mapping[str, np.ndarray]) -> None:
-    """Check what `replace` has checked of the first sample only."""
-    contacts = getattr(systems, "contacts", ())
-    for c in annular(contacts):
-        sticks = np.flatnonzero(contacts[c].may_stick())
-        if sticks.size:
-            first, name = sticks[0], part_names(contacts)[c]
-            here = ", ".join(
-                f"{path} = {column[first]:g}" for path, column in values.items()
-            )
-            raise ValueError(f"sample {first}, {here}: contacts.{name}: {STICKS}")
-
-
-def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, engine):
+def _transient_ends(
+    run, leaves, static, start: Beginning, settings: SettlingSettings, engine
+):
     """Return the ends of transients from rest, their recurrences, and reason codes.
 
     They end when they recur, in the steady state once no gap closes any more, or after
@@ -193,23 +208,23 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
     limit = np.full(number, least)
     if start.end is not None:
         limit = run(kernel_of(_limit_stage), (start.end, start.period, limit))
-    settle_stage = poincare_kernel(static, _SEGMENT, longest, engine)
+    transient_stage = poincare_kernel(static, _SEGMENT, longest, engine)
     waiting = np.arange(number)
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
             ends = gather_lanes(start.end, waiting)
             apart, free = run(kernel_of(what_is_left), (ends, state[waiting]))
-            there = waiting[apart]
-            state[there], nearest[there, 0] = ends.state[apart], 0.0
+            recurring = waiting[apart]
+            state[recurring], nearest[recurring, 0] = ends.state[apart], 0.0
             result[waiting[free]] = Reason.UNDAMPED
             waiting = waiting[~apart & ~free]
             if not waiting.size:
                 break
         # Converged lanes are removed; the others form a new batch.
-        found = run(settle_stage, (gather_lanes(leaves, waiting), state[waiting]))
+        found = run(transient_stage, (gather_lanes(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
-        unsettled = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
-        waiting = waiting[unsettled & (segment * _SEGMENT < limit[waiting])]
+        unconverged = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
+        waiting = waiting[unconverged & (segment * _SEGMENT < limit[waiting])]
         if not waiting.size:
             break
         if segment == _LIKELY:
@@ -220,7 +235,7 @@ def _settled(run, leaves, static, start: Beginning, settings: SettlingSettings, 
     going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
     if engine == "event" and going.size:
         # One more segment costs a hundredth of the Newton step that it saves.
-        found = run(settle_stage, (gather_lanes(leaves, going), state[going]))
+        found = run(transient_stage, (gather_lanes(leaves, going), state[going]))
         state[going], nearest[going], result[going] = found
     return state, nearest, result
 

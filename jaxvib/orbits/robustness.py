@@ -61,7 +61,7 @@ class Robustness(eqx.Module):
     """Basin stability, entropy and integrity of attractors over a grid of states.
 
     Distances are Euclidean, in `units` of the components. States beyond the grid are
-    not known: spheres end there, and a measure that is limited so (`..._at_edge`) is a
+    not known: spheres end there, and a measure limited by the edge (`..._at_edge`) is a
     lower bound. Otherwise it is the distance of the nearest state of the grid that
     leads elsewhere or is undecided, and the boundary may be nearer by up to
     `resolution`.
@@ -132,6 +132,9 @@ def basin_entropy(labels: Int[np.ndarray, "..."], box: int = 5) -> BasinEntropy:
     0.0
     """
     labels = np.asarray(labels)
+    if not labels.size or labels.dtype.kind not in "iu":
+        what = f"labels of shape {labels.shape} and type {labels.dtype}"
+        raise ValueError(f"{what}; allowed: whole numbers on a grid, -1 if undecided")
     most = min(labels.shape, default=0)
     check_range("box", box, "", Range(at_least=2, at_most=max(most, 2)))
     if most < box:
@@ -144,21 +147,21 @@ def basin_entropy(labels: Int[np.ndarray, "..."], box: int = 5) -> BasinEntropy:
     part = counts[known] / counts[known].sum(axis=1, keepdims=True)
     entropies = scipy.special.entr(part).sum(axis=1)
     mixed = entropies[(part > 0).sum(axis=1) > 1]
-    whole, error = _mean(entropies)
+    entropy, error = _mean(entropies)
     boundary, boundary_error = _mean(mixed)
     share = len(mixed) / len(entropies) if len(entropies) else np.nan
-    numbers = whole, error, boundary, boundary_error, share
+    numbers = entropy, error, boundary, boundary_error, share
     return BasinEntropy(*map(np.asarray, numbers), np.asarray(len(entropies)))
 
 
 def _boxes(labels: np.ndarray, box: int) -> np.ndarray:
     """Return the labels of each whole box, (boxes, states)."""
-    whole = [size // box for size in labels.shape]
-    inner = labels[tuple(slice(number * box) for number in whole)]
-    split = inner.reshape([size for number in whole for size in (number, box)])
-    count = len(whole)
+    counts = [size // box for size in labels.shape]
+    inner = labels[tuple(slice(number * box) for number in counts)]
+    split = inner.reshape([size for number in counts for size in (number, box)])
+    count = len(counts)
     order = [*range(0, 2 * count, 2), *range(1, 2 * count, 2)]
-    return split.transpose(order).reshape(int(np.prod(whole)), box**count)
+    return split.transpose(order).reshape(int(np.prod(counts)), box**count)
 
 
 def _mean(values: np.ndarray) -> tuple[float, float]:

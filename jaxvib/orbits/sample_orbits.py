@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..dynamics.engines.choice import MODAL
 from ..ensemble import Reason
 from ..foundation.arrays import gather_lanes, put_lanes
 from ..systems.drift import Drift
@@ -67,27 +68,27 @@ class SampleOrbits:
         longest = self.settings.max_periods
         self.orbits.result[:] = np.where(result == 0, -1, result)
         self.report(int(np.sum(result != 0)))
-        settled = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
+        recurring = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
         for periods in range(1, longest + 1):
-            tried = settled[nearest[settled, periods - 1] < PLAUSIBLE]
+            tried = recurring[nearest[recurring, periods - 1] < PLAUSIBLE]
             if tried.size:
                 done = self.shoot(tried, states[tried], periods)
-                settled = np.setdiff1d(settled, tried[done], assume_unique=True)
+                recurring = np.setdiff1d(recurring, tried[done], assume_unique=True)
         pending = np.flatnonzero(self.orbits.result < 0)
         if not pending.size:
             return pending, None
-        watched = track_motions(
+        tracked = track_motions(
             gather_lanes(self.leaves, pending), self.static, states[pending],
             engine=self.engine, chunk=self.settings.chunk, longest=longest,
             find_orbits=lambda lanes, *motions: self.ends_of(
                 pending[lanes], *motions, longest
             ),
         )  # fmt: skip
-        others = watched.code != Reason.SUCCESS
-        lanes, rows = pending[others], gather_lanes(watched, others)
-        put_lanes(self.orbits, lanes, _classed(self.orbits, lanes, rows, period[lanes]))
+        others = tracked.code != Reason.SUCCESS
+        lanes, rows = pending[others], gather_lanes(tracked, others)
+        put_lanes(self.orbits, lanes, _classified(self.orbits, lanes, rows, period[lanes]))
         self.report(lanes.size)
-        return pending, watched
+        return pending, tracked
 
     def shoot(
         self,
@@ -105,6 +106,10 @@ class SampleOrbits:
         )
         success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
         accepted = np.asarray(success & (found.stable != UNSTABLE))
+        if self.engine == MODAL:
+            # Small chaos of many touches recurs as closely as a motion that settles.
+            grows = np.asarray(found.largest_multiplier) > 1
+            accepted &= ~grows | np.isfinite(found.multiplier_error)
         if fits is not None:
             accepted &= [fits(place, state) for place, state in enumerate(found.state)]
         put_lanes(self.orbits, lanes[accepted], gather_lanes(found, accepted))
@@ -133,7 +138,7 @@ class SampleOrbits:
                 guesses = np.stack([limit_of(*row, periods) for row in some])
                 done[places] = self.shoot(
                     lanes[places], guesses, periods,
-                    lambda place, state, some=some, periods=periods: _draws_near(
+                    lambda place, state, some=some, periods=periods: _approaches(
                         *some[place], periods, state, self._drift
                     ),
                 )  # fmt: skip
@@ -154,7 +159,7 @@ def _likely_periods(trail, units, repeats, longest) -> set[int]:
     return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
 
 
-def _draws_near(trail, units, periods, state, drift: Drift | None) -> bool:
+def _approaches(trail, units, periods, state, drift: Drift | None) -> bool:
     """Return whether a motion, sampled every `periods`, approaches an orbit's state."""
     begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
     apart = trail[[begin, -1]] - state
@@ -164,9 +169,9 @@ def _draws_near(trail, units, periods, state, drift: Drift | None) -> bool:
     return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
 
 
-def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
+def _classified(orbits, lanes, tracked: TrackedMotions, period) -> PeriodicOrbit:
     """Return observed motions that are not periodic, as orbits without a period."""
-    repeats = np.where(watched.code == Reason.LONGER_PERIOD, watched.repeats, -1)
+    repeats = np.where(tracked.code == Reason.LONGER_PERIOD, tracked.repeats, -1)
     known = eqx.tree_at(
         lambda o: (
             o.state,
@@ -181,18 +186,18 @@ def _classed(orbits, lanes, watched: TrackedMotions, period) -> PeriodicOrbit:
         ),
         gather_lanes(orbits, lanes),
         (
-            watched.state,
+            tracked.state,
             np.where(repeats > 0, repeats, FOLLOWED) * period,
             repeats.astype(np.int32),
-            watched.contacts_per_period,
-            watched.max_contact_force,
-            watched.amplitude,
-            watched.exponent / period,
-            watched.error / period,
-            watched.code.astype(np.int32),
+            tracked.contacts_per_period,
+            tracked.max_contact_force,
+            tracked.amplitude,
+            tracked.exponent / period,
+            tracked.error / period,
+            tracked.code.astype(np.int32),
         ),
     )
-    if watched.progress is None:
+    if tracked.progress is None:
         return known
-    whole = watched.progress * np.maximum(repeats, 1)[:, None]
+    whole = tracked.progress * np.maximum(repeats, 1)[:, None]
     return with_fields(known, progress=whole[:, 0], progress_error=whole[:, 1])

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..dynamics.engines import check_engine
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import check_keywords
+from ..foundation.suggestions import CheckedKeywords
 from .crossings import FieldSection
 from .error_estimates import error_factor
 from .periodic_orbit import LONGEST_PERIOD
@@ -18,13 +18,8 @@ _LONGEST = 248
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(CheckedKeywords):
     """Settings shared by several functions, which may not use all of them."""
-
-    def __new__(cls, *given, **named):
-        """Create settings. **Raises:** `TypeError` for a misspelt name."""
-        check_keywords(cls, named)
-        return super().__new__(cls)
 
     def refuse(self, verb: str, *names: str) -> None:
         """Raise `ValueError` if a setting is given that a function does not use."""
@@ -48,7 +43,7 @@ class SettlingSettings(Settings):
     before a diagram's samples; by default 384 for `regimes`, 512 for `basins` and 256
     for a diagram. `max_periods`: longest period of a motion, in periods of the load.
     `rtol`: of every motion. `evidence`: of each orbit of `regimes`, see
-    `periodic_orbit`. `engine`: a name, see `engine_for`. `chunk`: lanes that run
+    `periodic_orbit`. `engine`: a name, see `engine_for`. `chunk`: samples that run
     together. `section`: of a diagram of an autonomous system, whose crossings replace
     periods of the load.
 

@@ -172,7 +172,7 @@ class _Pair(NamedTuple):
 
     state: Float[Array, " n"]
     direction: Float[Array, " n"]
-    watched: Observables
+    observables: Observables
     result: Int[Array, ""]
 
 
@@ -206,8 +206,8 @@ def track_aperiodic(
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
         segment = Segment(last.state, 0.0, end, rtol, GRAZING * units[0])
         change = _NEIGHBOUR * units * last.direction
-        states, apart, watched, code = chosen.periods_along(
-            system, segment, change, at_once, last.watched
+        states, apart, observables, code = chosen.periods_along(
+            system, segment, change, at_once, last.observables
         )
         result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
         apart = across_drift(system, apart) / units[None]
@@ -225,15 +225,15 @@ def track_aperiodic(
             lead = jnp.diff(system.drift.coordinate(places))
             states = modulo_drift(system, states)
         state = modulo_drift(system, state)
-        return _Pair(state, direction, watched, result), (states, growth, lead)
+        return _Pair(state, direction, observables, result), (states, growth, lead)
 
     state = jnp.asarray(state, float)
     if system.drift is not None:
         direction = across_drift(system, direction * units) / units
-    watched = init_observables(jnp.zeros(()), state, equation)
-    start = _Pair(state, direction, watched, jnp.asarray(0, jnp.int32))
+    observables = init_observables(jnp.zeros(()), state, equation)
+    start = _Pair(state, direction, observables, jnp.asarray(0, jnp.int32))
     last, (states, growth, leads) = jax.lax.scan(step, start, length=periods // at_once)
-    seen = last.watched
+    seen = last.observables
     records = Records(
         states.reshape(periods, -1),
         growth.reshape(periods),

@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .. import linalg
 from ..dynamics.engines import Engine
-from ..dynamics.flow import observe
+from ..dynamics.flow import end_of, observe_with_monodromy
 from ..dynamics.observables import Observables, init_observables
 from ..dynamics.scales import driven_sizes, field_scales
 from ..dynamics.step_limits import FINE, PROBES_OF_AN_ORBIT, longest_step
@@ -52,7 +52,7 @@ class PeriodIntegral(NamedTuple):
 
     state: Float[Array, " n"]
     monodromy: Float[Array, "n n"]
-    watched: Observables
+    observables: Observables
     repeats: Bool[Array, ""]
     result: Int[Array, ""]
     progress: "Shift | None" = None
@@ -168,14 +168,14 @@ def integrate_period(
         end = jnp.where(go, begin + period, begin)
         # Sensitivities start from the identity in each period, under their own error
         # control.
-        seen = observe(
+        seen = observe_with_monodromy(
             system,
             last.state,
             begin,
             end,
             rtol=rtol,
             grazing=grazing,
-            watched=last.watched,
+            observables=last.observables,
             engine=engine,
             longest=longest,
         )
@@ -185,13 +185,13 @@ def integrate_period(
         new = PeriodIntegral(
             seen.state,
             seen.monodromy @ last.monodromy,
-            seen.watched,
+            seen.observables,
             last.repeats | (divides & near),
             seen.result,
         )
         return jax.tree.map(lambda n, o: jnp.where(go, n, o), new, last)
 
-    last = jax.lax.fori_loop(0, periods, one_period, _not_begun(system, state))
+    last = jax.lax.fori_loop(0, periods, one_period, _zero_periods(system, state))
     last = last._replace(result=no_period(system, period, last.result))
     return last if system.drift is None else _shifted_back(system, state, last)
 
@@ -208,7 +208,7 @@ def _shifted_back(system, start, last: PeriodIntegral) -> PeriodIntegral:
     return last._replace(state=end, monodromy=rows, progress=shift)
 
 
-def _not_begun(system, state) -> PeriodIntegral:
+def _zero_periods(system, state) -> PeriodIntegral:
     """Return the flow over zero periods."""
     return PeriodIntegral(
         state,
@@ -349,52 +349,21 @@ def begun(start: Array, size: int) -> Progress:
 
 
 def _first_iteration(system, start, units) -> _Iteration:
-    nothing, drifted = jax.tree.map(jnp.zeros_like, _not_begun(system, start)), None
+    nothing, drifted = jax.tree.map(jnp.zeros_like, _zero_periods(system, start)), None
     if system.drift is not None:
         nothing, drifted = _shifted_back(system, start, nothing), jnp.asarray(jnp.nan)
     parts = jnp.asarray(0.0), units, nothing, drifted
     return _Iteration(begun(start, start.shape[0]), *parts)
 
 
-def _ahead(last: _Iteration, seen: PeriodIntegral, step, taken) -> Any:
-    """Return the shift along a drift after a step, that of the last one unless `taken`."""
-    if seen.progress is None:
-        return None
-    shift = seen.progress.value + seen.progress.slope @ step
-    return jnp.where(taken, shift, last.drifted)
+def _flow_of_iteration(
+    system, periods, rtol, tight, grazing, engine, reaches, chord
+) -> Callable[[_Iteration, Array, Array], PeriodIntegral]:
+    """Return the flow of a step from a state, while `active`; see `shoot`."""
 
-
-def shoot(
-    system: System,
-    guess: AnyArray,
-    periods: Integer,
-    rtol: Number,
-    tight: Number,
-    grazing: Number,
-    engine: str | Engine = "auto",
-) -> ShootingResult:
-    r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton iteration.
-
-    $$(I - M)\,\delta s = \varphi^{nT}(s) - s, \qquad
-      M = \partial\varphi^{nT}/\partial s.$$
-
-    A step that does not reduce the residual is halved. The iteration at
-    tolerance `rtol` has converged when a step, or the residual itself, is as small as
-    the tolerance permits. It then continues at `tight`, for two steps or more, so that
-    M belongs to the orbit of that tolerance; it fails if the motion does not return, or
-    the steps do not shrink. The `grazing` depth is relative to the largest
-    displacement.
-    """
-    start = modulo_drift(system, jnp.asarray(guess, float))
-    scales_at = scaling(system)
-    units = scales_at(start)
-    reaches = _longest_steps(system, start)
-    identity = jnp.eye(start.shape[0])
-
-    def body(last: _Iteration) -> _Iteration:
-        progress = last.progress
-        active, checking, state = progress.result < 0, progress.checking, progress.tried
-        seen = integrate_period(
+    def whole(last: _Iteration, state, active) -> PeriodIntegral:
+        checking = last.progress.checking
+        return integrate_period(
             system,
             state,
             periods,
@@ -406,6 +375,83 @@ def shoot(
             if reaches is None
             else jnp.where(checking, reaches[1], reaches[0]),
         )
+
+    def flow(last: _Iteration, state, active) -> PeriodIntegral:
+        if not chord:
+            return whole(last, state, active)
+        # At one tolerance the first step is the last one, whose M is a result.
+        reuses = (last.progress.checks == 1) & (tight < rtol)
+        return jax.lax.cond(
+            reuses,
+            lambda: _with_known_monodromy(system, last, state, periods, tight, engine),
+            lambda: whole(last, state, active),
+        )
+
+    return flow
+
+
+def _with_known_monodromy(
+    system, last: _Iteration, state, periods, rtol, engine
+) -> PeriodIntegral:
+    """Return the flow over whole periods with the iteration's last monodromy matrix."""
+    period = period_of(system)
+
+    def one_period(index, now):
+        state, result = now
+        begin = index.astype(float) * period
+        end = jnp.where(result == Reason.SUCCESS, begin + period, begin)
+        found = end_of(system, state, begin, end, rtol, engine)
+        return found.state, jnp.where(result == Reason.SUCCESS, found.result, result)
+
+    begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
+    end, result = jax.lax.fori_loop(0, periods, one_period, begun)
+    known = last.progress.monodromy
+    return last.seen._replace(state=end, monodromy=known, result=result)
+
+
+def _drift_after(last: _Iteration, seen: PeriodIntegral, step, accepted) -> Any:
+    """Return the shift along a drift after a step; unchanged if it is not accepted."""
+    if seen.progress is None:
+        return None
+    shift = seen.progress.value + seen.progress.slope @ step
+    return jnp.where(accepted, shift, last.drifted)
+
+
+def shoot(
+    system: System,
+    guess: AnyArray,
+    periods: Integer,
+    rtol: Number,
+    tight: Number,
+    grazing: Number,
+    engine: str | Engine = "auto",
+    chord: bool = False,
+) -> ShootingResult:
+    r"""Solve $\varphi^{nT}(s) - s = 0$ for $s$ by damped Newton iteration.
+
+    $$(I - M)\,\delta s = \varphi^{nT}(s) - s, \qquad
+      M = \partial\varphi^{nT}/\partial s.$$
+
+    A step that does not reduce the residual is halved. The iteration at
+    tolerance `rtol` has converged when a step, or the residual itself, is as small as
+    the tolerance permits. It then continues at `tight`, for two steps or more, so that
+    M belongs to the orbit of that tolerance; it fails if the motion does not return, or
+    the steps do not shrink. The `grazing` depth is relative to the largest
+    displacement. `chord`: whether the first of these steps uses the last M at `rtol`,
+    for systems without a drift whose sensitivities cost more than their motion.
+    """
+    start = modulo_drift(system, jnp.asarray(guess, float))
+    scales_at = scaling(system)
+    units = scales_at(start)
+    reaches = _longest_steps(system, start)
+    identity = jnp.eye(start.shape[0])
+
+    flow = _flow_of_iteration(system, periods, rtol, tight, grazing, engine, reaches, chord)
+
+    def body(last: _Iteration) -> _Iteration:
+        progress = last.progress
+        active, checking, state = progress.result < 0, progress.checking, progress.tried
+        seen = flow(last, state, active)
         # A guess may be at rest, or nearly, when the motion is not.
         image = jnp.where(jnp.isfinite(seen.state), seen.state, state)
         own = jnp.maximum(scales_at(state), scales_at(image))
@@ -429,7 +475,7 @@ def shoot(
             seen.result, length, stride, miss, growth, new_step, new_step, seen.monodromy
         )
         now = advanced(progress, trial, rtol, tight)
-        drifted = _ahead(last, seen, new_step, better & ~checking)
+        drifted = _drift_after(last, seen, new_step, better & ~checking)
         units = jnp.where(now.checks == 1, own, units)
         new = _Iteration(now, bend, units, seen, drifted)
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)

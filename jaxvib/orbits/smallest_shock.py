@@ -9,8 +9,8 @@ boundary is bracketed by settling motions.
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +18,7 @@ from jaxtyping import Float, Int, Real
 
 from .. import linalg
 from ..ensemble import Reason, map_samples, raise_if_empty
+from ..ensemble.result import Result
 from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import Range, check_range, result_field
 from ..kernels.kernel_cache import cached_kernel
@@ -38,12 +39,12 @@ _TESTS = 4  # smaller shocks tried at the end, for each direction
 _NARROW = 1e-6  # relative width of the final bracket
 
 
-class Shock(eqx.Module):
+class Shock(Result):
     """The smallest shock found that takes a motion to another basin.
 
-    The attractor is left with `change`, and not with `inside` / `size` of it: both were
-    found by settling the motion. `tested` smaller shocks in random directions do not
-    leave it either; this is evidence, not proof, that none does.
+    The attractor is left with `change`, and not with `inside` / `size` of it: both
+    motions were integrated to their attractors. `tested` smaller shocks in random
+    directions do not leave it either; this is evidence, not proof, that none does.
 
     >>> shock = jv.orbits.smallest_shock(
     ...     system, orbit.state, {2: 1.0}, 0.1, directions=2, throw=False
@@ -65,19 +66,19 @@ class Shock(eqx.Module):
     )
     tested: Int[np.ndarray, ""] = result_field("smaller shocks that stay")
     undecided: Int[np.ndarray, ""] = result_field(
-        "shocks tried, of all sizes, whose motion did not settle"
+        "tested shocks, of all sizes, whose motion did not converge"
     )
     destination: Float[np.ndarray, " state"] = result_field(
         "a state of the attractor reached, NaN if the motion escapes", "", ("state",)
     )
-    result: Int[np.ndarray, ""] = result_field("reason code")
+    result: Int[Any, ""] = result_field("reason code")
 
-    def __repr__(self) -> str:
+    def _lines(self) -> list[str]:
         change = ", ".join(f"{value:.6g}" for value in self.change)
-        return (
+        return [
             f"Shock of size {float(self.size):.6g} ({float(self.inside):.6g} stays): "
             f"{change}; {int(self.tested)} smaller ones stay"
-        )
+        ]
 
 
 def smallest_shock(
@@ -99,9 +100,9 @@ def smallest_shock(
     with d in the components of `units`, u. Random directions are searched at 16 sizes
     each, and the best ones improved with derivatives of the flow. Finally random shocks
     smaller than the result, four for each of the `directions`, are settled; if one of
-    them leaves, the search goes on from it. Motions that do not settle (see `basins`), or
-    whose integration fails as that of a driven system that diverges, are not counted as
-    leaving.
+    them leaves, the search continues from it. Motions that do not converge (see `basins`)
+    or whose integration fails, such as diverging ones of a forced system, are not counted
+    as leaving.
 
     **Arguments:** `state`: x_0, of the attractor at t = 0. `units`: by component of the
     state, of which a shock of size 1 changes one. `largest`: size of shocks up to which
@@ -119,19 +120,63 @@ def smallest_shock(
     state = np.asarray(state, float)
     _check(state, units, largest, directions)
     boundary = _Boundary(system, state, units, period, settings)
+    if boundary.own < 0:
+        raise ValueError(
+            "the motion from the given state converges to no attractor; allowed: a "
+            "state of an attractor at t = 0"
+        )
+    found = _smallest(boundary, largest, directions)
+    raise_if_empty("smallest_shock", throw, found.result, found.size)
+    return found
+
+
+def smallest_shocks(
+    system: System,
+    states: Real[np.ndarray, "attractor state"],
+    units: Mapping[int, float],
+    largest: float,
+    *,
+    directions: int = 64,
+    period: float | None = None,
+    settings: SettlingSettings = USUAL,
+) -> Shock:
+    """Return the smallest shock of each of several attractors, along a leading axis.
+
+    Where none is found, and for a state that is not finite or not of an attractor, the
+    shock is NaN, with a reason code. Otherwise as `smallest_shock`.
+    """
+    found, states = [], np.asarray(states, float)
+    if states.ndim != 2 or not len(states):
+        raise ValueError(
+            f"states have shape {states.shape}; allowed: (attractors, components), one "
+            "attractor or more"
+        )
+    for state in states:
+        _check(state, units, largest, directions)
+        boundary = _Boundary(system, state, units, period, settings)
+        if boundary.own < 0:
+            found.append(_no_shock(len(state), boundary.code, boundary.undecided))
+        else:
+            found.append(_smallest(boundary, largest, directions))
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
+
+
+def _smallest(boundary: "_Boundary", largest: float, directions: int) -> Shock:
+    """Return the smallest shock that leaves the basin within a boundary."""
+    count = len(boundary.lift)
     draw = np.random.default_rng(0)
-    ways = _random_ways(draw, directions if len(units) > 1 else 2, len(units))
+    ways = _random_directions(draw, directions if count > 1 else 2, count)
     stays, leaves = boundary.bracket(ways, np.full(len(ways), largest))
-    kept = np.argsort(leaves, kind="stable")[:_REFINED]
-    ways, stays, leaves = ways[kept], stays[kept], leaves[kept]
+    shortest = np.argsort(leaves, kind="stable")[:_REFINED]
+    ways, stays, leaves = ways[shortest], stays[shortest], leaves[shortest]
     tested, tests = 0, _TESTS * directions
     for _ in range(_ROUNDS):
         ways, stays, leaves = boundary.improved(ways, stays, leaves)
         best = int(np.argmin(leaves))
-        if not np.isfinite(leaves[best]):
-            break
-        smaller = _random_ways(draw, tests, len(units))
-        sizes = leaves[best] * draw.uniform(0, 1, tests) ** (1 / len(units))
+        # Also where none leaves so far: another basin may be thinner than their distances.
+        reach = min(leaves[best], largest)
+        smaller = _random_directions(draw, tests, count)
+        sizes = reach * draw.uniform(0, 1, tests) ** (1 / count)
         code = boundary.leaving(smaller * sizes[:, None])
         tested = int(np.sum(code == _STAYS))
         if not (code == _LEAVES).any():
@@ -140,11 +185,16 @@ def smallest_shock(
         found = np.flatnonzero(code == _LEAVES)
         found = found[np.argsort(sizes[found], kind="stable")][: _REFINED - 1]
         ways = np.concatenate([ways[best : best + 1], smaller[found]])
-        known = np.append(leaves[best], sizes[found])
+        known = np.append(reach, sizes[found])
         stays, leaves = boundary.bracket(ways, known)
-    found = boundary.shock(ways, stays, leaves, tested)
-    raise_if_empty("smallest_shock", throw, found.result, found.size)
-    return found
+    return boundary.shock(ways, stays, leaves, tested)
+
+
+def _no_shock(size: int, code: int, undecided: int) -> Shock:
+    """Return the result where no shock was found, of a state of so many components."""
+    nothing, nan = np.full(size, np.nan), np.asarray(np.nan)
+    counts = np.asarray(0), np.asarray(undecided)
+    return Shock(nothing, nan, nan, nan, *counts, nothing, np.asarray(code, np.int32))
 
 
 # Codes of a shock.
@@ -152,17 +202,19 @@ _LEAVES, _STAYS, _UNKNOWN = 1, 0, -1  # as the motion goes elsewhere, back, nowh
 
 
 def _check(state, units, largest, directions) -> None:
+    if state.ndim != 1 or not state.size:
+        raise ValueError(f"state has shape {state.shape}; allowed: (components,)")
     size = len(state)
     inside = Range(at_least=0, at_most=size - 1)
     if not units:
         raise ValueError("units = {}; allowed: a unit of one component or more")
-    check_range("component", list(units), "", inside)
+    check_range("units: component", list(units), "", inside)
     check_range("units", list(units.values()), "", Range(above=0.0))
     check_range("largest", largest, "", Range(above=0.0, below=np.inf))
     check_range("directions", directions, "", Range(at_least=2, at_most=100_000))
 
 
-def _random_ways(draw, number: int, count: int) -> np.ndarray:
+def _random_directions(draw, number: int, count: int) -> np.ndarray:
     """Return unit vectors (number, count); both signs of one component."""
     if count == 1:
         return np.where(np.arange(number) % 2, -1.0, 1.0)[:, None]
@@ -179,15 +231,11 @@ class _Boundary:
         for row, (component, unit) in enumerate(units.items()):
             self.lift[row, component] = unit
         self.search: Search = search_for(system, state[None], period, settings)
-        self.own = self._labels(state[None])[0][0]
-        if self.own < 0:
-            raise ValueError(
-                "the motion from the given state converges to no attractor; allowed: a "
-                "state of an attractor at t = 0"
-            )
+        # The attractor's position, -1 if there is none, and the motion's reason code.
+        self.own, self.code = (int(each[0]) for each in self._labels(state[None]))
 
     def _labels(self, states) -> tuple[np.ndarray, np.ndarray]:
-        label, result, _ = self.search.settle(states, lambda number: None)
+        label, result, _ = self.search.classify_starts(states, lambda number: None)
         return label, result
 
     def leaving(self, shocks: np.ndarray) -> np.ndarray:
@@ -275,24 +323,20 @@ class _Boundary:
     def shock(self, ways, stays, leaves, tested: int) -> Shock:
         """Return the smallest shock of those found."""
         best = int(np.argmin(leaves))
-        nothing = np.full(self.state.shape, np.nan)
-        nan, undecided = np.asarray(np.nan), np.asarray(self.undecided)
         if not np.isfinite(leaves[best]):
-            code = np.asarray(Reason.NOT_REACHED, np.int32)
-            none = np.asarray(tested)
-            return Shock(nothing, nan, nan, nan, none, undecided, nothing, code)
-        way, size = ways[best], leaves[best]
-        label, _ = self._labels((self.state + size * way @ self.lift)[None])
-        tilt = nan
-        if len(way) > 1:
-            normal = self.normals(way[None] * stays[best])[0]
-            tilt = np.arccos(np.minimum(np.abs(normal @ way), 1.0))
-        destination = nothing
+            return _no_shock(len(self.state), Reason.NOT_REACHED, self.undecided)
+        direction, size = ways[best], leaves[best]
+        label, _ = self._labels((self.state + size * direction @ self.lift)[None])
+        tilt = np.nan
+        if len(direction) > 1:
+            normal = self.normals(direction[None] * stays[best])[0]
+            tilt = np.arccos(np.minimum(np.abs(normal @ direction), 1.0))
+        destination = np.full(self.state.shape, np.nan)
         if label[0] >= 0:
             destination = self.search.attractors[label[0]].points[0]
         numbers = size, stays[best], tilt, tested, self.undecided
         return Shock(
-            size * way @ self.lift,
+            size * direction @ self.lift,
             *map(np.asarray, numbers),
             destination,
             np.asarray(Reason.SUCCESS, np.int32),

@@ -126,11 +126,10 @@ def static_equilibrium(
         )
     if start is not None:
         if not equation.frictions:
-            raise ValueError("start of a system without dry friction; allowed: None, as "
-                             "nothing holds it there")  # fmt: skip
-        start, wanted = jnp.asarray(start, float), 2 * equation.stiffness.shape[0]
-        if start.shape != (wanted,):
-            raise ValueError(f"start has shape {start.shape}; allowed: ({wanted},)")
+            raise ValueError("start of a system without dry friction; allowed: None")
+        start, size = jnp.asarray(start, float), 2 * equation.stiffness.shape[0]
+        if start.shape != (size,):
+            raise ValueError(f"start has shape {start.shape}; allowed: ({size},)")
     found = _found(system, start)
     raise_if_empty("static_equilibrium", throw, found.result, found.state)
     return found
@@ -159,7 +158,7 @@ def gaps_from_equilibrium(system: ImpactSystem) -> ImpactSystem:
     )
 
 
-class _Held(NamedTuple):
+class _ActiveConstraints(NamedTuple):
     """Which hard stops bear, which frictions stick, and the directions of sliding."""
 
     bears: Bool[Array, " hard"]
@@ -167,12 +166,12 @@ class _Held(NamedTuple):
     slid: Float[Array, " frictions"]
 
 
-class _Rest(NamedTuple):
+class _Iterate(NamedTuple):
     """State of the iteration: position, constraint forces, active sets, damping."""
 
     place: Float[Array, " n"]
     forces: Float[Array, " holders"]
-    held: _Held
+    held: _ActiveConstraints
     damping: Float[Array, ""]
     left: Float[Array, ""]
     moved: Float[Array, ""]
@@ -205,7 +204,7 @@ class _Statics:
                 e.friction_responses,
             ),
             equation,
-            (*_apart(others), *_apart(steady), (), ()),
+            (*_unzip(others), *_unzip(steady), (), ()),
         )  # fmt: skip
         frictions = equation.frictions
         holders = [*[contact for contact, _ in stops], *frictions]
@@ -219,7 +218,7 @@ class _Statics:
         # A body at rest on a moving belt slides on it, always in the same direction.
         self.still, self.onward = belts == 0, -jnp.sign(belts)
         self.pressing = equation.pressing_contacts()
-        self.before, self.sense = _side_by_side(self.directions[self.stops :])
+        self.before, self.sense = _parallel_frictions(self.directions[self.stops :])
         self.may_stick = start is not None
         if start is not None:
             place = jnp.split(start, 2)[0] - self.offset
@@ -227,26 +226,26 @@ class _Statics:
         else:
             self.at = jnp.concatenate([self.at, jnp.zeros_like(belts)])
 
-    def begun(self) -> _Held:
+    def begun(self) -> _ActiveConstraints:
         """Return the initial active sets: no stop, and all frictions that may stick."""
         sticks = self.still & self.may_stick
         slid = jnp.where(self.still, 0.0, self.onward)
-        return _Held(jnp.zeros(self.stops, bool), sticks, slid)
+        return _ActiveConstraints(jnp.zeros(self.stops, bool), sticks, slid)
 
-    def next(self, rest: _Rest, shift) -> _Held:
+    def next(self, rest: _Iterate, shift) -> _ActiveConstraints:
         """Return the next active sets; `shift`: stiffness between forces and depths."""
         away, stops = self.away(rest.place), self.stops
         own = jnp.sum(self.directions * self.responses, axis=1)
         bears = (away + rest.forces * own / shift)[:stops] > 0
         _, sticks, slid = rest.held
         if not self.may_stick:
-            return _Held(bears, sticks, slid)
+            return _ActiveConstraints(bears, sticks, slid)
         needed = rest.forces[stops:]
         over = sticks & (jnp.abs(needed) > self.limits(rest.place) * (1 + _BALANCED))
         # The force would move the body back towards its sticking position.
         back = ~sticks & self.still & (slid * away[stops:] < 0)
         slid = jnp.where(over, jnp.sign(needed), jnp.where(back, 0.0, slid))
-        return _Held(bears, (sticks & ~over) | back, slid)
+        return _ActiveConstraints(bears, (sticks & ~over) | back, slid)
 
     def free(self, place):
         """Return the accelerations of a position at rest without stops and friction."""
@@ -277,7 +276,7 @@ class _Statics:
             taken.append(share(friction) * pressed)
         return _rows(taken, jnp.zeros(0))
 
-    def balance(self, root, held: _Held):
+    def balance(self, root, held: _ActiveConstraints):
         """Return the residual: accelerations, then a constraint's position or force."""
         place, forces = jnp.split(root, [self.offset.shape[0]])
         left = self.free(place) - forces @ self.responses
@@ -295,7 +294,7 @@ class _Statics:
         return jnp.concatenate([left, rows])
 
 
-def _side_by_side(directions):
+def _parallel_frictions(directions):
     """Return for each friction the first parallel one, and 1 or -1 for its direction.
 
     Shares of sticking parallel frictions are undetermined: equal fractions of the
@@ -311,7 +310,7 @@ def _rows(rows, none):
     return jnp.stack(rows) if rows else none
 
 
-def _apart(pairs):
+def _unzip(pairs):
     return tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
 
 
@@ -328,7 +327,9 @@ def _found(system, start) -> StaticEquilibrium:
 
     def residual(root, known):
         leaves, start, (bears, sticks, slid) = known
-        return statics_of(leaves, start).balance(root, _Held(bears > 0, sticks > 0, slid))
+        return statics_of(leaves, start).balance(
+            root, _ActiveConstraints(bears > 0, sticks > 0, slid)
+        )
 
     held = jax.tree.map(lambda flags: flags.astype(float), last.held)
     root = jnp.concatenate([last.place, last.forces])
@@ -365,34 +366,38 @@ def _solved(statics: _Statics):
 
     def scale_of(place, forces):
         terms = jnp.abs(slopes(place)) @ jnp.abs(place) + jnp.abs(statics.free(place))
-        held = jnp.abs(forces) @ jnp.abs(statics.responses)
+        weights = jnp.abs(forces) @ jnp.abs(statics.responses)
         least = jnp.finfo(float).tiny
-        return jnp.maximum(jnp.max(terms + held, initial=0.0) + pulled, least)
+        return jnp.maximum(jnp.max(terms + weights, initial=0.0) + pulled, least)
 
-    def step(rest: _Rest) -> _Rest:
+    def step(rest: _Iterate) -> _Iterate:
         # Forces and depths are compared by the damping, a stiffness of the bodies'
         # size.
-        held = statics.next(rest, rest.damping)
+        weights = statics.next(rest, rest.damping)
         root = jnp.concatenate([rest.place, rest.forces])
-        matrix = jnp.diag(rest.damping * damped) - jax.jacfwd(statics.balance)(root, held)
-        change = jnp.linalg.solve(matrix, statics.balance(root, held))
+        matrix = jnp.diag(rest.damping * damped) - jax.jacfwd(statics.balance)(
+            root, weights
+        )
+        change = jnp.linalg.solve(matrix, statics.balance(root, weights))
         place, forces = jnp.split(root + change, [size])
-        left = jnp.max(jnp.abs(statics.balance(root + change, held)[:size]), initial=0.0)
+        left = jnp.max(jnp.abs(statics.balance(root + change, weights)[:size]), initial=0.0)
         grown = jnp.clip(left / jnp.maximum(rest.left, 1e-300), _SHRINKS, _GROWS)
         moved = jnp.max(jnp.abs(change[:size]), initial=0.0)
-        pairs = zip(held, rest.held, strict=True)
+        pairs = zip(weights, rest.held, strict=True)
         changed = jnp.any(jnp.concatenate([new != old for new, old in pairs]))
         moved = jnp.where(changed, jnp.inf, moved)
         count_now = rest.iterations + 1
-        return _Rest(place, forces, held, rest.damping * grown, left, moved, count_now)
+        return _Iterate(
+            place, forces, weights, rest.damping * grown, left, moved, count_now
+        )
 
-    def unfinished(rest: _Rest):
+    def unfinished(rest: _Iterate):
         still = rest.moved <= _BALANCED * jnp.max(jnp.abs(rest.place), initial=0.0)
         done = still & (rest.left <= _BALANCED**0.5 * scale_of(rest.place, rest.forces))
         finite = jnp.all(jnp.isfinite(rest.place))
         return ~done & finite & (rest.iterations < _MOST_ITERATIONS)
 
     begun, far = statics.begun(), jnp.asarray(jnp.inf)
-    first = _Rest(start, jnp.zeros(count), begun, damping, pulled, far, jnp.asarray(0))
+    first = _Iterate(start, jnp.zeros(count), begun, damping, pulled, far, jnp.asarray(0))
     last = jax.lax.while_loop(unfinished, step, first)
     return last, scale_of(last.place, last.forces)

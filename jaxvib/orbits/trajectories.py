@@ -10,7 +10,7 @@ from ..dynamics.engines import engine_for
 from ..dynamics.engines.choice import MODAL
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.events import samples_kernel
-from ..dynamics.flow import simulate, watch
+from ..dynamics.flow import observe, simulate
 from ..dynamics.friction_power import mean_lost_power
 from ..dynamics.modal import ModalForm
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
@@ -111,10 +111,10 @@ def _lost_per_time(static) -> Kernel:
     def stage(lane):
         leaves, state, span = lane
         system = combine_arrays(leaves, static)
-        if annular(getattr(system, "contacts", ())):  # not in modal forms
+        if annular(getattr(system, "contacts", ())):  # those of modal forms are observed
             return mean_lost_power(system, state, span, TRANSIENT_RTOL)
         depth = GRAZING * scales(system, state)[0]
-        _, seen, _ = watch(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
+        _, seen, _ = observe(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
         return seen.lost / span
 
     return cached_kernel(stage, static, in_memory=isinstance(static, ModalForm))
@@ -122,11 +122,11 @@ def _lost_per_time(static) -> Kernel:
 
 def _sampled(stage, system, leaves, start, evenly, points: int) -> tuple:
     """Return times, states and forces of motions, from a look at even times."""
-    trial, _ = _followed(stage, leaves, start, evenly)
+    trial, _ = _trajectories(stage, leaves, start, evenly)
     count = len(system.freedom_names)
     half = count if 2 * count <= trial.shape[-1] else trial.shape[-1] // 2
-    times = _telling_times(evenly, trial[..., half : 2 * half], points)
-    return times, *_followed(stage, leaves, start, times)
+    times = _adapted_times(evenly, trial[..., half : 2 * half], points)
+    return times, *_trajectories(stage, leaves, start, times)
 
 
 def _spans(orbits: PeriodicOrbit) -> np.ndarray:
@@ -134,7 +134,7 @@ def _spans(orbits: PeriodicOrbit) -> np.ndarray:
     return np.where(np.isfinite(orbits.period), orbits.period * share, 1.0)
 
 
-def _followed(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
+def _trajectories(stage, leaves, state, times) -> tuple[np.ndarray, np.ndarray]:
     """Return states (samples, times, n) and forces (samples, times, contacts)."""
     rtol = np.full(len(times), TRANSIENT_RTOL)
 
@@ -175,7 +175,7 @@ def _in_modes(static: ModalForm) -> Kernel:
     return cached_kernel(stage, static, in_memory=True)
 
 
-def _telling_times(times, velocity, count: int):
+def _adapted_times(times, velocity, count: int):
     """Return `count` times (samples, count), dense where velocities (…, n) bend."""
     bends = np.abs(np.diff(velocity, 2, axis=1)).sum(axis=-1)
     bends = np.pad(bends, ((0, 0), (1, 1)), mode="edge")
@@ -183,6 +183,6 @@ def _telling_times(times, velocity, count: int):
     bends = np.where(np.isfinite(bends), bends, 0.0)  # no motion: even times
     share = 1.0 / bends.shape[1] + bends / np.maximum(bends.sum(1, keepdims=True), 1e-300)
     passed = np.pad(np.cumsum(share, axis=1), ((0, 0), (1, 0)))
-    wanted = passed[:, -1:] * np.linspace(0.0, 1.0, count)
-    lanes = zip(wanted, passed, times, strict=True)
+    lengths = passed[:, -1:] * np.linspace(0.0, 1.0, count)
+    lanes = zip(lengths, passed, times, strict=True)
     return np.stack([np.interp(*lane) for lane in lanes])

@@ -22,10 +22,10 @@ from .motion_kernels import beginning, beginning_kernel, poincare_kernel, poinca
 # Load periods in one of a motion: three period doublings.
 LONGEST_PERIOD = 8
 LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
-SETTLED = 1e-5  # recurrence of a converged motion, relative to its size
+CONVERGED = 1e-5  # recurrence of a converged motion, relative to its size
 
 
-class _Settling(NamedTuple):
+class _Transient(NamedTuple):
     """A transient: state, closest recurrences, periods and reason code."""
 
     state: Float[Array, " n"]
@@ -45,38 +45,41 @@ def run_transient(system: System) -> tuple[Any, Any, Any]:
     transient the recurrences show how nearly it converged.
     """
     leaves, static = partition_arrays(system)
-    kernels, count = not isinstance(system, ModalForm), 2 * LONGEST_PERIOD
-    if kernels and is_concrete(system):
-        begin = to_numpy(beginning_kernel(static)(leaves))
-    else:
-        begin = beginning(system)
+    concrete, count = is_concrete(system), 2 * LONGEST_PERIOD
+    kernels = concrete or not isinstance(system, ModalForm)
+    leaves = to_numpy(leaves) if concrete else leaves
+
+    def found(kernel, *arguments):
+        return kernel.on_host(*arguments) if concrete else kernel(*arguments)
+
+    begin = found(beginning_kernel(static), leaves) if concrete else beginning(system)
     end, most = begin.end, LEAST_TRANSIENT
     if end is not None:
         least = as_array(LEAST_TRANSIENT, float)
-        most = to_numpy(kernel_of(transient_periods)(end, begin.period, least))
+        most = found(kernel_of(transient_periods), end, begin.period, least)
     stage = poincare_kernel(static, count, LONGEST_PERIOD, "auto")
     xp = array_namespace(begin)
 
     def segment(state):
         if kernels:
-            return to_numpy(stage((leaves, state)))
+            return found(stage, (leaves, state))
         return poincare_samples(system, state, count, LONGEST_PERIOD, "auto")
 
     def arrived(state, nearest):
         """Return the linear steady state if no gap closes any more."""
         if end is None:
             return state, nearest
-        apart = to_numpy(kernel_of(stays_apart)(end, state))
+        apart = found(kernel_of(stays_apart), end, state)
         return xp.where(apart, end.state, state), xp.where(apart, 0.0, nearest)
 
-    def go_on(last: _Settling):
-        unsettled = ~(xp.min(last.nearest) < SETTLED)
-        return unsettled & (last.periods < most) & (last.result == Reason.SUCCESS)
+    def go_on(last: _Transient):
+        unconverged = ~(xp.min(last.nearest) < CONVERGED)
+        return unconverged & (last.periods < most) & (last.result == Reason.SUCCESS)
 
-    def step(last: _Settling) -> _Settling:
+    def step(last: _Transient) -> _Transient:
         state, nearest, result = segment(last.state)
-        return _Settling(*arrived(state, nearest), last.periods + count, result)
+        return _Transient(*arrived(state, nearest), last.periods + count, result)
 
     begun = arrived(begin.rest, xp.full(LONGEST_PERIOD, xp.inf))
-    last = while_loop(go_on, step, _Settling(*begun, 0, xp.asarray(0, xp.int32)))
+    last = while_loop(go_on, step, _Transient(*begun, 0, xp.asarray(0, xp.int32)))
     return last.state, last.nearest, last.result

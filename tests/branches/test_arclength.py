@@ -86,7 +86,7 @@ def test_an_island_is_followed_once_round():
 
 def test_the_paper_s_step_is_no_arc():
     orbit = jv.periodic_orbit(system, published)
-    with pytest.raises(ValueError, match="corrects its steps"):
+    with pytest.raises(ValueError, match="correct = False; allowed"):
         jv.continue_orbit(
             system, orbit, "load.amplitude", (50.0, 1000.0),
             settings=jv.branches.ContinuationSettings(correct=False),

@@ -26,8 +26,8 @@ def orbit():
 
 @pytest.fixture(scope="module")
 def whole(orbit):
-    watch = jv.branches.ContinuationSettings(events=EVENTS)
-    return jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=watch)
+    settings = jv.branches.ContinuationSettings(events=EVENTS)
+    return jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=settings)
 
 
 @pytest.mark.slow
@@ -47,8 +47,8 @@ def test_events_are_where_the_orbit_has_their_value(whole):
 
 @pytest.mark.slow
 def test_a_branch_stops_at_an_event_and_goes_on_from_it(orbit, whole):
-    watch = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
-    short = jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=watch)
+    settings = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
+    short = jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=settings)
     assert list(np.asarray(short.ends)) == [Reason.PARAMETER_BOUND, Reason.EVENT]
     wide = next(event for event in whole.events if event.name == "wide")
     assert float(short.parameter[-1]) == pytest.approx(float(wide.parameter), rel=1e-9)
@@ -67,7 +67,7 @@ def test_of_two_stops_on_one_step_the_nearer_ends_the_branch(orbit, whole):
     amplitude = np.asarray(whole.orbits.amplitude[:, 0])
     low, high = amplitude[(k := int(np.argmax(amplitude > 0.3))) - 1], amplitude[k]
     near, far = low + 0.3 * (high - low), low + 0.7 * (high - low)
-    watch = jv.branches.ContinuationSettings(
+    settings = jv.branches.ContinuationSettings(
         events={
             "nearer": lambda orbit: float(orbit.amplitude[0]) - near,
             # Large values elsewhere do not hide an event.
@@ -78,7 +78,7 @@ def test_of_two_stops_on_one_step_the_nearer_ends_the_branch(orbit, whole):
         },
         stop_at=["nearer", "a farther"],
     )
-    short = jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=watch)
+    short = jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, settings=settings)
     assert int(short.ends[1]) == Reason.EVENT
     assert float(short.orbits.amplitude[-1, 0]) == pytest.approx(near, rel=1e-8)
     names = [event.name for event in short.events]
@@ -104,16 +104,16 @@ def test_a_branch_goes_on_beyond_its_old_bounds(whole):
         ({"stop_at": ["wide"]}, "unknown event to stop at 'wide'"),
     ],
 )
-def test_what_cannot_be_watched_is_refused(given, words):
+def test_invalid_events_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
         jv.branches.ContinuationSettings(**given)
 
 
 @pytest.mark.slow  # compiles a branch of its own, 2 s
 def test_the_parameter_s_own_steps_stop_at_no_event(orbit):
-    watch = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
+    settings = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
     with pytest.raises(ValueError, match="method = 'arclength' only"):
-        jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "natural", settings=watch)
+        jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "natural", settings=settings)
 
 
 @pytest.mark.parametrize(

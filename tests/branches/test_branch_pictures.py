@@ -150,7 +150,7 @@ def test_quantities_that_are_not_there_are_named(at_rest, around):
         at_rest.plot(components=[2])
     with pytest.raises(ValueError, match="unknown measure 'amplitud'"):
         around.plot(measure="amplitud")
-    with pytest.raises(ValueError, match="motions do not close"):
+    with pytest.raises(ValueError, match="do not start periodic motions"):
         around.plot(measure="norm", system=jv.branches.point.at(growing, "p", 0.0))
     with pytest.raises(ValueError, match="labels: 1 of 2 branches"):
         jv.branches.plot_branches([at_rest, around], labels=["one"])

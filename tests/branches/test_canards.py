@@ -132,7 +132,7 @@ def test_canards_where_neighbours_part_by_powers_of_a_hundred_turn_at_both_ends(
     assert all(point.residual < 1e-9 and point.test < 1e-6 for point in points)
 
 
-def test_segments_that_do_not_suffice_are_told():
+def test_too_few_segments_are_reported():
     system = neuron(0.01)
     cycle = jv.periodic_orbit(system, [2.0, 0.5], period=200.0)
     few = jv.branches.ContinuationSettings(segments=6)

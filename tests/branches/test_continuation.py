@@ -71,7 +71,7 @@ def test_the_paper_s_own_step_drifts_with_the_square_of_its_length(orbit):
     ("arguments", "message"),
     [
         ({"path": "load.amplitud"}, "did you mean 'load.amplitude'"),
-        ({"bounds": (600.0, 700.0)}, "do not enclose the system's load.amplitude = 500 N"),
+        ({"bounds": (600.0, 700.0)}, "do not enclose load.amplitude = 500 N"),
         ({"path": "gap", "bounds": (-1.0, 1.0)}, "bounds of gap = -1 m is not in"),
         ({"method": "archlength"}, "method = 'archlength'; allowed: natural"),
     ],
@@ -96,7 +96,7 @@ def test_bad_settings_are_named(settings, message):
         jv.branches.ContinuationSettings(**settings)
 
 
-def test_unless_told_otherwise_a_branch_goes_round_its_folds():
+def test_by_default_a_branch_goes_round_its_folds():
     parameters = inspect.signature(jv.continue_orbit).parameters
     assert parameters["method"].default == "arclength"
     assert "engine" not in parameters  # it was checked and never used

@@ -70,11 +70,11 @@ def test_a_curve_of_folds_goes_round_its_cusp(folds):
     [
         ("fold", {"h": (-1, 1)}, "and of one other"),
         ("fold", {"h": (-1, 1), "q": (0, 1)}, "q"),
-        ("fold", {"h": (-1, 1), "r": (2, 3)}, "do not enclose the point's 1"),
+        ("fold", {"h": (-1, 1), "r": (2, 3)}, "do not enclose h = 1|do not enclose r = 1"),
         ("branch_point", {"h": (-1, 1), "r": (0, 3)}, "kind = 'branch_point'; allowed"),
     ],
 )
-def test_what_has_no_curve_is_refused(folds, kind, bounds, words):
+def test_points_without_a_curve_are_refused(folds, kind, bounds, words):
     system, fold = folds
     point = jv.bifurcation_point(system, fold, "fold", "h")
     object.__setattr__(point, "kind", kind)
@@ -148,3 +148,27 @@ def test_the_curve_of_grazing_is_that_of_the_linear_response():
     assert list(amplitude[[0, -1]]) == [1000.0, 1000.0]
     assert frequency.min() < 4.1
     assert frequency.max() > 8.8
+
+
+@pytest.mark.slow  # compiles a curve of its own, 8 s
+def test_the_grazing_of_a_harvester_is_that_of_its_complex_amplitude():
+    # States of elements follow the velocities: c v' + v / R = k x' of the circuit.
+    mass, damping, stiffness, gap = 0.02, 0.15, 2800.0, 4e-4
+    capacitance, resistance, coupling = 5e-8, 5e4, 5e-3
+    circuit = jv.PiezoelectricCircuit(capacitance, resistance, coupling)
+    push = jv.AppliedLoad([1.0], jv.HarmonicLoad(0.1, 400.0), "push")
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[mass]], [[damping]], [[stiffness]]),
+        (jv.Contact([1.0], gap, jv.LinearContact(3e4)),),
+        (push,),
+        elements=(jv.StateElement([1.0], circuit),),
+    )
+    load, frequency = "loads.push.law.amplitude", "loads.push.law.frequency"
+    point = jv.bifurcation_point(system, jv.periodic_orbit(system), "grazing", load)
+    bounds = {load: (0.03, 0.42), frequency: (380.0, 420.0)}
+    curve = jv.branches.continue_bifurcation(system, point, bounds)
+    loads, w = np.asarray(curve.parameters).T
+    back = coupling * 1j * w / (capacitance * 1j * w + 1 / resistance)
+    expected = abs(stiffness - mass * w**2 + 1j * w * damping + coupling * back) * gap
+    np.testing.assert_allclose(loads, expected, rtol=1e-10)
+    assert [w[0], w[-1]] == [380.0, 420.0]

@@ -74,6 +74,26 @@ def test_a_branch_goes_round_its_folds(states):
     assert {x[0] > 1, x[-1] > 1} == {True, False}
 
 
+def test_the_fold_of_one_state_is_found_from_the_fold_itself():
+    # Its Jacobian is 0 there: h = -2 (r / 3)^1.5 = -1/4 at r = 3/4, where x = 1/2.
+    system = jv.autonomous_system(
+        lambda x, p: [p["h"] + p["r"] * x[0] - x[0] ** 3],
+        parameters={"h": -0.25, "r": 0.75},
+        dimension=1,
+    )
+
+    def fold(r):
+        there = jv.replace(system, {"r": r})
+        return jv.bifurcation_point(there, [0.5], "fold", "h", throw=False)
+
+    found = fold(0.75)
+    assert int(found.result) == 0
+    assert float(found.parameter) == -0.25
+    assert float(found.test) < 1e-12
+    slope = jax.jacfwd(lambda r: fold(r).parameter)(0.75)
+    np.testing.assert_allclose(slope, -0.5, rtol=1e-12)
+
+
 @pytest.mark.slow  # compiles a branch of its own, 3 s
 def test_a_pitchfork_of_one_state_is_found():
     system = jv.autonomous_system(

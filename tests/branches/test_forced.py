@@ -170,7 +170,7 @@ def test_bad_fields_are_named(changes, message):
         jv.forced_system(lambda t, x, p: [x[1], -x[0]], **(usual | changes))
 
 
-def test_what_it_does_not_have_is_said():
+def test_missing_contacts_and_unknown_parameters_are_named():
     with pytest.raises(ValueError, match="no contacts"):
         jv.bifurcation_point(oscillator, np.zeros(2), "grazing", "w")
     with pytest.raises(ValueError, match="did you mean 'amp'"):

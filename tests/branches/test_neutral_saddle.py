@@ -57,7 +57,7 @@ def test_no_branch_lists_a_neutral_saddle():
     assert not branch.bifurcations
 
 
-def test_a_pair_is_told_from_a_saddle_by_its_imaginary_part():
+def test_a_pair_is_distinguished_from_a_saddle_by_its_imaginary_part():
     turn = np.exp(1j * 0.7)
     many = np.array([[turn, turn.conj(), 0.2], [6.59, 1 / 6.59, 0.2], [-2.0, -0.5, 0.1],
                      [1.2 * turn, 1.2 * turn.conj(), 1.0]])  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.branches import normal_form
+from jaxvib.branches.bifurcation_results import field_bifurcation
 
 TAU = 2 * np.pi
 
@@ -137,6 +138,49 @@ def test_a_torus_of_a_driven_orbit_has_its_closed_form():
     assert found.direction == "supercritical"
 
 
+@pytest.mark.slow  # third derivatives of the flow are compiled
+def test_a_fold_of_a_cycle_has_its_closed_form_whatever_its_time_of_return():
+    """Of r' = r (m - (r^2 - 1)^2): r - 1 -> r - 1 - 4 T (r - 1)^2, T = 2 pi / (w + b)."""
+
+    def pair_of_circles(x, p):
+        square = x[0] ** 2 + x[1] ** 2
+        grow, turn = p["m"] - (square - 1) ** 2, p["w"] + p["b"] * square
+        return [grow * x[0] - turn * x[1], grow * x[1] + turn * x[0]]
+
+    values = {"m": 0.01, "w": 1.0, "b": 0.7}
+    system = jv.autonomous_system(pair_of_circles, parameters=values, dimension=2)
+    cycle = jv.periodic_orbit(system, [1.1**0.5, 0.0], period=TAU / 1.77)
+    found = normal_form(system, jv.bifurcation_point(system, cycle, "fold", "m"))
+    np.testing.assert_allclose(abs(found.coefficient), 4 * TAU / 1.7, rtol=1e-6)
+    assert found.direction == ""
+
+
+def circling(z, turn):
+    """Return the field of the circle that attracts, turned around at a speed."""
+    grow = 1 - z[0] ** 2 - z[1] ** 2
+    return [grow * z[0] - turn * z[1], grow * z[1] + turn * z[0]]
+
+
+def turns_around(x, p):
+    turn = 1.0 + 0.3 * (x[0] ** 2 + x[1] ** 2)
+    return [*hopf_field(x[:2], p), *circling(x[2:], turn)]
+
+
+@pytest.mark.slow  # third derivatives of the flow are compiled
+def test_a_torus_of_a_cycle_that_drives_others_is_that_of_the_driven_orbit():
+    values = {"m": 0.0, "s": -0.7, "w": 0.37, "t": 0.6}
+    system = jv.autonomous_system(turns_around, parameters=values, dimension=4)
+    numbers = {"residual": 0.0, "test": 0.0, "iterations": 0, "result": 0}
+    state = np.array([0.0, 0.0, 1.0, 0.0])
+    point = field_bifurcation(
+        "neimark_sacker", "cycle", "m", parameter=0.0, state=state, period=TAU,
+        frequency=1.0, **numbers,
+    )  # fmt: skip
+    found = normal_form(system, point)
+    np.testing.assert_allclose(found.coefficient, -2 * 0.7 * TAU, rtol=1e-6)
+    assert found.direction == "supercritical"
+
+
 def test_bodies_with_contacts_and_other_kinds_are_refused():
     impacts = jv.two_body_impact()
     field = jv.autonomous_system(
@@ -149,5 +193,5 @@ def test_bodies_with_contacts_and_other_kinds_are_refused():
     with pytest.raises(ValueError, match="point was not found: the iteration diverged"):
         normal_form(field, lost)
     cycle = type(point)(**{**vars(point), "of": "cycle"})
-    with pytest.raises(ValueError, match="normal_form of a bifurcation of a cycle"):
+    with pytest.raises(ValueError, match="point of kind 'hopf'; allowed: fold, period_d"):
         normal_form(field, cycle)

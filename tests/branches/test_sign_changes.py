@@ -8,7 +8,7 @@ from jaxvib.branches.location import locate
 from jaxvib.branches.problem import BranchProblem
 from jaxvib.branches.test_functions import (
     OF_MULTIPLIERS,
-    Seen,
+    EvaluatedPoints,
     branch_point,
     fold,
     product,
@@ -80,7 +80,9 @@ def test_the_loss_of_damping_of_one_of_many_modes_is_found(modes):
     damping[:, 0] = 0.02 * (1.15 - frequency)
     angles = np.linspace(1, 3, modes) * 1.037 * 2 * np.pi / frequency[:, None]
     upper = np.exp((-damping + 1j * np.sqrt(1 - damping**2)) * angles)
-    seen = Seen(np.ones((40, 1)), np.concatenate([upper, upper.conj()], 1), lambda: None)
+    seen = EvaluatedPoints(
+        np.ones((40, 1)), np.concatenate([upper, upper.conj()], 1), lambda: None
+    )
     points = [BranchPoint(np.array([0.0, x]), np.array([0.0, 1.0]), 0.0) for x in frequency]
     (found,) = sign_changes(0, points, seen, OF_MULTIPLIERS)
     assert found.test.kind == "neimark_sacker"
@@ -92,5 +94,5 @@ def test_a_branch_points_function_is_smooth_where_a_pair_of_multipliers_meets():
     past = np.array([-1e-2, -1e-4, -1e-6, 1e-6, 1e-4, 1e-2])
     pairs = np.array([np.roots([1.0, -2.0 - each, 1.0]) for each in past])
     (row,) = [test for test in OF_MULTIPLIERS if test.kind == "branch_point"]
-    values = row.value(Seen(None, pairs, tuple), None)
+    values = row.value(EvaluatedPoints(None, pairs, tuple), None)
     np.testing.assert_allclose(values / past, -0.25, rtol=1e-2)

@@ -164,4 +164,4 @@ def test_a_doubled_motion_ends_where_rest_flips_again():
     assert int(end.periods) == 1
     assert wrong_multiplier_by_scipy(float(end.parameter)) < 1e-8
     np.testing.assert_allclose(end.parameter, second.parameter, rtol=1e-10)
-    assert "half its period" in repr(doubled)
+    assert "half the period" in repr(doubled)

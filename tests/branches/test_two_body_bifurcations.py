@@ -42,7 +42,7 @@ def test_it_grazes_where_the_linear_response_closes_the_gap(found):
             assert float(point.parameter) == pytest.approx(exact, rel=1e-10)
 
 
-def test_motions_settle_on_the_branch_of_twice_the_period(found):
+def test_motions_converge_to_the_branch_of_twice_the_period(found):
     last = [p for p in found.bifurcations if p.kind == "period_doubling"][-1]
     report = two_body.doubled(last, -0.05)
     assert report["the branch's motion is stable"] == 1

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.flow import observe
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
 from jaxvib.orbits.aperiodic import LOOKS, WINDOW
@@ -98,7 +98,7 @@ def test_a_real_multiplier_is_seen_through_too():
     np.testing.assert_allclose(limit_of(states, UNITS, 1), orbit[-1], atol=1e-6)
 
 
-def test_what_runs_away_is_not_chaotic():
+def test_an_unbounded_motion_is_not_chaotic():
     states, _ = torus(512)
     growth = np.full(512, 0.02)
     runs = states * np.exp(0.02 * np.arange(512))[:, None]
@@ -173,9 +173,9 @@ def test_the_records_of_a_window_are_the_extremes_of_its_periods():
     grazing = GRAZING * scales(system, start)[0]
     states = np.vstack([start, window.records.states[:-1]])
     alone = [
-        watch(system, s, 0.0, system.period(), rtol=1e-9, grazing=grazing, engine="event")[
-            1
-        ]
+        observe(
+            system, s, 0.0, system.period(), rtol=1e-9, grazing=grazing, engine="event"
+        )[1]
         for s in jnp.asarray(states)
     ]
     records = window.records

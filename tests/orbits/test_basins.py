@@ -81,7 +81,7 @@ def test_batches_change_no_label(wells):
     np.testing.assert_array_equal(again.label, found.label[:96])
 
 
-def test_a_state_that_is_not_finite_is_undecided():
+def test_a_non_finite_state_is_undecided():
     found = basins(double_well, np.array([[1.0, 0.0], [np.nan, 0.0], [1.1, 0.0]]))
     assert found.result.tolist() == [Reason.SUCCESS, Reason.BAD_PARAMETER, Reason.SUCCESS]
     assert found.label.tolist() == [0, -1, 0]
@@ -92,8 +92,8 @@ def test_a_state_that_is_not_finite_is_undecided():
 def test_too_few_periods_leave_states_undecided():
     short = SettlingSettings(transient=16)
     found = basins(double_well, np.array([[1.0, 0.0], [1.1, 0.0]]), settings=short)
-    assert set(found.result.tolist()) <= {Reason.SUCCESS, Reason.UNSETTLED}
-    assert (found.result == np.where(found.label < 0, Reason.UNSETTLED, 0)).all()
+    assert set(found.result.tolist()) <= {Reason.SUCCESS, Reason.NOT_CONVERGED}
+    assert (found.result == np.where(found.label < 0, Reason.NOT_CONVERGED, 0)).all()
 
 
 def test_a_grid_has_its_first_component_slowest_and_the_rest_at_rest():

@@ -87,7 +87,7 @@ def test_chaos_and_windows_have_the_exponents_of_the_whole_spectrum():
     assert np.isfinite(found.states[1]).sum() == 6
 
 
-def test_a_motion_that_cannot_be_says_so():
+def test_diagrams_from_invalid_states_have_their_reason():
     bad = np.array([np.nan, 0.0])
     found = jv.bifurcation_diagram(
         oscillator, "w", np.array([0.8, 1.0, 1.3]), state=bad, follow=True, points=16

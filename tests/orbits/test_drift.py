@@ -11,8 +11,10 @@ from scipy.linalg import expm
 
 import jaxvib as jv
 from jaxvib.dynamics.integrated_system import IntegratedSystem
+from jaxvib.ensemble import Reason
 from jaxvib.orbits import DriftingCycle, DriftingOrbit
-from jaxvib.orbits.sample_orbits import _draws_near
+from jaxvib.orbits.sample_cycles import _reason
+from jaxvib.orbits.sample_orbits import _approaches
 
 FREQUENCY = "loads.drive.law.frequency"
 TURN = 2 * np.pi
@@ -113,6 +115,7 @@ def test_a_capsule_moves_as_far_as_scipy_says(frequency, periods):
     np.testing.assert_allclose(there.state, orbit.state, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow  # compiles derivatives of an orbit, and six integrations by SciPy
 def test_multipliers_and_the_slope_of_the_progress_agree_with_differences():
     system = drifting_capsule(9.0)
     orbit = jv.periodic_orbit(system, rtol=1e-10)
@@ -205,22 +208,20 @@ def test_a_train_of_bodies_has_the_progress_and_multipliers_of_linear_theory():
     np.testing.assert_allclose(np.delete(ours, np.argmin(abs(ours))), whole, atol=1e-8)
 
 
-def test_a_drift_that_does_not_exist_is_refused_or_told():
+def test_a_drift_that_does_not_exist_is_refused_or_reported():
     with pytest.raises(ValueError, match=r"derivative of .*such as {'a': 1.0, 'b': 1.0"):
         jv.drifting(train(), "a")
     with pytest.raises(ValueError, match="of which there is none"):
         jv.drifting(train(7.0), "a")
-    with pytest.raises(ValueError, match=r"unknown displacement 'capsul'.*'capsule'"):
+    with pytest.raises(ValueError, match=r"unknown name in along 'capsul'.*'capsule'"):
         jv.drifting(capsule(9.0), "capsul")
     with pytest.raises(ValueError, match="step = 0"):
         jv.drifting(capsule(9.0), "capsule", step=0.0)
     for wrong in ({"capsule": 0.0}, {"capsule": 1.0, "mass": 0.0}, {}):
         with pytest.raises(ValueError, match=r"along = .*; allowed: a name, or names with"):
             jv.drifting(capsule(9.0), wrong)
-    with pytest.raises(ValueError, match=r"step = 6\.28 where .* allowed: None"):
+    with pytest.raises(ValueError, match=r"step = 6\.28, but .* allowed: None"):
         jv.drifting(capsule(9.0), {"capsule": 1.0, "mass": 1.0}, step=6.28)
-    with pytest.raises(ValueError, match="drifts; allowed: periodic loads"):
-        jv.basins(rotor(), np.zeros((3, 2)), period=1.3)
     with pytest.raises(TypeError, match="drift of IntegratedSystem"):
         jv.drifting(IntegratedSystem(capsule(9.0), field_of_nothing, 0), "a")
     held = "linear.modules.ground-a.stiffness"
@@ -269,12 +270,12 @@ def test_a_soft_spring_beside_a_stiff_one_is_no_drift():
     assert jv.drifting(free, {"a": 1.0, "b": 1.0}).drift.direction == (1.0, 1.0, 0.0, 0.0)
 
 
-def test_a_motion_draws_near_the_state_of_its_orbit_but_for_a_turn():
+def test_a_motion_approaches_the_state_of_its_orbit_but_for_a_turn():
     drift, units = rotor().drift, np.ones(2)
     turns = 0.9 ** np.arange(40)[:, None] * [0.5, 0.1] + [np.pi, 2.0]
     for angle in (np.pi, -np.pi):
-        assert _draws_near(turns, units, 1, np.array([angle, 2.0]), drift)
-    assert not _draws_near(turns, units, 1, np.array([0.5, 2.0]), drift)
+        assert _approaches(turns, units, 1, np.array([angle, 2.0]), drift)
+    assert not _approaches(turns, units, 1, np.array([0.5, 2.0]), drift)
 
 
 def rotor(torque: float = 0.5):
@@ -322,14 +323,94 @@ def test_a_rotor_turns_once_in_the_period_of_scipy():
 
 
 @pytest.mark.slow
-def test_two_joined_bodies_drive_themselves_along_the_ground():
+def test_regimes_know_rotors_that_rest_and_turn():
+    found = jv.orbits.regimes(rotor(), {"torque": [0.0, 1.2]}, period=0.6)
+    assert found.result.tolist() == [Reason.EQUILIBRIUM, Reason.SUCCESS]
+    assert found.progress[1] == TURN
+    decay = np.exp(-0.1 * found.period[1])  # the divergence over the period
+    np.testing.assert_allclose(found.largest_multiplier[1], decay, rtol=1e-8)
+    # The mean speed is nearly torque / drag.
+    np.testing.assert_allclose(found.period[1], TURN * 0.1 / 1.2, rtol=1e-3)
+    # So it is if the period is that of 22, and of 62 turns.
+    many = jv.orbits.regimes(rotor(), {"torque": [1.2, 3.0]}, period=13.0)
+    np.testing.assert_allclose(many.period, TURN * 0.1 / np.array([1.2, 3.0]), rtol=1e-3)
+    # A cycle stays one if the motion has drifted far, whose extent is a size of it.
+    turning = jv.replace(rotor(), {"torque": 1.2})
+    state, period = found.state[1], found.period[1]
+    cycle = jv.periodic_orbit(turning, state, period=period)
+    states = jv.simulate(turning, state, np.linspace(0.0, period, 65)).states
+    far = jnp.full(2, 1e9)
+    assert int(_reason(cycle, states, far, Reason.SUCCESS)) == Reason.SUCCESS
+    still = jnp.broadcast_to(jnp.array([1.0, 2.0]), (65, 2))
+    assert int(_reason(cycle, still, far, Reason.SUCCESS)) == Reason.EQUILIBRIUM
+
+
+@pytest.mark.slow
+def test_basins_know_a_rotor_that_stops_and_one_that_turns():
+    starts = jv.orbits.state_grid(
+        rotor(), {0: np.linspace(-9, 9, 12), 1: np.linspace(-3, 8, 10)}
+    )
+    found = jv.basins(rotor(), starts, period=2.0)
+    assert found.attractors.names == ["A1: equilibrium", "A2: cycle, 1.25764 s"]
+    orbits = found.attractors.orbits
+    assert orbits.progress.tolist() == [0.0, TURN]
+    # At sin(angle) = torque; the mean speed is nearly torque / drag.
+    np.testing.assert_allclose(orbits.state[0], [np.arcsin(0.5), 0.0], atol=1e-12)
+    decay = np.exp(-0.1 * orbits.period[1])
+    np.testing.assert_allclose(orbits.largest_multiplier[1], decay, rtol=1e-8)
+
+    def field(t, x):
+        angle, speed = x.reshape(2, -1)
+        return np.concatenate([speed, 0.5 - 0.1 * speed - np.sin(angle)])
+
+    start = starts.T.ravel()
+    ends = solve_ivp(field, (0, 200.0), start, rtol=1e-9, atol=1e-9, t_eval=[190, 200])
+    angles = ends.y.reshape(2, -1, 2)[0]
+    turns = np.ptp(angles, axis=1) > TURN
+    np.testing.assert_array_equal(found.label, turns)
+
+
+def joined_bodies(drive):
+    """Return two bodies that drive each other, as van der Pol does, or are damped."""
+
     def field(x, p):
         apart, closing = x[0] - x[1], x[2] - x[3]
-        force = 0.5 * (1 - 4 * apart**2) * closing - 2 * apart
+        bent = jnp.where(p["drive"] > 0, 4 * apart**2, 0.0)
+        force = p["drive"] * (1 - bent) * closing - 2 * apart
         return [x[2], x[3], p["push"] - 0.05 * x[2] + force, -0.05 * x[3] - force]
 
-    system = jv.autonomous_system(field, parameters={"push": 0.1}, dimension=4)
-    system = jv.drifting(system, {"0": 1.0, "1": 1.0})
+    values = {"push": 0.1, "drive": drive}
+    system = jv.autonomous_system(field, parameters=values, dimension=4)
+    return jv.drifting(system, {"0": 1.0, "1": 1.0})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drive", [0.5, -0.5], ids=["cycle", "uniform motion"])
+def test_basins_know_what_moves_on_at_any_place(drive):
+    system = joined_bodies(drive)
+    starts = np.random.default_rng(2).uniform(-1, 1, (3, 4))
+    starts += np.array([50.0, 50.0, 0.0, 0.0])
+    found = jv.basins(system, starts, period=3.2)
+    assert (found.label == 0).all()
+    orbits = found.attractors.orbits
+    # The sum of both momenta: (u + v)' = push - 0.05 (u + v).
+    if drive > 0:
+        np.testing.assert_allclose(orbits.progress, orbits.period, rtol=1e-9)
+        cycle = jv.periodic_orbit(system, orbits.state[0], period=orbits.period[0])
+        np.testing.assert_allclose(
+            orbits.floquet_multipliers[0], cycle.floquet_multipliers, atol=1e-9
+        )
+    else:
+        assert found.attractors.names == ["A1: equilibrium"]
+        np.testing.assert_allclose(orbits.progress, [3.2], rtol=1e-12)
+        np.testing.assert_allclose(orbits.state[0, 2:], [1.0, 1.0], rtol=1e-12)
+        # Of (u + v): -0.05, of the distance: -0.525 +- 1.93 i.
+        np.testing.assert_allclose(orbits.lyapunov_exponent, [-0.05], rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_two_joined_bodies_drive_themselves_along_the_ground():
+    system = joined_bodies(0.5)
     cycle = jv.periodic_orbit(system, [0.3, 0.0, 1.0, 1.0], period=3.2)
     # The sum of both momenta: (u + v)' = push - 0.05 (u + v).
     np.testing.assert_allclose(cycle.progress, cycle.period * 0.1 / 0.1, rtol=1e-10)

@@ -43,28 +43,6 @@ def chain_by_hand(names):
     )  # fmt: skip
 
 
-def tower_with_a_stop():
-    names = ["ground", *(f"floor{i}" for i in range(6))]
-    tower = jv.assemble(
-        [
-            jv.TranslationTranslation(a, b, mass=2.0, stiffness=300.0, damping=1.5)
-            for a, b in itertools.pairwise(names)
-        ]
-    )
-    stop = jv.Contact(tower.direction("floor5"), 0.02, jv.HertzContact(4e4))
-    push = jv.AppliedLoad(tower.direction("floor0"), jv.HarmonicLoad(14.0, 2.7))
-    return jv.ImpactSystem(tower, (stop,), (push,))
-
-
-def tower_by_hand(names):
-    size = len(names)
-    links = 2 * np.eye(size) - np.eye(size, k=1) - np.eye(size, k=-1)
-    links[-1, -1] = 1
-    unit = np.eye(size)
-    return Linear(2.0 * unit, 1.5 * links, 300.0 * links, (Touch(unit[-1], 0.02, 4e4),),
-                  (Load(unit[0], 14.0, 2.7),))  # fmt: skip
-
-
 RADII = (0.10, 0.15, 0.06)
 
 
@@ -101,7 +79,6 @@ def gears_by_hand(names):
     ("build", "by_hand"),
     [
         (chain_with_a_stop, chain_by_hand),
-        (tower_with_a_stop, tower_by_hand),
         (gears, gears_by_hand),
     ],
 )

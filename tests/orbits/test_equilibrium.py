@@ -114,7 +114,7 @@ def test_sizes_of_components_need_not_be_alike():
     np.testing.assert_allclose(found.state, [3e3, 3e-9], rtol=1e-13)
 
 
-def test_what_is_not_there_has_its_reason():
+def test_an_equilibrium_that_does_not_exist_has_its_reason():
     def field(x, p):
         return x**2 + p["a"]
 
@@ -143,7 +143,7 @@ def test_motions_are_those_of_the_closed_form():
     np.testing.assert_allclose(slope, end * (1 - end), rtol=1e-8)
 
 
-def test_verbs_that_count_a_loads_periods_say_what_can_be_asked():
+def test_functions_that_count_load_periods_name_their_alternatives():
     system = lorenz()
     with pytest.raises(ValueError, match=r"period = None in lyap.*allowed: a time, s"):
         jv.lyapunov_exponents(system, [1.0, 1.0, 1.0])

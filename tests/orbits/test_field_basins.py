@@ -7,6 +7,7 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import SettlingSettings, basins
+from jaxvib.orbits.field_attractors import _distance_from
 
 NAMES = ("c0", "c1", "c2", "c3")
 BOX = np.random.default_rng(3).uniform(-4, 4, (400, 2))
@@ -39,6 +40,16 @@ def area_agrees(found, position, radius):
     share = np.pi * radius**2 / 64
     error = np.sqrt(share * (1 - share) / len(BOX))
     return abs(found.share[position] - share) < 3 * error
+
+
+def test_the_distance_from_a_closed_curve_is_that_from_its_nearest_chord():
+    angles = np.linspace(0.0, 2 * np.pi, 9)
+    corners = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    corners[-1] = corners[0]
+    away = _distance_from(corners, np.ones(2))
+    for part in (0.1, 0.4, 0.6, 0.9):  # also of the last chord, nearer to the first state
+        on_chords = corners[:-1] + part * np.diff(corners, axis=0)
+        np.testing.assert_allclose(away(on_chords), 0.0, atol=1e-15)
 
 
 @pytest.mark.slow
@@ -75,7 +86,7 @@ def test_states_at_rest_that_do_not_attract_are_no_attractors():
     )
     found = basins(line, BOX[:4], period=6.0)
     assert len(found.attractors.points) == 0
-    assert (found.result == Reason.UNSETTLED).all()
+    assert (found.result == Reason.NOT_CONVERGED).all()
 
 
 @pytest.mark.slow
@@ -164,7 +175,7 @@ def test_bodies_under_a_constant_load_rest_where_scipy_takes_them():
         np.testing.assert_allclose(end.y[0, -1], rest[found.label[i]], atol=1e-3)
 
 
-def test_what_is_missing_or_not_allowed_is_named():
+def test_missing_and_forbidden_arguments_are_named():
     system = circles(1.0)
     with pytest.raises(ValueError, match="period = None of an autonomous system"):
         basins(system, BOX)
@@ -176,5 +187,6 @@ def test_what_is_missing_or_not_allowed_is_named():
         basins(jv.two_body_impact(), np.zeros((1, 4)), period=1.0)
     stop = jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5))
     body = jv.LinearSystem([[1.0]], [[0.3]], [[1.0]])
+    stopped = jv.ImpactSystem(body, contacts=[stop])
     with pytest.raises(ValueError, match="hard stops, friction or a law that may jump"):
-        basins(jv.ImpactSystem(body, contacts=[stop]), np.zeros((1, 2)), period=1.0)
+        jv.lyapunov_exponents(stopped, np.zeros(2), period=1.0)

@@ -81,7 +81,7 @@ def test_a_motion_that_comes_to_rest_crosses_no_more():
         ),
     ],
 )
-def test_a_section_that_is_missing_or_bad_is_told(call, words):
+def test_a_missing_or_bad_section_is_reported(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 

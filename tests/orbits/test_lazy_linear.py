@@ -39,7 +39,7 @@ def test_lanes_have_each_its_own():
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-def test_what_nobody_uses_is_not_traced():
+def test_unused_results_are_not_traced():
     traced = []
 
     def told(x, a):

@@ -63,10 +63,25 @@ def test_an_unstable_circle_is_found_from_near_it():
     assert int(found.stable) == 0
 
 
-def test_two_revolutions_are_no_cycle_of_their_own():
-    found = jv.periodic_orbit(circle, [0.3, 0.0], period=2 * PERIOD)
-    assert jv.reason(found.result).startswith("the orbit has a shorter period")
-    np.testing.assert_allclose(found.period, 2 * PERIOD, rtol=1e-9)
+@pytest.mark.parametrize("turns", [2, 11, 60])
+def test_a_guess_of_several_periods_gives_the_cycle_with_its_own(turns):
+    found = jv.periodic_orbit(circle, [0.3, 0.0], period=turns * PERIOD)
+    assert int(found.result) == 0
+    np.testing.assert_allclose(found.period, PERIOD, rtol=1e-12)
+
+
+def test_a_state_of_rounding_size_does_not_hinder():
+    """Two oscillators in step; the third follows their difference."""
+
+    def rates(x, p):
+        push = p["mu"] * x[3] - p["mu"] * x[2] * x[2] * x[3]
+        pull = 0.7 * (x[2] - x[0])
+        lag = x[0] - x[2] - x[4]
+        return [*van_der_pol(x, p), x[3], push - x[2] - pull, lag]
+
+    pair = jv.autonomous_system(rates, parameters={"mu": 1.0}, dimension=5)
+    found = jv.periodic_orbit(pair, [2.0, 0.0, 2.0, 0.0, 1e-17], period=6.6)
+    assert abs(found.period - 6.66328685932313) < 1e-11
 
 
 def test_an_equilibrium_is_no_cycle():

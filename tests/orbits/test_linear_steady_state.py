@@ -65,7 +65,7 @@ def random_systems(seed, number, size=3):
         yield linear, directions, draw.uniform(2.0, 30.0), draw
 
 
-def test_what_stays_apart_closes_no_gap():
+def test_bodies_that_stay_apart_close_no_gap():
     told = 0
     for linear, directions, w, draw in random_systems(3, 12):
         mass, damping, stiffness = (np.asarray(m) for m in linear.matrices())
@@ -96,7 +96,7 @@ def test_what_stays_apart_closes_no_gap():
     assert told >= 3
 
 
-def test_without_damping_nothing_settles():
+def test_without_damping_no_motion_converges():
     system = body((0.1, 7.0), damping=0.0)
     end = linear_steady_state(system)
     assert np.isposinf(end.decay)

@@ -36,7 +36,7 @@ def test_the_exponents_of_linear_damping_add_up_to_its_divergence(chaotic):
     np.testing.assert_allclose(chaotic.exponents.sum(), -0.05, atol=1e-8)
 
 
-def test_the_exponent_of_ueda_is_what_others_found(chaotic):
+def test_the_exponent_of_ueda_is_the_published_one(chaotic):
     # 0.0999 and -0.1499 by Gram-Schmidt and Runge-Kutta of step 0.001, without an error:
     # sites.google.com/view/lyapunov-spectrum/home/duffing_eqs; ours has one.
     np.testing.assert_allclose(chaotic.exponents, [0.0999, -0.1499], atol=0.01)
@@ -46,7 +46,7 @@ def test_the_exponent_of_ueda_is_what_others_found(chaotic):
 
 
 @pytest.mark.slow
-def test_the_exponent_of_a_double_well_is_what_others_found():
+def test_the_exponent_of_a_double_well_is_the_published_one():
     # 0.10542 and -0.25542: an answer on Mathematica Stack Exchange, x'' + 0.15 x' - x +
     # x^3 = 7 cos t, from rest.
     well = jv.replace(ueda, {"f": 7.0, "c": 0.15, "k": -1.0})
@@ -88,7 +88,7 @@ def test_an_ensemble_equals_a_loop_and_the_largest_alone_is_the_same():
     np.testing.assert_allclose(one, each[1][:1], rtol=1e-6)
 
 
-def test_a_state_that_is_not_finite_is_told():
+def test_a_non_finite_state_is_reported():
     start = np.array([np.nan, 0.0])
     with pytest.raises(RuntimeError, match="lyapunov_exponents: a parameter or state"):
         jv.lyapunov_exponents(ueda, start, periods=16, skip=4)
@@ -243,7 +243,7 @@ def test_of_an_equilibrium_they_are_real_parts_and_the_dimension_is_zero():
         (ueda, 1.0, "period = 1.0 of a system with periodic loads"),
     ],
 )
-def test_a_period_that_is_missing_or_not_allowed_is_told(system, period, words):
+def test_a_missing_or_forbidden_period_is_reported(system, period, words):
     state = np.ones(system.dimension)
     with pytest.raises(ValueError, match=words):
         jv.lyapunov_exponents(system, state, period=period)

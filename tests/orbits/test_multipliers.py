@@ -90,3 +90,20 @@ def test_of_many_matrices_at_once_each_is_as_alone():
     for many, each in zip(found, zip(*alone, strict=True), strict=True):
         np.testing.assert_array_equal(many, np.stack(each))
     assert np.isfinite(found[1]).sum() == 39
+
+
+def test_a_large_matrix_has_the_bound_of_all_its_entries():
+    numbers = np.random.default_rng(5)
+    matrix, change = numbers.normal(size=(2, 24, 24))
+    values, right = np.linalg.eig(matrix)
+    entries = np.abs(np.linalg.inv(right) @ (1e-9 * change) @ right)
+    gaps = np.abs(values[:, None] - values) + np.eye(24)
+    pairs = entries * entries.T * (1 - np.eye(24))
+    # Small changes, to first order: 2 p / (g + sqrt(g^2 - 4 p)) is p / g.
+    expected = (np.diag(entries) + np.sum(pairs / gaps, axis=1)).max()
+    expected += np.sqrt(pairs.max())
+    found = multipliers.multiplier_error(matrix, 1e-9 * change)
+    rounding = multipliers.multiplier_error(matrix, 0 * change)
+    assert 1e-9 < expected < 1e-6
+    assert rounding < 1e-10
+    np.testing.assert_allclose(found, expected, rtol=0, atol=rounding + 1e-14)

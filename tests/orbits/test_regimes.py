@@ -23,7 +23,7 @@ def found():
     return regimes(system, SAMPLES)
 
 
-def test_each_sample_is_what_it_is_alone(found):
+def test_each_sample_equals_its_single_call(found):
     for lane in range(4):
         values = {path: SAMPLES[path][lane] for path in SAMPLES}
         varied = jv.replace(system, values)
@@ -43,7 +43,7 @@ def test_a_single_orbit_and_a_sweep_share_their_program(found):
 
 
 @pytest.mark.slow  # a reference of 60 periods by scipy, 5 s
-def test_an_independent_transient_settles_on_the_same_motion(found):
+def test_an_independent_transient_converges_to_the_same_motion(found):
     for lane in (1, 2):
         other = TwoBody(
             contact_stiffness=float(system.contact.stiffness),
@@ -119,7 +119,7 @@ def test_an_unknown_engine_is_refused_where_it_is_set():
 
 
 @pytest.mark.slow
-def test_both_engines_settle_on_the_same_motions():
+def test_both_engines_converge_to_the_same_motions():
     samples = {path: [*values[:5], chaotic] for (path, values), chaotic in zip(
         SAMPLES.items(), [2000 / 11, 70 / 11], strict=True)}  # fmt: skip
     one, other = (
@@ -129,7 +129,7 @@ def test_both_engines_settle_on_the_same_motions():
     np.testing.assert_array_equal(other.result, one.result)
     np.testing.assert_array_equal(other.contacts[:5], one.contacts[:5])
     np.testing.assert_allclose(other.state[:5], one.state[:5], rtol=1e-7)
-    # The chaotic motion is watched for as long, elsewhere on its attractor.
+    # The chaotic motion is observed for as long, elsewhere on its attractor.
     assert one.result[5] == Reason.CHAOTIC
     apart = other.lyapunov_exponent[5] - one.lyapunov_exponent[5]
     errors = [found.lyapunov_error[5] for found in (one, other)]
@@ -166,7 +166,7 @@ def lightly_damped():
     return regimes(light(), samples)
 
 
-def test_what_never_touches_is_of_period_1(lightly_damped):
+def test_a_motion_without_contact_is_of_period_1(lightly_damped):
     # 384 periods are three decay times: it was called quasi-periodic.
     some = jax.tree.map(lambda leaf: leaf[:3], lightly_damped)
     assert (some.result == 0).all()
@@ -177,7 +177,7 @@ def test_what_never_touches_is_of_period_1(lightly_damped):
     np.testing.assert_allclose(some.state, expected, atol=1e-9)
 
 
-def test_what_touches_at_first_only_is_of_period_1_too(lightly_damped):
+def test_a_motion_that_touches_at_first_only_is_of_period_1_too(lightly_damped):
     some = jax.tree.map(lambda leaf: leaf[3:], lightly_damped)
     assert (some.result == 0).all()
     assert (some.contacts == 0).all()

@@ -133,6 +133,8 @@ def test_along_a_parameter_integrity_falls_to_the_fold(tilted):
     np.testing.assert_allclose(found.state[:4, 0, 0], low, rtol=1e-7)
     np.testing.assert_allclose(found.local_integrity[:4, 1], high - middle, atol=0.01)
     np.testing.assert_allclose(found.share[:4, 1], (2 - middle) / 4, atol=0.003)
+    assert found.names == ["A1: equilibrium", "A2: equilibrium"]
+    assert not found.result.any()
     # Beyond the fold only the lower state is left, with all states.
     assert np.isnan(found.share[4, 1])
     assert found.share[4, 0] == 1.0
@@ -152,3 +154,6 @@ def test_values_and_paths_of_curves_are_checked(tilted):
         integrity_curves(tilted, "d", [0.0], starts, period=2.0)
     with pytest.raises(ValueError, match=r"values = \[\]"):
         integrity_curves(tilted, "c", [], starts, period=2.0)
+    for wrong in (starts[:, 0], np.nan * starts):
+        with pytest.raises(ValueError, match=r"allowed: \(starts, 1\), finite numbers"):
+            integrity_curves(tilted, "c", [0.0], wrong, period=2.0)

@@ -1,4 +1,4 @@
-"""Checked against: straight boundaries in closed form, and searches on fine grids."""
+"""Checked against: straight boundaries in closed form, fine grids, and other units."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import smallest_shock
+from jaxvib.orbits.smallest_shock import smallest_shocks
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
@@ -17,12 +18,14 @@ def oblique():
     """Return a field with the states u = -1, 1 on an axis, parted by the line u = 0."""
 
     def rates(x, p):
-        along = 0.6 * x[0] + 0.8 * x[1]
-        across = 0.8 * x[0] - 0.6 * x[1]
-        fast = along - along**3
-        return [0.6 * fast - 0.8 * across, 0.8 * fast + 0.6 * across]
+        along = (0.6 * x[0] + 0.8 * x[1]) / p["length"]
+        across = (0.8 * x[0] - 0.6 * x[1]) / p["length"]
+        fast, speed = along - along**3, p["length"] * p["rate"]
+        both = 0.6 * fast - 0.8 * across, 0.8 * fast + 0.6 * across
+        return [speed * each for each in both]
 
-    return jv.autonomous_system(rates, parameters={}, dimension=2)
+    of_one = {"length": 1.0, "rate": 1.0}
+    return jv.autonomous_system(rates, parameters=of_one, dimension=2)
 
 
 @pytest.mark.parametrize("units", [{0: 1.0, 1: 1.0}, {0: 2.0, 1: 0.5}, {1: 1.0}])
@@ -39,6 +42,41 @@ def test_the_distance_of_a_straight_boundary_is_found(oblique, units):
     assert int(found.tested) == 64
 
 
+@pytest.mark.parametrize(("length", "rate"), [(1e3, 1.0), (1.0, 1e-3), (1e-6, 1e9)])
+def test_a_shock_of_a_field_is_the_same_in_all_units(oblique, length, rate):
+    other = jv.replace(oblique, {"length": length, "rate": rate})
+    state = np.array([0.6, 0.8]) * length
+    units = {0: 2.0 * length, 1: 0.5 * length}
+    found = smallest_shock(other, state, units, 5.0, period=4.0 / rate, directions=16)
+    reach = np.sqrt(1.2**2 + 0.4**2)
+    np.testing.assert_allclose(found.size, 1 / reach, rtol=2e-6)
+    expected = -np.array([2.4, 0.2]) / reach**2
+    np.testing.assert_allclose(found.change / length, expected, atol=2e-3)
+
+
+def bistable(length, time, force):
+    """Return a body between two wells, with a stop, in units of m, s and N."""
+    mass, damping = length / (force * time**2), 0.2 * length / (force * time)
+    law = jv.PolynomialLaw([-length / force, 0.0, length**3 / force])
+    return jv.ImpactSystem(
+        jv.LinearSystem([[mass]], [[damping]], [[0.0]]),
+        contacts=[jv.Contact([1.0], 1.3 / length, jv.LinearContact(4.0 * length / force))],
+        springs=[jv.NonlinearSpring([1.0], law)],
+    )
+
+
+@pytest.mark.slow  # compiles for 7 s
+def test_a_shock_of_bodies_is_the_same_in_millimetres_milliseconds_and_kilonewtons():
+    sizes = []
+    for length, time, force in [(1.0, 1.0, 1.0), (1e-3, 1.0, 1e3), (1e-3, 1e-3, 1e3)]:
+        system, units = bistable(length, time, force), {0: 1 / length, 1: time / length}
+        found = smallest_shock(
+            system, [1 / length, 0.0], units, 3.0, period=6.0 / time, directions=8
+        )
+        sizes.append(float(found.size))
+    np.testing.assert_allclose(sizes[1:], sizes[0], rtol=2e-6)  # bracketed within 1e-6
+
+
 def test_where_nothing_leaves_there_is_no_shock(oblique):
     found = smallest_shock(
         oblique, [0.6, 0.8], {0: 1.0}, 0.5, period=4.0, directions=2, throw=False
@@ -47,6 +85,22 @@ def test_where_nothing_leaves_there_is_no_shock(oblique):
     assert np.isnan(float(found.size))
     with pytest.raises(RuntimeError, match="smallest_shock"):
         smallest_shock(oblique, [0.6, 0.8], {0: 1.0}, 0.5, period=4.0, directions=2)
+
+
+def test_of_several_states_those_without_a_shock_keep_their_reason(oblique):
+    states = np.array([[0.6, 0.8], [np.nan, np.nan], [0.6, 0.8]])
+    found = smallest_shocks(oblique, states, {1: 1.0}, 5.0, period=4.0, directions=2)
+    np.testing.assert_allclose(found.size, [1.25, np.nan, 1.25], rtol=2e-6)
+    codes = [Reason.SUCCESS, Reason.BAD_PARAMETER, Reason.SUCCESS]
+    assert found.result.tolist() == codes
+    assert repr(found) == "Shock of shape (3,)"
+
+
+def test_states_that_are_missing_are_named(oblique):
+    with pytest.raises(
+        ValueError, match=r"states have shape \(0, 2\); allowed: \(attractor"
+    ):
+        smallest_shocks(oblique, np.zeros((0, 2)), {1: 1.0}, 5.0, period=4.0)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +118,20 @@ def test_bad_arguments_are_named(oblique, change, message):
     given = {"state": [0.6, 0.8], "units": {0: 1.0}, "largest": 1.0, "period": 4.0} | change
     with pytest.raises(ValueError, match=message):
         smallest_shock(oblique, **given)
+
+
+@pytest.mark.slow
+def test_a_basin_that_is_thinner_than_the_distances_of_the_search_is_found():
+    study = load(builtin_studies.folder() / "integrity_curves.toml")
+    system = jv.replace(build(study), {"loads.push.law.amplitude": 90.0})
+    orbit = jv.periodic_orbit(system, [0.0463, 0.693])
+    found = smallest_shock(system, orbit.state, {1: 1.0}, 3.0)
+    sizes = np.linspace(2.8, 2.82, 201)
+    starts = np.asarray(orbit.state) + np.outer(np.append(0.0, sizes), [0.0, 1.0])
+    label = jv.basins(system, starts, progress=False).label
+    first = np.flatnonzero(label != label[0])[0] - 1
+    assert sizes[first - 1] < float(found.size) <= sizes[first]
+    np.testing.assert_array_equal(found.change, [0.0, found.size])
 
 
 @pytest.mark.slow  # 15,000 motions

@@ -53,7 +53,7 @@ def test_derivatives_are_those_of_the_closed_form():
     np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
-def test_what_nothing_bears_has_none():
+def test_an_unsupported_body_has_no_static_equilibrium():
     falling = body(jv.RestitutionContact(0.5), gap=0.0, weight=-1.0)
     with pytest.raises(RuntimeError, match="static_equilibrium: "):
         jv.static_equilibrium(falling)
@@ -179,7 +179,7 @@ def test_a_block_on_a_slope_sticks_in_a_band_of_twice_its_friction_over_stiffnes
     np.testing.assert_allclose(inside.friction_force, [DOWN - 0.03 * 400], rtol=1e-12)
 
 
-def test_motions_stay_at_the_ends_of_the_band_and_leave_what_is_beyond():
+def test_motions_stay_at_the_ends_of_the_band_and_leave_the_outside():
     system = on_slope(400.0)
     for far, outwards in ((-1.0, -1.0), (1.0, 1.0)):
         end = jv.static_equilibrium(system, [far, 0.0, 0.0, 0.0]).state
@@ -225,7 +225,7 @@ def test_derivatives_with_friction_are_those_of_the_closed_form():
 
 
 @pytest.mark.slow  # compiles two frictions, 2 s
-def test_two_pads_of_one_disc_hold_as_one_and_bear_what_they_can():
+def test_two_pads_of_one_disc_stick_as_one_within_their_limits():
     one = on_slope(400.0)
     pads = (
         jv.CoulombFriction([1.0, 0.0], 2.0),

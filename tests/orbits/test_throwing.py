@@ -38,7 +38,7 @@ def test_under_transformations_a_flow_that_fails_is_nan():
     assert np.isnan(jax.jacfwd(end)(starts[1])).all()
 
 
-def test_a_motion_that_ends_on_the_way_keeps_what_there_was():
+def test_a_motion_that_ends_early_keeps_its_samples():
     found = jv.simulate(explosive, [1.0], [0.0, 0.5, 2.0])
     assert Reason(int(found.result)).failed
     np.testing.assert_allclose(found.states[:, 0], [1.0, 2.0, np.nan], rtol=1e-7)
@@ -55,7 +55,7 @@ def test_an_orbit_that_is_not_there_raises_its_reason():
     found = jv.periodic_orbit(drifting, [0.0], throw=False)
     assert int(found.result) != 0
     assert np.isnan(found.largest_multiplier)
-    with pytest.raises(RuntimeError, match="did not settle on an orbit"):
+    with pytest.raises(RuntimeError, match="did not converge to an orbit"):
         jv.periodic_orbit(drifting, periods=None)
 
     @jax.jit
@@ -65,7 +65,7 @@ def test_an_orbit_that_is_not_there_raises_its_reason():
     assert int(code(1.0)) != 0
 
 
-def test_what_has_numbers_is_an_answer_whatever_its_reason():
+def test_a_result_with_numbers_is_an_answer_whatever_its_reason():
     code = Reason.SHORTER_PERIOD
     raise_if_empty("periodic_orbit", True, code, np.array([np.nan, 1.0]))
     raise_if_empty("periodic_orbit", False, code)

@@ -16,8 +16,8 @@ from ..systems.equation import Equation, Time
 from ..systems.system import System
 
 
-class PacedEquation(Equation):
-    """The equation of a `PacedSystem`."""
+class TimeRescaledEquation(Equation):
+    """The equation of a `TimeRescaledSystem`."""
 
     equation: Equation
     speed: Float[Array, " n"]
@@ -34,7 +34,7 @@ class PacedEquation(Equation):
         return False
 
 
-class PacedSystem(System):
+class TimeRescaledSystem(System):
     """A system in rescaled time; `speed`: v. With a `clock` its last state is the time."""
 
     system: System
@@ -43,9 +43,9 @@ class PacedSystem(System):
 
     autonomous = True
 
-    def equation(self) -> PacedEquation:
+    def equation(self) -> TimeRescaledEquation:
         """Return the equation of motion, ready to be evaluated."""
-        return PacedEquation(self.system.equation(), self.speed, self.clock)
+        return TimeRescaledEquation(self.system.equation(), self.speed, self.clock)
 
     def rest(self) -> Float[Array, " state"]:
         """Return the state of the system at rest."""

@@ -1,0 +1,347 @@
+r"""Continuation of limit cycles of bodies that may stick, slide and hit stops.
+
+The unknowns $x = (s/u, T/\theta, p/\ell)$ are a state at which no friction sticks, the
+period and the parameter. The equations are the return, a phase condition relative to the
+prediction $\hat s$, and a plane:
+
+$$\varphi^T(s) - s = 0, \qquad f(\hat s) \cdot (s - \hat s) = 0, \qquad
+  n \cdot (x - \hat x) = 0.$$
+
+After a phase of sticking a motion has forgotten all but its time: a single segment is
+resolved. Grazings are the zeros of a margin, see `branches.cycle_margins`.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .. import linalg
+from ..dynamics.flow import flow
+from ..ensemble import Reason, reason
+from ..foundation.arrays import one_lane, partition_arrays, to_jax
+from ..foundation.types import AnyArray
+from ..orbits.cycle_shooting import rate_of, shoot
+from ..orbits.equilibrium import equilibrium_near
+from ..orbits.limit_cycle import LimitCycle, cycle_from_shooting, transverse
+from ..systems.autonomous import state_size
+from ..systems.drift import across_drift, modulo_drift
+from ..systems.parameters import parameter_at
+from ..systems.system import System
+from .arclength import both_ways
+from .bifurcation_results import FieldBifurcation, found_bifurcation
+from .corrector import Corrected, LaneData, lane_corrector, system_of
+from .cycle_margins import cycle_samples, margin_of, sliding_speeds
+from .cycles import NOT_OF_CYCLES, CycleBranch
+from .field_points import field_bifurcation_point
+from .grazing import Grazing, has_grazing
+from .parameter_range import parameter_range
+from .point import at
+from .problem import BranchProblem, lane_of
+from .settings import ContinuationSettings
+from .test_functions import OF_MULTIPLIERS, LocatedZero, Test
+from .tracer import Limits, Reversal, Tracer, TracerContext
+from .tracing import trace
+
+# Newton's method has converged if a step is below this many tolerances.
+_CLOSE = 30
+# Margins at a grazing are below this: beside it they are of the order of the square
+# root of the distance from it, or of the resolution of a cycle's samples.
+_GRAZES = 1e-2
+# Where no step succeeds, grazing is sought within this many of the smallest steps, and
+# the bracket is halved as often.
+_BEYOND, _HALVINGS = 16, 50
+# A grazing is approached by this part of its distance, at most so far, so many times.
+_TOWARDS, _NEAR, _APPROACHES = 0.9, 1e-2, 6
+_ASIDE = 1e-5  # distance at which margins tell on which side cycles are
+
+
+class SeenCycle(NamedTuple):
+    """A cycle of bodies, with its `margin` from grazing, see `branches.cycle_margins`."""
+
+    cycle: LimitCycle
+    margin: Any
+
+
+def continue_body_cycle(
+    system: System,
+    cycle: Any,
+    path: str,
+    bounds: tuple[float, float],
+    method: str,
+    settings: ContinuationSettings,
+    report: Callable[[int], None],
+) -> CycleBranch:
+    """Continue a cycle of bodies in both directions, see `continue_orbit`."""
+    if method != "arclength":
+        raise ValueError(f"method = {method!r} of a limit cycle; allowed: arclength")
+    settings.refuse("continue_orbit of a limit cycle", *NOT_OF_CYCLES)
+    settings.refuse("continue_orbit of a limit cycle of bodies", "segments")
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings, periodic=False)
+    if int(cycle.result) != Reason.SUCCESS:
+        raise ValueError(f"orbit was not found: {reason(cycle.result)}")
+    problem = BodyCycleProblem(system, path, cycle, extent.span, settings)
+    state = _sliding_state(system, cycle.state, cycle.period, settings.rtol)
+    start = np.append(state, [float(cycle.period), value]) / problem.units
+    (pair,) = both_ways(problem, start[None], extent.limits)
+    (found,) = trace(problem, [pair], extent.limits, report)
+    return CycleBranch(cycles=to_jax(found.solutions.cycle), **problem.fields(found))
+
+
+class BodyCycleProblem(BranchProblem):
+    """Limit cycles of bodies, by single shooting."""
+
+    tests = (
+        OF_MULTIPLIERS[0]._replace(tolerance=np.inf),
+        *OF_MULTIPLIERS[1:],
+        Test(
+            "grazing",
+            lambda seen, _: seen.solutions.margin,
+            lambda seen: np.abs(seen.solutions.margin),
+            tolerance=_GRAZES,
+        ),
+    )
+
+    def __init__(self, system, path: str, cycle: LimitCycle, span: float, settings):
+        leaves, static = partition_arrays(system)
+        leaves = jax.tree.map(np.asarray, leaves)
+        states, period = body_cycle_sizes(cycle)
+        units, rtol = np.append(states, [period, span]), np.asarray(settings.rtol)
+        # Beyond a grazing the equations have no solution, by less than looser tolerances.
+        tight = rtol * settings.factor
+        data = LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
+        functions = _corrector(static, path), _evaluator(static, path)
+        super().__init__(static, path, one_lane(data), *functions)
+        self.resolution = float(rtol)
+
+    def eigenvalues(self, solutions: SeenCycle) -> np.ndarray:
+        """Return the Floquet multipliers without the trivial one."""
+        return np.asarray(solutions.cycle.floquet_multipliers)[..., 1:]
+
+    def result(self, find: LocatedZero) -> FieldBifurcation:
+        """Return a located bifurcation, or a grazing."""
+        find = find._replace(solution=find.solution.cycle)
+        period = find.solution.period
+        return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
+
+    def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
+        """Return the end at the equilibrium to which cycles shrink."""
+        rate = _rates(self.static, self.path)
+
+        def rates(x: np.ndarray) -> np.ndarray:
+            return np.array([rate(data, point) for point in x])
+
+        return {Reason.EQUILIBRIUM: Reversal(rates)}
+
+    def context(self, branch: int, limits: Limits) -> TracerContext:
+        """Return the shared context of the tracers of one branch."""
+        shared = super().context(branch, limits)
+        shared = shared._replace(corner=functools.partial(self._corner, branch, limits))
+        data = self.lane(branch)
+        if not has_grazing(system_of(data, self.static)):
+            return shared
+        linearised = _linearised(self.static, self.path)
+
+        def sides(x: np.ndarray) -> np.ndarray:
+            return np.sign([linearised(data, point)[1] for point in x])
+
+        return shared._replace(sides=sides)
+
+    def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
+        """Return the Hopf point, or the grazing, at which cycles end, or None."""
+        if code == Reason.EQUILIBRIUM:
+            return self._hopf(branch, tracer.here.x)
+        grazing = None
+        if code == Reason.DIVERGED:
+            grazing = self._grazing(branch, tracer.limits, tracer.here.x)
+        if grazing is None:
+            return None
+        values, solutions = self.evaluated([branch], tracer.here.x[None])
+        value = grazing.x[-1] * self.units[-1]
+        numbers = value, lane_of(solutions, 0), np.zeros(0), grazing.apart
+        where = len(values), "grazing", grazing.x
+        return self.result(LocatedZero(*where, *numbers, _HALVINGS, Reason.SUCCESS))
+
+    def _hopf(self, branch: int, x: np.ndarray) -> FieldBifurcation | None:
+        """Return the Hopf point near a small cycle, or None if it is not found."""
+        unscaled, system = x * self.units, system_of(self.lane(branch), self.static)
+        there = at(system, self.path, unscaled[-1])
+        rest = equilibrium_near(there, jnp.asarray(unscaled[:-2]))
+        found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
+        return None if int(found.result) else found
+
+    def _corner(self, branch: int, limits: Limits, x: np.ndarray) -> Grazing | None:
+        """Return the grazing near a point, and cycles beyond it along their tangent."""
+        found = self._grazing(branch, limits, x)
+        for _ in range(_APPROACHES):
+            if found is not None:
+                break
+            x = self._approached(branch, x)
+            found = self._grazing(branch, limits, x)
+        if found is None:
+            return None
+        linearised, data = _linearised(self.static, self.path), self.lane(branch)
+        matrix, margin = linearised(data, found.behind)
+        tangent = _null_vector(matrix)
+        # Along the cycles beyond, the margin becomes larger with the same sign.
+        grown = linearised(data, found.behind + _ASIDE * tangent)[1] / margin
+        tangent = tangent if grown > 1 else -tangent
+        return Grazing(found.x, lambda reach: found.x + reach * tangent)
+
+    def _approached(self, branch: int, x: np.ndarray) -> np.ndarray:
+        """Return a point of the branch nearer to a grazing, or the point itself.
+
+        A sharp turn may lead to cycles that are many of the smallest steps away from it.
+        """
+        linearised, data = _linearised(self.static, self.path), self.lane(branch)
+        matrix, margin = linearised(data, x)
+        tangent = _null_vector(matrix)
+        slope = linearised(data, x + _ASIDE * tangent)[1] - margin
+        reach = float(-_TOWARDS * margin / slope * _ASIDE)
+        if not abs(reach) < _NEAR:  # NaN: no margin
+            return x
+        found = self.correct_of(branch, (x + reach * tangent)[None], tangent[None])
+        return np.asarray(found.x[0]) if found.found[0] else x
+
+    def _grazing(self, branch: int, limits: Limits, x: np.ndarray) -> "_Grazed | None":
+        """Return the grazing next to a point along the tangent there, or None."""
+        linearised, data = _linearised(self.static, self.path), self.lane(branch)
+        matrix, margin = linearised(data, x)
+        tangent, far = _null_vector(matrix), _BEYOND * limits.smallest_step
+
+        def passed(reach: float) -> bool:
+            return bool(margin * linearised(data, x + reach * tangent)[1] < 0)
+
+        for way in (far, -far):
+            if not passed(way):
+                continue
+            low, high = 0.0, way
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                low, high = (low, middle) if passed(middle) else (middle, high)
+            reached = x + low * tangent, x + way * tangent
+            return _Grazed(*reached, np.sign(way), abs(high - low))
+        return None
+
+
+class _Grazed(NamedTuple):
+    """A grazing at scaled unknowns x, and a point `behind` it on a branch's tangent.
+
+    `way`: the sign of the tangent; `apart`: the width of the bracket.
+    """
+
+    x: np.ndarray
+    behind: np.ndarray
+    way: float
+    apart: float
+
+
+def _null_vector(matrix: AnyArray) -> np.ndarray:
+    """Return the unit vector that a matrix of one row too few maps to zero."""
+    return np.linalg.svd(np.asarray(matrix))[2][-1]
+
+
+def body_cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
+    """Return the scales of the states and of the period of a cycle of bodies."""
+    amplitude, period = np.asarray(cycle.amplitude), float(cycle.period)
+    moved = np.append(amplitude, amplitude * 2 * np.pi / period)
+    moved = np.maximum(moved, np.abs(cycle.state))
+    return np.where(moved > 0, moved, 1.0), period
+
+
+def _sliding_state(system, state, period, rtol) -> np.ndarray:
+    """Return the state of a cycle at which all frictions slide as fast as possible."""
+    states = np.asarray(cycle_samples(system, state, period, rtol))
+    speeds = np.abs(sliding_speeds(system, states))
+    if not speeds.size:
+        return np.asarray(state)
+    fastest = speeds.max(axis=0)
+    least = (speeds / np.where(fastest > 0, fastest, 1.0)).min(axis=1)
+    return np.asarray(modulo_drift(system, states[np.argmax(least)]))
+
+
+def cycle_equations(
+    system: System, path: str, data: LaneData, anchor: Array, x: Array
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Return the residual of a cycle's equations, see `corrector.lane_corrector`."""
+    size, units = state_size(system), data.units
+
+    def end(x):
+        unscaled = x * units
+        there, start = at(system, path, unscaled[-1]), unscaled[:size]
+        final = flow(there, start, 0.0, unscaled[size], rtol=data.tight)
+        final = modulo_drift(there, final, start) / units[:size]
+        return final, final
+
+    slopes, reached = jax.jacfwd(end, has_aux=True)(x)
+    there = at(system, path, (anchor * units)[-1])
+    along = rate_of(there, (anchor * units)[:size])
+    along = across_drift(system, along) / units[:size]
+    along = along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
+    rest = jnp.append(reached - x[:size], along @ (x - anchor)[:size])
+    back = jnp.eye(size, size + 2)
+    matrix = jnp.vstack([slopes - back, jnp.append(along, jnp.zeros(2))])
+    _, others = transverse(slopes[:, :size], slopes[:, size], jnp.ones(size))
+    return rest, matrix, (others, jnp.zeros(()))
+
+
+@functools.lru_cache(maxsize=32)
+def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array]]:
+    """Return the function from a branch's data and a point to equations and margin.
+
+    The equations are their matrix without the plane's row.
+    """
+
+    def both(data, x):
+        unscaled, system = x * data.units, system_of(data, static)
+        there = at(system, path, unscaled[-1])
+        matrix = cycle_equations(system, path, data, x, x)[1]
+        return matrix, margin_of(there, unscaled[:-2], unscaled[-2], data.tight)
+
+    compiled = jax.jit(both)
+    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+
+
+@functools.lru_cache(maxsize=32)
+def _rates(static: System, path: str) -> Callable[..., Array]:
+    """Return the function from a branch's data and a point to the state's scaled rate."""
+
+    def rate(data, x):
+        unscaled = x * data.units
+        there = at(system_of(data, static), path, unscaled[-1])
+        return rate_of(there, unscaled[:-2]) / data.units[:-2]
+
+    compiled = jax.jit(rate)
+    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+
+
+@functools.lru_cache(maxsize=32)
+def _corrector(static: System, path: str) -> Callable[[Any], Corrected]:
+    """Return the function that corrects a lane (data, predicted x, normal)."""
+
+    def cycle(data: LaneData, predicted, x):
+        return cycle_equations(system_of(data, static), path, data, predicted, x)
+
+    return lane_corrector(cycle)
+
+
+@functools.lru_cache(maxsize=32)
+def _evaluator(static: System, path: str) -> Callable[[Any], tuple[Array, SeenCycle]]:
+    """Return the function from a lane (data, x) to parameter and cycle."""
+
+    def evaluate(lane):
+        data, x = lane
+        unscaled = x * data.units
+        state, period, value = unscaled[:-2], unscaled[-2], unscaled[-1]
+        there = at(system_of(data, static), path, value)
+        rtol, tight = data.setting, data.tight
+        found = shoot(there, state, period, jnp.abs(state), rtol, tight)
+        cycle = cycle_from_shooting(there, found, tight, tight < rtol)
+        return value, SeenCycle(cycle, margin_of(there, state, period, tight))
+
+    return evaluate
