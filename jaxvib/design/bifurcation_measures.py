@@ -12,9 +12,9 @@ from jaxtyping import Array, ArrayLike, Real
 from ..ensemble import Reason, reason
 from ..foundation.arrays import stop_gradient_tree
 from ..foundation.suggestions import unknown_key
+from ..systems.parameters import parameter_at
 from .diagram import Diagram
 from .measure import EvaluationLostError, Measure, Outcome, plain
-from .variables import entry_at
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing", "branch_point", "hopf")
 _FIELDS = {
@@ -65,7 +65,7 @@ class BifurcationAnalysis:
                 Reason.NO_BIFURCATION,
                 f"no {self.kind} on the branch along {path} from {low:g} to {high:g}",
             )
-        own = float(entry_at(system, path).value)
+        own = float(parameter_at(system, path).value)
         return min(points, key=lambda point: abs(float(point.parameter) - own))
 
     def __call__(self, system, memory) -> Outcome:
@@ -133,7 +133,7 @@ class StableRangeAnalysis:
         """Return the lower end, the system's own value and the upper end."""
         here = stop_gradient_tree(system)
         motion = self.diagram.motion(here, memory)
-        own = jnp.asarray(entry_at(system, self.diagram.path).value, float)
+        own = jnp.asarray(parameter_at(system, self.diagram.path).value, float)
         code, low, high = Reason(int(motion.result)), *jnp.full(2, jnp.nan)
         if code == Reason.SUCCESS and int(motion.stable) != 1:
             code = Reason.UNSTABLE
@@ -177,7 +177,7 @@ class _Stretch:
         self._points = np.column_stack([states, self._values]) / self._units
         self._stable = np.asarray(branch.stable) == 1
         start = np.append(np.asarray(motion.state), own) / self._units
-        self._own = int(np.argmin(self._apart(self._points, start)))
+        self._own = int(np.argmin(self._distances(self._points, start)))
 
     def end(self, side: int) -> tuple[int, int]:
         """Return the last point of the stretch and the next one, -1 if there is none.
@@ -201,17 +201,17 @@ class _Stretch:
 
     def bifurcation(self, last: int, following: int) -> Any:
         """Return the bifurcation between two points, None if there is none."""
-        within = 2 * self._apart(self._points[following], self._points[last])
+        within = 2 * self._distances(self._points[following], self._points[last])
         near = []
         for point in self.branch.bifurcations:
             place = np.append(np.asarray(point.state), float(point.parameter))
-            apart = self._apart(place / self._units, self._points[last])
+            apart = self._distances(place / self._units, self._points[last])
             if apart <= within:
                 near.append((point.kind == "grazing", apart, point))
         return min(near, key=lambda one: one[:2])[2] if near else None
 
     @staticmethod
-    def _apart(points: np.ndarray, point: np.ndarray) -> Any:
+    def _distances(points: np.ndarray, point: np.ndarray) -> Any:
         return np.abs(points - point).max(axis=-1)
 
 

@@ -100,7 +100,7 @@ class BranchMaximumAnalysis:
             ends = [Reason(int(end)) for end in np.asarray(branch.ends)]
             code = max((end for end in ends if end not in _COMPLETE), default=code)
         if code == Reason.SUCCESS:
-            found = _Along(here, self.diagram.path, branch, self.read).maximum()
+            found = _FieldAlongBranch(here, self.diagram.path, branch, self.read).maximum()
             place, near, interior = found
         there = replace(system, {self.diagram.path: place})
         orbit = periodic_orbit(
@@ -117,7 +117,7 @@ class BranchMaximumAnalysis:
         )
 
 
-class _Along:
+class _FieldAlongBranch:
     """The values of a field along a branch, at its points and between them."""
 
     def __init__(self, system, path: str, branch: Any, read):
@@ -138,31 +138,33 @@ class _Along:
             self.points[max(top - 1, 0)],
             self.points[min(top + 1, number - 1)],
         )
-        way = following - last
-        length = float(np.sqrt(way @ way))
+        tangent = following - last
+        length = float(np.sqrt(tangent @ tangent))
         if not length:
             return *self._unscaled(self.points[top]), False
-        way = way / length
-        begin, end = (float(way @ (each - self.points[top])) for each in (last, following))
+        tangent = tangent / length
+        begin, end = (
+            float(tangent @ (each - self.points[top])) for each in (last, following)
+        )
 
         def negative(distance):
-            point = self._corrected(self.points[top], way, distance)
+            point = self._corrected(self.points[top], tangent, distance)
             return np.inf if point is None else -self._field(point)
 
         found = scipy.optimize.minimize_scalar(
             negative, bounds=(begin, end), method="bounded",
             options={"xatol": _RESOLVED * (end - begin)},
         )  # fmt: skip
-        best = self._corrected(self.points[top], way, float(found.x))
+        best = self._corrected(self.points[top], tangent, float(found.x))
         if best is None or -found.fun <= self._field(self.points[top]):
             best = self.points[top]
         apart = float(np.abs(best - self.points[top]).max())
         at_end = top in (0, number - 1) and apart <= 2 * _RESOLVED * length
         if at_end:
             return *self._unscaled(self.points[top]), False
-        return *self._where_the_slope_is_0(*self._unscaled(best)), True
+        return *self._stationary_point(*self._unscaled(best)), True
 
-    def _where_the_slope_is_0(
+    def _stationary_point(
         self, value: float, state: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return the maximum near a parameter and a state, by secants of the slope.
@@ -194,8 +196,8 @@ class _Along:
         return (new, np.asarray(found)) if abs(slopes[-1]) <= least else (value, state)
 
     def _unscaled(self, point) -> tuple[float, np.ndarray]:
-        whole = point * self.units
-        return float(whole[-1]), whole[:-1]
+        values = point * self.units
+        return float(values[-1]), values[:-1]
 
     def _field(self, point) -> float:
         """Return the field of the orbit at a point of the branch."""
@@ -206,9 +208,9 @@ class _Along:
         )
         return float(self.read(orbit))
 
-    def _corrected(self, start, way, distance: float) -> np.ndarray | None:
+    def _corrected(self, start, tangent, distance: float) -> np.ndarray | None:
         """Return the point of the branch at a distance along a way, None if not found."""
-        point = start + distance * way
+        point = start + distance * tangent
         for _ in range(_ITERATIONS):
             value, state = self._unscaled(point)
             # Arrays: it is compiled anew for each number that is not one.
@@ -217,9 +219,9 @@ class _Along:
             size = self.units[:-1]
             matrix = np.asarray(seen.matrix) * size / size[:, None]
             column = np.asarray(seen.column) / size * self.units[-1]
-            bordered = np.block([[matrix, column[:, None]], [way[None]]])
+            bordered = np.block([[matrix, column[:, None]], [tangent[None]]])
             left = np.append(
-                np.asarray(seen.residual) / size, way @ (point - start) - distance
+                np.asarray(seen.residual) / size, tangent @ (point - start) - distance
             )
             if not (np.isfinite(bordered).all() and np.isfinite(left).all()):
                 return None

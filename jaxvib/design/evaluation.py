@@ -18,8 +18,8 @@ class Evaluation(NamedTuple):
     """A problem evaluated at one point: values, derivatives and status.
 
     `slopes`, `limit_slopes`: derivatives with respect to the normalised variables (None
-    if not computed); `goals`: the numbers of each objective, before an `Aim` combines
-    them into `numbers`.
+    if not computed); `goals`: the numbers of each objective, before a `Scalarisation`
+    combines them into `numbers`.
     """
 
     normalised: np.ndarray
@@ -33,7 +33,7 @@ class Evaluation(NamedTuple):
     goals: tuple[np.ndarray, ...] = ()
 
 
-class Aim(NamedTuple):
+class Scalarisation(NamedTuple):
     """An affine scalarisation of several objectives.
 
     $n = R g + s$, where $g$ are the concatenated numbers of all objectives and $n$ the
@@ -56,9 +56,9 @@ class Evaluator:
     """Evaluates a problem and appends each evaluation to `history`.
 
     If a motion is lost, it is searched again from the start. Evaluations stored in
-    `remember` under the same index and variables are reused bit for bit. `aim`: the
-    scalarisation of several objectives; `after`: an evaluator whose last motion
-    warm-starts this one. **Raises:** `EvaluationLostError` if there is no initial motion.
+    `remember` under the same index and variables are reused bit for bit. `scalarisation`:
+    of several objectives; `after`: an evaluator whose last motion warm-starts this one.
+    **Raises:** `EvaluationLostError` if there is no initial motion.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Evaluator:
         remember: EvaluationStore | None = None,
         name: str = "",
         progress: Callable[[int], None] | None = None,
-        aim: Aim | None = None,
+        scalarisation: Scalarisation | None = None,
         after: "Evaluator | None" = None,
     ):
         self.problem = problem
@@ -78,7 +78,7 @@ class Evaluator:
         self._remember = NoStore() if remember is None else remember
         self._name = name
         self._progress = progress
-        self._aim = aim
+        self._scalarisation = scalarisation
         self._memories: Any = None if after is None else after._memories
         self._contacts: np.ndarray | None = None if after is None else after._contacts
 
@@ -90,11 +90,11 @@ class Evaluator:
             if same and (seen.slopes is not None or not slopes):
                 return seen
         key = f"{self._name}/{len(self.history)}"
-        kept = self._remember.get(key)
-        if kept is None or not np.array_equal(kept[0], normalised):
-            kept = [normalised, *self._computed(normalised, slopes)]
-            self._remember.put(key, kept)
-        evaluation = self._read(kept, slopes)
+        stored = self._remember.get(key)
+        if stored is None or not np.array_equal(stored[0], normalised):
+            stored = [normalised, *self._computed(normalised, slopes)]
+            self._remember.put(key, stored)
+        evaluation = self._read(stored, slopes)
         self.history.append(evaluation)
         if self._progress is not None:
             self._progress(1)
@@ -107,7 +107,7 @@ class Evaluator:
         function = form.evaluate_with_slopes if slopes else form.evaluate
         found = function(self.problem.system, jnp.asarray(normalised), self._memories)
         if _failed(found[-1][1]):
-            found = self._once_more(function, normalised, found)
+            found = self._retried(function, normalised, found)
         memories, codes, margin, contacts = found[-1]
         if not _failed(codes):
             self._memories = memories
@@ -115,7 +115,7 @@ class Evaluator:
         memory = [np.asarray(leaf) for leaf in jax.tree.leaves(self._memories)]
         return [np.asarray(codes), np.asarray(margin), np.asarray(contacts), *flat, *memory]
 
-    def _once_more(self, function, normalised, found):
+    def _retried(self, function, normalised, found):
         form = self.problem.form
         try:
             memories = form.start(self.problem.designed(normalised))
@@ -123,9 +123,9 @@ class Evaluator:
             return found
         return function(self.problem.system, jnp.asarray(normalised), memories)
 
-    def _read(self, kept, slopes) -> Evaluation:
+    def _read(self, stored, slopes) -> Evaluation:
         form = self.problem.form
-        normalised, codes, margin, contacts, *rest = kept
+        normalised, codes, margin, contacts, *rest = stored
         number = len(form.measures)
         read = rest[:number]
         by = rest[number : 2 * number] if slopes else None
@@ -139,9 +139,9 @@ class Evaluator:
         goals = read[:last]
         push = None if by is None else np.concatenate(by[:last])
         numbers = np.concatenate(goals)
-        if self._aim is not None:
-            numbers = self._aim.numbers(goals)
-            push = None if by is None else self._aim.slopes(by[:last])
+        if self._scalarisation is not None:
+            numbers = self._scalarisation.numbers(goals)
+            push = None if by is None else self._scalarisation.slopes(by[:last])
         value, by_numbers = form.pull(numbers)
         objective = float(value)
         code = next((int(c) for c in codes if Reason(int(c)).failed), 0)
@@ -151,7 +151,9 @@ class Evaluator:
         if not code and not finite:
             code = int(Reason.BAD_PARAMETER)
         notice_code = noticed(margin, contacts, self._contacts)
-        if not code:
+        if code:
+            notice_code = Notice.LOST
+        else:
             self._contacts = contacts
         return Evaluation(
             normalised, objective, numbers, tuple(read[last:]), push,

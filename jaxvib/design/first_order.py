@@ -10,6 +10,7 @@ import scipy  # loads submodules lazily: .special takes 0.1 s
 
 from ..ensemble import Reason
 from ..ensemble.evaluation_store import EvaluationStore, NoStore
+from ..foundation.arrays import stack_lanes
 from .evaluation import Evaluation
 from .measure import EvaluationLostError
 from .problem import Problem
@@ -54,48 +55,48 @@ def descend(
     free = scipy.special.logit(inside)
     memories, never = _started(problem, inside)
     with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
-        held = jax.jit(optimiser.init)(free)
-    move = _moving(optimiser)
+        state = jax.jit(optimiser.init)(free)
+    move = _update_step(optimiser)
     together = form.compiled and len(normalised) > 1
-    evaluate = _evaluating(form) if together else _one_by_one(form)
+    evaluate = _evaluating(form) if together else _sequential(form)
     rows = []
     for number in range(steps + 1):
-        kept = remember.get(f"{name}/{number}")
-        if kept is None or not np.array_equal(kept[0], free):
+        stored = remember.get(f"{name}/{number}")
+        if stored is None or not np.array_equal(stored[0], free):
             found = evaluate(problem.system, free, memories)
-            kept = [
+            stored = [
                 np.asarray(free),
                 *(np.asarray(leaf) for leaf in jax.tree.leaves(found)),
             ]
-            remember.put(f"{name}/{number}", kept)
+            remember.put(f"{name}/{number}", stored)
         tree = _structure(form, memories)
         read, slopes, push, objective, memory, codes, margin, contacts = jax.tree.unflatten(
-            tree, kept[1:]
+            tree, stored[1:]
         )
         codes = np.where(never[:, None] > 0, never[:, None], codes)
-        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _bad(codes)
+        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _any_failed(codes)
         rows.append((scipy.special.expit(free), read, slopes, objective, codes, margin,
                      contacts, lost))  # fmt: skip
         memories = jax.tree.map(
-            lambda new, old, lost=lost: np.where(_wide(lost, new), old, new),
+            lambda new, old, lost=lost: np.where(_expanded(lost, new), old, new),
             memory,
             memories,
         )
         with jax.numpy_dtype_promotion("standard"):
-            moved, held = move(np.where(lost[:, None], 0.0, push), held, free)
+            moved, state = move(np.where(lost[:, None], 0.0, push), state, free)
         free = np.where(lost[:, None], free, np.asarray(moved))
         if progress is not None:
             progress(1)
     return _best(form, rows)
 
 
-def _moving(optimiser) -> Callable:
+def _update_step(optimiser) -> Callable:
     """Return an optimiser step compiled as a whole."""
     import optax  # takes 0.1 s, and only first-order methods use it
 
-    def move(pull, held, free):
-        updates, held = optimiser.update(pull, held, free)
-        return optax.apply_updates(free, updates), held
+    def move(pull, state, free):
+        updates, state = optimiser.update(pull, state, free)
+        return optax.apply_updates(free, updates), state
 
     return jax.jit(move)
 
@@ -115,7 +116,7 @@ def _evaluating(form) -> Callable:
     return eqx.filter_jit(jax.vmap(one, (None, 0, 0)))
 
 
-def _one_by_one(form) -> Callable:
+def _sequential(form) -> Callable:
     def evaluate(system, free, memories):
         rows = []
         for place in range(len(free)):
@@ -126,7 +127,7 @@ def _one_by_one(form) -> Callable:
             by = np.asarray(by_numbers) @ np.asarray(slopes[0])
             push = form.sign * by * normalised * (1 - normalised)
             rows.append((read, slopes, push, objective, *beside))
-        return jax.tree.map(lambda *leaves: np.stack(list(map(np.asarray, leaves))), *rows)
+        return stack_lanes(rows)
 
     return evaluate
 
@@ -155,10 +156,7 @@ def _started(problem, normalised):
     if some is None and why is not None:
         raise why
     memories = [some if each is None else each for each in found]
-    stacked = jax.tree.map(
-        lambda *leaves: np.stack(list(map(np.asarray, leaves))), *memories
-    )
-    return stacked, never
+    return stack_lanes(memories), never
 
 
 def _best(form, rows):
@@ -168,7 +166,7 @@ def _best(form, rows):
     ends = np.argmin(ranked, axis=0)
     starts = np.arange(objective.shape[1])
     found = np.stack([row[4] for row in rows])
-    worst = np.where(_failing(found), found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
+    worst = np.where(_failed(found), found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
     codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
     start = int(np.argmin(ranked[ends, starts]))
     history, contacts_before = [], None
@@ -189,13 +187,13 @@ def _best(form, rows):
     return history, int(ends[start]), codes.tolist(), normalised, last
 
 
-def _bad(codes) -> np.ndarray:
-    return np.any(_failing(codes), axis=1)
+def _any_failed(codes) -> np.ndarray:
+    return np.any(_failed(codes), axis=1)
 
 
-def _failing(codes) -> np.ndarray:
+def _failed(codes) -> np.ndarray:
     return np.isin(codes, [int(code) for code in Reason if code.failed])
 
 
-def _wide(lost, leaf):
+def _expanded(lost, leaf):
     return lost.reshape(lost.shape + (1,) * (leaf.ndim - 1))

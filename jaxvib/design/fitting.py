@@ -111,10 +111,10 @@ def fit(
 
     problem = Problem(system, bounds, Measure(own.analysis, residuals), combine="squares")
     design = optimise(problem, "least_squares", settings=settings, remember=remember)
-    return _judged(problem, design, measured, sizes, known)
+    return _with_statistics(problem, design, measured, sizes, known)
 
 
-def _judged(problem, design: Design, measured, sizes, known: bool) -> Fit:
+def _with_statistics(problem, design: Design, measured, sizes, known: bool) -> Fit:
     variables = problem.form.variables
     best = int(design.best)
     values = {path: float(column[best]) for path, column in design.variables.items()}

@@ -102,9 +102,9 @@ def pareto_front(
     """Find points of the Pareto front of a problem with several `Goal`s.
 
     Each search starts from a neighbouring point and its motion. Points that fail, or
-    whose aim another point meets better, are searched again from the better point. An
-    end that is not found from any start is searched from the other ends; if that also
-    fails, the front extends to the best feasible point that was evaluated.
+    whose scalarised objective is smaller at another point, are searched again from that
+    point. An end that is not found from any start is searched from the other ends; if
+    that also fails, the front extends to the best feasible point that was evaluated.
 
     **Arguments:** `method`: "slsqp" or "trust_constr"; `points`: the number of points
     for two objectives, the maximum size of the uniform grid of weights for more;

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ensemble import Reason, reason
-from .evaluation import Aim, Evaluation, Evaluator
+from .evaluation import Evaluation, Evaluator, Scalarisation
 from .history import worst_violation
 from .measure import EvaluationLostError
 from .optimise import searched
@@ -15,7 +15,7 @@ from .problem import Form, Problem
 from .settings import SearchSettings
 
 _SUMS = (1e-3, 1e-6)  # weight of the sum of objectives: first for ends, then for all
-_AHEAD = 1e-8  # relative improvement of an aim that triggers a new search
+_AHEAD = 1e-8  # relative improvement of a scalarisation that triggers a new search
 _ROUGH = 1e-8  # tolerance of an end that is refined later
 _TOGETHER = 1e-4  # distance, relative to the ranges, below which points coincide
 _MOST_ROWS = 500  # largest number of combinations of numbers
@@ -66,19 +66,25 @@ class FrontSearch:
         **Raises:** `EvaluationLostError` if no start has objectives or no design is
         feasible.
         """
-        begun = self._begun(rows)
+        begun = self._started(rows)
         goals = range(len(self._form.goals))
-        ends = [self._best(i, [self._alone(i, one) for one in begun]) for i in goals]
+        ends = [
+            self._best(i, [self._single_objective(i, one) for one in begun]) for i in goals
+        ]
         for i in goals:  # retry from the ends of the other objectives
             if not ends[i].usable(self._form):
                 others = [one for one in ends if one.usable(self._form)]
-                ends[i] = self._best(i, [ends[i], *(self._alone(i, one) for one in others)])
-        ends = [self._or_seen(i, one) for i, one in enumerate(ends)]
+                ends[i] = self._best(
+                    i, [ends[i], *(self._single_objective(i, one) for one in others)]
+                )
+        ends = [self._or_best_seen(i, one) for i, one in enumerate(ends)]
         for weight in _SUMS:
             best, spread = _ranges(ends)
             for i in goals:
-                aim = self._aim(best, spread, np.zeros(len(ends)), weight, chosen=i)
-                one = self._searched(aim, ends[i])
+                scalarisation = self._scalarisation(
+                    best, spread, np.zeros(len(ends)), weight, chosen=i
+                )
+                one = self._searched(scalarisation, ends[i])
                 if one.usable(self._form):
                     code = ends[i].code if Reason(ends[i].code).failed else one.code
                     ends[i] = one._replace(code=one.code if weight == _SUMS[-1] else code)
@@ -89,17 +95,22 @@ class FrontSearch:
         best, spread = _ranges(ends)
         corners = (np.stack([worst_numbers(one.final) for one in ends]) - best) / spread
         weights = simplex_lattice(len(ends), number)
-        aims = [
-            self._aim(best, spread, reference, _SUMS[-1]) for reference in weights @ corners
+        scalarisations = [
+            self._scalarisation(best, spread, reference, _SUMS[-1])
+            for reference in weights @ corners
         ]
         found: dict[int, Found] = {}
         for place, nearest in _order(weights):
             near = found[nearest] if nearest in found else ends[weights[place].argmax()]
-            found[place] = self._searched(aims[place], near)
-        points = self._apart([found[i] for i in range(len(aims))], aims, weights, ends)
-        return weights, self._again(points, aims)
+            found[place] = self._searched(scalarisations[place], near)
+        points = self._separate_coinciding(
+            [found[i] for i in range(len(scalarisations))], scalarisations, weights, ends
+        )
+        return weights, self._repeat_improvable(points, scalarisations)
 
-    def _apart(self, found: list[Found], aims, weights, ends) -> list[Found]:
+    def _separate_coinciding(
+        self, found: list[Found], scalarisations, weights, ends
+    ) -> list[Found]:
         """Repeat the search of coinciding points from interpolated starts.
 
         A search can get stuck where all derivatives along a front vanish.
@@ -110,31 +121,35 @@ class FrontSearch:
         for p, one in enumerate(found):
             near = np.abs(values - values[p]).max(axis=1) < _TOGETHER
             if near.sum() > 1 and weights[p].max() < 1.0:
-                again = self._searched(aims[p], one, weights[p] @ corners)
+                again = self._searched(scalarisations[p], one, weights[p] @ corners)
                 if again.usable(self._form) and again.final.objective < np.max(
-                    aims[p].numbers(one.final.goals)
+                    scalarisations[p].numbers(one.final.goals)
                 ):
                     found[p] = again
         return found
 
-    def _again(self, found: list[Found], aims: list[Aim]) -> list[Found]:
-        """Repeat the search of points whose aim another point meets better."""
+    def _repeat_improvable(
+        self, found: list[Found], scalarisations: list[Scalarisation]
+    ) -> list[Found]:
+        """Repeat the search of points whose scalarisation is smaller at another point."""
         for _ in range(_ROUNDS):
             reached = np.full((len(found),) * 2, np.inf)
-            for (p, aim), (q, one) in itertools.product(enumerate(aims), enumerate(found)):
+            for (p, scalarisation), (q, one) in itertools.product(
+                enumerate(scalarisations), enumerate(found)
+            ):
                 if one.usable(self._form):
-                    reached[p, q] = np.max(aim.numbers(one.final.goals))
+                    reached[p, q] = np.max(scalarisation.numbers(one.final.goals))
             own, best = np.diagonal(reached), reached.argmin(axis=1)
             behind = [p for p, q in enumerate(best) if reached[p, q] < own[p] - _AHEAD]
             for p in behind:
-                one = self._searched(aims[p], found[best[p]])
+                one = self._searched(scalarisations[p], found[best[p]])
                 if one.usable(self._form) and one.final.objective < own[p]:
                     found[p] = one
             if not behind:
                 break
         return found
 
-    def _begun(self, rows) -> list[Found]:
+    def _started(self, rows) -> list[Found]:
         found, why = [], ""
         for row in rows:
             evaluator = self._evaluator(row)
@@ -153,7 +168,7 @@ class FrontSearch:
             raise EvaluationLostError(Reason.BAD_PARAMETER, words)
         return found
 
-    def _alone(self, goal: int, begun: Found) -> Found:
+    def _single_objective(self, goal: int, begun: Found) -> Found:
         """Optimise one objective alone, scaled by its value and largest derivative."""
         value, own = worst_numbers(begun.final), begun.final
         size = np.abs(value)
@@ -163,15 +178,15 @@ class FrontSearch:
             steep = np.abs(own.slopes[places[goal] : places[goal + 1]]).max()
             size = np.maximum(size, steep)
         size = np.where(size > 0, size, 1.0)
-        aim = self._aim(value, size, np.zeros(len(value)), 0.0, goal)
-        return self._searched(aim, begun, roughly=True)
+        scalarisation = self._scalarisation(value, size, np.zeros(len(value)), 0.0, goal)
+        return self._searched(scalarisation, begun, roughly=True)
 
     def _best(self, goal: int, tried: list[Found]) -> Found:
         """Return the feasible result with the best objective, or the first result."""
         usable = [one for one in tried if one.usable(self._form)]
         return min(usable, key=lambda one: worst_numbers(one.final)[goal], default=tried[0])
 
-    def _or_seen(self, goal: int, found: Found) -> Found:
+    def _or_best_seen(self, goal: int, found: Found) -> Found:
         """Return `found` if usable, otherwise the best evaluation of any search."""
         if found.usable(self._form):
             return found
@@ -186,10 +201,12 @@ class FrontSearch:
             raise EvaluationLostError(found.code, words)
         return best
 
-    def _searched(self, aim: Aim, near: Found, normalised=None, roughly=False) -> Found:
-        """Minimise an aim from a nearby design (or a point) and its motion."""
+    def _searched(
+        self, scalarisation: Scalarisation, near: Found, normalised=None, roughly=False
+    ) -> Found:
+        """Minimise a scalarisation from a nearby design (or point) and its motion."""
         normalised = near.final.normalised if normalised is None else normalised
-        evaluator = self._evaluator(normalised, aim, near.evaluator)
+        evaluator = self._evaluator(normalised, scalarisation, near.evaluator)
         method, settings = self._how
         if roughly:
             rough = max(settings.tolerance, _ROUGH)
@@ -198,27 +215,34 @@ class FrontSearch:
         history = found.history
         return Found(history[found.end], history[0], found.code, evaluator)
 
-    def _evaluator(self, normalised, aim=None, after=None) -> Evaluator:
-        made = Evaluator(
-            self._problem, normalised, remember=self._remember, progress=self._progress,
-            name=f"{self._name}/{len(self._evaluators)}", aim=aim, after=after,
-        )  # fmt: skip
-        self._evaluators.append(made)
-        return made
+    def _evaluator(self, normalised, scalarisation=None, after=None) -> Evaluator:
+        evaluator = Evaluator(
+            self._problem,
+            normalised,
+            remember=self._remember,
+            progress=self._progress,
+            name=f"{self._name}/{len(self._evaluators)}",
+            scalarisation=scalarisation,
+            after=after,
+        )
+        self._evaluators.append(evaluator)
+        return evaluator
 
-    def _aim(self, best, spread, reference, weight: float, chosen=None) -> Aim:
-        r"""Return the aim $\bar f_i - r_i + s \sum \bar f_j + 2$ for one goal or all.
+    def _scalarisation(
+        self, best, spread, reference, weight: float, chosen=None
+    ) -> Scalarisation:
+        r"""Return $\bar f_i - r_i + s \sum \bar f_j + 2$ for one goal or all.
 
         The 2 avoids a division by 0 in methods that divide by the initial value. For
         one goal, the sum takes all combinations of its numbers with those of the other
         goals (the largest counts); for all goals, the means of the others suffice.
         """
-        counts = self._counts()
+        counts = self._goal_sizes()
         sizes = np.repeat(1 / spread, counts)
         offsets = 2 - best / spread - reference - weight * np.sum(best / spread)
         if chosen is None:
             rows = np.diag(sizes) + weight * sizes / np.repeat(counts, counts)
-            return Aim(rows, np.repeat(offsets, counts))
+            return Scalarisation(rows, np.repeat(offsets, counts))
         own = np.repeat(np.arange(len(counts)) == chosen, counts)
         rows = np.diag(sizes)[own]
         if weight and np.prod(counts) <= _MOST_ROWS:
@@ -229,9 +253,9 @@ class FrontSearch:
             rows = sizes * (rows + (rows > 0) * own)
         elif weight:
             rows = rows + weight * sizes / np.repeat(counts, counts)
-        return Aim(rows, np.full(len(rows), offsets[chosen]))
+        return Scalarisation(rows, np.full(len(rows), offsets[chosen]))
 
-    def _counts(self) -> np.ndarray:
+    def _goal_sizes(self) -> np.ndarray:
         """Return the number of values of each objective, (objectives,)."""
         first = next(each.history[0] for each in self._evaluators if each.history)
         return np.array([len(numbers) for numbers in first.goals])

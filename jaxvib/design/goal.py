@@ -6,7 +6,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import unknown_key
+from ..foundation.suggestions import CheckedKeywords, unknown_key
 from ..foundation.types import AnyArray
 from .measure import Measure, as_measure
 
@@ -27,7 +27,7 @@ COMBINATIONS = tuple(_COMBINED)
 
 
 @dataclasses.dataclass(frozen=True)
-class Goal:
+class Goal(CheckedKeywords):
     """One of several objectives: a measure (or any function) and its direction.
 
     `goal`: "minimise" or "maximise"; `combine`, `weight`: the combination of several
@@ -52,10 +52,10 @@ class Goal:
         """-1 for "maximise", 1 for "minimise"."""
         return -1.0 if self.goal == "maximise" else 1.0
 
-    def pushed(self) -> Measure:
+    def to_minimise(self) -> Measure:
         """Return a measure whose largest number is to be minimised."""
         own = as_measure(self.measure)
-        return dataclasses.replace(own, read=_Pushed(self, own.read))
+        return dataclasses.replace(own, read=_ToMinimise(self, own.read))
 
 
 def check_goal(goal: str, combine: str, weight: float) -> None:
@@ -78,7 +78,7 @@ def worst_counts(combine: str, goal: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Pushed:
+class _ToMinimise:
     goal: Goal
     read: Callable
 

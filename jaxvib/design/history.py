@@ -67,8 +67,9 @@ class Design(NotebookRepr):
             lines.append(f"  {path} {values[0]:.6g} -> {values[best]:.6g}")
         codes = {int(code) for code in np.asarray(self.notices)} - {int(Notice.SMOOTH)}
         if codes:
-            steps_with_notice = np.flatnonzero(np.asarray(self.notices))
-            lines.append(f"  step {steps_with_notice[0]}: {notice(max(codes))}")
+            worst = max(codes)
+            step = np.flatnonzero(np.asarray(self.notices) == worst)[0]
+            lines.append(f"  step {step}: {notice(worst)}")
         return "\n".join(lines)
 
     def value(self, path: str) -> float:

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import unknown_key
+from ..foundation.suggestions import CheckedKeywords, unknown_key
 from ..systems.parameters import replace
 from .fitting import CLOSER, Fit, fit
 from .measure import Measure, Outcome, as_measure, itself
@@ -36,11 +36,11 @@ _FINITE = Range(above=-np.inf, below=np.inf)
 _POSITIVE = Range(above=0.0, below=np.inf)
 # Fits with deviations from the one before, until these change by less than 1 %, far less
 # than they are known.
-_MOST_FITS, _SETTLED = 16, 1e-2
+_MOST_FITS, _CONVERGED = 16, 1e-2
 _TINY = 1e-12  # relative deviation of a record that is fitted exactly
 
 
-class Record(eqx.Module):
+class Record(CheckedKeywords, eqx.Module):
     """Measured numbers of one measure, with independent normal noise.
 
     **Fields:** `measure`: gives one number per datum, in the order and unit of `data`;
@@ -166,7 +166,7 @@ class Likelihood(eqx.Module):
 
         The start of a sampler: `Fit.values` and `Fit.standard_errors`. Unknown deviations
         of several records are estimated from the fit, which is repeated with them until
-        they are settled. **Raises:** as `fit` does.
+        they converge. **Raises:** as `fit` does.
         """
         records = list(self.records.values())
         joint = Measure(_Joint(tuple(record.measure for record in records)), itself)
@@ -191,7 +191,7 @@ class Likelihood(eqx.Module):
             if not any(unknown):
                 break
             last, system, sizes = sizes, found.system, self._spreads(found)
-            if np.allclose(sizes, last, rtol=_SETTLED, atol=0):
+            if np.allclose(sizes, last, rtol=_CONVERGED, atol=0):
                 break
         return found
 
@@ -208,8 +208,8 @@ class Likelihood(eqx.Module):
 def likelihood(system: eqx.Module, records: Mapping[str, Record]) -> Likelihood:
     """Return the log-likelihood of records, by name, of one system.
 
-    Motions are found from those of `system`, which is therefore best near the data,
-    such as `Fit.system`.
+    Motions are found by Newton iteration from those of `system`, which should therefore
+    be near the data, such as `Fit.system`.
 
     **Raises:** `ValueError` without records, for a measure that cannot be compiled, such
     as one whose branches are traced anew at each value, or one whose numbers are not as

@@ -11,7 +11,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.arrays import stop_gradient_tree
 from ..modes import frequency_response, natural_frequencies
-from ..systems.linear_part import linear_part
+from ..modes.frequency_response import direction_of
+from ..systems.linear_part import linear_part_alone
 from .measure import Direct, Measure, itself
 
 _GRID = 801  # frequencies in the band: peaks closer than two grid steps are merged
@@ -89,10 +90,10 @@ def white_noise_variance(
     NaN if the system is not asymptotically stable: the variance is then unbounded,
     although Lyapunov's equation still has a solution.
     """
-    linear = linear_part(system)
+    linear = linear_part_alone(system)
     mass, damping, stiffness = linear.matrices()
     size = mass.shape[0]
-    push, pick = _direction(system, force, size), _direction(system, at, size)
+    push, pick = direction_of(linear, force, size), direction_of(linear, at, size)
     solved = jnp.linalg.solve(
         mass, jnp.concatenate([stiffness, damping, push[:, None]], axis=1)
     )
@@ -100,9 +101,9 @@ def white_noise_variance(
     matrix = jnp.concatenate([top, -solved[:, : 2 * size]])
     noise = jnp.concatenate([jnp.zeros(size), solved[:, -1]])
     one = jnp.eye(2 * size)
-    whole = jnp.kron(matrix, one) + jnp.kron(one, matrix)
+    operator = jnp.kron(matrix, one) + jnp.kron(one, matrix)
     right = -2 * jnp.pi * jnp.outer(noise, noise)
-    covariance = jnp.linalg.solve(whole, right.reshape(-1)).reshape(2 * size, 2 * size)
+    covariance = jnp.linalg.solve(operator, right.reshape(-1)).reshape(2 * size, 2 * size)
     rates = jnp.linalg.eigvals(jax.lax.stop_gradient(matrix))
     rounding = 2 * size * jnp.finfo(float).eps * jnp.max(jnp.abs(rates))
     variance = pick @ covariance[:size, :size] @ pick
@@ -186,10 +187,3 @@ class _Pick:
 
     def __call__(self, numbers):
         return numbers[np.array(self.places)]
-
-
-def _direction(system, place, size: int):
-    linear = linear_part(system)
-    if isinstance(place, str):
-        return linear.direction(place)
-    return jnp.zeros(size).at[place].set(1.0)

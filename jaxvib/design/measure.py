@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..ensemble import reason
-from ..systems.parameters import replace
-from .variables import entry_at
+from ..foundation.suggestions import CheckedKeywords
+from ..systems.parameters import parameter_at, replace
+
+_SAME = 1e-14  # changes below this part of the bounds are rounding
 
 
 class EvaluationLostError(ValueError):
@@ -68,7 +70,7 @@ class Analysis(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Measure:
+class Measure(CheckedKeywords):
     """Numbers extracted from the result of an analysis, with a unit.
 
     Measures with equal analyses share one result. **Fields:** `read`: maps the result
@@ -205,7 +207,7 @@ def change_measure(system: eqx.Module, bounds: Mapping[str, Sequence[float]]) ->
     ''
     """
     paths = tuple(bounds)
-    own = tuple(float(entry_at(system, path).value) for path in paths)
+    own = tuple(float(parameter_at(system, path).value) for path in paths)
     sizes = tuple(bounds[path][1] - bounds[path][0] for path in paths)
     return Measure(Direct(_Values(paths)), _Change(own, sizes), "", "change of the design")
 
@@ -215,7 +217,9 @@ class _Values:
     paths: tuple[str, ...]
 
     def __call__(self, system):
-        return jnp.stack([jnp.asarray(entry_at(system, path).value) for path in self.paths])
+        return jnp.stack(
+            [jnp.asarray(parameter_at(system, path).value) for path in self.paths]
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,7 +228,10 @@ class _Change:
     sizes: tuple[float, ...]
 
     def __call__(self, values):
-        return jnp.sum(((values - jnp.array(self.own)) / jnp.array(self.sizes)) ** 2)
+        moved = (values - jnp.array(self.own)) / jnp.array(self.sizes)
+        # A design reaches the system's own values up to rounding only. Its square would
+        # be the size to which searches scale the objective.
+        return jnp.sum(jnp.where(jnp.abs(moved) < _SAME, 0.0, moved) ** 2)
 
 
 def as_measure(given: Measure | Callable) -> Measure:

@@ -72,7 +72,9 @@ def optimise(
         found.append(searched(evaluator, row, method, settings))
     histories = [each.history for each in found]
     if throw and all(each.history[each.end].code for each in found):
-        raise EvaluationLostError(found[0].code, _not_begun(found[0].why, len(found)))
+        raise EvaluationLostError(
+            found[0].code, _no_start_message(found[0].why, len(found))
+        )
     return design_of(
         problem, histories, [each.end for each in found], [each.code for each in found]
     )
@@ -106,11 +108,11 @@ def searched(
         end = len(history) - 1 if good else _best_of(problem, history)
         return Searched(history, end, code, reason(code))
     except EvaluationLostError as lost:
-        history = history or [_nothing(problem, normalised, lost.code)]
+        history = history or [_empty_evaluation(problem, normalised, lost.code)]
         return Searched(history, _best_of(problem, history), lost.code, str(lost))
 
 
-def _nothing(problem: Problem, normalised, code: int) -> Evaluation:
+def _empty_evaluation(problem: Problem, normalised, code: int) -> Evaluation:
     """Return a placeholder evaluation for a start that could not be evaluated."""
     form, number = problem.form, np.array([np.nan])
     slopes = np.full((1, len(normalised)), np.nan)
@@ -139,7 +141,7 @@ def evaluated(
     try:
         history = [evaluator(problem.normalised)]
     except EvaluationLostError as lost:
-        history = [_nothing(problem, problem.normalised, lost.code)]
+        history = [_empty_evaluation(problem, problem.normalised, lost.code)]
     return design_of(problem, [history], [0], [history[0].code])
 
 
@@ -167,9 +169,9 @@ def _first_order(
     except EvaluationLostError as lost:
         if throw:
             raise EvaluationLostError(
-                lost.code, _not_begun(str(lost), len(normalised))
+                lost.code, _no_start_message(str(lost), len(normalised))
             ) from None
-        history, end = [_nothing(problem, normalised[0], lost.code)], 0
+        history, end = [_empty_evaluation(problem, normalised[0], lost.code)], 0
         codes, final = [lost.code] * len(normalised), normalised
         objectives = np.full(len(normalised), np.nan)
     design = design_of(problem, [history], [end], [codes[0]])
@@ -183,17 +185,17 @@ def _first_order(
     )
     code = history[end].code
     if throw and code:
-        raise EvaluationLostError(code, _not_begun(reason(code), len(normalised)))
-    return _with(design, starts, len(history) * len(normalised), code)
+        raise EvaluationLostError(code, _no_start_message(reason(code), len(normalised)))
+    return _with_starts(design, starts, len(history) * len(normalised), code)
 
 
-def _not_begun(why: str, starts: int) -> str:
+def _no_start_message(why: str, starts: int) -> str:
     if starts == 1:
         return f"the initial system has no objective: {why}"
     return f"none of {starts} starts has an objective: {why}"
 
 
-def _with(design: Design, starts: Starts, evaluations: int, code) -> Design:
+def _with_starts(design: Design, starts: Starts, evaluations: int, code) -> Design:
     return dataclasses.replace(
         design,
         starts=starts,

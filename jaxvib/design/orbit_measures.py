@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..drawing.labels import Labels
 from ..dynamics.flow import flow
 from ..dynamics.integrated_system import IntegratedSystem
 from ..foundation.suggestions import unknown_key
@@ -53,9 +54,10 @@ def orbit_measure(
     """Return a measure of a field of the periodic orbit.
 
     "amplitude" (m), "largest_multiplier", "max_contact_force" (N), "state", the
-    "progress" of a system with a drift, or "stability_margin", which is 1 - |largest
-    multiplier|. **Raises:** `ValueError` for a field that is unknown or not
-    differentiable, or the progress of a system without a drift.
+    "progress" of a system with a drift, in the unit of its coordinate, or
+    "stability_margin", which is 1 - |largest multiplier|. **Raises:** `ValueError` for
+    a field that is unknown or not differentiable, or the progress of a system without
+    a drift.
 
     >>> jv.design.orbit_measure("max_contact_force").unit
     'N'
@@ -87,9 +89,9 @@ class _Field(eqx.Module):
 
     @property
     def unit(self) -> str:
-        """The unit of the field."""
+        """The unit of the field, "" if it depends on the coordinate."""
         fields = {field.name: field for field in dataclasses.fields(DriftingOrbit)}
-        return fields[self.field].metadata["unit"]
+        return Labels().own_unit(fields[self.field].metadata["unit"])
 
     def __call__(self, orbit: PeriodicOrbit) -> Float[Array, ""]:
         """Return the component."""

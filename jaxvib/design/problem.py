@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..foundation.suggestions import CheckedKeywords
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal, check_goal, combined, worst_counts
@@ -20,7 +21,7 @@ from .variables import Bounds, Variable, values_at, variables_of
 
 
 @dataclasses.dataclass(frozen=True)
-class Limit:
+class Limit(CheckedKeywords):
     """A constraint: bounds on every number of a measure, in its unit.
 
     Equal bounds give an equality constraint. **Raises:** `ValueError` for bounds that
@@ -56,7 +57,7 @@ class Limit:
         return self.at_least == self.at_most
 
 
-class Problem:
+class Problem(CheckedKeywords):
     r"""A design problem: optimise an objective over bounded parameters.
 
     $$\min_{p} c\bigl(f_1(p), \dots, f_k(p)\bigr), \qquad l \le p \le h, \qquad
@@ -93,7 +94,7 @@ class Problem:
         limits = dict(constraints or {})
         if isinstance(objective, Mapping):
             _check_goals(objective, (goal, combine, weight))
-            first, *others = (one.pushed() for one in objective.values())
+            first, *others = (one.to_minimise() for one in objective.values())
             form = Form(
                 moved, first, limits, "largest", "minimise", weight, tuple(others),
                 dict(objective),
@@ -205,7 +206,7 @@ class Form:
     @functools.cached_property
     def evaluate(self) -> Callable:
         """`numbers`, compiled if possible."""
-        return self._perhaps_jitted(self.numbers)
+        return self._jitted_if_possible(self.numbers)
 
     @functools.cached_property
     def evaluate_with_slopes(self) -> Callable:
@@ -215,7 +216,7 @@ class Form:
             slopes, (read, beside) = self.slopes(system, normalised, memories, itself)
             return read, slopes, beside
 
-        return self._perhaps_jitted(looked)
+        return self._jitted_if_possible(looked)
 
     def slopes(
         self, system: eqx.Module, here: AnyArray, memories: tuple, normalised_of: Callable
@@ -241,7 +242,7 @@ class Form:
         """The objective and its gradient with respect to the numbers."""
         return jax.jit(jax.value_and_grad(self.combined))
 
-    def _perhaps_jitted(self, function):
+    def _jitted_if_possible(self, function):
         return eqx.filter_jit(function) if self.compiled else function
 
 

@@ -12,14 +12,19 @@ from .history import optimality, size_of, slopes, worst_violation
 from .measure import EvaluationLostError
 
 _OPTIMAL = 1e-5  # optimality that counts as success, whatever the method reports
-_BAD = 10.0  # replaces a missing objective, relative to that of the start
+_BAD = 10.0  # replaces a missing objective or slack, relative to the largest one seen
 
 
-def _seen(evaluator: Evaluator, normalised) -> Evaluation:
+def _evaluated(evaluator: Evaluator, normalised) -> Evaluation:
     found = evaluator(np.clip(normalised, 0.0, 1.0))
     if found.code:
         raise EvaluationLostError(found.code)
     return found
+
+
+def _bad(evaluator: Evaluator, size: Callable[[Evaluation], float]) -> float:
+    """Return a number larger than that of every design so far that has a motion."""
+    return _BAD * max([1.0, *(size(one) for one in evaluator.history if not one.code)])
 
 
 def constrained(method: str, options: Callable) -> Callable:
@@ -31,7 +36,7 @@ def constrained(method: str, options: Callable) -> Callable:
 
     def search(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
         form = evaluator.problem.form
-        first = _seen(evaluator, start)
+        first = _evaluated(evaluator, start)
         scale = form.sign / (abs(first.objective) or 1.0)
         n = len(start)
         lifted = form.min_max
@@ -39,15 +44,24 @@ def constrained(method: str, options: Callable) -> Callable:
         def tried(x) -> Evaluation:
             return evaluator(np.clip(x[:n], 0.0, 1.0))
 
-        def evaluate(x) -> Evaluation:
-            return _seen(evaluator, x[:n])
+        last = first
 
-        # A lost motion gets a very bad value, so that the method shortens its step;
-        # only accepted points need derivatives.
+        # A lost motion gets a very bad value, so that the method shortens its step. Its
+        # derivatives are those of the last one: trust-constr's approximation of second
+        # derivatives is not updated then.
+        def evaluate(x) -> Evaluation:
+            nonlocal last
+            found = tried(x)
+            last = last if found.code else found
+            return last
+
+        def bad() -> float:
+            return _bad(evaluator, lambda one: np.abs(scale * one.numbers).max())
+
         def value(x) -> float:
             found = tried(x)
             if found.code:
-                return _BAD
+                return bad()
             return float(x[n]) if lifted else scale * found.objective
 
         def gradient(x):
@@ -55,8 +69,9 @@ def constrained(method: str, options: Callable) -> Callable:
 
         def below(x):
             found = tried(x)
-            far = np.full_like(found.numbers, _BAD)  # the numbers themselves may be NaN
-            return x[n] - (far if found.code else scale * found.numbers)
+            if found.code:  # the numbers themselves may be NaN
+                return np.full_like(found.numbers, x[n] - bad())
+            return x[n] - scale * found.numbers
 
         def below_slopes(x):
             by = -scale * evaluate(x).slopes
@@ -66,7 +81,12 @@ def constrained(method: str, options: Callable) -> Callable:
         if lifted:
             rows.append((below, below_slopes, False))
         for place, limit in enumerate(form.limits.values()):
-            rows.append((*_rows(tried, evaluate, place, limit, lifted), limit.equality))
+            rows.append(
+                (
+                    *_constraint_functions(evaluator, tried, evaluate, place, lifted),
+                    limit.equality,
+                )
+            )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="delta_grad == 0.0")
             warnings.filterwarnings("ignore", message="Singular Jacobian matrix")
@@ -80,7 +100,7 @@ def constrained(method: str, options: Callable) -> Callable:
                 options=options(steps, tolerance),
             )
         final = np.clip(found.x[:n], 0.0, 1.0)
-        return _ended(evaluator, final, first, found.success)
+        return _end_code(evaluator, final, first, found.success)
 
     return search
 
@@ -90,30 +110,39 @@ def quasi_newton(
 ) -> int:
     """Minimise by L-BFGS-B within the bounds."""
     form = evaluator.problem.form
-    first = _seen(evaluator, start)
+    first = _evaluated(evaluator, start)
     scale = form.sign / (abs(first.objective) or 1.0)
 
     def both(x):
-        found = _seen(evaluator, x)
+        found = evaluator(np.clip(x, 0.0, 1.0))
+        if found.code:  # the method shortens its step
+            far = _bad(evaluator, lambda one: abs(scale * one.objective))
+            return far, np.zeros_like(start)
         return scale * found.objective, scale * slopes(form, found)
 
     found = scipy.optimize.minimize(
         both, start, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(start),
         options={"maxiter": steps, "ftol": tolerance * 1e-4, "gtol": tolerance},
     )  # fmt: skip
-    return _ended(evaluator, found.x, first, found.success)
+    return _end_code(evaluator, found.x, first, found.success)
 
 
 def least_squares(
     evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
 ) -> int:
     """Minimise by Gauss-Newton steps within a trust region and the bounds."""
-    first = _seen(evaluator, start)
+    first = _evaluated(evaluator, start)
     inside = np.clip(start, 1e-9, 1 - 1e-9)  # the method needs strictly interior points
+
+    def numbers(x):
+        found = evaluator(np.clip(x, 0.0, 1.0))
+        # The method shortens its step where a number is NaN.
+        return np.full_like(found.numbers, np.nan) if found.code else found.numbers
+
     found = scipy.optimize.least_squares(
-        lambda x: _seen(evaluator, x).numbers,
+        numbers,
         inside,
-        jac=lambda x: _seen(evaluator, x).slopes,
+        jac=lambda x: _evaluated(evaluator, x).slopes,
         bounds=(0.0, 1.0),
         xtol=tolerance,
         ftol=tolerance,
@@ -121,7 +150,7 @@ def least_squares(
         x_scale="jac",
         max_nfev=steps,
     )
-    return _ended(evaluator, found.x, first, found.success)
+    return _end_code(evaluator, found.x, first, found.success)
 
 
 def nelder_mead(
@@ -134,7 +163,7 @@ def nelder_mead(
             bounds=[(0.0, 1.0)] * len(start),
             options={"maxiter": steps, "xatol": tolerance, "fatol": tolerance},
         )  # fmt: skip
-    return _last(evaluator, found.x, found.success)
+    return _end_code_without_slopes(evaluator, found.x, found.success)
 
 
 def evolution(
@@ -145,7 +174,7 @@ def evolution(
         _without_slopes(evaluator), [(0.0, 1.0)] * len(start), x0=start, maxiter=steps,
         tol=0.0, atol=tolerance, polish=False, rng=seed,
     )  # fmt: skip
-    return _last(evaluator, found.x, found.success)
+    return _end_code_without_slopes(evaluator, found.x, found.success)
 
 
 def _without_slopes(evaluator: Evaluator) -> Callable:
@@ -162,13 +191,19 @@ def _without_slopes(evaluator: Evaluator) -> Callable:
     return value
 
 
-def _rows(tried, evaluate, place: int, limit, lifted: bool):
+def _constraint_functions(evaluator, tried, evaluate, place: int, lifted: bool):
+    limit = list(evaluator.problem.form.limits.values())[place]
     size = size_of(limit)
+
+    def slacks(found: Evaluation):
+        return limit.slacks(found.limits[place]) / size
 
     def inside(x):
         found = tried(x)
-        slacks = limit.slacks(found.limits[place]) / size
-        return np.full_like(slacks, -_BAD) if found.code else slacks
+        if not found.code:
+            return slacks(found)
+        far = _bad(evaluator, lambda one: np.abs(slacks(one)).max())
+        return np.full_like(slacks(found), -far)
 
     def by(x):
         rows = evaluate(x).limit_slopes[place]
@@ -192,9 +227,9 @@ def _constraints(method: str, rows):
     ]
 
 
-def _ended(evaluator: Evaluator, final, first, success: bool) -> int:
+def _end_code(evaluator: Evaluator, final, first, success: bool) -> int:
     form = evaluator.problem.form
-    here = _seen(evaluator, final)
+    here = _evaluated(evaluator, final)
     _place_last(evaluator, here)
     # SciPy reports no success if rounding errors stop it at the optimum.
     good = success or optimality(form, here, first) < _OPTIMAL
@@ -203,7 +238,7 @@ def _ended(evaluator: Evaluator, final, first, success: bool) -> int:
     return int(Reason.SUCCESS if good else Reason.ITERATION_LIMIT)
 
 
-def _last(evaluator: Evaluator, final, success: bool) -> int:
+def _end_code_without_slopes(evaluator: Evaluator, final, success: bool) -> int:
     here = evaluator(final, slopes=False)
     _place_last(evaluator, here)
     if here.code:

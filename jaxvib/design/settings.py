@@ -3,10 +3,11 @@
 import dataclasses
 
 from ..foundation.quantity import Range, check_range
+from ..foundation.suggestions import CheckedKeywords
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(CheckedKeywords):
     """Settings of `optimise`, `pareto_front` and `fit`.
 
         several = jv.design.SearchSettings(starts=8, steps=100)

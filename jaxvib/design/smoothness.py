@@ -32,7 +32,7 @@ NEAR = 1e-5
 
 
 class Notice(enum.IntEnum):
-    """The validity of derivatives at one step of a design.
+    """The validity of derivatives at one step of a design, or that it has no motion.
 
     >>> len(jv.design.Notice) > 1
     True
@@ -41,6 +41,7 @@ class Notice(enum.IntEnum):
     SMOOTH = 0
     CROSSED_GRAZING = 1
     AT_GRAZING = 2
+    LOST = 3
 
 
 _TEXTS = {
@@ -49,6 +50,7 @@ _TEXTS = {
     "derivatives are valid only up to the grazing motion in between",
     Notice.AT_GRAZING: "a contact grazes: the derivative of multipliers jumps here, and "
     "other derivatives are valid for very small changes only",
+    Notice.LOST: "the motion or bifurcation was not found: a search shortens its step",
 }
 
 

@@ -20,8 +20,8 @@ def without_unused_results(function: Callable, *arguments: PyTree) -> Callable:
     a design's gradient to two thirds.
     """
     traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    wanted = [True] * len(traced.jaxpr.outvars)
-    lean, _ = partial_eval.dce_jaxpr(traced.jaxpr, wanted, instantiate=True)
+    used = [True] * len(traced.jaxpr.outvars)
+    lean, _ = partial_eval.dce_jaxpr(traced.jaxpr, used, instantiate=True)
     flat = jax.extend.core.jaxpr_as_fun(jax.extend.core.ClosedJaxpr(lean, traced.consts))
     tree = jax.tree.structure(shape)
 

@@ -9,17 +9,16 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.quantity import check_range
-from ..foundation.suggestions import unknown_key
+from ..foundation.suggestions import CheckedKeywords, unknown_key
 from ..foundation.types import AnyArray
 from ..linalg import kernel_of
-from ..systems.parameters import Parameter, parameters, whole_path
+from ..systems.parameters import enclosing_bounds, parameter_at
 
 SCALES = ("linear", "log")
 
 
 @dataclasses.dataclass(frozen=True)
-class Variable:
+class Variable(CheckedKeywords):
     r"""A design variable, parametrised by a normalised value $s \in [0, 1]$.
 
     The `scale` "linear" gives $p = l + (h - l) s$, "log" gives $p = l\,(h/l)^s$ for a
@@ -94,35 +93,13 @@ def variables_of(
         raise ValueError("bounds = {} contains no parameter; allowed: one or more")
     found, normalised = [], []
     for path, given in bounds.items():
-        entry = entry_at(system, path)
+        parameter = parameter_at(system, path)
         one = given if isinstance(given, Variable) else Variable(path, *given)
-        for bound in (one.low, one.high):
-            check_range(f"bounds of {path}", bound, entry.unit, entry.allowed)
-        value = float(entry.value)
-        if not one.low <= value <= one.high:
-            raise ValueError(
-                f"bounds = ({one.low:g}, {one.high:g}) of {path} do not enclose its "
-                f"value {value:g}"
-            )
+        value = float(parameter.value)
+        enclosing_bounds(parameter, path, (one.low, one.high), value)
         found.append(one)
         normalised.append(one.normalised(value))
     return tuple(found), np.array(normalised)
-
-
-def entry_at(system: object, path: str) -> Parameter:
-    """Return a parameter by path; the path may address one entry of an array.
-
-    **Raises:** `ValueError` for an unknown path, or the path of a whole array.
-
-    >>> jv.design.entry_at(system, "gap").unit
-    'm'
-    """
-    known = parameters(system)
-    whole, place = whole_path(path, known)
-    entry = known[whole]
-    if np.ndim(entry.value) != len(place):
-        raise ValueError(f"{path} is an array; allowed: paths of single numbers")
-    return dataclasses.replace(entry, value=entry.value[place]) if place else entry
 
 
 def values_at(variables: tuple[Variable, ...], normalised: AnyArray) -> dict:

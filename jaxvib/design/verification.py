@@ -10,11 +10,10 @@ from jaxtyping import ArrayLike, Float, Int, Real
 from ..ensemble import Reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.suggestions import unknown_key
 from ..orbits.multipliers import STABLE
 from ..orbits.robustness import share_intervals
 from ..systems.autonomous import is_autonomous
-from ..systems.parameters import parameters, replace
+from ..systems.parameters import enclosing_bounds, parameter_at, parameters, replace
 from .diagram import Diagram
 
 _TAIL = 0.05  # probability that the share is above the reported bound
@@ -104,17 +103,11 @@ def verify_stable_range(
     [0, 0]
     """
     box = {} if box is None else box
-    known = parameters(system)
-    for each in (path, *box):
-        if each not in known:
-            raise ValueError(unknown_key("parameter", each, known))
+    own = float(parameter_at(system, path).value)
+    for each in box:
+        parameter_at(system, each)
     check_range("points", points, "", Range(at_least=1, at_most=1_000_000))
-    own, (low, high) = float(known[path].value), bounds
-    if not low <= own <= high or low == high:
-        raise ValueError(
-            f"bounds = [{low:g}, {high:g}] do not enclose {path} = {own:g}; allowed: "
-            "bounds around the system's own value"
-        )
+    low, high = enclosing_bounds(parameter_at(system, path), path, bounds, own)
     draw = np.random.default_rng(seed)
     values = draw.uniform(low, high, points)
     others = {name: draw.uniform(*ends, points) for name, ends in box.items()}
@@ -157,7 +150,7 @@ class _Branch:
         if self.branch is None:
             found, lost = self.motion, 0
         else:
-            near, lost = self._on_way(value)
+            near, lost = self._state_at(value)
             if near is None:
                 return -1, np.nan, -1, int(Reason.NOT_REACHED)
             found = self.diagram.motion(replace(self.system, {self.path: value}), near)
@@ -170,7 +163,7 @@ class _Branch:
             growth = float(np.max(np.abs(np.asarray(found.floquet_multipliers))))
         return int(found.stable), growth, lost, code
 
-    def _on_way(self, value: float) -> tuple[np.ndarray | None, int]:
+    def _state_at(self, value: float) -> tuple[np.ndarray | None, int]:
         """Return a state near the branch at a value, and the bifurcations before it.
 
         The way is that from the own value, in which the parameter does not turn back:
@@ -183,23 +176,27 @@ class _Branch:
         ).max(axis=1) / (np.abs(states).max() or 1.0)
         place, side = int(np.argmin(begin)), np.sign(value - self.own)
         step = self._step(values, place, side)
-        way = [place]
+        section = [place]
         while 0 <= place + step < len(values) and step:
             there = place + step
             if side * (values[there] - values[place]) <= 0:
                 return None, -1
-            way.append(there)
+            section.append(there)
             if side * (values[there] - value) >= 0:
                 break
             place = there
-        reached = side * (values[way[-1]] - value) >= 0
-        return (self._between(way, value), self._passed(way, value)) if reached else _LOST
+        reached = side * (values[section[-1]] - value) >= 0
+        return (
+            (self._between(section, value), self._bifurcations_before(section, value))
+            if reached
+            else _LOST
+        )
 
-    def _between(self, way: list[int], value: float) -> np.ndarray:
+    def _between(self, section: list[int], value: float) -> np.ndarray:
         """Return the interpolated state at a value on a way along the branch."""
-        order = np.argsort(np.asarray(self.branch.parameter)[way])
-        along = np.asarray(self.branch.parameter)[way][order]
-        columns = np.asarray(self.branch.states)[way][order].T
+        order = np.argsort(np.asarray(self.branch.parameter)[section])
+        along = np.asarray(self.branch.parameter)[section][order]
+        columns = np.asarray(self.branch.states)[section][order].T
         return np.array([np.interp(value, along, column) for column in columns])
 
     @staticmethod
@@ -211,7 +208,7 @@ class _Branch:
                 return step
         return 0
 
-    def _passed(self, way: list[int], value: float) -> int:
+    def _bifurcations_before(self, section: list[int], value: float) -> int:
         """Return the bifurcations on a way between the own value and a value."""
         low, high = sorted((self.own, float(value)))
         size = np.abs(np.asarray(self.branch.states)).max() or 1.0
@@ -219,6 +216,6 @@ class _Branch:
         for point in self.branch.bifurcations:
             there = float(point.parameter)
             if point.kind != "grazing" and low < there < high:
-                apart = np.asarray(point.state) - self._between(way, there)
+                apart = np.asarray(point.state) - self._between(section, there)
                 passed += bool(np.abs(apart).max() < _ON_WAY * size)
         return passed

@@ -56,8 +56,8 @@ class Checkpoint:
 
     def get(self, key: str, structure: Callable[[], Any]) -> Any:
         """Return the pytree of this structure stored under a key, or `None`."""
-        kept = self._memory.get(key)
-        return None if kept is None else jax.tree.unflatten(structure(), kept)
+        stored = self._memory.get(key)
+        return None if stored is None else jax.tree.unflatten(structure(), stored)
 
     def put(self, key: str, found: Any) -> None:
         """Store a pytree of arrays under a key, up to the size limit."""

@@ -11,9 +11,12 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
+from ..foundation.arrays import concatenate_lanes, gather_lanes
 from ..foundation.environment import keep_programs, require_float64
 from ..foundation.machine import usable_cores
+from ..foundation.threads import map_in_threads
 from ..kernels import Kernel
+from ..kernels.call import kernels_called
 from ..kernels.device_choice import by_xla
 from .blas import one_blas_thread
 from .checkpoint import current_checkpoint
@@ -62,8 +65,8 @@ class TwoStageFunction(NamedTuple):
 
         starts = range(0, len(jax.tree.leaves(found)[0]), _BLOCK)
         with one_blas_thread() if len(starts) > 1 else contextlib.nullcontext():
-            blocks = _in_threads(block, starts, usable_cores())
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *blocks)
+            blocks = map_in_threads(block, starts)
+        return concatenate_lanes(blocks)
 
 
 def map_samples(
@@ -77,7 +80,7 @@ def map_samples(
     """Map a function of one sample over the leading axis of all samples.
 
     Chunks of up to `chunk` samples run as one `vmap` each, on all cores and devices. A
-    lane waits for the slowest lane of its chunk, so samples of similar `cost` (shape
+    sample waits for the slowest one of its chunk, so samples of similar `cost` (shape
     (samples,), any unit) are grouped. Short chunks are padded with copies: a result
     depends on the sample, the function and `chunk` alone, to the last bit, and not on
     other samples, their order or number, or the number of cores. Results of kernels do
@@ -109,7 +112,7 @@ def map_samples(
     others = others or work.gpus()
     parts = work.here() if others is None else work.by(others)
     inverse = np.argsort(order, kind="stable")
-    return jax.tree.map(lambda *all: np.concatenate(all)[inverse], *parts)
+    return gather_lanes(concatenate_lanes(parts), inverse)
 
 
 class _OfArrays(NamedTuple):
@@ -128,19 +131,21 @@ class _Work:
     def __init__(self, function, samples: PyTree, order: np.ndarray, chunk: int, progress):
         self._function, self._samples, self._order = function, samples, order
         self._chunk, self._progress = chunk, progress
-        self._devices = len(jax.local_devices())
+        self._compiled = _compiled(function)
+        self._devices = len(self._compiled.devices(self._first_sample()))
         self._stride = chunk * self._devices
         self.starts = range(0, len(order), self._stride)
-        self._recall = current_checkpoint()
-        self._name = self._recall.begin() if self._recall else ""
+        self._checkpoint = current_checkpoint()
+        self._name = self._checkpoint.begin() if self._checkpoint else ""
 
     def here(self) -> list[PyTree]:
         """Compute all chunks on the cores and devices of this process."""
-        compiled, ahead = _compiled(self._function)
+        compiled = self._compiled
+        ahead, one = compiled.ahead, self._first_sample()
         ready = ahead.get(self._chunk)
         if ready is not None:
             ready.result()
-        native = _native(self._function, self._one(), len(self._order))
+        native = _native(self._function, one, len(self._order))
         # Vectors of few chunks are distributed to all cores.
         few = len(self.starts) < _CHUNKS_PER_CORE * usable_cores()
         threads = usable_cores() if few else 1
@@ -151,7 +156,7 @@ class _Work:
             return _filled_up(compiled, lanes, self._devices, self._chunk)
 
         def run(start: int) -> PyTree:
-            result = self._recalled(start, compute)
+            result = self._checkpointed(start, compute)
             self._report(result)
             return result
 
@@ -164,7 +169,7 @@ class _Work:
             rest = self.starts[len(parts) :][::-1]
             # XLA's chunks take all devices, a kernel's one core.
             alone = native is None and self._devices > 1
-            found = _in_threads(run, rest, 1 if alone else usable_cores())
+            found = map_in_threads(run, rest, 1 if alone else usable_cores())
         return parts + found[::-1]
 
     def gpus(self) -> "_Gpus | None":
@@ -176,7 +181,7 @@ class _Work:
 
     def by(self, others: ChunkExecutor) -> list[PyTree]:
         """Return the results of all chunks; `others` compute those not stored."""
-        recall, parts, keys = self._recall, {}, {}
+        recall, parts, keys = self._checkpoint, {}, {}
         if recall is not None:
             for start in self.starts:
                 keys[start] = recall.key(self._place(start), self._lanes(start))
@@ -198,11 +203,11 @@ class _Work:
             others.map(self._function, lanes, self._chunk, accept)
         return [parts[start] for start in self.starts]
 
-    def _recalled(self, start: int, compute: Callable[[PyTree], PyTree]) -> PyTree:
+    def _checkpointed(self, start: int, compute: Callable[[PyTree], PyTree]) -> PyTree:
         lanes = self._lanes(start)
-        if self._recall is None:
+        if self._checkpoint is None:
             return compute(lanes)
-        return self._recall.evaluate(
+        return self._checkpoint.evaluate(
             self._place(start), compute, lanes, structure=self._structure
         )
 
@@ -211,13 +216,13 @@ class _Work:
 
     def _lanes(self, start: int) -> PyTree:
         lanes = self._order[start : start + self._stride]
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], self._samples)
+        return gather_lanes(self._samples, lanes)
 
-    def _one(self) -> PyTree:
+    def _first_sample(self) -> PyTree:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[0], self._samples)
 
     def _structure(self):
-        function, one = self._function, self._one()
+        function, one = self._function, self._first_sample()
         if isinstance(function, Kernel):
             return jax.tree.structure(function.shapes(one))
         return jax.tree.structure(jax.eval_shape(function, one))
@@ -234,20 +239,12 @@ class _Gpus(NamedTuple):
 
     def map(self, function, chunks, chunk: int, accept) -> None:
         """Compute all chunks and pass on their results."""
-        lanes = jax.tree.map(lambda *leaves: np.concatenate(leaves), *chunks)
+        lanes = concatenate_lanes(chunks)
         found, start = self.kernel.map(lanes), 0
         for place, each in enumerate(chunks):
             part = slice(start, start + len(jax.tree.leaves(each)[0]))
             accept(place, jax.tree.map(lambda leaf, part=part: leaf[part], found))
             start = part.stop
-
-
-def _in_threads(function: Callable[[int], PyTree], starts, workers: int) -> list[PyTree]:
-    """Return results in order; a single one needs no thread."""
-    if len(starts) < 2:
-        return list(map(function, starts))
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, starts))
 
 
 def _filled_up(compiled, lanes: PyTree, devices: int, chunk: int) -> PyTree:
@@ -276,20 +273,20 @@ def compile_ahead(
     >>> jv.ensemble.compile_ahead(lambda x: x**2, jnp.zeros(()))
     """
     function = function.function if isinstance(function, TwoStageFunction) else function
-    compiled, ahead = _compiled(function)
-    if chunk in ahead:
+    compiled = _compiled(function)
+    if chunk in compiled.ahead:
         return
 
     def widened(leaf):
-        lanes = (chunk + SPARE_LANES) * len(jax.local_devices())
+        lanes = (chunk + SPARE_LANES) * len(compiled.devices(sample))
         return jax.ShapeDtypeStruct((lanes, *np.shape(leaf)), leaf.dtype)
 
     def prepare() -> None:
         if _native(function, sample, 1) is not None:
             return
-        compiled.lower(jax.tree.map(widened, sample)).compile()
+        compiled.compile(jax.tree.map(widened, sample))
 
-    ahead[chunk] = _COMPILER.submit(prepare)
+    compiled.ahead[chunk] = _COMPILER.submit(prepare)
 
 
 def _native(function, sample, number: int) -> Kernel | None:
@@ -312,16 +309,64 @@ def _number(samples, cost) -> int:
     return lengths[0]
 
 
+class _Compiled:
+    """A function of one sample, compiled by XLA for lanes on all its devices.
+
+    **Fields:** `ahead`: compilations in the background, by chunk.
+    """
+
+    def __init__(self, function):
+        self._function = function
+        self._devices: list[jax.Device] = []
+        self.ahead: dict[int, concurrent.futures.Future] = {}
+
+    def devices(self, sample: PyTree) -> list[jax.Device]:
+        """Return the devices that compute such samples."""
+        if not self._devices:
+            accelerated = jax.default_backend() != "cpu"
+            self._devices = devices_for(self._function, sample, accelerated)
+        return self._devices
+
+    def __call__(self, lanes: PyTree) -> PyTree:
+        with jax.default_device(self._devices[0]):
+            return self._jitted(lanes)
+
+    def compile(self, shapes: PyTree) -> None:
+        """Compile the program for lanes of these shapes."""
+        with jax.default_device(self._devices[0]):
+            self._jitted.lower(shapes).compile()
+
+    @functools.cached_property
+    def _jitted(self):
+        mapped = jax.vmap(self._function)
+        if len(self._devices) == 1:
+            return jax.jit(mapped)
+        # Each device runs its own loops; a sharded loop would synchronise every iteration.
+        lanes = jax.sharding.PartitionSpec("lanes")
+        mesh = jax.sharding.Mesh(np.asarray(self._devices), ("lanes",))
+        spread = jax.shard_map(
+            mapped, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False
+        )
+        return jax.jit(spread)
+
+
 @functools.lru_cache(maxsize=64)
-def _compiled(function) -> tuple[Any, dict[int, concurrent.futures.Future]]:
-    devices = jax.local_devices()
-    mapped = jax.vmap(function)
-    if len(devices) == 1:
-        return jax.jit(mapped), {}
-    # Each device runs its own loops; a sharded loop would synchronise every iteration.
-    lanes = jax.sharding.PartitionSpec("lanes")
-    mesh = jax.sharding.Mesh(np.asarray(devices), ("lanes",))
-    spread = jax.shard_map(
-        mapped, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False
-    )
-    return jax.jit(spread), {}
+def _compiled(function) -> _Compiled:
+    return _Compiled(function)
+
+
+def devices_for(function, sample: PyTree, accelerated: bool) -> list[jax.Device]:
+    """Return the devices that compute samples of a function by XLA.
+
+    `accelerated`: whether JAX has a GPU. A function that calls kernels is then computed
+    on the CPU, unless they are launched in XLA's programs: loops under `vmap` in their
+    place took 24 times as long on an H200 as the CPU's 16 cores.
+    """
+    if not accelerated or isinstance(function, Kernel):
+        return jax.local_devices()
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), sample)
+    called = kernels_called(jax.make_jaxpr(function)(shapes).jaxpr)
+    if any(not callee.is_launched() for callee in called):
+        with contextlib.suppress(RuntimeError):  # where JAX_PLATFORMS leaves it out
+            return jax.local_devices(backend="cpu")
+    return jax.local_devices()

@@ -3,10 +3,10 @@
 import enum
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
+from ..foundation.arrays import is_concrete
 from ..foundation.types import Integer
 
 
@@ -39,7 +39,7 @@ class Reason(enum.IntEnum):
     NOT_SMOOTH = 19
     QUASI_PERIODIC = 20
     CHAOTIC = 21
-    UNSETTLED = 22
+    NOT_CONVERGED = 22
     UNDECIDED_MOTION = 23
     TRANSIENT = 24
     LONGER_PERIOD = 25
@@ -59,7 +59,8 @@ class Reason(enum.IntEnum):
     @property
     def failed(self) -> bool:
         """Whether the sample has no usable result; classified motions are results."""
-        return 0 < self < self.QUASI_PERIODIC or self is self.NOT_CERTIFIED
+        below = 0 < self < self.QUASI_PERIODIC and self is not self.EQUILIBRIUM
+        return below or self is self.NOT_CERTIFIED
 
     @property
     def undecided(self) -> bool:
@@ -73,11 +74,12 @@ class Reason(enum.IntEnum):
 
 
 _MOTIONS = {
+    Reason.EQUILIBRIUM: "at rest",
     Reason.QUASI_PERIODIC: "quasi-periodic",
     Reason.CHAOTIC: "chaotic",
     Reason.LONGER_PERIOD: "longer period",
-    Reason.UNSETTLED: "not settled (undecided)",
-    Reason.UNDECIDED_MOTION: "cannot tell (undecided)",
+    Reason.NOT_CONVERGED: "not converged (undecided)",
+    Reason.UNDECIDED_MOTION: "exponent inconclusive (undecided)",
     Reason.TRANSIENT: "transient not over (undecided)",
     Reason.UNDAMPED: "not damped (undecided)",
     Reason.ESCAPED: "escaped (undecided)",
@@ -98,22 +100,22 @@ _TEXTS = {
     Reason.COMPUTATION_FAILED: "the computation failed with an error",
     Reason.UNSTABLE: "the motion is unstable",
     Reason.NOT_REACHED: "not found or not reached within the given bounds",
-    Reason.NOT_INVARIANT: "the shift of the system's drift changes its equation",
+    Reason.NOT_INVARIANT: "the equations are not invariant under the shift of the drift",
     Reason.NO_COMMON_PERIOD: "the loads have no common period, or the vector field "
     "does not have the given period",
     Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "
     "derivatives do not give the stability",
     Reason.EQUILIBRIUM: "converged to an equilibrium, not to a limit cycle",
-    Reason.NO_CROSSING: "the motion does not cross the section any more",
-    Reason.NOT_SMOOTH: "the third derivatives that a normal form needs do not exist, or "
-    "change within a hundredth of the state",
-    Reason.QUASI_PERIODIC: "settled on a quasi-periodic motion",
-    Reason.CHAOTIC: "settled on a chaotic motion",
-    Reason.UNSETTLED: "did not settle on an orbit of any period tried",
+    Reason.NO_CROSSING: "the motion no longer crosses the section",
+    Reason.NOT_SMOOTH: "the third derivatives required by the normal form do not exist, or "
+    "vary within a hundredth of the state",
+    Reason.QUASI_PERIODIC: "converged to a quasi-periodic motion",
+    Reason.CHAOTIC: "converged to a chaotic motion",
+    Reason.NOT_CONVERGED: "did not converge to an orbit of any tested period",
     Reason.UNDECIDED_MOTION: "undecided: the largest Lyapunov exponent is neither "
     "clearly zero nor clearly positive",
     Reason.TRANSIENT: "the transient was not over after the longest allowed run",
-    Reason.LONGER_PERIOD: "settled on a longer period than any tried (not resolved)",
+    Reason.LONGER_PERIOD: "converged to a longer period than any tested (not resolved)",
     Reason.UNDAMPED: "without damping there is no steady state",
     Reason.ESCAPED: "escaped: the state grew by more than a factor of ten thousand",
     Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
@@ -124,8 +126,8 @@ _TEXTS = {
     Reason.EVENT: "reached a terminal event",
     Reason.GRAZING: "reached grazing: contact with zero velocity",
     Reason.TOO_FEW_SEGMENTS: "neighbouring states diverge too much within the segments "
-    "of the cycle: more segments, or a smaller rtol",
-    Reason.PERIOD_HALVED: "ends at a period doubling of motions of half its period",
+    "of the cycle: use more segments or a smaller rtol",
+    Reason.PERIOD_HALVED: "reached a period doubling of the motion of half the period",
     Reason.NOT_CERTIFIED: "not certified: the argument principle gives another count",
 }
 
@@ -139,7 +141,7 @@ def raise_if_empty(verb: str, throw: bool, code: Integer, *answer: ArrayLike) ->
 
     >>> jv.ensemble.raise_if_empty("simulate", True, 0, jnp.ones(2))
     """
-    known = not any(isinstance(leaf, jax.core.Tracer) for leaf in (code, *answer))
+    known = is_concrete(code, *answer)
     if not throw or not known or np.ndim(code) or int(code) == Reason.SUCCESS:
         return
     if not any(np.isfinite(np.asarray(part)).any() for part in answer):
@@ -160,9 +162,9 @@ def undecided(
 ) -> np.ndarray:
     """Return which samples are undecided, in their attractor or in its stability.
 
-    Used by terminal and page alike. **Arguments:** `result`: reason codes, (samples,).
-    `stable`: verdicts, 1, 0 or -1, which count where the result is a success; `None` if
-    there are none.
+    Used by the terminal summary and by reports. **Arguments:** `result`: reason codes,
+    (samples,). `stable`: verdicts, 1, 0 or -1, which are used where the result is a
+    success; `None` if there are none.
 
     >>> jv.ensemble.undecided(np.array([0, 0]), stable=np.array([1, -1])).tolist()
     [False, True]

@@ -6,6 +6,8 @@ import pytest
 import jaxvib as jv
 from jaxvib.design import (
     Limit,
+    Measure,
+    Notice,
     Problem,
     bifurcation_measure,
     optimise,
@@ -59,6 +61,47 @@ def test_a_fold_is_placed_at_a_value():
     assert float(found.variables["r"][int(found.best)]) == pytest.approx(
         3 / 16 ** (1 / 3), abs=1e-10
     )
+
+
+def test_a_fold_is_placed_from_values_that_the_bounds_give_up_to_rounding():
+    # The change was 1e-33 of itself at the start, and the search ended there.
+    bounds = {"r": (-1.0, 2.0)}
+    fold = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
+    system = jv.replace(cusps, {"h": -1e-5})
+    change = jv.design.change_measure(system, bounds)
+    problem = Problem(
+        system, bounds, change, constraints={"fold": Limit(fold, -0.02, -0.02)}
+    )
+    found = optimise(problem, "slsqp")
+    assert found.value("r") == pytest.approx(3 * 0.01 ** (2 / 3), abs=1e-9)
+    assert int(found.evaluations) < 30
+
+
+def bent(x, p):
+    return [p["h"] + (1 - p["s"] ** 2) * x[0] - x[0] ** 3]
+
+
+@pytest.mark.parametrize(
+    "method", ["slsqp", "trust_constr", "quasi_newton", "least_squares"]
+)
+def test_a_step_to_where_there_is_no_fold_is_shortened_and_told(method):
+    # Folds at h = 2 ((1 - s^2) / 3)^1.5 exist for s < 1; the first step goes beyond.
+    system = jv.autonomous_system(bent, parameters={"h": -1e-5, "s": 0.3}, dimension=1)
+    bounds, value = {"s": (-1.0, 3.0)}, -0.02
+    fold = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
+    if method in ("slsqp", "trust_constr"):
+        change = jv.design.change_measure(system, bounds)
+        placed = {"fold": Limit(fold, value, value)}
+        problem = Problem(system, bounds, change, constraints=placed)
+    else:
+        missed = Measure(fold.analysis, lambda point: (point.parameter - value)[None])
+        problem = Problem(system, bounds, missed, combine="squares")
+    found = optimise(problem, method)
+    expected = np.sqrt(1 - 3 * (-value / 2) ** (2 / 3))
+    assert found.value("s") == pytest.approx(expected, abs=1e-7)
+    assert Notice.LOST in found.notices.tolist()
+    assert "was not found" in repr(found)
+    assert found.notices[int(found.best)] == Notice.SMOOTH
 
 
 def test_a_hopf_point_moves_with_the_feed():

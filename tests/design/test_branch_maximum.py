@@ -83,6 +83,7 @@ def test_the_peak_of_a_hardening_body_beyond_its_fold_is_that_of_fine_steps():
     np.testing.assert_allclose(jax.jacfwd(largest)(0.06), difference, rtol=1e-4)
 
 
+@pytest.mark.slow  # a motion that blows up takes many steps, 7 s
 def test_a_motion_that_is_lost_has_a_reason_and_no_value():
     falls = jv.forced_system(
         lambda t, x, p: [x[1], p["f"] * jnp.cos(p["w"] * t) + x[0] ** 3 + 5.0],

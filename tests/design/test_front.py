@@ -241,7 +241,7 @@ def test_dominated_points_are_flagged():
     np.testing.assert_array_equal(dominated(values, usable), [0, 0, 1, 0, 0])
 
 
-def test_what_is_remembered_is_not_computed_again():
+def test_checkpointed_samples_are_not_computed_again():
     class Kept(dict):
         def put(self, key, arrays):
             self[key] = arrays

@@ -6,6 +6,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.design import (
+    Limit,
     Packet,
     Problem,
     RandomSplit,
@@ -123,30 +124,49 @@ SLOW = {
 }
 
 
-def check_slopes(system, bounds, measure, step):
-    problem = Problem(system, bounds, measure, combine="sum")
+# Measures of one analysis: evaluated together, by one program.
+GROUPS = {
+    "beam": ("damping", "decay", "frequency", "modulus", "gap"),
+    "packet": ("packet", "transmitted"),
+    "shares": ("shares", "translational", "potential"),
+    "orbit": ("amplitude", "force", "state", "multiplier", "margin"),
+}
+LONG = ("beam", "placement", "shares", "natural frequency", "peaks", "packet")
+
+
+def grouped(cases):
+    """Return the systems, bounds and measures of cases, those of a group together."""
+    found = {}
+    for name, (system, bounds, measure) in cases.items():
+        group = next((key for key, names in GROUPS.items() if name in names), name)
+        found.setdefault(group, (system, bounds, []))[-1].append(measure)
+    return found
+
+
+def check_slopes(system, bounds, measures, step):
+    first, *others = measures
+    limits = {str(i): Limit(each, at_least=0.0) for i, each in enumerate(others)}
+    problem = Problem(system, bounds, first, combine="sum", constraints=limits)
     evaluator = Evaluator(problem, problem.normalised)
     found = evaluator(problem.normalised)
     assert not found.code
+    assert len(problem.form.analyses) == 1
     for place in range(len(bounds)):
         moved = []
         for steps in (-2, -1, 1, 2):
             shares = problem.normalised.copy()
             shares[place] += steps * step
             # with slopes too, so that no second program is compiled
-            moved.append(np.asarray(evaluator(shares).numbers))
-        difference = (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * step)
-        size = np.abs(found.slopes).max(initial=1e-12)
-        np.testing.assert_allclose(
-            found.slopes[:, place], difference, rtol=1e-6, atol=1e-6 * size
-        )
-
-
-LONG = (
-    "damping", "decay", "frequency", "modulus", "gap", "placement", "shares",
-    "transmitted", "translational", "potential", "natural frequency", "peaks",
-    "packet",
-)  # fmt: skip
+            moved.append(evaluator(shares))
+        values = [[np.asarray(x) for x in (each.numbers, *each.limits)] for each in moved]
+        for slopes, ends in zip(
+            (found.slopes, *found.limit_slopes), zip(*values, strict=True), strict=True
+        ):
+            difference = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
+            size = np.abs(slopes).max(initial=1e-12)
+            np.testing.assert_allclose(
+                slopes[:, place], difference, rtol=1e-6, atol=1e-6 * size
+            )
 
 
 def test_every_measure_of_the_catalogue_is_among_these():
@@ -172,16 +192,17 @@ def test_every_measure_of_the_catalogue_is_among_these():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in QUICK]
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in grouped(QUICK)],
 )
 def test_derivatives_are_those_of_differences(name):
-    check_slopes(*QUICK[name], step=1e-3 if name != "peaks" else 3e-4)
+    check_slopes(*grouped(QUICK)[name], step=1e-3 if name != "peaks" else 3e-4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize("name", grouped(SLOW))
 def test_derivatives_through_motions_are_those_of_differences(name):
-    check_slopes(*SLOW[name], step=5e-4)
+    check_slopes(*grouped(SLOW)[name], step=5e-4)
 
 
 @pytest.mark.slow
@@ -239,7 +260,12 @@ def test_mistakes_are_named(call, message):
         call()
 
 
-def test_noise_on_what_does_not_come_to_rest_has_no_variance():
+def test_the_unit_of_a_progress_is_unknown_without_its_coordinate():
+    assert orbit_measure("progress").unit == ""
+    assert orbit_measure("amplitude").unit == "m"
+
+
+def test_noise_on_an_undamped_system_has_no_variance():
     """Closed form of one mass: pi / (c k), for c > 0 alone."""
     at = ("cart", "cart")
 

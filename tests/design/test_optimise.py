@@ -207,7 +207,7 @@ def test_gradients_are_those_of_complex_steps():
         assert design.gradients[path][0] == pytest.approx(slope, rel=1e-10)
 
 
-def test_what_is_remembered_is_not_computed_again():
+def test_checkpointed_samples_are_not_computed_again():
     class Kept(dict):
         def put(self, key, arrays):
             self[key] = arrays

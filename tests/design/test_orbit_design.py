@@ -40,7 +40,7 @@ def test_objective_and_gradient_are_those_of_the_closed_form(tuned):
 
 
 @pytest.mark.slow
-def test_twenty_steps_come_near_what_a_search_without_gradients_finds(tuned):
+def test_twenty_steps_approach_the_optimum_of_a_search_without_gradients(tuned):
     search = scipy.optimize.minimize(
         main_amplitude, [5.646, 0.036], method="Nelder-Mead", bounds=list(BOUNDS.values())
     )
@@ -58,7 +58,7 @@ def test_twenty_steps_come_near_what_a_search_without_gradients_finds(tuned):
         (lambda: Problem(apart, {}, orbit_measure("amplitude")), "contains no parameter"),
         (
             lambda: Problem(apart, {"gap": (0.0, 1.0)}, orbit_measure("amplitude")),
-            r"bounds = \(0, 1\) of gap do not enclose its value 50",
+            r"bounds = \(0, 1\) m do not enclose gap = 50 m",
         ),
     ],
 )

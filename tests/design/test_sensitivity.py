@@ -82,7 +82,7 @@ def test_a_parameter_on_a_log_scale_keeps_its_derivative():
     np.testing.assert_allclose(linear.derivatives, log.derivatives, rtol=1e-13)
 
 
-def test_what_is_zero_has_no_relative_change():
+def test_a_zero_has_no_relative_change():
     found = local_sensitivity(ishigami, Three(0.0, 0.0, 2.0), {"x": (-1, 1), "z": (1, 3)})
     assert np.isnan(np.asarray(found.normalised)).all()
     assert np.isfinite(np.asarray(found.derivatives)).all()

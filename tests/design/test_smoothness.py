@@ -83,7 +83,7 @@ def test_an_amplitude_keeps_its_derivative_and_the_monodromy_matrix_loses_it(gra
 
 
 @pytest.mark.slow
-def test_a_motion_beside_grazing_and_a_step_across_it_are_told():
+def test_a_motion_near_grazing_and_a_step_across_it_are_reported():
     load, per_newton = without_contact()
     guess = jnp.asarray(load * per_newton) + 0.05 * jnp.array([0.0, 1.0, 0.0, 0.0])
     look = eqx.filter_jit(OrbitAnalysis())

@@ -70,7 +70,7 @@ def test_other_samples_are_not_taken_for_those_that_were_kept():
     assert memory.new == 2
 
 
-def test_sobol_s_indices_take_what_was_computed_before():
+def test_sobol_indices_reuse_computed_samples():
     system = jv.two_body_impact()
     bounds = {"main.mass": (900.0, 1100.0), "attached.mass": (90.0, 110.0)}
 

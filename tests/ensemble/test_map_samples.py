@@ -31,7 +31,7 @@ def iterate(sample):
     return {"x": x * jnp.sin(x), "n": n}
 
 
-def test_what_numpy_finishes_is_what_it_makes_of_the_kernel_s_results():
+def test_a_numpy_stage_finishes_the_results_of_a_kernel():
     @jv.kernel
     def squared(sample):
         return sample["x"] ** 2
@@ -184,7 +184,7 @@ def test_samples_may_be_any_pytree():
     np.testing.assert_array_equal(result, [1.0, 2.0, 3.0])
 
 
-def test_what_goes_wrong_in_a_function_is_raised():
+def test_errors_in_a_function_are_raised():
     with pytest.raises(ZeroDivisionError):
         jv.map_samples(lambda sample: 1 / 0, np.ones(5))
 
@@ -205,7 +205,7 @@ def test_bad_samples_are_refused(samples, cost, chunk, message):
         jv.map_samples(lambda sample: sample, samples, cost, chunk=chunk)
 
 
-def test_what_is_compiled_ahead_is_not_compiled_again():
+def test_programs_compiled_ahead_are_not_compiled_again():
     traced = []
 
     def square(x):
@@ -219,7 +219,7 @@ def test_what_is_compiled_ahead_is_not_compiled_again():
     assert len(traced) == 1
 
 
-def test_what_goes_wrong_ahead_is_raised_by_the_map():
+def test_errors_of_compilation_ahead_are_raised_by_the_map():
     def broken(x):
         raise ValueError("no such thing")
 

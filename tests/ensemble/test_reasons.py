@@ -26,7 +26,9 @@ def test_classed_motions_are_results(name):
     assert not jv.Reason[name].undecided
 
 
-@pytest.mark.parametrize("name", ["UNSETTLED", "UNDECIDED_MOTION", "TRANSIENT", "UNDAMPED"])
+@pytest.mark.parametrize(
+    "name", ["NOT_CONVERGED", "UNDECIDED_MOTION", "TRANSIENT", "UNDAMPED"]
+)
 def test_the_undecided_are_no_failures(name):
     assert jv.Reason[name].undecided
     assert not jv.Reason[name].failed
