@@ -52,9 +52,12 @@ def patch(colour: str, name: str, hatch: str = "") -> Any:
     from matplotlib.patches import Patch
 
     return Patch(
-        facecolor=colour, edgecolor=_ink_on(colour), linewidth=0.3, label=plain(name),
+        facecolor=colour,
+        edgecolor=_contrasting_ink(colour),
+        linewidth=0.3,
+        label=plain(name),
         hatch=3 * hatch or None,
-    )  # fmt: skip
+    )
 
 
 def _patches(chart: Chart) -> list:
@@ -79,7 +82,7 @@ def _cells(figure, axes, layer: Cells) -> None:
         for member, hatch in enumerate(layer.paint.hatches):
             own = np.asarray(layer.values) == member
             if hatch and own.any():
-                ink = _ink_on(layer.paint.colours[member])
+                ink = _contrasting_ink(layer.paint.colours[member])
                 axes.add_patch(_hatched(mesh.get_coordinates(), own, 3 * hatch, ink))
     elif values.count():
         figure.colorbar(mesh, ax=axes, label=layer.paint.label, pad=0.02)
@@ -100,21 +103,26 @@ def _hatched(corners: np.ndarray, own: np.ndarray, hatch: str, ink: str):
     )
 
 
-def _ink_on(colour: str) -> str:
+def _contrasting_ink(colour: str) -> str:
     """Return an ink colour that contrasts with the given colour."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     dark = 0.3 * red + 0.59 * green + 0.11 * blue < 90
     return "#ffffffaa" if dark else "#00000077"
 
 
-_MARKED = 6000  # square points of all marks of a layer: a crowd's are small
+# Square points of all marks of a layer, and of all at one x: a crowd's are small.
+_MARKED, _STACKED = 6000, 100
+_RIM = "#00000070"  # of marks, as yellow ones would vanish on white
 
 
 def _points(figure, axes, layer: Points) -> None:
-    area = np.clip(_MARKED / max(len(layer.x), 1), 3, 16)  # square points
+    _, column, counts = np.unique(layer.x, return_inverse=True, return_counts=True)
+    most = np.clip(_MARKED / max(len(layer.x), 1), 3, 16)
+    area = np.clip(_STACKED / counts[column], 2, most)
     drawn = axes.scatter(
-        layer.x, layer.y, c=layer.values, s=area, linewidth=0, **_colouring(layer.paint)
-    )
+        layer.x, layer.y, c=layer.values, s=area, linewidth=0.2, edgecolor=_RIM,
+        **_colouring(layer.paint),
+    )  # fmt: skip
     if isinstance(layer.paint, Scale):
         figure.colorbar(drawn, ax=axes, label=layer.paint.label, pad=0.02)
 

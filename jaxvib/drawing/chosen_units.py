@@ -35,9 +35,9 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
     except ValueError:  # empty, or not a unit
         return unit, 1.0
     for other in chosen:
-        wanted = parse_unit(other)
-        if wanted.powers == own.powers:
-            return other, own.factor / wanted.factor
+        dimension = parse_unit(other)
+        if dimension.powers == own.powers:
+            return other, own.factor / dimension.factor
     return unit, 1.0
 
 

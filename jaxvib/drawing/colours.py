@@ -25,13 +25,19 @@ STABLE = "#1a8f7a"
 UNSTABLE = "#d55e00"
 
 _WITHOUT_PERIOD = {
+    "EQUILIBRIUM": NO_CONTACT,
     "QUASI_PERIODIC": QUASI_PERIODIC,
     "CHAOTIC": CHAOTIC,
     "LONGER_PERIOD": LONGER,
 }
 
 # Motions without a period are also hatched.
-HATCHES = {"QUASI_PERIODIC": "\\", "CHAOTIC": "/", "LONGER_PERIOD": "\\"}
+HATCHES = {
+    "EQUILIBRIUM": "/",
+    "QUASI_PERIODIC": "\\",
+    "CHAOTIC": "/",
+    "LONGER_PERIOD": "\\",
+}
 
 # Line colours for light and dark pages, in order of use.
 LINES = {

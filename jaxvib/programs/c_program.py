@@ -39,8 +39,8 @@ def export_c(
     that holds a body at a hard stop, and holding friction unless the sliding velocity is
     exactly 0.
 
-    With fused multiply-adds, results have the bits of the kernels in Python: so they did
-    on x86-64 and, emulated, on AArch64, RISC-V, Cortex-M7 and Cortex-M55.
+    With fused multiply-adds, results are bit-identical to those in Python: tested on x86-64
+    and, emulated, on AArch64, RISC-V, Cortex-M7 and Cortex-M55.
 
     `name`: a prefix of all names; `target`: "host", "x86-64" (processors since 2013),
     "aarch64", "cortex-a53", "cortex-m7", "cortex-m55", "riscv64" or a target triple of
@@ -54,7 +54,7 @@ def export_c(
     processor or feature, a processor that cannot compute doubles, a system whose motions
     cannot be compiled, or files that exist; nothing is written then. A `sensitivity` or
     `response` that would be too long, or needs what the processor lacks, is left out,
-    which the `README.txt` tells.
+    which `README.txt` states.
 
     >>> import pathlib, tempfile
     >>> folder = jv.programs.export_c(system, pathlib.Path(tempfile.mkdtemp()) / "damper")

@@ -20,9 +20,9 @@ _ABOUT = {
     "its arguments. One call per unit vector as `d_state` gives the columns of the "
     "monodromy matrix, as `d_parameters` the derivatives by the parameters.",
     "derivatives": "the rates of a state, the contact `forces` (N) and the `gaps` (m, "
-    "negative in contact) at a time (s). They leave out the force that holds a body at a "
-    "hard stop, and that of friction unless the sliding velocity is exactly 0, which "
-    "rounding may hide; `motion` has all of them.",
+    "negative in contact) at a time (s). They omit the force that holds a body at a "
+    "hard stop, and friction sticks only if the sliding velocity is exactly 0, which "
+    "rounding may hide; `motion` has all of these forces.",
     "period": "the common period of the loads, s.",
     "response": "the motion over one period from t0: the state `after`, its derivatives "
     "by `state` (the monodromy matrix, row by row) and the largest force of each "
@@ -33,7 +33,7 @@ _ABOUT = {
 
 
 class CProgram(NamedTuple):
-    """What the files of a program say; `name` is the prefix of all names in them."""
+    """Texts of a program; `name` is the prefix of all names in them."""
 
     name: str
     system: System
@@ -193,8 +193,8 @@ def _bits(fused: bool) -> str:
     if fused:
         return (
             "Products in sums are fused multiply-adds and elementary functions are "
-            "jaxvib's own: results have the bits of its kernels in Python. This was "
-            "executed on x86-64, and emulated on AArch64, RISC-V, Cortex-M7 and Cortex-M55."
+            "jaxvib's own: results are bit-identical to those in Python. Tested on "
+            "x86-64, and emulated on AArch64, RISC-V, Cortex-M7 and Cortex-M55."
         )
     return (
         "The processor has no fused multiply-add: each product is rounded before it is "

@@ -1,4 +1,4 @@
-"""What `jaxvib export --c` and `--fmu` write."""
+"""Files written by `jaxvib export --c` and `--fmu`."""
 
 from pathlib import Path
 from typing import Any

@@ -36,8 +36,8 @@ def export_fmu(
 ) -> Path:
     r"""Write a system as an FMU of FMI 3.0 for this platform, and return its path.
 
-    The FMU is for co-simulation, in which it integrates by the kernel of `flow` from
-    event to event, and for model exchange, in which the importer integrates
+    The FMU is for co-simulation, in which it integrates by the event-driven kernel of
+    `flow`, and for model exchange, in which the importer integrates
     $\dot y = f(t, y)$ and finds the events. It contains:
 
     - parameters: all of the system's with units, ranges and values, tunable

@@ -29,7 +29,7 @@ _BASE = {
 
 
 class Description(NamedTuple):
-    """What the description of an FMU says.
+    """Content of the model description of an FMU.
 
     **Fields:** `name`: model and file names; `title`; `token`: of the instantiation;
     `exchange`: whether it is for model exchange too; `stops`: whether it has hard

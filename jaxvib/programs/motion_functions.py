@@ -59,8 +59,8 @@ class MotionFunctions:
             lane = self.parameters.system(parameters)
             period = lane.period()
             segment = Segment(state, t0, t0 + period, rtol, 0.0)
-            found = self._engine.observe(lane, segment)
-            peaks = largest_forces(lane.equation(), found.watched)
+            found = self._engine.observe_with_monodromy(lane, segment)
+            peaks = largest_forces(lane.equation(), found.observables)
             made = found.state, found.monodromy, peaks
             return self._checked(parameters, period, rtol, state, found.result, made)
 

@@ -31,4 +31,4 @@ def refuse_taken(directory: Path, names: Iterable[str]) -> None:
     """Raise `ValueError` for a file that exists."""
     for name in names:
         if os.path.lexists(directory / name):
-            raise ValueError(f"{directory / name} exists already; choose a new name")
+            raise ValueError(f"{directory / name} already exists; choose a new name")

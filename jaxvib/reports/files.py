@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ _LETTERS = 12  # characters per inch of an 8-point title
 _SMALL = 16  # characters per inch of a 6-point legend, or more
 _CLASSES = 20  # those of names of classes, in small letters
 _FITTING = 4  # most entries of a legend inside its axes
+# Intervals along x where numbers would touch, and their lengths up to a power of ten.
+_FEWER, _STEPS = (4, 3, 2), (1, 2, 4, 5, 8, 10)
 _HANDLE = 5  # width of a legend's line and its padding, in characters
 _MOST_OPTIONS = 4  # slider options drawn as panels
 _STYLE: Any = {
@@ -69,7 +72,7 @@ def _drawn(picture: Picture):
     places = figure.subplots(down, across, squeeze=False).flat[: len(panels)]
     for axes, chart in zip(places, panels, strict=True):
         draw(chart, axes, classes=False)
-        _fit(axes, width / across, chart.x.ticks)
+        _fit(axes, width / across, chart.x.ticks, alone=across == 1)
         _wrap_label(axes, shape * width / across)
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
@@ -77,29 +80,45 @@ def _drawn(picture: Picture):
     # Laid out once: each savefig would repeat it with an engine, even with "none".
     engine.execute(figure)
     figure.set_layout_engine(None)
+    for axes, chart in zip(places, panels, strict=True):
+        if not (chart.x.log or chart.x.ticks):
+            _part_numbers(axes)
     return figure
 
 
-def _fit(axes, width: float, names: Sequence[str]) -> None:
-    """Fit title, tick labels of x and legend into a panel of this width, in inches."""
+def _fit(axes, width: float, names: Sequence[str], *, alone: bool) -> None:
+    """Fit title, tick labels of x and legend into a panel of this width, in inches.
+
+    `alone`: whether there is no panel beside it.
+    """
     title = axes.get_title(loc="left")
     letters = int(width * _LETTERS)
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
     if sum(len(name) + 2 for name in names) > letters:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
-    if width < _COLUMN and (legend := axes.get_legend()):
+    if not alone and (legend := axes.get_legend()):
         handles = legend.legend_handles
         length = sum(len(handle.get_label()) + _HANDLE for handle in handles)
-        room = not title and length < width * _SMALL
+        room = length + len(title) < width * _SMALL
         # 6 points is the smallest size that journals accept.
         axes.legend(
             handles=handles, frameon=False, fontsize=6, labelspacing=0.2,
             handlelength=2 if room else 3,
-            # On one line above the axes, where the title would be.
-            **({"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": len(handles),
-                "borderpad": 0} if room else {}),
+            # On one line above the axes, beside the title.
+            **({"loc": "lower right" if title else "lower left", "ncols": len(handles),
+                "bbox_to_anchor": (bool(title), 1), "borderpad": 0} if room else {}),
         )  # fmt: skip
+
+
+def _part_numbers(axes) -> None:
+    """Show fewer numbers along x where they would touch."""
+    for most in _FEWER:
+        boxes = [tick.get_window_extent() for tick in axes.get_xticklabels()]
+        gaps = [after.x0 - before.x1 for before, after in itertools.pairwise(boxes)]
+        if not gaps or min(gaps) >= boxes[0].height / 2:
+            return
+        axes.locator_params(axis="x", nbins=most, steps=_STEPS)
 
 
 def _wrap_label(axes, height: float) -> None:

@@ -1,6 +1,5 @@
 """Text of the page: study, outcome, failed samples, config, versions, citation."""
 
-import html
 import json
 import shlex
 from collections import Counter
@@ -11,16 +10,18 @@ import numpy as np
 from ..citation import citation
 from ..drawing.chosen_units import chosen_unit
 from ..ensemble import Reason, reason, undecided
+from ..foundation.text import duration_text
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.regimes import periodic
-from ..studies.store.finished_study import Run, spoken
+from ..studies.store.finished_study import Run, readable
+from .parts import escaped
 
 _MOST_LISTED = 50  # failed and undecided samples listed
 
 
 def head(runs: Sequence[Run]) -> str:
     """Return the page's head: title, study, outcome."""
-    title = ", ".join(dict.fromkeys(_text(run.study["title"]) for run in runs))
+    title = ", ".join(dict.fromkeys(escaped(run.study["title"]) for run in runs))
     lead = "".join(f"<p class='lead'>{_lead(run, len(runs) > 1)}</p>" for run in runs)
     facts = _strip(runs[0]) if len(runs) == 1 else _table(runs)
     return f"<h1>{title}</h1>{lead}{facts}{_shortfalls(runs)}"
@@ -29,28 +30,28 @@ def head(runs: Sequence[Run]) -> str:
 def foot(runs: Sequence[Run]) -> str:
     """Return the page's foot: config, versions, citation."""
     details = "".join(
-        _details(run, f" of {_text(run.name)}" * (len(runs) > 1)) for run in runs
+        _details(run, f" of {escaped(run.name)}" * (len(runs) > 1)) for run in runs
     )
-    cite = f"<pre tabindex='0'>{_text(citation())}</pre>"
+    cite = f"<pre tabindex='0'>{escaped(citation())}</pre>"
     return f"{details}<details><summary>How to cite jaxvib</summary>{cite}</details>"
 
 
 def _lead(run: Run, named: bool) -> str:
     moved = run.paths or run.tuned
     over = ", ".join(
-        f"{_text(spoken(path))} (<code>{_text(path)}</code>"
+        f"{escaped(readable(path))} (<code>{escaped(path)}</code>"
         + (f", {run.grid[path]} values)" if path in run.grid else ")")
         for path in moved
     )
     counted = ANALYSES[run.analysis].counted.removesuffix("s" if run.size == 1 else "")
-    words = f"{run.size} {counted}: <code>{_text(run.analysis)}</code> of "
-    words += f"<code>{_text(run.study['system'])}</code>" + f" over {over}" * bool(over)
+    words = f"{run.size} {counted}: <code>{escaped(run.analysis)}</code> of "
+    words += f"<code>{escaped(run.study['system'])}</code>" + f" over {over}" * bool(over)
     if run.chosen is not None:
         words += (
             f". These are an even subsample of {run.study['samples']} samples; all "
             "charts and counts use these only"
         )
-    return f"<b>{_text(run.name)}</b>: {words}" if named else words
+    return f"<b>{escaped(run.name)}</b>: {words}" if named else words
 
 
 def _facts(run: Run) -> dict[str, str]:
@@ -69,13 +70,13 @@ def _facts(run: Run) -> dict[str, str]:
         facts["certified"] = _share(run.field("certified").sum(), run.size)
     facts["failed"] = f"{int(run.failed.sum())}"
     facts["trust level"] = run.study.get("evidence", "–")
-    return facts | {name: _seconds(value) for name, value in times(run).items()}
+    return facts | {name: duration_text(value) for name, value in times(run).items()}
 
 
 def _strip(run: Run) -> str:
     rows = "".join(
         f"<div><dt>{label}</dt>"
-        f"<dd{' class=zero' * (value == '0')}>{_text(value)}</dd></div>"
+        f"<dd{' class=zero' * (value == '0')}>{escaped(value)}</dd></div>"
         for label, value in _facts(run).items()
     )
     return f"<dl class='facts'>{rows}</dl>"
@@ -91,17 +92,17 @@ def _table(runs: Sequence[Run]) -> str:
         if any(each.get(k) != flat[0].get(k) for each in flat)
     ]
     rows = [
-        (f"<code>{_text(key)}</code>", [_value(each.get(key)) for each in flat])
+        (f"<code>{escaped(key)}</code>", [_value(each.get(key)) for each in flat])
         for key in keys
     ]
     rows += [(label, [each.get(label, "–") for each in facts]) for label in facts[0]]
     body = "".join(
         f"<tr><th scope='row'>{label}</th>"
-        + "".join(f"<td>{_text(value)}</td>" for value in values)
+        + "".join(f"<td>{escaped(value)}</td>" for value in values)
         + "</tr>"
         for label, values in rows
     )
-    heads = "".join(f"<th scope='col'>{_text(run.name)}</th>" for run in runs)
+    heads = "".join(f"<th scope='col'>{escaped(run.name)}</th>" for run in runs)
     same = "" if keys else "<p class='lead'>The configs are the same.</p>"
     return (
         f"{same}<div class='scrolled' tabindex='0' role='region' aria-label='The studies "
@@ -130,13 +131,13 @@ def _shortfalls(runs: Sequence[Run]) -> str:
     """Return a list of the reasons for failed and undecided samples."""
     items = []
     for run in runs:
-        tag = f"{_text(run.name)}: " if len(runs) > 1 else ""
+        tag = f"{escaped(run.name)}: " if len(runs) > 1 else ""
         counts = Counter(np.atleast_1d(run.field("result")).tolist())
         for code, number in sorted(counts.items()):
             if Reason(code).failed or Reason(code).undecided:
                 word = "failed" if Reason(code).failed else "undecided"
                 why = reason(code).removeprefix("undecided: ")
-                items.append(f"<li>{tag}{number} {word}: {_text(why)}</li>")
+                items.append(f"<li>{tag}{number} {word}: {escaped(why)}</li>")
         if run.has("stable") and (verdictless := (_undecided(run) & periodic(run)).sum()):
             items.append(
                 f"<li>{tag}{verdictless} undecided: the largest multiplier is nearer to 1 "
@@ -159,24 +160,24 @@ def _short_samples(run: Run) -> str:
         return ""
     numbers = np.arange(len(codes)) if run.chosen is None else run.chosen
     heads = "".join(
-        f"<th scope='col'>{_text(word)}</th>"
-        for word in ("sample", *map(spoken, run.paths), "reason", "command to rerun it")
+        f"<th scope='col'>{escaped(word)}</th>"
+        for word in ("sample", *map(readable, run.paths), "reason", "command to rerun it")
     )
     rows = []
     for i in found[:_MOST_LISTED].tolist():
-        at = "".join(f"<td>{_text(_at(run, path, i))}</td>" for path in run.paths)
-        why = reason(codes[i]) if codes[i] else "the largest multiplier is too near to 1"
+        at = "".join(f"<td>{escaped(_at(run, path, i))}</td>" for path in run.paths)
+        why = reason(codes[i]) if codes[i] else "|multiplier| within its error of 1"
         command = shlex.join(["jaxvib", "sample", run.place, str(numbers[i])])
         rows.append(
-            f"<tr><th scope='row'>{numbers[i]}</th>{at}<td>{_text(why)}</td>"
-            f"<td><code>{_text(command)}</code></td></tr>"
+            f"<tr><th scope='row'>{numbers[i]}</th>{at}<td>{escaped(why)}</td>"
+            f"<td><code>{escaped(command)}</code></td></tr>"
         )
     left = found.size - len(rows)
     more = f"<p>{left} more are not listed.</p>" if left else ""
     return (
         f"<details class='wide'><summary>Failed and undecided samples of "
-        f"{_text(run.name)}: {found.size}</summary><div class='scrolled' tabindex='0' "
-        f"role='region' aria-label='Failed and undecided samples of {_text(run.name)}'>"
+        f"{escaped(run.name)}: {found.size}</summary><div class='scrolled' tabindex='0' "
+        f"role='region' aria-label='Failed and undecided samples of {escaped(run.name)}'>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         f"{more}</details>"
     )
@@ -198,12 +199,12 @@ def _details(run: Run, tag: str) -> str:
             study["git"] if isinstance(study["git"], str) else json.dumps(study["git"])
         )
     lines = "".join(
-        f"<tr><th scope='row'>{_text(name)}</th><td>{_text(value)}</td></tr>"
+        f"<tr><th scope='row'>{escaped(name)}</th><td>{escaped(value)}</td></tr>"
         for name, value in rows.items()
     )
     return (
         f"<details><summary>Config{tag}</summary><pre tabindex='0'>"
-        f"{_text(run.config)}</pre></details>"
+        f"{escaped(run.config)}</pre></details>"
         f"<details><summary>Versions and machine{tag}</summary>"
         f"<table>{lines}</table></details>"
     )
@@ -226,13 +227,3 @@ def _share(number, total: int) -> str:
     if number not in (0, total):  # 4095 of 4096 are not all
         percent = float(np.clip(percent, 0.1, 99.9))
     return f"{percent:.3g} %"
-
-
-def _seconds(value: float) -> str:
-    if value >= 120:
-        return f"{value / 60:.1f} min"
-    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
-
-
-def _text(value) -> str:
-    return html.escape(str(value), quote=True)

@@ -22,7 +22,7 @@ from ..studies.pictures.motion import coarse, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime
 from ..studies.pictures.stops import contact_labels
-from ..studies.store.finished_study import Run, spoken
+from ..studies.store.finished_study import Run, readable
 
 _MOST_SAMPLES = 5000  # selectable by number even if no picture shows them
 UNITS = ("m", "m/s", "N", "s", "rad/s")  # used in the script's texts
@@ -140,7 +140,7 @@ def _samples(run: Run, shown: np.ndarray) -> dict:
     paths = []
     for path in run.paths:
         unit, factor = chosen_unit(run.unit(path), run.chosen_units)
-        known = {"path": path, "name": spoken(path), "key": key_text(path), "unit": unit}
+        known = {"path": path, "name": readable(path), "key": key_text(path), "unit": unit}
         values = Exact(run.field(path)[shown])
         paths.append({**known, "factor": factor, "values": values})
     return {

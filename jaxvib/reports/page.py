@@ -5,15 +5,15 @@ import html
 import string
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..studies.pictures.picture import Cells, Picture, Share
-from ..studies.store.finished_study import Run, spoken
+from ..studies.store.finished_study import Run, readable
 from .header import foot, head
-from .live.page import PANEL, worker
+from .live.page import panel_scripts, worker
 from .live.study import live_of
 from .packing import pack, page_content
-from .parts import inline, policy, scripts, text_of, version
+from .parts import escaped, inline, policy, scripts, text_of, version
 
 _SCRIPTS = (
     "theme.js",
@@ -33,18 +33,25 @@ _LINKED = ("svg", "pdf", "csv")
 _HEAVIEST = 3_000_000  # bytes of a page, accepted by most mail servers
 
 
+class Page(NamedTuple):
+    """A page as HTML, and why it has no live motion; "" if it has one or needs none."""
+
+    html: str
+    no_live: str
+
+
 def page(
     pictures: Sequence[Picture],
     runs: Sequence[Run],
     files: Mapping[str, bytes] | None = None,
-) -> str:
-    """Return the page as HTML.
+) -> Page:
+    """Return the page.
 
     `files`: data and picture files by name, linked below their picture. They are
     embedded, smallest first, up to a total size that can be sent by mail.
     """
-    live = live_of(runs[0]) if len(runs) == 1 else None
-    plotly, script = inline(_PLOTLY), scripts(_scripts(live is not None))
+    live, no_live = _live_content(runs)
+    plotly, script = inline(_PLOTLY), scripts(_scripts(live))
     files = files or {}
     figures = [
         _FIGURES[each.view](each, number, runs, _links(each, files))
@@ -54,14 +61,14 @@ def page(
     content = page_content(pictures, runs) | {"live": live}
     data = base64.b64encode(pack(content)).decode()
     explored = "".join(figure for picture, figure in shown if picture.explorable)
-    panel = _live(live) if live else ""
+    panel = _live(live) if live else _without_live(no_live)
     others = "".join(
         figure
         for picture, figure in shown
         if not picture.explorable and picture.view != "motion"
     )
     others = f'<div class="others">{others}</div>'
-    return string.Template(text_of("page.html")).substitute(
+    text = string.Template(text_of("page.html")).substitute(
         policy=policy(plotly, script),
         version=version(),
         title=html.escape(runs[0].study["title"]),
@@ -74,24 +81,31 @@ def page(
         sample=_sample(runs),
         foot=foot(runs),
         data=data,
-        files=_carried(files, _HEAVIEST - len(plotly) - len(data) - 200_000),
+        files=_embedded_files(files, _HEAVIEST - len(plotly) - len(data) - 200_000),
         plotly=plotly,
         script=script,
         worker=worker() if live else "",
     )
+    return Page(text, no_live)
 
 
-def _scripts(live: bool) -> tuple[str, ...]:
+def _live_content(runs: Sequence[Run]) -> tuple[dict[str, Any] | None, str]:
+    """Return the content of the live panel, or None and why there is none."""
+    if len(runs) > 1:
+        return None, ""
+    try:
+        return live_of(runs[0]), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _scripts(live: Mapping[str, Any] | None) -> tuple[str, ...]:
     """Return the names of the page's scripts; the last one starts it."""
-    return (
-        *_SCRIPTS,
-        *(PANEL if live else ()),
-        *(("live_study.js",) if live else ()),
-        "page.js",
-    )
+    panel = (*panel_scripts(live), "live_study.js") if live else ()
+    return (*_SCRIPTS, *panel, "page.js")
 
 
-def _carried(files: Mapping[str, bytes], most: int) -> str:
+def _embedded_files(files: Mapping[str, bytes], most: int) -> str:
     """Return files as elements that the page's script unpacks, up to a total size."""
     packed = {
         name: base64.b64encode(zlib.compress(content, 9)).decode()
@@ -104,21 +118,22 @@ def _carried(files: Mapping[str, bytes], most: int) -> str:
         if most < 0:
             break
         kind = "application/octet-stream"
-        carried.append(f"<script type='{kind}' data-file='{_text(name)}'>{text}</script>")
+        carried.append(f"<script type='{kind}' data-file='{escaped(name)}'>{text}</script>")
     return "".join(carried)
 
 
 def _live(content: Mapping[str, Any]) -> str:
     """Return the section that computes motions in the page."""
     stored = content["stored"]
-    number = len(stored["periods"].values) if stored else 0
+    number = stored["number"] if stored else 0
+    what = "orbits" if content["duration"] is None else "motions"
     prove = (
         "<p class='proof'><button type='button' class='prove'>Prove</button> "
-        f"<output>recomputes {number} stored orbits here and compares them</output></p>"
+        f"<output>recomputes {number} stored {what} here and compares them</output></p>"
     )
     about = (
-        "Any values of the parameters, computed in this page by the kernels of the study. "
-        "What is clicked in a chart above is opened here."
+        "Motions at any values of the parameters, computed in this page. A sample clicked "
+        "in a chart above opens here."
     )
     return (
         "<section class='live-study' id='live' aria-labelledby='live-title'>"
@@ -129,12 +144,17 @@ def _live(content: Mapping[str, Any]) -> str:
     )
 
 
+def _without_live(why: str) -> str:
+    """Return the note that says why no motions are computed in the page."""
+    return f"<p class='note'>No live motion: {escaped(why)}.</p>" if why else ""
+
+
 def _sample(runs: Sequence[Run]) -> str:
     """Return the section that shows one sample and how to reproduce it."""
     if not runs[0].sampled:
         return ""
     options = "".join(
-        f"<option value='{i}'>{_text(run.name)}</option>" for i, run in enumerate(runs)
+        f"<option value='{i}'>{escaped(run.name)}</option>" for i, run in enumerate(runs)
     )
     picked = f"<label>study <select class='of'>{options}</select></label>"
     texts = {
@@ -155,7 +175,7 @@ def _sample(runs: Sequence[Run]) -> str:
         f"<p class='picks'>{picked if len(runs) > 1 else ''}"
         "<label>sample number <input class='number' type='number' step='1'></label>"
         "<button type='button' class='orbit' hidden>Show its orbit</button></p>"
-        f"<p class='told' aria-live='polite'></p>{blocks}</section>"
+        f"<p class='findings' aria-live='polite'></p>{blocks}</section>"
     )
 
 
@@ -165,12 +185,12 @@ def _charts_figure(picture: Picture, number: int, runs: Sequence[Run], links: st
     stacked = " stacked" if picture.stacked else ""
     charts = "".join(
         f"<div class='chart{low}' role='img' tabindex='0' data-chart='{i}' "
-        f"aria-label='{_text(picture.alt + hint)}'></div>"
+        f"aria-label='{escaped(picture.alt + hint)}'></div>"
         for i in range(len(picture.charts))
     )
     return (
         f"<figure class='picture' id='{picture.name}' data-picture='{number}'>"
-        f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
+        f"<figcaption><h2>{escaped(picture.title)}</h2><p>{escaped(picture.text)}</p></figcaption>"
         f"<div class='charts{stacked}'>{charts}</div>{_slices(picture) or _slider(picture)}"
         f"{_legend(picture.shares, runs)}{links}</figure>"
     )
@@ -178,9 +198,9 @@ def _charts_figure(picture: Picture, number: int, runs: Sequence[Run], links: st
 
 def _motion_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
     return (
-        f"<aside class='motion' aria-label='{_text(picture.title)}' "
+        f"<aside class='motion' aria-label='{escaped(picture.title)}' "
         f"data-picture='{number}'>"
-        f"<h2>{_text(picture.title)}</h2>"
+        f"<h2>{escaped(picture.title)}</h2>"
         "<p class='where' aria-live='polite'></p>"
         "<svg class='stage' viewBox='0 0 460 132' role='img' "
         "aria-label='The bodies of this orbit, moving'></svg>"
@@ -207,17 +227,19 @@ def _motion_figure(picture: Picture, number: int, runs: Sequence[Run], links: st
 def _scene_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
     assert picture.scene is not None, "a picture that is shown as a scene has one"
     picks = "".join(
-        f"<label>{_text(label)} <select class='pick' aria-label='{_text(label)}'>"
-        + "".join(f"<option value='{i}'>{_text(o)}</option>" for i, o in enumerate(options))
+        f"<label>{escaped(label)} <select class='pick' aria-label='{escaped(label)}'>"
+        + "".join(
+            f"<option value='{i}'>{escaped(o)}</option>" for i, o in enumerate(options)
+        )
         + "</select></label>"
         for label, options in picture.scene.picks.items()
     )
     return (
         f"<figure class='picture scene' id='{picture.name}' data-picture='{number}'>"
-        f"<figcaption><h2>{_text(picture.title)}</h2><p>{_text(picture.text)}</p></figcaption>"
+        f"<figcaption><h2>{escaped(picture.title)}</h2><p>{escaped(picture.text)}</p></figcaption>"
         f"<div class='picks'>{picks}</div>"
         f"<svg class='stage' viewBox='0 0 920 300' role='img' "
-        f"aria-label='{_text(picture.alt)}'></svg>"
+        f"aria-label='{escaped(picture.alt)}'></svg>"
         "<div class='player'><button class='play' type='button'>Play</button>"
         "<input type='range' min='0' max='1' step='any' value='0' aria-label='Time'>"
         "<output></output><select class='speed' aria-label='Speed'>"
@@ -238,8 +260,8 @@ def _slider(picture: Picture) -> str:
     last = len(picture.choice.options) - 1
     return (
         f"<label class='slider'><input type='range' min='0' max='{last}' step='1' "
-        f"value='{last // 2}' aria-label='{_text(picture.choice.label)}'>"
-        f"<output>{_text(picture.choice.options[last // 2])}</output></label>"
+        f"value='{last // 2}' aria-label='{escaped(picture.choice.label)}'>"
+        f"<output>{escaped(picture.choice.options[last // 2])}</output></label>"
     )
 
 
@@ -248,7 +270,7 @@ def _slices(picture: Picture) -> str:
         return ""
     axes = picture.slices.axes
     words = "".join(
-        f"<option value='{_text(axis.path)}'>{_text(spoken(axis.path))}</option>"
+        f"<option value='{escaped(axis.path)}'>{escaped(readable(axis.path))}</option>"
         for axis in axes
     )
     sides = ("across", "up")[: 1 + bool(picture.charts[0].y.path)]
@@ -259,7 +281,7 @@ def _slices(picture: Picture) -> str:
     sliders = "".join(
         "<label class='standing' hidden><input type='range' min='0' "
         f"max='{len(options) - 1}' step='1' value='0' "
-        f"aria-label='{_text(spoken(axis.path))}'><output></output></label>"
+        f"aria-label='{escaped(readable(axis.path))}'><output></output></label>"
         for axis, options in zip(axes, picture.slices.options, strict=True)
     )
     return f"<div class='slices'><p class='picks'>{picks}</p>{sliders}</div>"
@@ -269,13 +291,13 @@ def _legend(shares: Sequence[Share], runs: Sequence[Run]) -> str:
     if not shares:
         return ""
     items = "".join(
-        f"<li><button type='button' aria-pressed='false' data-name='{_text(share.name)}'>"
+        f"<li><button type='button' aria-pressed='false' data-name='{escaped(share.name)}'>"
         f"<i class='{_HATCHES[share.hatch]}' style='background-color:{share.colour}'></i>"
-        f"{_text(share.name)} "
+        f"{escaped(share.name)} "
         f"<span>{' | '.join(map(str, share.counts))}</span></button></li>"
         for share in shares
     )
-    names = " | ".join(_text(run.name) for run in runs)
+    names = " | ".join(escaped(run.name) for run in runs)
     note = f"<li class='runs'>samples of {names}</li>" if len(shares[0].counts) > 1 else ""
     return f"<ul class='legend'>{items}{note}</ul>"
 
@@ -291,12 +313,8 @@ def _links(picture: Picture, files: Mapping[str, bytes]) -> str:
     names = {kind: f"{picture.name}.{kind}" for kind in _LINKED}
     links = " · ".join(
         f"<a href='pictures/{name}' download='{name}' "
-        f"aria-label='{_text(picture.title)} as {kind.upper()}'>{kind.upper()}</a>"
+        f"aria-label='{escaped(picture.title)} as {kind.upper()}'>{kind.upper()}</a>"
         for kind, name in names.items()
         if name in files
     )
     return f"<p class='files'>{links}</p>"
-
-
-def _text(value) -> str:
-    return html.escape(str(value), quote=True)

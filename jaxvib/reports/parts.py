@@ -2,10 +2,16 @@
 
 import base64
 import hashlib
+import html
 from collections.abc import Sequence
 from pathlib import Path
 
 _HERE = Path(__file__).parent
+
+
+def escaped(value: object) -> str:
+    """Return a value as text with HTML's special characters escaped."""
+    return html.escape(str(value), quote=True)
 
 
 def text_of(name: str) -> str:

@@ -3,10 +3,11 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ..drawing.chosen_units import in_chosen_units
 from ..foundation.suggestions import unknown_key
-from ..studies.analyses.continuation.boundaries import lends_curves, with_boundaries
+from ..studies.analyses.continuation.boundaries import has_curves_for, with_boundaries
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.pictures.comparison_styles import MOST_COMPARED
 from ..studies.pictures.picture import Chart, Picture
@@ -16,6 +17,13 @@ from ..studies.store.folder import Folder
 from .files import picture_files
 from .numbers import numbers_of
 from .page import page
+
+
+class Written(NamedTuple):
+    """The path of a report, and why its page has no live motion; "" if it needs none."""
+
+    path: Path
+    no_live: str
 
 
 def write_report(
@@ -39,13 +47,20 @@ def write_report(
     ...     print("no study there")
     no study there
     """
+    return written_report(directory, *others, pictures=pictures).path
+
+
+def written_report(
+    directory: Path | str, *others: Path | str, pictures: bool = False
+) -> Written:
+    """Write the report as `write_report` does."""
     directory = Path(directory)
     if len(others) >= MOST_COMPARED:
         number = 1 + len(others)
         raise ValueError(f"{number} studies; allowed: at most {MOST_COMPARED} in a report")
     runs = [read_run(each) for each in (directory, *others)]
-    curves = [run for run in runs if lends_curves(run, runs[0])]
-    runs = [run for run in runs if not lends_curves(run, runs[0])]
+    curves = [run for run in runs if has_curves_for(run, runs[0])]
+    runs = [run for run in runs if not has_curves_for(run, runs[0])]
     check_comparable(runs)
     if len({run.name for run in runs}) < len(runs):
         runs = [
@@ -62,8 +77,9 @@ def write_report(
     folder = Folder(directory)
     for name, content in files.items():
         folder.write(f"pictures/{name}", content, sync=False)
-    folder.write("report.html", page(found, runs, files).encode(), sync=False)
-    return directory / "report.html"
+    made = page(found, runs, files)
+    folder.write("report.html", made.html.encode(), sync=False)
+    return Written(directory / "report.html", made.no_live)
 
 
 def pictures_of(runs: Sequence[Run]) -> list[Picture]:
@@ -90,13 +106,13 @@ def check_comparable(runs: Sequence[Run]) -> None:
     """Raise `ValueError` unless all runs are of the same kind and paths."""
     first = runs[0]
     for run in runs[1:]:
-        for key, found, wanted in (
+        for key, found, expected in (
             ("analysis", run.analysis, first.analysis),
             ("coordinates", run.paths, first.paths),
             ("paths of several values", long_paths(run), long_paths(first)),
         ):
-            if found != wanted:
+            if found != expected:
                 raise ValueError(
-                    f"{key} = {found!r} of {run.name} is not {wanted!r} of {first.name}: "
+                    f"{key} = {found!r} of {run.name} is not {expected!r} of {first.name}: "
                     "the studies cannot be compared"
                 )

@@ -30,7 +30,7 @@ def test_axes_layers_and_colours_are_in_the_chosen_units():
     np.testing.assert_allclose([found.x.low, found.x.high], course.x, rtol=1e-15)
 
 
-def test_what_no_chosen_unit_fits_stays():
+def test_values_without_a_matching_chosen_unit_keep_theirs():
     assert in_chosen_units(chart, []).x == chart.x
     words = Chart(Axis("time (long)"), Axis("largest |Floquet multiplier|"), ())
     assert in_chosen_units(words, ["mm", "s"]) == words

@@ -54,7 +54,7 @@ def seen(colour, vision):
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_classes_can_be_told_apart(vision):
+def test_classes_are_distinguishable(vision):
     places = [seen(colour, vision) for colour in class_colours().values()]
     gaps = [np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)]
     assert min(gaps) > 9

@@ -315,9 +315,29 @@ def test_the_command_writes_a_program_and_refuses_faults(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@needs_compiler
+def test_the_command_takes_loads_that_do_not_repeat(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "use_compilation_cache", lambda: None)
+    (tmp_path / "pushed.toml").write_text(
+        '[system]\nkind = "impact_assembly"\n[system.linear.modules.ground-cart]\n'
+        'module = "translation_translation"\nmass = 2.0\nstiffness = 8.0\n'
+        '[system.loads.push]\nload = "step"\nat = "cart"\n'
+        "law.amplitude = 4.0\nlaw.start = 0.0\n"
+    )
+    words = ["export", str(tmp_path / "pushed.toml"), "--c", "--out", str(tmp_path / "c")]
+    assert CliRunner().invoke(cli.main, words).exit_code == 0
+    compiler = ["gcc", "-o", "example", "example.c", "pushed.o"]
+    subprocess.run(compiler, cwd=tmp_path / "c", check=True)
+    done = subprocess.run(tmp_path / "c/example", capture_output=True, check=True)
+    time, place, rate = np.array(done.stdout.split()[-3:], float)
+    assert time == 1.0
+    expected = [0.5 * (1 - np.cos(2.0)), np.sin(2.0)]
+    np.testing.assert_allclose([place, rate], expected, rtol=1e-9)
+
+
 def test_files_that_exist_are_kept(bodies, folder):
     before = (folder / "bodies.h").read_bytes()
-    with pytest.raises(ValueError, match=r"bodies\.o exists already"):
+    with pytest.raises(ValueError, match=r"bodies\.o already exists"):
         jv.programs.export_c(bodies, folder, name="bodies")
     assert (folder / "bodies.h").read_bytes() == before
 

@@ -252,7 +252,7 @@ def test_another_token_is_refused(bodies_fmu, tmp_path):
         Importer(bodies_fmu, tmp_path, exchange=False, token="other")
 
 
-def test_the_token_changes_with_all_that_the_description_says(tmp_path, monkeypatch):
+def test_the_token_depends_on_the_whole_description(tmp_path, monkeypatch):
     def token(file, stiffness=4.0, **named):
         jv.programs.export_fmu(mass_at_a_stop(stiffness), tmp_path / file, **named)
         with zipfile.ZipFile(tmp_path / file) as archive:

@@ -75,6 +75,12 @@ class Firefox:
     def run(self, script: str, *arguments):
         return self._answer("WebDriver:ExecuteScript", script, arguments)
 
+    def evaluate(self, expression: str):
+        """Return the value of a JavaScript expression, a promise's once it is kept."""
+        script = "const done = arguments[arguments.length - 1]; "
+        script += f"Promise.resolve({expression.strip()}).then(done);"
+        return self._answer("WebDriver:ExecuteAsyncScript", script, ())
+
     def wait(self, condition: str) -> None:
         """Wait until a JavaScript expression is true."""
         script = (

@@ -79,7 +79,7 @@ def settled(frequency, amplitude, gap, transient=30, longest=2):
         "contacts_per_period": onsets / np.maximum(periods, 1),
         "max_contact_force": np.where(used, forces, 0).max(0),
         "amplitude": span[:2].T / 2,
-        "result": np.where(periods > 0, Reason.SUCCESS, Reason.UNSETTLED),
+        "result": np.where(periods > 0, Reason.SUCCESS, Reason.NOT_CONVERGED),
         "largest_multiplier": largest,
         "stable": np.where(np.isnan(largest), -1, largest < 1).astype(np.int8),
     }, (whole, forces, periods)

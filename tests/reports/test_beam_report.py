@@ -35,7 +35,7 @@ def crossing_run(method="grid"):
     return Run("crossing", stored, None, study, {}, "")
 
 
-def test_bars_join_the_links_of_one_rigid_body_and_masses_are_told_from_the_ground():
+def test_bars_join_the_links_of_one_rigid_body_and_masses_differ_from_the_ground():
     both = [[1.0, -0.2], [1.0, 0.2], [0.0, 0.0], [0.0, 0.0]]
     table = {
         "link_map": both,

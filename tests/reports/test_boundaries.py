@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from jaxvib import cli
 from jaxvib.reports import write_report
 from jaxvib.reports.report import pictures_of
-from jaxvib.studies.analyses.continuation.boundaries import lends_curves, with_boundaries
+from jaxvib.studies.analyses.continuation.boundaries import has_curves_for, with_boundaries
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.pictures.picture import Cells, Line
 from jaxvib.studies.run.study import load_text
@@ -107,8 +107,8 @@ def test_curves_of_another_system_or_over_other_parameters_are_refused(
     map_study, sweep_study, random_study, curves
 ):
     run, line, lent = map(read_run, (map_study, sweep_study, curves))
-    assert lends_curves(lent, run)
-    assert not lends_curves(lent, lent)
+    assert has_curves_for(lent, run)
+    assert not has_curves_for(lent, lent)
     with pytest.raises(ValueError, match="no map"):
         with_boundaries(pictures_of([line]), [line], lent)
     with pytest.raises(ValueError, match="allowed: a grid of the same two"):

@@ -71,7 +71,7 @@ def test_coarse_numbers_are_near_the_true_ones(numbers):
     np.testing.assert_allclose(coarse(values), values, rtol=2.0**-14)
 
 
-def test_coarse_keeps_what_is_no_number():
+def test_coarse_keeps_values_that_are_not_numbers():
     np.testing.assert_array_equal(
         coarse(np.array([np.nan, np.inf, -np.inf])), [np.nan, np.inf, -np.inf]
     )

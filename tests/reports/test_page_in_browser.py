@@ -178,7 +178,7 @@ def test_a_picked_sample_has_its_command_and_config(window, map_study):
     for path in run.paths:
         assert study.paths[path].listed().tolist() == [run.field(path)[19]]
     assert texts["config"] in texts["python"]
-    told = window.run("return document.querySelector('.sample .told').textContent")
+    told = window.run("return document.querySelector('.sample .findings').textContent")
     assert f"load amplitude {run.field('load.amplitude')[19]:.4g} N" in told
 
 
@@ -310,7 +310,7 @@ def test_the_slider_picks_a_load_amplitude(window):
 def cube(window, cube_study, tmp_path):
     run = read_run(cube_study)
     report = tmp_path / "report.html"
-    report.write_text(page(pictures_of([run]), [run]), "utf-8")
+    report.write_text(page(pictures_of([run]), [run]).html, "utf-8")
     window.console()
     window.open(report)
     window.wait(READY)
@@ -437,7 +437,7 @@ def test_every_kind_of_study_is_drawn(kind, browser, request, map_study, tmp_pat
     found = [request.getfixturevalue(name) for name in names]
     runs = [each if isinstance(each, Run) else read_run(each) for each in found]
     report = tmp_path / "report.html"
-    report.write_text(page(pictures_of(runs), runs), "utf-8")
+    report.write_text(page(pictures_of(runs), runs).html, "utf-8")
     browser.console()
     browser.open(report)
     browser.wait(READY)
@@ -447,7 +447,7 @@ def test_every_kind_of_study_is_drawn(kind, browser, request, map_study, tmp_pat
 
 def test_multipliers_follow_the_pointer_along_a_branch(browser, branch, tmp_path):
     report = tmp_path / "branch.html"
-    report.write_text(page(pictures_of([branch]), [branch]), "utf-8")
+    report.write_text(page(pictures_of([branch]), [branch]).html, "utf-8")
     browser.open(report)
     browser.wait(READY)
     shown = (

@@ -40,7 +40,7 @@ def test_it_draws_what_chromium_draws(firefox, browser, request, names, tmp_path
     found = [request.getfixturevalue(name) for name in names]
     runs = [each if isinstance(each, Run) else read_run(each) for each in found]
     report = tmp_path / "report.html"
-    report.write_text(page(pictures_of(runs), runs), "utf-8")
+    report.write_text(page(pictures_of(runs), runs).html, "utf-8")
     drawn = []
     for window in (firefox, browser):
         window.console()
@@ -57,7 +57,7 @@ def test_it_draws_what_chromium_draws(firefox, browser, request, names, tmp_path
 def test_a_slice_is_chosen_there_too(firefox, cube_study, tmp_path):
     run = read_run(cube_study)
     report = tmp_path / "report.html"
-    report.write_text(page(pictures_of([run]), [run]), "utf-8")
+    report.write_text(page(pictures_of([run]), [run]).html, "utf-8")
     firefox.open(report)
     firefox.wait(READY)
     firefox.run(

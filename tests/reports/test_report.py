@@ -157,6 +157,7 @@ for words in (
 """
 
 
+@pytest.mark.slow  # two runs and their pictures in a process of their own, 6 s
 def test_matplotlib_is_imported_only_for_picture_files(map_study, tmp_path):
     study = shutil.copytree(map_study, tmp_path / map_study.name)
     done = subprocess.run(
@@ -171,7 +172,7 @@ def test_a_page_that_would_be_too_heavy_leaves_files_beside_it(map_study, monkey
     pictures = pictures_of([run])
     drawn = np.random.default_rng(0).bytes(400_000)  # no compression helps
     files = {"a.csv": b"1,2", **{f"{i}.svg": drawn for i in range(9)}}
-    text = page(pictures, [run], files)
+    text = page(pictures, [run], files).html
     assert len(text.encode()) < 3e6
     assert "data-file='a.csv'" in text
     assert 0 < text.count(".svg'>") < 9
@@ -247,7 +248,7 @@ def test_the_page_is_small_and_names_no_other_file(kind, request):
     assert all((report.parent / source).is_file() for source in local)
 
 
-def test_the_head_counts_what_the_store_holds(map_study, map_report):
+def test_the_head_counts_the_samples_of_the_store(map_study, map_report):
     run = read_run(map_study)
     text = map_report.read_text("utf-8")
     periodic = 100 * np.mean(run.field("result") == 0)
@@ -263,7 +264,7 @@ def test_words_of_a_config_stay_words(tmp_path):
     title = "</title><script>alert('a')</script> & <b>$data</b>"
     study = small_studies.write_map_study(tmp_path / "<i>&", FREQUENCIES, AMPLITUDES, title)
     run = read_run(study)
-    whole = page(pictures_of([run, run]), [run, run])
+    whole = page(pictures_of([run, run]), [run, run]).html
     assert html.escape(title, quote=True) in whole
     assert "&lt;i&gt;&amp;" in whole
     assert "<script>alert" not in whole

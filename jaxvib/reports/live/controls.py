@@ -1,6 +1,7 @@
 """The sliders of a live page: one for each scalar parameter of a system."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,12 +9,22 @@ import numpy as np
 
 from ...drawing.chosen_units import chosen_unit
 from ...foundation.range import Range
-from ...studies.store.finished_study import spoken
+from ...studies.store.finished_study import readable
 from ...systems import parameters
 from ...systems.parameters import parameter_at
 from ...systems.system import System
 
 Swept = Mapping[str, tuple[float, float]]
+_SUBSCRIPT = re.compile(r"(?<=\w)_(\d+)")
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_PARTS = {
+    "contacts": "contact",
+    "elements": "element",
+    "frictions": "friction",
+    "loads": "load",
+    "modules": "module",
+    "springs": "spring",
+}
 
 
 def controls(system: System, chosen: Sequence[str], swept: Swept) -> list[dict[str, Any]]:
@@ -35,18 +46,39 @@ def _control(
 ) -> dict[str, Any]:
     declared = parameter_at(system, path)
     unit, factor = chosen_unit(declared.unit, chosen)
-    name = spoken(path.rpartition(".")[2])
+    name = readable(path.rpartition(".")[2])
     return {
         "path": path,
-        "group": spoken(path).removesuffix(name).strip(),
+        "group": _group(path) or readable(path).removesuffix(name).strip(),
         "name": name,
-        "description": declared.description,
+        "description": _description(declared.description, name, unit),
         "unit": unit,
         "factor": factor,
         "value": np.float64(declared.value),
         "allowed": _bounds(declared.allowed),
         "swept": swept and list(swept),
     }
+
+
+def _group(path: str) -> str:
+    """Return kind and name of the part that a parameter belongs to, "" for others."""
+    *steps, _ = path.removeprefix("linear.").split(".")
+    kind, *names = steps or [""]
+    if kind == "variables":
+        return kind
+    if kind not in _PARTS or not names:
+        return ""
+    further = [name for name in names[1:] if name not in ("law", "motion")]
+    number = str(int(names[0]) + 1) if names[0].isdigit() else names[0]
+    return " ".join([_PARTS[kind], number, *further]).replace("_", " ")
+
+
+def _description(words: str, name: str, unit: str) -> str:
+    """Return what a parameter is, "" if its name says that."""
+    words = _SUBSCRIPT.sub(lambda found: found[1].translate(_LOWERED), words)
+    if unit in ("Hz", "kHz", "rpm", "1/min"):
+        words = words.removeprefix("angular ")
+    return "" if words == name else words
 
 
 def _bounds(allowed: Range) -> dict[str, Any]:

@@ -12,31 +12,39 @@ import numpy as np
 from ...dynamics import flow
 from ...dynamics.engines.choice import engine_of
 from ...dynamics.engines.engine import Segment
-from ...dynamics.observables import largest_forces, times_of_largest_forces
+from ...dynamics.observables import (
+    Observables,
+    largest_forces,
+    times_of_largest_forces,
+)
 from ...foundation.types import AnyArray
 from ...kernels import WebAssembly, web_assembly
 from ...kernels.kernel_cache import cached_fact
 from ...systems import replace
 from ...systems.system import System, state_shape
+from .records import examples, with_pieces
 
 RTOL = 1e-10  # of the integration, as of `flow`
 
 
-def modules(system: System, values: Mapping[str, float]) -> dict[str, WebAssembly]:
+def modules(
+    system: System, values: Mapping[str, float], *, periodic: bool = True
+) -> dict[str, WebAssembly]:
     """Return the WebAssembly modules of a system's motion.
 
     `values`: the parameters that are arguments, by path. `segment` integrates from
     `state` at `t0` to `t1` and returns the state and the contacts' observables, all in
-    float64, with the load's period and the state at rest; `slope` integrates over a
-    period from t = 0 and returns the state and the change due to a small change
-    `tangent` of the initial state, with room for one tangent per component of a state.
-    Where it would be too long, there is none.
+    float64, with the state at rest. Of `periodic` loads it returns the period, else the
+    largest displacements from rest and the loads; its last argument has a piece of each
+    of the system's `records`. `slope`, for periodic loads only, integrates over a
+    period from t = 0 and returns the state and its derivative by the initial state,
+    `matrix`. Where it would be too long, there is none.
 
     **Raises:** `ValueError` if a motion cannot be compiled.
     """
     # The values are arguments: the modules are the same for all of them.
     unvalued = replace(system, dict.fromkeys(values, 1.0))
-    kept = cached_fact(_encoded_modules, unvalued, list(values))
+    kept = cached_fact(_encoded_modules, unvalued, list(values), periodic)
     if isinstance(kept, str):
         raise ValueError(kept)
     return {
@@ -45,62 +53,85 @@ def modules(system: System, values: Mapping[str, float]) -> dict[str, WebAssembl
     }
 
 
-def _encoded_modules(system: System, paths: list[str]) -> dict[str, list] | str:
+def _encoded_modules(
+    system: System, paths: list[str], periodic: bool
+) -> dict[str, list] | str:
     """Return the code in base64 and the layout of each module, or why there is none."""
     size = state_shape(system)[0]
     state, values = np.zeros(size), dict.fromkeys(paths, 1.0)
     try:
         # A motion is one lane, which the scalar form computes the fastest.
+        pieces = {} if periodic else examples(system)
         segment = web_assembly(
-            _segment(system), values, state, 0.0, 1.0, instructions="scalar"
-        )
+            _segment(system, periodic), values, state, 0.0, 1.0, pieces,
+            instructions="scalar",
+        )  # fmt: skip
     except ValueError as error:
         return str(error)
     found = {"segment": segment}
-    with contextlib.suppress(ValueError):
-        found["slope"] = web_assembly(_slope(system), values, state, state, lanes=size)
+    if periodic:
+        with contextlib.suppress(ValueError):
+            found["slope"] = web_assembly(
+                _slope(system), values, state, instructions="scalar"
+            )
     return {
         name: [base64.b64encode(each.code).decode(), each.layout]
         for name, each in found.items()
     }
 
 
-def _segment(system: System):
-    """Return the function of values, state, t0 and t1 that integrates a motion."""
+def _segment(system: System, periodic: bool):
+    """Return the function of values, state, times and pieces that integrates a motion."""
     engine = engine_of(system, "auto")
 
-    def segment(values, state, t0, t1) -> dict[str, Any]:
+    def motion(values, state, t0, t1, pieces) -> dict[str, Any]:
         lane = replace(system, values)
-        end, watched, code = engine.watch(lane, Segment(state, t0, t1, RTOL, 0.0))
+        if not periodic:
+            lane = with_pieces(lane, pieces)
+        end, observables, code = engine.observe(lane, Segment(state, t0, t1, RTOL, 0.0))
         equation = lane.equation()
         found: dict[str, AnyArray] = {
             "state": end,
             "force": equation.at(t1).forces_at(end),
-            "peak": largest_forces(equation, watched),
-            "peak_time": times_of_largest_forces(equation, watched),
-            "first_touch": watched.first_touch,
-            "duration": watched.duration,
-            "onsets": watched.onsets,
-            "impulse": watched.impulse,
+            "peak": largest_forces(equation, observables),
+            "peak_time": times_of_largest_forces(equation, observables),
+            "first_touch": observables.first_touch,
+            "duration": observables.duration,
+            "onsets": observables.onsets,
+            "impulse": observables.impulse,
             "code": code,
-            "period": lane.period(),
             "rest": lane.rest(),
         }
+        found |= {"period": lane.period()} if periodic else _extremes(lane, observables)
+        if not periodic:
+            forces = [load.law.force(t1) for load in lane.loads]
+            found["loads"] = jnp.stack(forces) if forces else jnp.zeros(0)
         return {name: jnp.asarray(each, float) for name, each in found.items()}
 
-    return segment
+    motion.__qualname__ = "the program of a motion"  # in messages
+    return motion
+
+
+def _extremes(system: System, observables: Observables) -> dict[str, AnyArray]:
+    """Return the largest displacement of each body from rest, and its time."""
+    rest = system.equation().displaced(system.rest())
+    high, low = observables.highest - rest, rest - observables.lowest
+    times = jnp.where(high >= low, observables.highest_time, observables.lowest_time)
+    return {"largest": jnp.maximum(high, low), "largest_time": times}
 
 
 def _slope(system: System):
-    """Return the function of values, state and tangent that integrates a period."""
+    """Return the function of values and state that integrates a period."""
 
-    def slope(values, state, tangent) -> dict[str, Any]:
+    def slope(values, state) -> dict[str, Any]:
         lane = replace(system, values)
 
         def end(start):
-            return flow(lane, start, 0.0, lane.period(), rtol=RTOL, throw=False)
+            after = flow(lane, start, 0.0, lane.period(), rtol=RTOL, throw=False)
+            return after, after
 
-        after, change = jax.jvp(end, (state,), (tangent,))
-        return {"state": after, "tangent": change}
+        # The motion is computed once for the tangents along all components.
+        matrix, after = jax.jacfwd(end, has_aux=True)(state)
+        return {"state": after, "matrix": matrix}
 
     return slope

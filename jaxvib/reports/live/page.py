@@ -3,11 +3,14 @@
 import base64
 import html
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
+from ...foundation.quantity import check_range
+from ...foundation.range import Range
 from ...systems.system import System
 from ...systems.two_bodies import TwoBodyImpact
 from ..packing import UNITS, pack
@@ -16,13 +19,11 @@ from .kernels import RTOL
 from .panel import panel
 
 _WORKER = ("motions.js", "spectrum.js", "shooting.js", "cells.js", "proof.js", "worker.js")
-PANEL = (
-    "plot.js", "live_controls.js", "live_spectrum.js", "live_pool.js", "diagram.js",
-    "live_map.js", "live.js",
+_PANEL = ("plot.js", "live_controls.js", "live.js")
+_PERIODIC = (
+    "live_spectrum.js", "live_pool.js", "diagram.js", "live_map.js", "live_periodic.js"
 )  # fmt: skip
-_PAGE = (
-    "theme.js", "data.js", "words.js", "player.js", "bodies.js", *PANEL, "live_page.js",
-)  # fmt: skip
+_BEFORE = ("theme.js", "data.js", "words.js", "player.js", "bodies.js")
 
 
 def live_page(
@@ -31,6 +32,7 @@ def live_page(
     *,
     title: str = "",
     units: Sequence[str] = (),
+    duration: float | None = None,
 ) -> Path:
     """Write a page that computes the motions of a system, and return its path.
 
@@ -41,8 +43,12 @@ def live_page(
     method with their Floquet multipliers.
 
     `units`: those shown, such as `["Hz", "mm"]`; the first that fits is used.
-    **Raises:** `ValueError` for a system that is not one of bodies under loads with a
-    common period, or whose motion cannot be compiled to WebAssembly.
+    `duration` (s): with one, the page shows motions from rest under loads of any time
+    history, such as a record or a shock: displacements, contact forces and their peaks.
+    **Raises:** `ValueError` for a system that is not one of bodies and elements, for
+    loads without a common period if there is no duration, or one that is not positive,
+    for records of more than a million pieces in it, or if a motion cannot be compiled to
+    WebAssembly.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -50,13 +56,17 @@ def live_page(
     >>> written.stat().st_size < 300_000
     True
     """
+    if duration is not None:
+        check_range("duration", duration, "s", Range(above=0.0))
+    pair = isinstance(system, TwoBodyImpact)
+    live = panel(system, units, {}, pair=pair, duration=duration)
     content = {
-        "live": panel(system, units, {}, pair=isinstance(system, TwoBodyImpact)),
+        "live": live,
         "lines": colours.LINES,
         "units": {unit: chosen_unit(unit, units) for unit in UNITS},
     }
     title = title or f"Live motion of {type(system).__name__}"
-    script = scripts(_PAGE)
+    script = scripts((*_BEFORE, *panel_scripts(live), "live_page.js"))
     written = Path(path)
     page = string.Template(text_of("live.html")).substitute(
         policy=policy(script),
@@ -73,6 +83,11 @@ def live_page(
     written.parent.mkdir(parents=True, exist_ok=True)
     written.write_text(page, "utf-8")
     return written
+
+
+def panel_scripts(live: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the scripts of a panel of some content."""
+    return (*_PANEL, *(_PERIODIC if live["duration"] is None else ("live_response.js",)))
 
 
 def worker() -> str:

@@ -1,5 +1,6 @@
 """The live panel of a study's report: its system, and stored samples to compare with."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,27 @@ _MOST_STORED = 1000  # samples to recompute: 100 kB for two bodies
 def live_of(run: Run) -> dict[str, Any] | None:
     """Return the content of the live panel of a study, for `pack`.
 
-    `None` for studies without periodic motions, and if a motion cannot be compiled.
+    `None` for studies of neither periodic motions nor responses. **Raises:**
+    `ValueError` with the reason if there can be no panel, such as a program that would
+    be too long for a browser.
     """
     kind = SYSTEMS.get(run.study["system"])
-    if run.analysis not in _KINDS or kind is None or Role.PERIODIC not in kind.roles:
+    response = run.analysis == "response"
+    periodic = run.analysis in _KINDS and kind and Role.PERIODIC in kind.roles
+    if kind is None or not (response or periodic):
         return None
     try:
-        system = build(load_text(to_toml(run.study["config"]), run.name))
-        swept = _swept(run, system)
-        found = panel(system, run.chosen_units, swept, pair=kind.colliding_pair)
-    except (ValueError, OSError):  # such as a file of a load that is not there any more
-        return None
-    return found | {"stored": _stored(run, list(swept))}
+        study = load_text(to_toml(run.study["config"]), run.name)
+        system = build(study)
+    except OSError as error:  # such as a file of a load that is not there any more
+        raise ValueError(str(error)) from None
+    duration = study.analysis.duration if response else None
+    swept = _swept(run, system)
+    found = panel(
+        system, run.chosen_units, swept, pair=kind.colliding_pair, duration=duration
+    )
+    stored = _responses if response else _orbits
+    return found | {"stored": stored(run, list(swept))}
 
 
 def _swept(run: Run, system: System) -> Swept:
@@ -51,16 +61,29 @@ def _swept(run: Run, system: System) -> Swept:
     return found
 
 
-def _stored(run: Run, paths: list[str]) -> dict[str, Any] | None:
+def _orbits(run: Run, paths: list[str]) -> dict[str, Any] | None:
     """Return orbits of an even subsample, with which the page compares its own."""
     if run.analysis != "periodic_orbit" or paths != run.paths:
         return None
-    usable = np.flatnonzero(periodic(run))
+    names = ("state", "periods", "max_contact_force", "largest_multiplier", "stable")
+    return _subsample(run, np.flatnonzero(periodic(run)), names)
+
+
+def _responses(run: Run, paths: list[str]) -> dict[str, Any] | None:
+    """Return the peaks of responses of an even subsample."""
+    if paths != run.paths:
+        return None
+    names = [name for name in ("peak", "max_contact_force") if run.has(name)]
+    usable = np.isfinite(run.field("peak")).all(axis=1)
+    return _subsample(run, np.flatnonzero(usable), names)
+
+
+def _subsample(run: Run, usable: np.ndarray, names: Sequence[str]) -> dict | None:
+    """Return the values of the swept paths and fields of the usable samples."""
     if not usable.size:
         return None
-    chosen = usable[
-        np.linspace(0, usable.size - 1, min(usable.size, _MOST_STORED)).astype(int)
-    ]
-    names = ("state", "periods", "max_contact_force", "largest_multiplier", "stable")
+    number = min(usable.size, _MOST_STORED)
+    chosen = usable[np.linspace(0, usable.size - 1, number).astype(int)]
     fields = {name: Exact(run.field(name)[chosen]) for name in names}
-    return {"paths": paths, "values": [Exact(run.field(p)[chosen]) for p in paths]} | fields
+    values = [Exact(run.field(path)[chosen]) for path in run.paths]
+    return {"number": number, "paths": run.paths, "values": values} | fields

@@ -19,7 +19,9 @@ class Pair {
       const group = part(stage, "g", {});
       const height = [62, 44][i];
       part(group, "rect", { y: STAGE.floor - height, width: this.widths[i], height, rx: 4, fill: BODY[i] });
-      part(group, "text", { class: "label", x: this.widths[i] / 2, y: STAGE.floor - 10 }).textContent = name;
+      const label = part(group, "text", { class: "label", x: this.widths[i] / 2, y: STAGE.floor - 10 });
+      label.textContent = name;
+      fit(label, this.widths[i] - 8);
       return group;
     });
     this.spark = part(stage, "circle", { cy: STAGE.floor - 22, r: 0, fill: token("--alarm"), opacity: 0.85 });
@@ -38,6 +40,7 @@ class Pair {
 }
 
 const HALF = 18; // width of a body on its track
+const LONGEST_NAME = 150; // units of the stage
 
 // Any other system: one track per degree of freedom.
 class Tracks {
@@ -45,22 +48,29 @@ class Tracks {
     const count = motion.freedoms.length;
     const columns = motion.freedoms.map((_, i) => motion.column(motion.states, motion.size, i));
     const reach = Math.max(...columns.map((column) => Math.max(...column.map(Math.abs))), 1e-9);
-    this.scale = (STAGE.width / 2 - 40) / reach;
     const pitch = (STAGE.height - 24) / count, height = Math.min(0.7 * pitch, 46);
     const colours = motion.page.lines[scheme()];
-    this.bodies = motion.freedoms.map((name, i) => {
+    const names = motion.freedoms.map((name, i) => {
+      const text = part(stage, "text", { x: 10, y: 12 + pitch * (i + 0.5) });
+      text.textContent = name;
+      fit(text, LONGEST_NAME);
+      return text.getComputedTextLength();
+    });
+    const left = 18 + Math.min(LONGEST_NAME, Math.max(...names)), right = STAGE.width - 10;
+    this.middle = (left + right) / 2;
+    this.scale = ((right - left) / 2 - HALF) / reach;
+    this.bodies = motion.freedoms.map((_, i) => {
       const y = 8 + pitch * (i + 0.5);
-      part(stage, "line", { x1: 10, x2: STAGE.width - 10, y1: y, y2: y, stroke: token("--hair") });
+      part(stage, "line", { x1: left, x2: right, y1: y, y2: y, stroke: token("--hair") });
       const group = part(stage, "g", {});
       part(group, "rect", { x: -HALF, y: y - height / 2, width: 2 * HALF, height, rx: 3, fill: colours[i % colours.length] });
-      part(stage, "text", { x: 10, y: y - 4 }).textContent = name;
       return group;
     });
     // A fixed stop of one body is where the side that meets it is at contact.
     this.stops = (motion.stops ?? []).map(({ body, side, place, colour }) => {
       const y = 8 + pitch * (body + 0.5);
       const stop = part(stage, "rect", { x: side > 0 ? 0 : -5, y: y - 0.48 * pitch, width: 5, height: 0.96 * pitch, fill: colour ?? token("--muted") });
-      return { stop, x: () => STAGE.width / 2 + this.scale * place() + side * HALF };
+      return { stop, x: () => this.middle + this.scale * place() + side * HALF };
     });
     ruler(stage, this.scale);
   }
@@ -68,7 +78,7 @@ class Tracks {
   show(state) {
     this.stops.forEach(({ stop, x }) => stop.setAttribute("transform", `translate(${x()} 0)`));
     this.bodies.forEach((body, i) => {
-      body.setAttribute("transform", `translate(${STAGE.width / 2 + this.scale * state[i]} 0)`);
+      body.setAttribute("transform", `translate(${this.middle + this.scale * state[i]} 0)`);
     });
   }
 }
@@ -77,6 +87,13 @@ function part(parent, name, attributes) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return parent.appendChild(element);
+}
+
+// Make a text that is too wide narrower.
+function fit(text, width) {
+  if (text.getComputedTextLength() <= width) return;
+  text.setAttribute("textLength", width);
+  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
 }
 
 function ground(stage) {
@@ -92,9 +109,9 @@ function spring(from, to, y, lift = 0) {
 }
 
 function ruler(stage, scale) {
-  const length = [1, 2, 5].flatMap((m) => [-4, -3, -2, -1, 0].map((p) => m * 10 ** p))
-    .sort((a, b) => a - b).findLast((m) => m * scale < 110) ?? 1e-4;
-  const y = STAGE.height - 8, right = STAGE.width - 12;
+  const length = [1, 2, 5].flatMap((m) => Array.from({ length: 10 }, (_, k) => k - 9).map((p) => m * 10 ** p))
+    .sort((a, b) => a - b).findLast((m) => m * scale < 110) ?? 1e-9;
+  const [unit, factor] = page.units.m ?? ["m", 1], y = STAGE.height - 8, right = STAGE.width - 12;
   part(stage, "path", { d: `M${right} ${y - 4}v4h${-length * scale}v-4`, stroke: token("--muted"), fill: "none" });
-  part(stage, "text", { x: right - length * scale - 6, y, "text-anchor": "end" }).textContent = `${number(length)} m`;
+  part(stage, "text", { x: right - length * scale - 6, y, "text-anchor": "end" }).textContent = `${number(length * factor)} ${unit}`;
 }

@@ -22,6 +22,7 @@ function cells(layer, page, lit) {
 }
 
 const HATCHES = 36; // lines of one direction across a map
+const FINE = 400; // parts of such a line, which ends within one of them at a cell's edge
 
 // Hatching of classes: lines across the map, clipped to the cells of the class.
 function hatched(layer) {
@@ -34,7 +35,7 @@ function hatched(layer) {
     Math.min(height - 1, Math.floor(up * height)) * width + Math.min(width - 1, Math.floor(across * width))];
   return names.flatMap((_, member) => {
     if (hatches[member] !== "/" && hatches[member] !== "\\") return [];
-    const x = [], y = [], rising = hatches[member] === "/", steps = 2 * (width + height);
+    const x = [], y = [], rising = hatches[member] === "/", steps = Math.max(FINE, 2 * (width + height));
     for (let line = 1; line < 2 * HATCHES; line++) {
       const shift = line / HATCHES - 1;
       const up = (t) => (rising ? t + shift : 1 - t + shift);
@@ -203,21 +204,41 @@ function hoverRows(layer, page) {
 // Room beside every map for the widest scale, so that the columns of maps line up.
 const BESIDE_MAPS = 104;
 
-function layout(chart) {
-  const ink = token("--ink");
-  const named = chart.legend && chart.layers.filter((layer) => layer.is === "Notes" || layer.legend).length > 1;
+// What a layer has in a legend, and how it looks.
+function entryOf({ name, colour, style, symbol }) {
+  return JSON.stringify([name, colour, style, symbol]);
+}
+
+function entries({ layers }) {
+  return layers.filter((layer) => layer.is === "Notes" || layer.legend).map(entryOf);
+}
+
+// Whether a chart has a legend: one of several entries.
+function named(chart) {
+  return chart.legend && new Set(entries(chart)).size > 1;
+}
+
+// The entries in the legends of some charts.
+function told(charts) {
+  return new Set(charts.filter(named).flatMap(entries));
+}
+
+// `beside`: the charts of the same picture, of which the frames line up; `known`: entries
+// of legends that are not repeated.
+function layout(chart, beside = [chart], known = new Set()) {
+  const ink = token("--ink"), above = beside.some(named) ? 24 : 0;
   const maps = chart.layers.some((layer) => layer.is === "Cells");
   return {
     title: chart.title
-      ? { text: plain(chart.title), font: { size: 14 }, x: 0, xref: "paper", y: 1, yanchor: "top", pad: { t: 8 } }
+      ? { text: plain(chart.title), font: { size: 14 * size() }, x: 0, xref: "paper", y: 1, yanchor: "top", pad: { t: 8 } }
       : undefined,
-    margin: { l: 66 * size(), r: maps && !narrow.matches ? BESIDE_MAPS * size() : 14, t: 10 + (chart.title ? 24 : 0) + (named ? 24 : 0), b: 50 },
+    margin: { l: 66 * size(), r: maps && !narrow.matches ? BESIDE_MAPS * size() : 14, t: 10 + (chart.title ? 24 * size() : 0) + above, b: 50 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12.5 * size(), color: ink },
+    font: { family: face(), size: 12.5 * size(), color: ink },
     xaxis: axis(chart.x),
     yaxis: { ...axis(chart.y), ...(chart.equal ? { scaleanchor: "x", scaleratio: 1 } : {}) },
     dragmode: "zoom", hovermode: "closest",
-    showlegend: named,
+    showlegend: named(chart) && entries(chart).some((entry) => !known.has(entry)),
     legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: {
       bgcolor: token("--paper"), bordercolor: token("--muted"), font: { color: ink, size: 13 },
@@ -233,7 +254,7 @@ function axis({ label, log, low, high, ticks }) {
   return {
     title: { text: plain(label), standoff: 8, font: { size: 13 * size() } }, type: log ? "log" : "linear", automargin: true,
     gridcolor: token("--hair"), linecolor: token("--muted"), tickcolor: token("--muted"),
-    zeroline: false, ticks: "outside", ticklen: 4, exponentformat: log ? "power" : "SI", ...bounds,
+    zeroline: false, ticks: "outside", ticklen: 4, exponentformat: log ? "e" : "SI", ...bounds,
     ...(ticks?.length ? { tickvals: ticks.map((_, i) => i), ticktext: ticks.map(plain) } : {}),
   };
 }

@@ -1,6 +1,7 @@
 // The sliders of a system's parameters, each with exact entry of a number.
 
 const NOTCHES = 1000; // of a slider
+const SHORT = 30; // letters of a description that stands in place of a name
 const AROUND = 3; // the ends of a slider are a value over and times this
 
 class Controls {
@@ -53,11 +54,13 @@ class Control {
     const slider = make("input", { type: "range", min: 0, max: NOTCHES, step: 1 });
     slider.setAttribute("aria-label", `${words}, slider`);
     entry.setAttribute("aria-label", `${words}${this.unit ? `, ${this.unit}` : ""}`);
-    const name = make("span", { className: "name", textContent: this.name, title: this.description });
+    const told = this.description.includes(this.name) && this.description.length <= SHORT;
+    const name = make("span", { className: "name", textContent: told ? this.description : this.name, title: this.path });
     const unit = make("span", { className: "unit", textContent: this.unit });
     this.note = make("span", { className: "outside", textContent: "outside the study", hidden: true });
     this.row = make("div", { className: "control" });
     this.row.append(name, entry, unit, slider, this.note);
+    if (this.description && !told) entry.after(unit, make("span", { className: "meaning", textContent: this.description }));
     Object.assign(this, { slider, entry });
     slider.addEventListener("input", () => this.moved());
     slider.addEventListener("change", () => {

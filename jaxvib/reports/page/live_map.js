@@ -34,7 +34,8 @@ class LiveMap {
     this.id++;
     this.plot.fit();
     const centre = (axis, k) => this.ends[axis][0] + ((k + 0.5) / number) * (this.ends[axis][1] - this.ends[axis][0]);
-    const cells = coarseToFine(number).map(([i, j]) => ({ place: j * number + i, at: [centre(0, i), centre(1, j)] }));
+    this.order = coarseToFine(number);
+    const cells = this.order.map(([i, j]) => ({ place: j * number + i, at: [centre(0, i), centre(1, j)] }));
     const paths = this.axes.map(({ path }) => path);
     this.paint();
     this.workers.share(cells, (own) => ({ id: this.id, kind: "cells", values: this.values, paths, cells: own }));
@@ -42,7 +43,7 @@ class LiveMap {
 
   hear({ id, kind, cells }) {
     if (kind !== "cells" || id !== this.id) return;
-    for (const cell of cells) this.cells[cell.place] = cell;
+    for (const cell of cells) this.cells[cell.place] = { ...cell, kind: this.kind(cell) };
     this.done += cells.length;
     this.waiting ??= requestAnimationFrame(() => { this.waiting = null; this.paint(); });
   }
@@ -62,20 +63,20 @@ class LiveMap {
     return null;
   }
 
-  // Colour the cells that are known, with the legend.
+  // Colour the cells that are known, each over the larger one that it is a part of, with the legend.
   paint() {
-    const size = this.number, pixels = new ImageData(size, size), seen = new Map();
-    for (let k = 0; k < size * size; k++) {
-      const cell = this.cell(k % size, Math.floor(k / size));
-      if (!cell) continue;
-      const kind = this.kind(cell), known = seen.get(kind.colour) ?? { ...kind, count: 0 };
-      if (known.name !== kind.name) known.name = kind.shared;
-      seen.set(kind.colour, { ...known, count: known.count + 1 });
-      const rgb = [1, 3, 5].map((at) => parseInt(kind.colour.slice(at, at + 2), 16));
-      pixels.data.set([...rgb, 255], 4 * ((size - 1 - Math.floor(k / size)) * size + (k % size)));
-    }
+    const size = this.number, seen = new Map(), pen = this.canvas.getContext("2d");
     Object.assign(this.canvas, { width: size, height: size });
-    this.canvas.getContext("2d").putImageData(pixels, 0, 0);
+    for (const [i, j, step] of this.order) {
+      const cell = this.cells[j * size + i];
+      if (!cell) continue;
+      const { kind } = cell, known = seen.get(kind.colour) ?? { ...kind, count: 0 };
+      if (known.name !== kind.name) known.name = kind.shared;
+      known.count++;
+      seen.set(kind.colour, known);
+      pen.fillStyle = kind.colour;
+      pen.fillRect(i, size - j - step, step, step);
+    }
     const kinds = [...seen.values()], total = size * size;
     this.legend(kinds);
     const listed = kinds.map(({ name, count }) => `${name}: ${count}`).join(", ");
@@ -131,7 +132,7 @@ class LiveMap {
     if (!cell) return "";
     const { contacts } = this.live;
     const force = contacts.length && !this.live.hard && cell.peak > 0 ? `, peak contact force ${withUnit(cell.peak, "N")}` : "";
-    return `${this.kind(cell).name}${force}: ${this.axes.map(({ name, unit, factor }, i) => `${name} ${number(cell.at[i] * factor)} ${unit}`.trim()).join(", ")}`;
+    return `${cell.kind.name}${force}: ${this.axes.map(({ name, unit, factor }, i) => `${name} ${number(cell.at[i] * factor)} ${unit}`.trim()).join(", ")}`;
   }
 
   // Move the sliders to the values of a cell, and show the motion that was found there.
@@ -154,13 +155,13 @@ function around({ span: { low, high }, value }, part) {
   return [start, start + length];
 }
 
-// All cells of a square: one, then those at halves of the sides, quarters, ...
+// All cells of a square as [column, row, size]: one, then those at halves of the sides, quarters, ...
 function coarseToFine(number) {
   const found = [];
   for (let step = number; step >= 1; step /= 2) {
     for (let j = 0; j < number; j += step) {
       for (let i = 0; i < number; i += step) {
-        if (step === number || i % (2 * step) || j % (2 * step)) found.push([i, j]);
+        if (step === number || i % (2 * step) || j % (2 * step)) found.push([i, j, step]);
       }
     }
   }

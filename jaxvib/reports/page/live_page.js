@@ -6,7 +6,7 @@ async function start() {
   page = await readData();
   const missing = ["WebAssembly", "Worker", "DecompressionStream"].find((name) => !(name in globalThis));
   if (missing) throw new Error(`this browser has no ${missing}`);
-  const live = new Live(document.querySelector(".live"), page.live);
+  const live = livePanel(document.querySelector(".live"), page.live);
   document.querySelector(".live").live = live;
   await live.start();
   if (!matchMedia("(prefers-reduced-motion: reduce)").matches) live.play(true);

@@ -17,10 +17,17 @@ class Pool {
     this.workers.forEach((worker, i) => worker.postMessage(request(items.filter((_, k) => k % length === i))));
   }
 
+  // Hold the computation, or go on with it.
+  hold(on) {
+    this.held = on;
+    for (const worker of this.workers) worker.postMessage({ kind: "hold", on });
+  }
+
   // A worker whose failures are told.
   spawn() {
     const told = (answer) => (answer.kind === "failed" ? this.fail(answer.message) : this.hear(answer));
     const worker = this.live.spawn(told);
+    if (this.held) worker.postMessage({ kind: "hold", on: true });
     worker.onerror = ({ message }) => this.fail(message ?? "the browser starts no worker");
     return worker;
   }

@@ -3,8 +3,8 @@
 class LiveStudy {
   constructor(element, content) {
     this.find = (name) => element.querySelector(name);
-    this.live = new Live(this.find(".live"), content);
-    this.live.proved = (answer) => this.tell(answer);
+    this.live = livePanel(this.find(".live"), content);
+    this.live.proved = (answer) => { this.find(".proof output").textContent = this.live.proofWords(answer); };
     this.find(".live").live = this.live;
     this.find(".begin").addEventListener("click", () => this.start());
     const link = document.querySelector(".to-live");
@@ -48,15 +48,5 @@ class LiveStudy {
   open(values, from) {
     this.last = [values, from];
     if (this.running) this.live.open(values, from);
-  }
-
-  tell({ done, number, missed, verdicts, compared, worst }) {
-    const told = (value) => (value ? value.toExponential(0) : "0");
-    const differences = [`state ${told(worst.state)} of the motion's size`, `|multiplier| ${told(worst.multiplier)}`];
-    if (worst.force) differences.push(`peak force ${told(worst.force)} of it`);
-    const others = missed ? `; ${missed} not met by Newton's method` : "";
-    this.find(".proof output").textContent = done < number ? `${done} of ${number} orbits`
-      : `${done - missed} of ${number} orbits recomputed${others}; largest differences from the store: ${differences.join(", ")}; `
-        + `${verdicts} of ${compared} decided verdicts the same`;
   }
 }

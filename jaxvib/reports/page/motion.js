@@ -141,7 +141,7 @@ class Motion {
     // The legend of the forces names several contacts.
     plane.annotations = this.contacts > 1 ? [] : seen.map(({ place, contact, side }) => ({
       x: m * place(), y: 0, yref: "paper", yanchor: "bottom", xanchor: side > 0 ? "right" : "left", showarrow: false,
-      text: plain(this.names[contact]), font: { size: 11, color: token("--muted") },
+      text: plain(this.names[contact]), font: { size: 11, color: token("--muted") }, bgcolor: token("--paper"),
     }));
     const pulse = { ...layout(chart(`time (${second})`, `contact force (${newton})`)), showlegend: this.contacts > 1, uirevision: this.sample };
     Object.assign(pulse.yaxis, { rangemode: "tozero", exponentformat: "SI" });

@@ -1,51 +1,46 @@
 // Motions of the system by its WebAssembly modules. Runs in a worker, without a page.
 
 const STEPS = 160; // samples of a period, without those added in contacts
-const INSIDE = 16; // samples added in the part of a step with contact
+const INSIDE = 16, FEW_INSIDE = 2; // samples added in the part of a step with contact; while sliders move
 const DIFFERENCE = 1e-5; // of the motion's size, where derivatives are differences
+const LOOKS = 8; // parts of a period, at whose ends states of elements are compared
+const PARTS = 1600, FEW_PARTS = 400; // samples of a response, without those added; while sliders move
 const LONGEST = 8; // longest period recognised, in load periods
 
-// A module with its arrays, which are all float64.
+// A module of one lane with its arrays, which are all float64.
 class Kernel {
   constructor({ instance }, layout) {
     const { memory, run } = instance.exports;
     const views = (entries) => Object.fromEntries(entries.map(({ name, offset, shape }) =>
-      [name, new Float64Array(memory.buffer, offset, shape.reduce((a, b) => a * b, 1) * layout.lanes)]));
-    Object.assign(this, { run, lanes: layout.lanes, inputs: views(layout.inputs), outputs: views(layout.outputs) });
+      [name, new Float64Array(memory.buffer, offset, shape.reduce((a, b) => a * b, 1))]));
+    Object.assign(this, { run, inputs: views(layout.inputs), outputs: views(layout.outputs) });
   }
 
   static async of({ code, layout }) {
     return new Kernel(await WebAssembly.instantiate(code), layout);
   }
-
-  set(name, lane, values) {
-    const view = this.inputs[name];
-    for (let k = 0; k < values.length; k++) view[k * this.lanes + lane] = values[k];
-  }
-
-  get(name, lane = 0) {
-    const view = this.outputs[name];
-    return Array.from({ length: view.length / this.lanes }, (_, k) => view[k * this.lanes + lane]);
-  }
 }
 
+// A state has the displacements of the `bodies`, their velocities, and states of elements.
+// `records`: of loads, by name: {times, rows: polynomials about the middles, orders, periodic}.
 class Motions {
-  constructor(segment, slope) {
-    Object.assign(this, { segment, slope });
+  constructor({ bodies, records }, segment, slope) {
+    Object.assign(this, { bodies, records: Object.entries(records ?? {}), segment, slope });
     this.size = segment.inputs[1].length;
   }
 
-  static async of({ segment, slope }) {
-    return new Motions(await Kernel.of(segment), slope && await Kernel.of(slope));
+  static async of({ modules: { segment, slope }, ...about }) {
+    return new Motions(about, await Kernel.of(segment), slope && await Kernel.of(slope));
   }
 
-  // Change parameters, by path; afterwards `period` and `rest` are those of the system.
+  // Change parameters, by path; afterwards `period`, if there is one, and `rest` are those
+  // of the system.
   setValues(values) {
     for (const [path, value] of Object.entries(values)) {
       for (const kernel of [this.segment, this.slope]) kernel?.inputs[`0.${path}`].fill(value);
     }
     const { period, rest } = this.go(new Array(this.size).fill(0), 0, 0);
-    Object.assign(this, { period: period[0], rest: Array.from(rest) });
+    Object.assign(this, { period: period?.[0], rest: Array.from(rest) });
   }
 
   // Integrate from `state` at t0 to t1; the results are in `outputs` until the next call.
@@ -64,26 +59,25 @@ class Motions {
     return Array.from(end);
   }
 
-  // The state after one period, and the changes of it due to changes of the state.
-  afterWithSlopes(state, changes) {
-    const { slope } = this;
-    if (!slope) return this.byDifferences(state, changes);
-    changes.forEach((change, lane) => {
-      slope.set(1, lane, state);
-      slope.set(2, lane, change);
-    });
-    slope.run(changes.length);
-    return { state: slope.get("state"), changes: changes.map((_, lane) => slope.get("tangent", lane)) };
+  // The state after one period, and the rows of its derivative by the state at the start.
+  afterWithMatrix(state) {
+    if (!this.slope) return this.byDifferences(state);
+    const { inputs, outputs, run } = this.slope, { size } = this;
+    inputs[1].set(state);
+    run(1);
+    return {
+      state: Array.from(outputs.state),
+      matrix: Array.from({ length: size }, (_, i) => Array.from(outputs.matrix.subarray(i * size, (i + 1) * size))),
+    };
   }
 
-  byDifferences(state, changes) {
-    const units = this.units(state);
-    const ends = changes.map((change) => {
-      const size = DIFFERENCE / Math.max(...change.map((value, i) => Math.abs(value) / units[i]));
-      const [more, less] = [size, -size].map((h) => this.after(state.map((value, i) => value + h * change[i])));
+  byDifferences(state) {
+    const columns = this.units(state).map((unit, j) => {
+      const size = DIFFERENCE * unit;
+      const [more, less] = [size, -size].map((h) => this.after(state.map((value, i) => value + (i === j ? h : 0))));
       return more.map((value, i) => (value - less[i]) / (2 * size));
     });
-    return { state: this.after(state), changes: ends };
+    return { state: this.after(state), matrix: state.map((_, i) => columns.map((column) => column[i])) };
   }
 
   // States at the starts of the next periods, up to LONGEST, until one is met again:
@@ -100,16 +94,28 @@ class Motions {
     return { states, ...best };
   }
 
-  // Scales of displacements and velocities: the largest velocity gives the size.
+  // Scales of displacements and velocities: the largest velocity gives the size. That of
+  // an element's state is its largest value in a period.
   units(state) {
-    const half = this.size / 2, rate = (2 * Math.PI) / this.period;
-    const most = Math.max(...state.map((value, i) => Math.abs(value) * (i < half ? rate : 1)), 1e-300);
-    return state.map((_, i) => (i < half ? most / rate : most));
+    const { bodies } = this, rate = (2 * Math.PI) / this.period;
+    const most = Math.max(...state.slice(0, 2 * bodies).map((value, i) => Math.abs(value) * (i < bodies ? rate : 1)), 1e-300);
+    const further = this.size > 2 * bodies ? this.largest(state) : [];
+    return state.map((_, i) => (i < bodies ? most / rate : further[i] ?? most));
+  }
+
+  // The largest magnitudes of the states of elements in the next period, by component.
+  largest(state) {
+    const largest = [];
+    for (let k = 0; k <= LOOKS; k++) {
+      for (let i = 2 * this.bodies; i < this.size; i++) largest[i] = Math.max(largest[i] ?? 1e-300, Math.abs(state[i]));
+      if (k < LOOKS) state = Array.from(this.go(state, (k / LOOKS) * this.period, ((k + 1) / LOOKS) * this.period).state);
+    }
+    return largest;
   }
 
   // The motion over some periods, dense enough to draw.
   trace(state, periods) {
-    const record = new Recording(this.go(state, 0, 0));
+    const record = new Recording(this.go(state, 0, 0), this.bodies);
     for (let i = 0; i < periods; i++) {
       record.passed = i * this.period;
       for (let k = 0; k < STEPS; k++) {
@@ -120,12 +126,52 @@ class Motions {
     return record.finished();
   }
 
+  // The motion from rest over a duration. A `coarse` one has fewer samples and the same peaks.
+  response(duration, coarse = false) {
+    const times = this.ends(duration, coarse ? FEW_PARTS : PARTS);
+    this.choosePieces(times[1] / 2);
+    const record = new Recording(this.go(this.rest, 0, 0), this.bodies, coarse ? FEW_INSIDE : INSIDE);
+    let state = this.rest;
+    for (let k = 1; k < times.length; k++) {
+      this.choosePieces((times[k - 1] + times[k]) / 2);
+      state = this.recorded(record, state, times[k - 1], times[k]);
+    }
+    return record.finished();
+  }
+
+  // The ends of the steps of a response: samples, and all times of its records.
+  ends(duration, parts) {
+    const found = Array.from({ length: parts + 1 }, (_, k) => (k / parts) * duration);
+    for (const [, { times, periodic }] of this.records) {
+      const length = times.at(-1) - times[0];
+      for (let shift = periodic ? -length * Math.ceil(times[0] / length) : 0; shift + times[0] < duration; shift += length) {
+        for (const time of times) if (time + shift > 0 && time + shift < duration) found.push(time + shift);
+        if (!periodic) break;
+      }
+    }
+    return found.sort((a, b) => a - b).filter((time, k, all) => !k || time - all[k - 1] > 1e-12 * duration);
+  }
+
+  // Give the kernel the pieces of the records at a time.
+  choosePieces(time) {
+    for (const [name, { times, rows, orders, periodic }] of this.records) {
+      const { [`4.${name}.centre`]: centre, [`4.${name}.row`]: row } = this.segment.inputs;
+      const length = times.at(-1) - times[0], shift = periodic ? length * Math.floor((time - times[0]) / length) : 0;
+      const inside = time - shift;
+      if (inside < times[0] || inside >= times.at(-1)) { row.fill(0); continue; }
+      let low = 0, high = times.length - 1;
+      while (high - low > 1) { const middle = (low + high) >> 1; if (times[middle] <= inside) low = middle; else high = middle; }
+      centre[0] = shift + (times[low] + times[high]) / 2;
+      row.set(rows.subarray(low * orders, high * orders));
+    }
+  }
+
   // Displacements at equal steps over some periods, and the states after each.
   record(state, periods, rate) {
-    const half = this.size / 2, samples = [], states = [];
+    const samples = [], states = [];
     for (let i = 0; i < periods; i++) {
       for (let k = 0; k < rate; k++) {
-        for (let j = 0; j < half; j++) samples.push(state[j]);
+        for (let j = 0; j < this.bodies; j++) samples.push(state[j]);
         state = Array.from(this.go(state, (k / rate) * this.period, ((k + 1) / rate) * this.period).state);
       }
       states.push(state);
@@ -136,7 +182,7 @@ class Motions {
   recorded(record, state, t0, t1) {
     const out = this.go(state, t0, t1);
     record.observe(out, t0);
-    const times = insideContacts(out, t0, t1);
+    const times = insideContacts(out, t0, t1, record.inside);
     if (!times.length) {
       record.add(t1, out);
       return Array.from(out.state);
@@ -149,40 +195,44 @@ class Motions {
   }
 }
 
-// Times at which the contacts of a step are drawn: many from an onset or to a release, as
+// Times at which the contacts of a step are drawn: some from an onset or to a release, as
 // a contact may be much shorter than the step, and the strongest moment.
-function insideContacts({ first_touch, duration, peak_time, impulse }, t0, t1) {
+function insideContacts({ first_touch, duration, peak_time, impulse }, t0, t1, number) {
   const times = [];
   for (let j = 0; j < first_touch.length; j++) {
     const from = first_touch[j], length = Math.min(duration[j], t1 - from);
     if (!(from < t1) || !(length > 0) || impulse[j]) continue;
     const whole = length > 0.999 * (t1 - t0);
-    for (let k = 0; k <= INSIDE && !whole; k++) times.push(from + (length * k) / INSIDE);
+    for (let k = 0; k <= number && !whole; k++) times.push(from + (length * k) / number);
     times.push(peak_time[j]);
   }
   return times.filter((time) => time > t0 && time < t1).sort((a, b) => a - b);
 }
 
 class Recording {
-  constructor(start) {
-    this.passed = 0; // s, of periods before
-    Object.assign(this, { times: [], states: [], forces: [], impulses: [], samples: [], onsets: 0 }); // impulses: [time, contact, N s]
+  // `inside`: the number of samples to add in a contact.
+  constructor(start, bodies, inside = INSIDE) {
+    Object.assign(this, { bodies, inside, passed: 0 }); // passed: s, of periods before
+    this.extremes = Array.from({ length: bodies }, () => [0, 0]); // largest displacement, its time
+    Object.assign(this, { times: [], states: [], forces: [], loads: [], impulses: [], samples: [], onsets: 0 }); // impulses: [time, contact, N s]
     this.peaks = Array.from(start.force, Math.abs);
     this.add(0, start);
   }
 
-  add(time, { state, force }) {
+  add(time, { state, force, loads }) {
     this.times.push(this.passed + time);
+    if (loads) for (const value of loads) this.loads.push(value);
     for (const value of state) this.states.push(value);
     for (const value of force) this.forces.push(value);
   }
 
   // Keep the displacements at the start of a step.
   sample(state) {
-    for (let j = 0; j < state.length / 2; j++) this.samples.push(state[j]);
+    for (let j = 0; j < this.bodies; j++) this.samples.push(state[j]);
   }
 
-  observe({ peak, onsets, impulse, first_touch }, t0) {
+  observe({ peak, onsets, impulse, first_touch, largest, largest_time }, t0) {
+    this.extremes = this.extremes.map((known, i) => (largest?.[i] > known[0] ? [largest[i], largest_time[i]] : known));
     for (let j = 0; j < peak.length; j++) {
       this.onsets += onsets[j];
       this.peaks[j] = Math.max(this.peaks[j], peak[j]);
@@ -192,9 +242,9 @@ class Recording {
   }
 
   finished() {
-    const { times, states, forces, peaks, onsets, impulses, samples } = this;
-    const [all, every, each] = [times, states, forces].map((values) => Float64Array.from(values));
-    return { times: all, states: every, forces: each, peaks, onsets, impulses, samples };
+    const { times, states, forces, loads, peaks, onsets, impulses, samples, extremes } = this;
+    const [all, every, each, own] = [times, states, forces, loads].map((values) => Float64Array.from(values));
+    return { times: all, states: every, forces: each, loads: own, peaks, onsets, impulses, samples, extremes };
   }
 }
 

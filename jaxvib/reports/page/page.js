@@ -42,11 +42,23 @@ function prepare(element) {
   guardWheel(element);
 }
 
+// The charts in the same row as one.
+function beside({ picture, chart }) {
+  return picture.stacked ? [chart] : picture.charts;
+}
+
+// The charts of the same picture before one.
+function before({ picture, whole }) {
+  return picture.charts.slice(0, picture.charts.indexOf(whole));
+}
+
 async function draw(element) {
   const option = optionOf(element.picture);
   element.chart = sliced(element.whole, element.picture);
   const drawn = traces(element.chart, page, option, state.lit);
-  const shown = { ...layout(element.chart), shapes: shapes(element.chart) };
+  const known = told(before(element));
+  for (const trace of drawn) if (trace.meta && known.has(entryOf(trace.meta))) trace.showlegend = false;
+  const shown = { ...layout(element.chart, beside(element), known), shapes: shapes(element.chart) };
   const first = !element.drawn;
   element.drawn = Plotly.react(element, drawn, shown, CONFIG);
   await element.drawn;

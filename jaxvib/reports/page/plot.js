@@ -2,7 +2,10 @@
 
 const MARGIN = { left: 62, right: 14, top: 12, bottom: 44 }; // left: unless numbers need more or less
 const TICKS = 64; // pixels between ticks, half as many up
+const CLEAR = 12; // pixels between the numbers of two ticks
 const HATCH = 7; // pixels between the hatches of a stop
+const UNSEEN = 300; // ms after the last change until a chart out of sight is painted
+const NEAR_SIGHT = "200px"; // from the window's edge
 const SHRINK = 0.6; // share of an axis below which its range becomes smaller
 
 class Plot {
@@ -11,7 +14,15 @@ class Plot {
     Object.assign(this, { element, labels, ranges: {}, content: null });
     this.canvas = element.appendChild(document.createElement("canvas"));
     this.readout = element.appendChild(Object.assign(document.createElement("div"), { className: "readout", hidden: true }));
-    new ResizeObserver(() => this.render()).observe(element);
+    new ResizeObserver(() => { this.measure(); this.render(); }).observe(element);
+    // What is out of sight is painted when it comes near, or when there is time.
+    this.seen = true;
+    new IntersectionObserver((entries) => {
+      this.seen = entries.at(-1).isIntersecting;
+      if (this.seen) this.catchUp();
+    }, { rootMargin: NEAR_SIGHT }).observe(element);
+    this.catchUp = () => { if (this.stale) this.paint(); };
+    addEventListener("beforeprint", this.catchUp);
     element.addEventListener("pointermove", (event) => this.read(event));
     element.addEventListener("pointerleave", () => { this.readout.hidden = true; });
   }
@@ -23,34 +34,54 @@ class Plot {
 
   // `content`: {lines: [{x, y, colour, width, fill}], points: [{x, y, colour, radius}],
   // stems: [{x, y, colour, from, aside: in pixels}]}, and whether the axes are `equal`, y begins at `zero`,
-  // x is `tight`, with the unit `circle`; `walls`: stops [{axis, at, side, colour}]; `logs`: y has logarithms to base 10; `least`: the
-  // shortest axes {x, y}; `ends`: of x; `at`: a line at a value of x; an
+  // x is `tight`, with the unit `circle`; `walls`: stops [{axis, at, side, colour}]; `logs`: y has logarithms
+  // to base 10; `note`: words in place of values; `least`: the shortest axes {x, y}; `ends`: of x; `at`: a line at a value of x; an
   // `image` in a `frame` {x, y} of which `told` says what is at a pixel.
   draw(content) {
     this.content = content;
     this.render();
   }
 
+  // Read the size of the element, which lays the page out.
+  measure() {
+    [this.width, this.height] = [this.element.clientWidth, this.element.clientHeight];
+  }
+
   render() {
-    const { content, canvas, element } = this;
-    if (!content || !element.clientWidth) return;
-    const sharp = devicePixelRatio || 1, letters = size();
-    const [width, height] = [element.clientWidth, element.clientHeight];
+    if (this.width === undefined) this.measure();
+    if (!this.content || !this.width) return;
+    this.fitFrame();
+    if (this.seen) this.paint();
+    else {
+      this.stale = true;
+      clearTimeout(this.waiting);
+      this.waiting = setTimeout(this.catchUp, UNSEEN);
+    }
+  }
+
+  // The ranges of the axes, and the place of the frame inside of the numbers.
+  fitFrame() {
+    const { content, width, height } = this, letters = size(), pen = this.canvas.getContext("2d");
+    this.frame = {
+      left: MARGIN.left * letters, top: MARGIN.top,
+      right: width - MARGIN.right, bottom: height - MARGIN.bottom * letters,
+    };
+    this.hold(content);
+    pen.font = `${12 * letters}px ${face()}`;
+    const widest = Math.max(0, ...this.ticks("y", letters).map((value) => pen.measureText(this.yText(value)).width));
+    this.frame.left = widest + 32 * letters;
+    if (content.equal) this.equalise();
+  }
+
+  paint() {
+    const { content, canvas, width, height } = this, sharp = devicePixelRatio || 1, letters = size();
+    this.stale = false;
     if (canvas.width !== Math.round(width * sharp) || canvas.height !== Math.round(height * sharp)) {
       Object.assign(canvas, { width: Math.round(width * sharp), height: Math.round(height * sharp) });
     }
     const pen = canvas.getContext("2d");
     pen.setTransform(sharp, 0, 0, sharp, 0, 0);
     pen.clearRect(0, 0, width, height);
-    this.frame = {
-      left: MARGIN.left * letters, top: MARGIN.top,
-      right: width - MARGIN.right, bottom: height - MARGIN.bottom * letters,
-    };
-    this.hold(content);
-    pen.font = `${12 * letters}px ${getComputedStyle(document.body).fontFamily}`;
-    const widest = Math.max(...this.ticks("y", letters).map((value) => pen.measureText(this.yText(value)).width));
-    this.frame.left = widest + 32 * letters;
-    if (content.equal) this.equalise();
     this.axes(pen, letters);
     pen.save();
     pen.beginPath();
@@ -63,6 +94,8 @@ class Plot {
     content.lines?.forEach((line) => this.line(pen, line));
     content.stems?.forEach((stem) => this.stems(pen, stem));
     content.points?.forEach((points) => this.points(pen, points));
+    const { left, right, top, bottom } = this.frame;
+    if (content.note) word(pen, token("--muted"), content.note, (left + right) / 2, (top + bottom) / 2, "center");
     pen.restore();
   }
 
@@ -71,9 +104,7 @@ class Plot {
     if (content.frame) { this.ranges = { ...content.frame }; return; }
     for (const axis of ["x", "y"]) {
       let low = Infinity, high = -Infinity;
-      for (const { [axis]: values } of parts) {
-        for (const value of values) { if (value < low) low = value; if (value > high) high = value; }
-      }
+      for (const { [axis]: values } of parts) [low, high] = extent(values, low, high);
       const middle = (low + high) / 2, least = content.least?.[axis] ?? 0;
       if (high - low < least) [low, high] = [middle - least / 2, middle + least / 2];
       if (content.circle) [low, high] = [Math.min(low, -1), Math.max(high, 1)];
@@ -105,9 +136,16 @@ class Plot {
 
   ticks(axis, letters) {
     const { left, right, top, bottom } = this.frame;
-    const pixels = axis === "x" ? right - left : 2 * (bottom - top);
-    const found = ticks(...this.ranges[axis], Math.max(2, Math.floor(pixels / (TICKS * letters))));
-    return axis === "y" && this.content.logs ? found.filter(Number.isInteger) : found;
+    const spaced = (pixels, apart) => ticks(...this.ranges[axis], Math.max(2, Math.floor(pixels / apart)));
+    if (axis === "x") {
+      const found = spaced(right - left, TICKS * letters), pen = this.canvas.getContext("2d");
+      const needed = CLEAR + Math.max(0, ...found.map((value) => pen.measureText(tidy(value)).width));
+      // There may be a quarter more than asked for.
+      return needed * (found.length - 1) > right - left ? spaced(right - left, 1.3 * needed) : found;
+    }
+    if (this.content.note) return [];
+    const found = spaced(2 * (bottom - top), TICKS * letters);
+    return this.content.logs ? found.filter(Number.isInteger) : found;
   }
 
   yText(value) {
@@ -116,6 +154,7 @@ class Plot {
 
   axes(pen, letters) {
     const { left, right, top, bottom } = this.frame, ink = token("--muted");
+    pen.font = `${12 * letters}px ${face()}`;
     pen.lineWidth = 1;
     for (const value of this.ticks("x", letters)) {
       const x = Math.round(this.x(value)) + 0.5;
@@ -128,7 +167,7 @@ class Plot {
       word(pen, ink, this.yText(value), left - 7, y + 4, "right");
     }
     stroke(pen, ink, left, bottom, right, bottom);
-    pen.font = `${12.5 * letters}px ${getComputedStyle(document.body).fontFamily}`;
+    pen.font = `${12.5 * letters}px ${face()}`;
     word(pen, token("--ink"), this.labels.x, (left + right) / 2, bottom + 35 * letters, "center");
     pen.save();
     pen.translate(13 * letters, (top + bottom) / 2);
@@ -219,6 +258,12 @@ class Plot {
     const x = at("x", (offsetX - left) / (right - left)), y = at("y", (bottom - offsetY) / (bottom - top));
     this.readout.textContent = this.content.told?.(offsetX, offsetY) ?? `${number(x)}, ${number(this.content.logs ? 10 ** y : y)}`;
   }
+}
+
+// The smallest and the largest value. A long array would be too many arguments of Math.min.
+function extent(values, low = Infinity, high = -Infinity) {
+  for (const value of values) { if (value < low) low = value; if (value > high) high = value; }
+  return [low, high];
 }
 
 // The range of an axis that shows low to high: the one before, unless that is too small or

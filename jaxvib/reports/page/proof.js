@@ -45,3 +45,31 @@ class Proof {
     return largest;
   }
 }
+
+// Compares the peaks of stored responses with those of the motions from rest.
+class ResponseProof {
+  // `stored`: {number, paths, values: by path, and for each sample peak and, if there
+  // are contacts, max_contact_force}.
+  constructor(motions, stored, duration) {
+    Object.assign(this, { motions, stored, duration, done: 0, worst: { peak: 0, force: 0 } });
+  }
+
+  finished() {
+    return this.done === this.stored.number;
+  }
+
+  result() {
+    return { done: this.done, number: this.stored.number, worst: this.worst };
+  }
+
+  next() {
+    const { motions, stored, worst } = this, i = this.done++;
+    motions.setValues(Object.fromEntries(stored.paths.map((path, k) => [path, stored.values[k][i]])));
+    const { extremes, peaks } = motions.response(this.duration);
+    for (const [name, found, known] of [["peak", extremes.map(([x]) => x), stored.peak], ["force", peaks, stored.max_contact_force]]) {
+      if (!known) continue;
+      const own = known.subarray(i * found.length, (i + 1) * found.length), size = Math.max(...own);
+      if (size > 0) own.forEach((value, k) => { worst[name] = Math.max(worst[name], Math.abs(found[k] - value) / size); });
+    }
+  }
+}

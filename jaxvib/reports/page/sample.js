@@ -31,7 +31,7 @@ class Sample {
     this.number.value = run.numbers[sample];
     if (this.find(".of")) this.find(".of").value = number;
     const words = [...place(run, sample), ...findings(run, sample).map((line) => line.replace(/<.?b>/g, ""))];
-    this.find(".told").textContent = words.join(", ");
+    this.find(".findings").textContent = words.join(", ");
     this.find(".orbit").hidden = !run.motions;
     const sweep = run.paths.map(({ key, values }) => `${key} = [${values[sample]}]`);
     const config = `${run.config}\n[sweep]\n${sweep.join("\n")}\n`;

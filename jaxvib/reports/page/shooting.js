@@ -2,16 +2,19 @@
 
 const ITERATIONS = 25, HALVINGS = 8;
 const ROUNDING = 1e-14; // residual below which no step helps
+const FALLING = 0.5; // the least share by which a step without derivatives must succeed
 const CLOSED = 1e-9; // the residual of an orbit, relative to the motion's size
 // Distance of |multiplier| from 1 that decides on stability: by derivatives, by differences.
 const DECIDED = [1e-6, 1e-3];
 
-// The orbit near a state that closes after some periods: {state, periods, residual,
-// multipliers, stable: 1, 0, or -1 if undecided}; null if Newton's method finds none.
-function shoot(motions, guess, periods) {
-  let state = guess, now = periodMap(motions, state, periods);
+// The orbit near a state that closes after some periods: {state, periods, residual, its
+// monodromy `matrix`, multipliers, stable: 1, 0, or -1 if undecided}; null if Newton's
+// method finds none. `near`: an orbit for neighbouring values, whose matrix saves derivatives.
+function shoot(motions, guess, periods, near = null) {
+  let state = near?.periods === periods ? secant(motions, guess, near) : guess;
+  let now = periodMap(motions, state, periods);
   for (let i = 0; i < ITERATIONS && now.residual > ROUNDING; i++) {
-    const step = solved(now.matrix.map((row, k) => row.map((value, j) => value - (j === k))), now.gap.map((x) => -x));
+    const step = solved(lessOne(now.matrix), now.gap.map((x) => -x));
     if (!step) return null;
     const next = damped(motions, state, step, now, periods);
     if (!next) break;
@@ -26,7 +29,34 @@ function shoot(motions, guess, periods) {
   const multipliers = eigenvalues(scaled).sort((a, b) => Math.hypot(...b) - Math.hypot(...a));
   const beyond = Math.hypot(...multipliers[0]) - 1;
   const stable = Math.abs(beyond) < DECIDED[Number(!motions.slope)] ? -1 : Number(beyond < 0);
-  return { state, periods, residual: now.residual, multipliers, stable };
+  return { state, periods, residual: now.residual, matrix: now.matrix, multipliers, stable };
+}
+
+// The state that Broyden's method reaches from a guess, as long as the residual falls fast:
+// without derivatives, which take most of the time of a step of Newton's method.
+function secant(motions, guess, { periods, matrix }) {
+  const rows = lessOne(matrix), units = motions.units(guess);
+  let state = guess, now = closing(motions, state, periods, units);
+  for (let i = 0; i < ITERATIONS && now.residual > ROUNDING; i++) {
+    const step = solved(rows, now.gap.map((x) => -x));
+    if (!step) break;
+    const moved = state.map((value, k) => value + step[k]);
+    const next = closing(motions, moved, periods, units);
+    if (!(next.residual < FALLING * now.residual)) break;
+    [state, now] = [moved, next];
+    const scaled = step.map((value, j) => value / units[j] ** 2), length = step.reduce((sum, value, j) => sum + value * scaled[j], 0);
+    rows.forEach((row, i) => { for (let j = 0; j < row.length; j++) row[j] += now.gap[i] * scaled[j] / length; });
+  }
+  return state;
+}
+
+function closing(motions, state, periods, units) {
+  const end = motions.after(state, periods);
+  return { gap: end.map((value, i) => value - state[i]), residual: distance(end, state, units) };
+}
+
+function lessOne(matrix) {
+  return matrix.map((row, k) => row.map((value, j) => value - (j === k)));
 }
 
 // A Newton step, halved until the residual decreases; null if it does not.
@@ -34,17 +64,22 @@ function damped(motions, state, step, now, periods) {
   const tries = now.residual < CLOSED ? 1 : HALVINGS;
   for (let part = 1, i = 0; i < tries; i++, part /= 2) {
     const moved = state.map((value, k) => value + part * step[k]);
-    const next = periodMap(motions, moved, periods);
-    if (next.residual < now.residual) return [moved, next];
+    if (distance(motions.after(moved, periods), moved, motions.units(moved)) < now.residual) return [moved, periodMap(motions, moved, periods)];
   }
   return null;
 }
 
 function periodMap(motions, state, periods) {
-  let changes = state.map((_, j) => state.map((_, i) => Number(i === j))), end = state;
-  for (let n = 0; n < periods; n++) ({ state: end, changes } = motions.afterWithSlopes(end, changes));
-  const matrix = state.map((_, i) => changes.map((change) => change[i]));
+  let { state: end, matrix } = motions.afterWithMatrix(state);
+  for (let n = 1; n < periods; n++) {
+    const next = motions.afterWithMatrix(end);
+    [end, matrix] = [next.state, product(next.matrix, matrix)];
+  }
   return { matrix, gap: end.map((value, i) => value - state[i]), residual: distance(end, state, motions.units(state)) };
+}
+
+function product(one, other) {
+  return one.map((row) => other[0].map((_, j) => row.reduce((sum, value, k) => sum + value * other[k][j], 0)));
 }
 
 // The solution of linear equations by elimination with pivots; null if it is singular.

@@ -39,8 +39,8 @@ function sampleText(run, sample) {
 }
 
 function changeText(before, after, sample) {
-  const told = [before, after].flatMap((run) => [`${plain(run.name)}:`, ...findings(run, sample)]);
-  return [...place(after, sample), ...told].join("<br>");
+  const both = [before, after].flatMap((run) => [`${plain(run.name)}:`, ...findings(run, sample)]);
+  return [...place(after, sample), ...both].join("<br>");
 }
 
 function findings(run, sample) {

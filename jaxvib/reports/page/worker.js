@@ -3,29 +3,38 @@
 const SPARED = 3; // ms per request for the transient
 const FEW = 3; // load periods drawn at first of a motion that does not repeat
 const MOST_SETTLING = 40; // periods of a transient after a change
-const SLICE = 12; // ms of a transient between two pictures
+const SLICE = 4; // ms of work between two looks for requests
+const BATCH = 12; // ms of work of which a chart is told at once
+const RESTING = 120; // ms after the last request until a response is computed finely
+const STILL = 33; // ms between two pictures of a transient
 const LONG_ENOUGH = 4000; // periods after which a motion is not followed further
 const WAITED = 500; // periods between two records of a motion that does not repeat
 const SETTLED = 1e-8; // of a motion that is not followed further
 
 class Answers {
   constructor(motions, post) {
-    Object.assign(this, { motions, post, state: null, orbit: null, waiting: null });
+    Object.assign(this, { motions, post, state: null, orbit: null, waiting: null, shown: 0 });
+    // A timer of 0 ms may wait for 4 ms, a message does not.
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { if (!this.held) this.waiting?.(); };
+    this.turn = port2;
   }
 
-  // Answer a request: {id, kind, values, periods}; `from`: a state to begin with; `stored`:
+  // Answer a request: {id, kind, values, periods or duration}; `from`: a state to begin with; `stored`:
   // the orbits to prove; `columns`: values of a parameter for the points of a diagram;
   // `cells`: {at: values of two parameters} of a map.
   answer(request) {
     const { id, kind, values, periods, from, stored } = request;
     const { motions } = this;
     const begun = performance.now();
-    clearTimeout(this.waiting);
+    this.waiting = null;
+    clearTimeout(this.resting);
     this.id = id;
     motions.setValues(values);
     if (kind === "columns") return this.column(request, 0);
     if (kind === "cells") return this.cells(request, 0);
-    if (kind === "prove") return this.prove(new Proof(motions, stored));
+    if (kind === "prove") return this.prove(request.duration ? new ResponseProof(motions, stored, request.duration) : new Proof(motions, stored));
+    if (kind === "response") return this.respond(request.duration);
     if (!this.state || kind === "rest") this.begin(motions.rest);
     if (from) this.begin(from);
     if (kind === "orbit") return this.findOrbit(periods);
@@ -34,6 +43,30 @@ class Answers {
     if (kind === "settle") return this.advance(periods);
     for (let i = 0; i < MOST_SETTLING && performance.now() < begun + SPARED; i++) this.step();
     this.look(true);
+  }
+
+  // A coarse response at once, and a fine one when no slider has moved for a while.
+  respond(duration) {
+    this.showResponse(duration, true);
+    this.resting = setTimeout(() => this.showResponse(duration, false), RESTING);
+  }
+
+  showResponse(duration, coarse) {
+    const motion = this.motions.response(duration, coarse);
+    if (motion.states.every(Number.isFinite)) this.post({ id: this.id, kind: "picture", motion, duration });
+    else this.post({ id: this.id, kind: "lost" });
+  }
+
+  // Do something after the requests that came meanwhile, of which a newer one cancels it.
+  soon(action) {
+    this.waiting = () => { this.waiting = null; action(); };
+    this.turn.postMessage(null);
+  }
+
+  // Hold what is left of a request, or go on with it.
+  hold(on) {
+    this.held = on;
+    if (!on) this.turn.postMessage(null);
   }
 
   begin(state) {
@@ -50,7 +83,7 @@ class Answers {
     const until = performance.now() + SLICE;
     while (this.passed < periods && performance.now() < until) this.step();
     if (this.passed >= periods) return this.look();
-    this.waiting = setTimeout(() => this.advance(periods), 0);
+    this.soon(() => this.advance(periods));
   }
 
   // Tell whether the motion repeats, draw it, and follow it further if it has not settled.
@@ -65,7 +98,7 @@ class Answers {
     if (!periods && this.passed >= this.next) this.spectrum = this.recordedSpectrum();
     // Until it has settled, a picture is wanted soon.
     this.show(periods || (fresh ? FEW : LONGEST), { periods, passed: this.passed, settled, going }, periods ? null : this.spectrum);
-    if (going) this.waiting = setTimeout(() => this.goOn(), 0);
+    if (going) this.soon(() => this.goOn());
   }
 
   recordedSpectrum() {
@@ -74,7 +107,7 @@ class Answers {
     this.passed += states.length;
     this.points.push(...states);
     this.next = this.passed + WAITED;
-    return spectrumOf(samples, this.motions.size / 2, RATE, false);
+    return spectrumOf(samples, this.motions.bodies, RATE, false);
   }
 
   goOn() {
@@ -83,14 +116,15 @@ class Answers {
       this.step();
       this.points.push(this.state);
     }
-    this.look();
+    if (this.passed >= LONG_ENOUGH || performance.now() > this.shown + STILL) this.look();
+    else this.soon(() => this.goOn());
   }
 
   findOrbit(periods) {
     const { motions } = this;
     const guess = this.orbit?.state ?? this.state;
     const tried = periods || this.orbit?.periods || motions.recurrence(guess, 1e-2).periods || 1;
-    const found = shoot(motions, guess, tried);
+    const found = shoot(motions, guess, tried, this.orbit);
     if (!found) {
       this.post({ id: this.id, kind: "none", periods: tried });
       return;
@@ -109,12 +143,12 @@ class Answers {
     let state = this.motions.after(from, transient);
     const states = Array.from({ length: points }, () => (state = this.motions.after(state))).flat();
     this.post({ id: this.id, kind: "column", value: columns[k], states: Float64Array.from(states) });
-    this.waiting = setTimeout(() => this.column(request, k + 1), 0);
+    this.soon(() => this.column(request, k + 1));
   }
 
   // The motion from rest at each pair of values, some of them at a time.
   cells(request, k) {
-    const { id, paths, cells } = request, found = [], until = performance.now() + SLICE;
+    const { id, paths, cells } = request, found = [], until = performance.now() + BATCH;
     for (; k < cells.length && performance.now() < until; k++) {
       const { place, at } = cells[k];
       this.motions.setValues({ [paths[0]]: at[0], [paths[1]]: at[1] });
@@ -122,15 +156,15 @@ class Answers {
       found.push({ place, at, periods, contacts, peak, state });
     }
     this.post({ id, kind: "cells", cells: found });
-    if (k < cells.length) this.waiting = setTimeout(() => this.cells(request, k), 0);
+    if (k < cells.length) this.soon(() => this.cells(request, k));
   }
 
   // Recompute stored orbits, without blocking other requests.
   prove(proof) {
-    const until = performance.now() + SLICE;
+    const until = performance.now() + BATCH;
     while (!proof.finished() && performance.now() < until) proof.next();
     this.post({ id: this.id, kind: "proof", ...proof.result() });
-    if (!proof.finished()) this.waiting = setTimeout(() => this.prove(proof), 0);
+    if (!proof.finished()) this.soon(() => this.prove(proof));
   }
 
   lost() {
@@ -141,20 +175,22 @@ class Answers {
   // `spectrum`: that of the motion drawn if there is none of a longer record.
   show(periods, told, spectrum) {
     const { samples, ...motion } = this.motions.trace(this.state, periods);
-    spectrum ??= spectrumOf(samples, this.motions.size / 2, STEPS, Boolean(told.periods));
+    spectrum ??= spectrumOf(samples, this.motions.bodies, STEPS, Boolean(told.periods));
     const points = Float64Array.from(this.points.flat());
     const { period, rest } = this.motions;
     this.post({ id: this.id, kind: "picture", ...told, drawn: periods, period, rest, motion, points, spectrum });
+    this.shown = performance.now();
   }
 }
 
 if (typeof onmessage !== "undefined") {
   let answers; // a promise, as requests may come while the modules are compiled
-  const begin = async (modules) => new Answers(await Motions.of(modules), (answer) => postMessage(answer));
+  const begin = async (content) => new Answers(await Motions.of(content), (answer) => postMessage(answer));
   onmessage = async ({ data }) => {
     try {
+      if (data.kind === "hold") return (await answers).hold(data.on);
       if (!data.modules) return (await answers).answer(data);
-      answers = begin(data.modules);
+      answers = begin(data);
       await answers;
       postMessage({ kind: "ready" });
     } catch (error) {

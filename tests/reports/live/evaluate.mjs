@@ -11,7 +11,7 @@ globalThis.document = { getElementById: (id) => ({ textContent: textOf(id) }) };
 globalThis.performance = performance;
 const script = `${reading}\n${textOf("worker")}
 readData().then(async (page) => {
-  const motions = await Motions.of(page.live.modules);
+  const motions = await Motions.of({ ...page.live, bodies: page.live.system.freedoms.length });
   const first = Object.fromEntries(page.live.controls.map(({ path, value }) => [path, value]));
   motions.setValues(first);
   return ${expression};

@@ -22,7 +22,7 @@ def live_page(tmp_path_factory):
 @pytest.fixture
 def window(browser, live_page):
     browser.open(live_page)
-    browser.wait(READY)
+    browser.wait(f"{READY} && {LIVE}.answer.settled")
     return browser
 
 
@@ -173,10 +173,48 @@ def test_a_map_fills_and_its_cells_open_their_motions(window):
     )
 
 
+def test_a_map_waits_while_sliders_move_and_is_finished_afterwards(window):
+    window.run(f"{LIVE}.map.number = 16; document.querySelector('.map').open = true")
+    window.wait(f"{LIVE}.map.done > 0")
+    during = window.evaluate(
+        f"(async () => {{ const live = {LIVE}, seen = [];"
+        "live.ask('follow'); clearTimeout(live.holding);"  # as if sliders moved on
+        "for (let turn = 0; turn < 2; turn++) {"
+        "await new Promise((r) => setTimeout(r, 400)); seen.push(live.map.done); }"
+        "live.ask('follow'); return seen; })()"
+    )
+    assert during[0] == during[1] < 256
+    window.wait("document.querySelector('.map').dataset.cells === '256'")
+
+
+def test_charts_out_of_sight_are_painted_when_no_slider_moves(window):
+    window.evaluate(
+        f"{LIVE}.play(false); scrollTo({{ top: 0, behavior: 'instant' }});"
+        "document.querySelector('.seen').style.paddingBottom = '3000px';"
+        "document.querySelector('.diagram').open = true"
+    )
+    window.wait("document.querySelector('.diagram').dataset.columns === '256'")
+    window.wait(f"!{LIVE}.diagram.plot.seen && !{LIVE}.diagram.plot.stale")
+    pixels = f"{LIVE}.diagram.plot.canvas.toDataURL()"
+    first = window.evaluate(pixels)
+    asked = "const c = live.controls.all.find(({ path }) => path === 'load.frequency');"
+    unpainted = window.evaluate(
+        f"(async () => {{ const live = {LIVE}, {{ plot }} = live.diagram; {asked}"
+        "c.put(6.2); live.ask('follow');"
+        "while (live.busy) await new Promise((r) => setTimeout(r, 1));"
+        f"return [plot.stale, {pixels}]; }})()"
+    )
+    assert unpainted == [True, first]
+    window.wait(f"!{LIVE}.diagram.plot.stale")
+    assert window.evaluate(pixels) != first
+
+
 def test_cells_of_a_map_are_computed_coarse_to_fine(window):
     order = window.run("return coarseToFine(8)")
-    assert sorted(map(tuple, order)) == [(i, j) for i in range(8) for j in range(8)]
-    assert order[:4] == [[0, 0], [4, 0], [0, 4], [4, 4]]
+    assert sorted((i, j) for i, j, _ in order) == [
+        (i, j) for i in range(8) for j in range(8)
+    ]
+    assert order[:4] == [[0, 0, 8], [4, 0, 4], [0, 4, 4], [4, 4, 4]]
 
 
 def test_one_body_alone_is_in_the_charts(window):

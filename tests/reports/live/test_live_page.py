@@ -14,6 +14,7 @@ import jaxvib as jv
 from jaxvib.foundation import cache
 from jaxvib.reports.live.controls import controls
 from jaxvib.reports.live.kernels import modules
+from jaxvib.reports.live.panel import panel
 from tests import independent
 from tests.systems_table import hard_stop
 
@@ -78,6 +79,33 @@ def test_an_orbit_and_its_multipliers_are_those_of_another_program(page):
     np.testing.assert_allclose(
         np.sort_complex(ours), np.sort_complex(orbit.multipliers), rtol=0, atol=1e-7
     )
+
+
+@needs_node
+def test_an_orbit_beside_another_one_is_found_with_fewer_derivatives(page):
+    alone, beside = evaluated(
+        page,
+        "((orbit) => [null, orbit].map((near) => {"
+        "const counted = Object.assign(Object.create(motions), { derivatives: 0, "
+        "afterWithMatrix(...given) { this.derivatives++; "
+        "return motions.afterWithMatrix(...given); } });"
+        "motions.setValues({ 'load.frequency': 5.85 });"
+        "const found = shoot(counted, orbit.state, 1, near);"
+        "return { ...found, derivatives: counted.derivatives }; }))"
+        "(shoot(motions, motions.after(motions.rest, 30), 1))",
+    )
+    orbit = jv.periodic_orbit(jv.replace(bodies, {"load.frequency": 5.85}))
+    assert beside["derivatives"] == 1 < alone["derivatives"]
+    for found in (alone, beside):
+        np.testing.assert_allclose(found["state"], orbit.state, rtol=0, atol=1e-10)
+        largest = np.abs(orbit.floquet_multipliers).max()
+        assert np.hypot(*found["multipliers"][0]) == pytest.approx(largest, rel=1e-7)
+
+
+def test_a_parameter_of_no_part_may_be_swept():
+    found = panel(bodies, (), {"gap": (0.01, 0.1)}, pair=True)
+    swept = {each["path"]: each["swept"] for each in found["controls"] if each["swept"]}
+    assert swept == {"gap": [0.01, 0.1]}
 
 
 @needs_node
@@ -187,6 +215,17 @@ def test_differences_take_the_place_of_a_module_that_is_missing(page):
 
 
 @needs_node
+def test_the_derivative_over_two_periods_is_that_of_differences(page):
+    one, other = evaluated(
+        page,
+        "((state) => [periodMap(motions, state, 2).matrix, "
+        "Object.assign(Object.create(motions), { after: (s) => motions.after(s, 2) })"
+        ".byDifferences(state).matrix])(motions.after(motions.rest, 3))",
+    )
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-5 * np.abs(other).max())
+
+
+@needs_node
 def test_eigenvalues_are_those_of_numpy(page):
     rng = np.random.default_rng(0)
     defective = np.array([[0.5, 1.0, 0.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])
@@ -239,6 +278,22 @@ def test_each_number_of_a_system_has_a_slider_within_its_range():
     assert frequency["value"] * frequency["factor"] == pytest.approx(5.8 / (2 * np.pi))
     assert (gap["unit"], gap["factor"], gap["group"]) == ("mm", 1000.0, "")
     assert gap["allowed"]["open"] == [False, True]
+    assert mass["description"] == ""  # its name
+    assert frequency["description"] == "frequency of the load"  # in Hz, not angular
+
+
+def test_groups_of_sliders_say_what_their_parts_are():
+    push = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 2.0), name="push")
+    shake = jv.BaseMotion([1.0], jv.HarmonicLoad(1.0, 2.0))
+    rub = jv.CoulombFriction([1.0], 3.0)
+    linear = jv.LinearSystem([[1.0]], [[0.1]], [[4.0]])
+    stop = jv.Contact([1.0], 0.1, jv.LinearContact(100.0))
+    system = jv.ImpactSystem(linear, (stop,), (push, shake), (rub,))
+    groups = {each["path"]: each["group"] for each in controls(system, [], {})}
+    assert groups["contacts.0.law.stiffness"] == groups["contacts.0.gap"] == "contact 1"
+    assert groups["loads.push.law.amplitude"] == "load push"
+    assert groups["loads.1.motion.frequency"] == "load 2"
+    assert groups["frictions.0.force"] == "friction 1"
 
 
 def test_numbers_given_by_a_formula_follow_and_have_no_slider(tmp_path):
@@ -271,11 +326,14 @@ def test_systems_without_periodic_loads_are_refused(tmp_path):
         lambda t, x, p: -x, parameters={"w": 1.0}, period=lambda p: 1.0, dimension=1
     )
     for system, reason in (
-        (jv.ImpactSystem(linear), "needs one load or more"),
-        (jv.ImpactSystem(linear, (), (step,)), "a period needs periodic loads"),
-        (field, "has no live page; allowed: a system of bodies only"),
+        (jv.ImpactSystem(linear), "a period needs one or more"),
+        (jv.ImpactSystem(linear, (), (step,)), "periodic loads, or a live page a duration"),
+        (field, "has no live page; allowed: a system of bodies"),
         (jv.drifting(free, free.freedom_names[0]), "a system that drifts has no live page"),
     ):
         with pytest.raises(ValueError, match=reason):
             jv.live_page(system, tmp_path / "page.html")
+    for duration, said in ((0.0, "duration = 0 s"), (np.nan, "duration = nan")):
+        with pytest.raises(ValueError, match=said):
+            jv.live_page(bodies, tmp_path / "page.html", duration=duration)
     assert not list(tmp_path.iterdir())

@@ -170,10 +170,10 @@ def test_values_outside_the_study_are_marked(window):
     )
     assert window.run(marked) == []
     window.run(f"{LIVE}.controls.set({{'load.amplitude': 501, 'main.mass': 5000}})")
-    assert window.run(marked) == ["amplitude"]
+    assert window.run(marked) == ["load amplitude F₀"]
 
 
-def test_proving_is_told_in_the_page(window):
+def test_the_page_reports_its_proof(window):
     window.evaluate("liveStudy.start()")
     window.run("document.querySelector('.prove').click()")
     told = "document.querySelector('.proof output').textContent"
@@ -193,12 +193,12 @@ def test_words_stand_out_from_what_is_behind_them(window, colours):
     assert found == {}
 
 
-def test_it_adds_less_than_half_a_megabyte(study, monkeypatch):
+def test_the_live_panel_adds_less_than_half_a_megabyte(study, monkeypatch):
     run = read_run(study)
     found = pictures_of([run])
-    whole = len(page(found, [run]))
+    whole = len(page(found, [run]).html)
     monkeypatch.setattr("jaxvib.reports.page.live_of", lambda run: None)
-    added = whole - len(page(found, [run]))
+    added = whole - len(page(found, [run]).html)
     assert 50_000 < added < 200_000  # with 12 orbits; 1000 of them have 100 kB
 
 
