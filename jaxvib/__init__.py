@@ -5,7 +5,7 @@ from types import ModuleType
 
 from .foundation.environment import use_enough_threads, use_float64
 from .foundation.gc_pause import gc_paused
-from .foundation.suggestions import unknown_key, with_nearest_arguments
+from .foundation.suggestions import unknown_key
 
 use_float64()
 use_enough_threads()
@@ -66,14 +66,13 @@ def _found(name: str):
     if name in _VERBS:
         return _subpackage(name)
     if name in _FOLDER:
-        found = getattr(_subpackage(_FOLDER[name]), name)
-        return with_nearest_arguments(found)
+        return getattr(_subpackage(_FOLDER[name]), name)
     if name == "__all__":
         return sorted([*_VERBS, *_FOLDER, *_systems()])
     if name.startswith("_"):
         raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
     if name in _systems():
-        return with_nearest_arguments(getattr(_subpackage("systems"), name))
+        return getattr(_subpackage("systems"), name)
     raise AttributeError(unknown_key("name in jaxvib", name, __dir__()), name=name)
 
 

@@ -16,6 +16,7 @@ from .foundation import signals
 from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
 from .foundation.command_failures import (
     INTERRUPTED,
+    PATH,
     TRACEBACK,
     BrokenOff,
     Commands,
@@ -23,7 +24,7 @@ from .foundation.command_failures import (
 )
 from .foundation.environment import use_compilation_cache
 from .foundation.terminal import pick, print_line, print_result
-from .foundation.text import printable
+from .foundation.text import printable, size_text
 
 
 @click.group(
@@ -63,7 +64,7 @@ _pictures = click.option(
 @_config
 @_set
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER",
+    "--out", type=PATH, metavar="FOLDER",
     help="Folder of the results (of a share: FOLDER-I-of-N).",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Resume an interrupted run.")
@@ -101,10 +102,10 @@ def run(
         why = "output.report = false" if share is None else "a share has no report"
         raise Refusal(f"--pictures draws the pictures of a report: {why}", in_config=False)
     given = config, assignments, out or study.directory, started
-    sys.exit(_carried_out(study, given, resume, pictures=pictures, as_json=as_json))
+    sys.exit(_run_to_completion(study, given, resume, pictures=pictures, as_json=as_json))
 
 
-def _carried_out(
+def _run_to_completion(
     study, given: tuple, resume: bool, *, pictures: bool = False, as_json: bool = False
 ) -> int:
     """Run a study to completion and return the exit code."""
@@ -148,14 +149,14 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
 
     try:
         measured_from = started if measure else None
-        found = estimate.estimate(study, study.directory, measured_from, _drawn)
+        found = estimate.estimate(study, study.directory, measured_from, _draw_report)
     except ValueError as error:
         raise Refusal(str(error)) from None
     print_result(found, estimate.lines, as_json=as_json)
 
 
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=PATH)
 @_json
 def status(directory: Path, as_json: bool) -> None:
     """Show the progress of a study.
@@ -164,14 +165,14 @@ def status(directory: Path, as_json: bool) -> None:
     """
     from .studies.run import status
 
-    with _reading():
+    with _reading_stores():
         found = status.status(directory)
     print_result(found, status.lines, as_json=as_json)
 
 
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path))
-@click.argument("others", type=click.Path(path_type=Path), nargs=-1)
+@click.argument("directory", type=PATH)
+@click.argument("others", type=PATH, nargs=-1)
 @_pictures
 def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     """Draw a study's report again, or compare up to eight studies.
@@ -184,7 +185,7 @@ def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     again = shlex.join(words + ["--pictures"] * pictures)
     signals.set_exit_message(lambda: f"to draw it again: {again}")
     try:
-        click.echo(printable(str(_drawn(directory, *others, pictures=pictures))))
+        click.echo(printable(str(_draw_report(directory, *others, pictures=pictures))))
     except (FileNotFoundError, ValueError) as error:
         raise Refusal(str(error), in_config=False) from None
     except OSError as error:
@@ -202,44 +203,49 @@ def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
 @_config
 @_set
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE",
+    "--out", type=PATH, metavar="FILE",
     help="The page; default <name of the config>-live.html.",
 )  # fmt: skip
-def live(config: str, assignments: tuple[str, ...], out: Path | None) -> None:
+@click.option(
+    "--duration", type=float, metavar="SECONDS",
+    help="Show motions from rest over this time, under loads of any time history.",
+)  # fmt: skip
+def live(
+    config: str, assignments: tuple[str, ...], out: Path | None, duration: float | None
+) -> None:
     """Write a page that computes a system's motions while sliders move.
 
     CONFIG is a TOML file with a [system] table, or the name of a built-in study. The page
     is one file that a browser opens from disk, without Python or a network.
     """
-    path, found = _system_of(config, assignments)
+    path, found = _system_of(config, assignments, transient=duration is not None)
     from .reports import live_page  # imports JAX
 
-    with _reading():
+    with _reading_stores():
         place = out or Path(f"{path.stem}-live.html")
-        written = live_page(found.system, place, title=found.title, units=found.units)
+        known = {"title": found.title, "units": found.units, "duration": duration}
+        written = live_page(found.system, place, **known)
     click.echo(printable(str(written)))
 
 
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=PATH)
 @click.argument("number", type=int)
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="File for the config of this sample."
-)
+@click.option("--config", type=PATH, help="File for the config of this sample.")
 def sample(directory: Path, number: int, config: Path | None) -> None:
     """Recompute one sample and compare it with the stored result."""
     _refuse_without_study(directory)
     use_compilation_cache()
     from .studies.run.sample import sample_again
 
-    with _reading():
+    with _reading_stores():
         for line in sample_again(directory, number, config):
             click.echo(printable(line))
 
 
 @main.command()
 @click.argument("source", metavar="DIRECTORY|CONFIG")
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=PATH, required=False)
 @click.option("--c", "in_c", is_flag=True, help="Export CONFIG's system to C.")
 @click.option("--fmu", is_flag=True, help="Export CONFIG's system as an FMU of FMI 3.0.")
 @click.option("--target", metavar="NAME",
@@ -247,7 +253,7 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 )  # fmt: skip
 @click.option("--cpu", metavar="NAME", help="Of --c: the processor, as LLVM names it.")
 @_set
-@click.option("--out", type=click.Path(path_type=Path), metavar="PATH",
+@click.option("--out", type=PATH, metavar="PATH",
     help="The folder of --c, the file of --fmu.",
 )  # fmt: skip
 def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any) -> None:
@@ -273,7 +279,7 @@ def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any
     _refuse_without_study(directory)
     from .studies.store.export import export as exported
 
-    with _reading():
+    with _reading_stores():
         for line in exported(directory, file or directory / "results.nc"):
             click.echo(printable(line))
 
@@ -282,11 +288,11 @@ def _export_program(
     config: str, form: str, assignments: tuple[str, ...], out: Path | None, **machine: Any
 ) -> None:
     """Write a config's system as a program in C, or as an FMU."""
-    path, found = _system_of(config, assignments)
+    path, found = _system_of(config, assignments, transient=True)
     from .programs import command  # imports JAX
 
     try:
-        with _reading():
+        with _reading_stores():
             written = command.write(found, path.stem, form, out, **machine)
     except RuntimeError as error:  # the C compiler's
         raise BrokenOff(error) from None
@@ -294,21 +300,21 @@ def _export_program(
         click.echo(printable(line))
 
 
-def _system_of(config: str, assignments: tuple[str, ...]):
-    """Return the path of a config and its system."""
+def _system_of(config: str, assignments: tuple[str, ...], *, transient: bool = False):
+    """Return the path of a config and its system, if `transient` with any loads."""
     from .studies.run import builtin_studies, system_file
 
     try:
         path = builtin_studies.find(config)
-        return path, system_file.read_system(path, assignments)
+        return path, system_file.read_system(path, assignments, transient=transient)
     except ValueError as error:
         raise Refusal(str(error)) from None
 
 
 @main.command()
-@click.argument("directories", nargs=-1, type=click.Path(path_type=Path), required=True)
+@click.argument("directories", nargs=-1, type=PATH, required=True)
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", required=True,
+    "--out", type=PATH, metavar="FOLDER", required=True,
     help="Folder of the merged study.",
 )  # fmt: skip
 def merge(directories: tuple[Path, ...], out: Path) -> None:
@@ -322,19 +328,19 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
     use_compilation_cache()
     from .studies.run import merging, sharing
 
-    with _reading():
+    with _reading_stores():
         shares = sharing.is_share(directories[0])
         for line in (sharing.join if shares else merging.merge)(directories, out):
             click.echo(printable(line))
     if shares:
         config = str(out / "config.toml")
         given = config, (), out, started
-        sys.exit(_carried_out(_loaded(config, ()), given, resume=True))
+        sys.exit(_run_to_completion(_loaded(config, ()), given, resume=True))
 
 
 @main.command()
 @click.argument("study", required=False)
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=PATH, required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
     """List the built-in studies, or copy one as a starting point.
@@ -344,7 +350,7 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
     from .studies.run import builtin_studies
 
     if study is None and sys.stdin.isatty() and not as_json:
-        study = _asked(builtin_studies.by_system())
+        study = _prompted_study(builtin_studies.by_system())
         file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
     if study is None:
         print_result(builtin_studies.titles(), _listed, as_json=as_json)
@@ -366,7 +372,7 @@ def _copied(found: dict[str, str]) -> list[str]:
     return [f"{copy} written. Try: jaxvib check {shlex.quote(copy)}"]
 
 
-def _asked(studies: dict[str, dict[str, str]]) -> str:
+def _prompted_study(studies: dict[str, dict[str, str]]) -> str:
     """Prompt for a built-in study: first the system, then the study."""
     systems = {_SYSTEMS.get(kind, kind): kind for kind in studies}
     kind = systems[pick("Which system?", list(systems))]
@@ -418,9 +424,9 @@ def info(as_json: bool) -> None:
 def cache(action: str | None) -> None:
     """Show the cache of compiled programs, or clear it."""
     if action == "clear":
-        with _reading():
+        with _reading_stores():
             files, size = clear()
-        click.echo(f"{files} files removed, {size / 1e6:.1f} MB")
+        click.echo(f"{files} files removed, {size_text(size)}")
         return
     folder, found = cache_folder(), entries()
     print_line(f"folder      {folder or 'none'}")
@@ -428,8 +434,8 @@ def cache(action: str | None) -> None:
         print_line(f"            for this process only: {why}")
     for kind in sorted({path.parent for path, _ in found} - {folder}):
         sizes = [size for path, size in found if path.parent == kind]
-        print_line(f"{kind.name:11} {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
-    print_line(f"bounds      {MOST / 1e9:.1f} GB; {UNUSED // 86400} days without use")
+        print_line(f"{kind.name:11} {len(sizes)} files, {size_text(sum(sizes))}")
+    print_line(f"bounds      {size_text(MOST)}; {UNUSED // 86400} days without use")
 
 
 @main.command()
@@ -440,7 +446,7 @@ def cite() -> None:
     click.echo(citation())
 
 
-def _drawn(directory: Path, *others: Path, pictures: bool = False) -> Path:
+def _draw_report(directory: Path, *others: Path, pictures: bool = False) -> Path:
     from .reports import write_report  # imports JAX
 
     return write_report(directory, *others, pictures=pictures)
@@ -451,11 +457,11 @@ def _refuse_without_study(*directories: Path) -> None:
 
     for directory in directories:
         if not has_study(directory):
-            raise Refusal(f"{directory} holds no study", in_config=False)
+            raise Refusal(f"{directory} contains no study", in_config=False)
 
 
 @contextlib.contextmanager
-def _reading():
+def _reading_stores():
     try:
         yield
     except (FileNotFoundError, FileExistsError, ValueError) as error:

@@ -50,7 +50,7 @@ class Session:
         self._lock = Lock(self.directory)
 
     def __enter__(self) -> "Session":
-        signals.set_exit_message(self._parting)
+        signals.set_exit_message(self._interruption_text)
         return self
 
     def __exit__(self, *_) -> None:
@@ -69,7 +69,7 @@ class Session:
             check_free(self.directory)
         elif not resume:
             raise FileExistsError(
-                f"{self.directory} holds a study already; resume it with --resume, or "
+                f"{self.directory} already contains a study; resume it with --resume, or "
                 "choose another folder with --out"
             )
         else:
@@ -123,16 +123,23 @@ class Session:
             return SAMPLES_FAILED if found["failed"] else DONE
         found = summary.summary(self.study, self.directory)
         if self.study.output.report:
-            from .reports import write_report
+            from .reports.report import written_report
 
-            found["report"] = str(write_report(self.directory, pictures=self._pictures))
+            written = written_report(self.directory, pictures=self._pictures)
+            found["report"] = str(written.path)
+            if written.no_live:
+                found["live"] = f"none: {written.no_live}"
         found["next"] = self._next()
         runtime_history.record_run(
             self.study, self.directory, time.monotonic() - self._started
         )
 
         def lines(found: dict) -> list[str]:
-            ends = [f"{key:10} {found[key]}" for key in ("report", "next") if key in found]
+            ends = [
+                f"{key:10} {found[key]}"
+                for key in ("report", "live", "next")
+                if key in found
+            ]
             return summary.lines(found) + ends
 
         print_result(found, lines, as_json=self._as_json)
@@ -150,7 +157,7 @@ class Session:
         words = ["jaxvib", "run", self._config, *sets, *shared, "--out", str(directory)]
         return shlex.join([*words, *options])
 
-    def _parting(self) -> str:
+    def _interruption_text(self) -> str:
         if self._begun:
             return f"finished samples are kept; resume with: {self.command('--resume')}"
         return "nothing was written"
@@ -161,4 +168,5 @@ class Session:
         if path in self.study.paths:
             return shlex.join(["jaxvib", "report", str(self.directory)])
         kept = [each for each in self._assignments if each.partition("=")[0] != path]
-        return self._command([*kept, variation], Path(f"{self._out}-2"))
+        out = self._out if self._out.name.strip(".") else self._out.resolve()
+        return self._command([*kept, variation], Path(f"{out}-2"))

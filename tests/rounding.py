@@ -19,12 +19,12 @@ from jaxvib.kernels.elementary import FUNCTIONS
 
 RUNS = 16
 # Errors of elementary functions in units of the last place, those of XLA on a CPU as seen
-# beside mpmath, twice: log1p within (-0.9, -0.2), hyperbolic functions and powers of 2 at
-# arguments of 30 at most.
+# beside mpmath with `_FAST_TO_COMPILE`, twice: cube roots of large and small numbers, log1p
+# within (-0.9, -0.2), hyperbolic functions and powers of 2 at arguments of 30 at most.
 # `kernels.elementary` is within 5.
 _ELEMENTARY = 8.0
 _LARGER = {
-    "log1p": 200.0, "sinh": 40.0, "cosh": 40.0, "exp2": 40.0,
+    "cbrt": 250.0, "log1p": 200.0, "sinh": 40.0, "cosh": 40.0, "exp2": 40.0,
     "atanh": 250.0, "erfc": 1000.0,
 }  # fmt: skip
 _FUNCTIONS = frozenset({*FUNCTIONS, "erf", "erfc"})
@@ -39,6 +39,11 @@ _UNDERFLOWING = (
     _FUNCTIONS | (_PRODUCTS - {"dot_general"}) | {"div", "convert_element_type", "rem"}
 )  # fmt: skip
 _TOTALS = frozenset({"reduce_sum", "cumsum", "dot_general"})
+# Those of floats that may have an error, with `_TOTALS`.
+_INEXACT = (
+    _FUNCTIONS | _ARITHMETIC
+    | {"reduce_prod", "cumprod", "nextafter", "rem", "convert_element_type"}
+)  # fmt: skip
 _CALLS = frozenset(
     {"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint"}
 )
@@ -62,6 +67,13 @@ _MOVES = frozenset(
 )
 
 
+# Each program runs once. XLA's emitters of fused loops take half of the time to compile it.
+_FAST_TO_COMPILE = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+}
+
+
 def known(function, arguments):
     """Return a function's results over lanes, how far they spread, and what is sure.
 
@@ -78,9 +90,7 @@ def known(function, arguments):
     lanes = len(arguments[0])
     runs = np.repeat(np.arange(RUNS + 1), lanes)
     tiled = [np.concatenate([argument] * (RUNS + 1)) for argument in arguments]
-    results = jax.jit(
-        jax.vmap(lane), compiler_options={"xla_backend_optimization_level": 0}
-    )(runs, *tiled)
+    results = jax.jit(jax.vmap(lane), compiler_options=_FAST_TO_COMPILE)(runs, *tiled)
     return [_spread(np.asarray(r).reshape(RUNS + 1, lanes, *r.shape[1:])) for r in results]
 
 
@@ -184,9 +194,9 @@ class _Rounding:
         if name in ("lu", "cholesky", "triangular_solve"):  # stable by small changes of A
             matrix = values[0]
             size = jnp.max(jnp.abs(matrix), axis=0, keepdims=True) * matrix.shape[0]
-            values[0] = self._shaken(matrix, salted=[size])
+            values[0] = self._shaken(name, matrix, salted=[size])
         if name == "bitcast_convert_type" and _is_float(values[0]):
-            values[0] = self._shaken(values[0], any_sign=jnp.isnan(values[0]))
+            values[0] = self._shaken(name, values[0])
         results = equation.primitive.bind(*values, **equation.params)
         results = results if equation.primitive.multiple_results else [results]
         moved = name in _MOVES and any(product for _, product in given)
@@ -201,54 +211,44 @@ class _Rounding:
         name = equation.primitive.name
         if name in _TOTALS:
             terms = equation.primitive.bind(*map(jnp.abs, values), **equation.params)
-            count = max(value.size for value in values)
-            return self._shaken(result, salted=[count * terms], any_sign=result == 0)
+            return self._shaken(name, result, values, salted=[terms])
         floats = [v for v in values if _is_float(v)]
-        small = False
-        if name in _UNDERFLOWING and floats:  # XLA takes the smallest numbers for 0
-            small = jnp.all(jnp.stack([v != 0 for v in jnp.broadcast_arrays(*floats)]), 0)
-        if name in _FUNCTIONS:
-            errors = _LARGER.get(name, _ELEMENTARY)
-            return self._shaken(result, errors, small=small)
-        if name in ("reduce_prod", "cumprod"):
-            return self._shaken(result, values[0].size, small=True)
-        if name in ("nextafter", "rem"):
-            return self._shaken(result, small=small)
-        if name not in _ARITHMETIC and not (name == "convert_element_type" and floats):
+        if name not in _INEXACT or (name == "convert_element_type" and not floats):
             return result
-        whole = jnp.stack(jnp.broadcast_arrays(*map(_whole, [*floats, result])))
-        errors = jnp.where(jnp.all(whole, 0), 0.0, 1.0)
         products = [v for v, product in given if product and name in _SUMS]
-        return self._shaken(result, errors, salted=products, small=small)
+        if name not in ("reduce_prod", "cumprod"):  # scalars may stand beside arrays
+            floats, products = (
+                [jnp.broadcast_to(v, result.shape) for v in each]
+                for each in (floats, products)
+            )
+        return self._shaken(name, result, floats, salted=products)
 
-    def _shaken(self, result, errors=0.0, salted=(), any_sign=False, small=False):
-        """Return a result with so many units of its last place as an error.
+    def _shaken(self, name, result, values=(), salted=()):
+        """Return a result with the errors of an operation on values.
 
-        `salted`: sizes of which it has errors that those of no other operation equal;
-        `any_sign`, `small`: where it may have either sign, or be 0 for its smallness.
+        `salted`: sizes of which it has errors that those of no other operation equal.
         """
-        number = next(self._numbers)
-        places = [jnp.broadcast_to(x, result.shape) for x in (errors, *salted)]
-        flags = [jnp.broadcast_to(x, result.shape) for x in (any_sign, small)]
         return jax.pure_callback(
-            functools.partial(_with_errors, number),
+            functools.partial(_with_errors, name, next(self._numbers), len(salted)),
             jax.ShapeDtypeStruct(result.shape, result.dtype),
-            jnp.broadcast_to(self.run, result.shape), result, *flags, *places,
-            vmap_method="broadcast_all",
+            self.run, result, *salted, *values, vmap_method="broadcast_all",
         )  # fmt: skip
 
 
-def _with_errors(number, run, result, any_sign, small, errors, *salted):
+def _with_errors(name, number, sizes, run, result, *others):
     """Return results with errors drawn at random; those of run 0 as they are."""
-    run, result, any_sign, small, errors, *salted = map(
-        np.asarray, (run, result, any_sign, small, errors, *salted)
-    )
+    run, result, *others = map(np.asarray, (run, result, *others))
+    salted, values = others[:sizes], others[sizes:]
+    lanes = run.shape
+    run = run.reshape(*lanes, *[1] * (result.ndim - run.ndim))
+    with np.errstate(all="ignore"):
+        errors, factor, any_sign, small = _errors(name, result, values, len(lanes))
     limits = np.finfo(result.dtype)
     own, other = _drawn(result, run, 0), _drawn(result, run, number)
     with np.errstate(all="ignore"):
         error = own * errors * result
         for size in salted:
-            error = error + other * size
+            error = error + other * (factor * size)
         shaken = result + error * limits.eps
         shaken = np.where(np.isfinite(error), shaken, result)
         shaken = np.where(any_sign & (other < 0), -shaken, shaken)
@@ -258,6 +258,29 @@ def _with_errors(number, run, result, any_sign, small, errors, *salted):
     drawn = np.copysign(np.where(own < 0, 0, limits.tiny), result)
     shaken = np.where(small, drawn, shaken)
     return np.where(run == 0, result, shaken).astype(result.dtype)
+
+
+def _errors(name, result, values, lanes):
+    """Return the errors of an operation's result and what else can happen to it.
+
+    In units of the last place; the factor of the sizes that are salted; and where it may
+    have either sign, or be 0 for its smallness. `lanes`: how many axes count lanes.
+    """
+    if name in _TOTALS:
+        return 0.0, max(v[(0,) * lanes].size for v in values), result == 0, False
+    if name == "bitcast_convert_type":
+        return 0.0, 1, np.isnan(result), False
+    if name in ("reduce_prod", "cumprod"):
+        return values[0][(0,) * lanes].size, 1, False, True
+    small = False
+    if name in _UNDERFLOWING and values:  # XLA takes the smallest numbers for 0
+        small = np.logical_and.reduce([v != 0 for v in values])
+    if name in _FUNCTIONS:
+        return _LARGER.get(name, _ELEMENTARY), 1, False, small
+    if name not in {*_ARITHMETIC, "convert_element_type"}:
+        return 0.0, 1, False, small
+    whole = np.logical_and.reduce([_whole(v) for v in (*values, result)])
+    return np.where(whole, 0.0, 1.0), 1, False, small
 
 
 def _drawn(value, run, salt):
@@ -283,7 +306,5 @@ def _is_float(value) -> bool:
 
 
 def _whole(value):
-    """Return where values are whole numbers, whose sums and products are exact."""
-    if not _is_float(value):
-        return jnp.ones(value.shape, bool)
-    return (jnp.floor(value) == value) & (jnp.abs(value) < 1 / np.finfo(value.dtype).eps)
+    """Return where floats are whole numbers, whose sums and products are exact."""
+    return (np.floor(value) == value) & (np.abs(value) < 1 / np.finfo(value.dtype).eps)

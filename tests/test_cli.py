@@ -105,7 +105,7 @@ def test_a_run_stores_results_and_says_so_in_twelve_lines():
     assert [session["samples"] for session in times["sessions"]] == [12]
 
 
-def test_a_run_tells_a_program_the_numbers_of_its_lines():
+def test_a_run_prints_its_numbers_as_json():
     lines = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0").output
     done = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0", "--out",
                   "there", "--json")  # fmt: skip
@@ -183,7 +183,7 @@ def test_a_study_is_not_run_over_another():
     before = array_files("there")
     done = jaxvib("run", "pushed.toml", "--out", "there")
     assert done.exit_code == 2
-    assert "there holds a study already" in done.output
+    assert "there already contains a study" in done.output
     assert array_files("there") == before
 
 
@@ -264,7 +264,7 @@ def test_damage_ends_a_resumed_run_unless_it_can_be_mended():
         (["run", "pushed.toml", "--pictures"], "of a report: output.report = false"),
         (["run", "pushed.toml", "--pictures", "--share", "1/3"], "a share has no report"),
         (["new", "quik"], "did you mean 'quick'?"),
-        (["new", "quick", "pushed.toml"], "pushed.toml exists already"),
+        (["new", "quick", "pushed.toml"], "pushed.toml already exists"),
         (["runn"], "Did you mean"),
         (["run"], "Missing argument"),
     ],
@@ -320,7 +320,7 @@ def test_on_a_terminal_new_asks_what_is_studied_and_writes_a_config_that_is_vali
     assert load(Path("asked.toml")).system.kind == "two_body_impact"
 
 
-def test_a_misspelt_ready_study_is_told_the_nearest():
+def test_a_misspelt_built_in_study_names_the_nearest():
     done = jaxvib("check", "quik")
     assert done.exit_code == 2
     assert "unknown study 'quik'; did you mean 'quick'?" in done.output
@@ -363,26 +363,26 @@ def test_the_cache_folder_is_private(tmp_path):
         assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_a_home_that_cannot_be_written_to_is_told_by_info():
+def test_info_reports_a_home_that_is_not_writable():
     done = shell("info", env=newcomer("/proc/nothing"))
     assert done.returncode == 0
     assert "is not writable" in done.stdout
 
 
-def test_cache_clear_forgets_what_is_kept_and_nothing_else(tmp_path):
+def test_cache_clear_removes_the_cached_files_and_nothing_else(tmp_path):
     kept = tmp_path / "jaxvib" / "kernels" / "one.text"
     other = tmp_path / "other" / "mine"
     for path in (kept, other):
         path.parent.mkdir(parents=True)
         path.write_bytes(bytes(1_000_000))
     done = shell("info", env=newcomer(tmp_path))
-    assert "1 files, 1.0 MB" in done.stdout
+    assert "1 files, 1 MB" in done.stdout
     done = shell("cache", env=newcomer(tmp_path))
     folder, programs, kernels, bounds = done.stdout.splitlines()
     assert folder == f"folder      {tmp_path / 'jaxvib'}"
     assert programs.startswith("jax-")
-    assert kernels == "kernels     1 files, 1.0 MB"
-    assert bounds == "bounds      2.1 GB; 90 days without use"
+    assert kernels == "kernels     1 files, 1 MB"
+    assert bounds == "bounds      2.15 GB; 90 days without use"
     done = shell("cache", "clear", env=newcomer(tmp_path))
     assert done.returncode == 0
     assert done.stdout.endswith(" MB\n")
@@ -416,7 +416,7 @@ def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
     assert errors == f"\nstopped; finished samples are kept; resume with: {again}\n"
 
 
-def test_a_second_run_in_the_same_folder_is_refused_and_told_who_is_there():
+def test_a_second_run_in_the_same_folder_is_refused_and_names_the_first():
     jaxvib("run", "pushed.toml", "--out", "there")
     Path("empty").mkdir()
     for folder in ("there", "empty"):
@@ -442,6 +442,25 @@ def test_files_of_ones_own_are_never_written_over(resume, name):
     assert f"{name} exists and belongs to no study; choose another folder" in done.output
     assert Path(name).read_text() == CONFIG
     assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words", ["run pushed.toml --out", "status", "report", "new quick", "live quick --out"]
+)
+def test_an_empty_name_is_refused(words):
+    before = sorted(Path().rglob("*"))
+    done = jaxvib(*words.split(), "")
+    assert done.exit_code == 2
+    assert "the name is empty" in done.output
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_variation_of_a_study_in_this_folder_lies_beside_it():
+    Path("here").mkdir()
+    os.chdir("here")
+    done = jaxvib("run", "../pushed.toml", "--out", ".")
+    assert done.exit_code == 0
+    assert f"--out {Path.cwd()}-2" in done.output
 
 
 def test_no_command_is_advised_that_has_just_failed():

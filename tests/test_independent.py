@@ -74,7 +74,7 @@ def test_a_free_impact_is_the_closed_form_of_hertz(stiffness):
 
 
 @touching
-def test_the_determinant_is_what_damping_makes_of_it(system):
+def test_the_determinant_follows_from_the_damping(system):
     run = motion(system, impact_state, 0.0, system.period, ())
     divergence = -np.trace(system.jacobian([0.0]))
     assert len(run.meetings) >= 1

@@ -9,14 +9,26 @@ from pathlib import Path
 import pytest
 
 from experiments.house import notebooks, reference, site
+from tests.reports.browser import CHROMIUM, Browser
+from tests.reports.firefox import FIREFOX, Firefox
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-WITH_BLOCKS = sorted(
-    path.relative_to(ROOT)
-    for path in DOCS.rglob("*.md")
-    if "```python" in path.read_text("utf-8") and path.parent.name != "reference"
+# The search of the theme is in the tree of its own element.
+DIALOG = (
+    "[...document.querySelectorAll('*')].map((e) => e.shadowRoot)"
+    ".find((root) => root?.querySelector('dialog'))"
 )
+TEXTS = {
+    path.relative_to(ROOT): path.read_text("utf-8")
+    for path in sorted(DOCS.rglob("*.md"))
+    if path.parent.name != "reference"
+}
+WITH_NUMPYRO = [page for page, text in TEXTS.items() if "import numpyro" in text]
+WITH_BLOCKS = [
+    page for page, text in TEXTS.items() if "```python" in text and page not in WITH_NUMPYRO
+]
+PROCESSES = 5
 
 
 def test_every_public_name_stands_once_in_the_reference():
@@ -61,20 +73,46 @@ def test_a_notebook_runs(page, tmp_path, monkeypatch):
     assert any("ours" in text for text in told)
 
 
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning_or_a_dead_link():
+@pytest.fixture(scope="module")
+def manual():
+    """Return the folder of the site, built without a warning or a dead link."""
     if importlib.util.find_spec("zensical") is None:
         pytest.skip("needs pip install -e '.[docs]'")
     site.main()
+    return site.SITE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=str)
-def test_the_blocks_of_a_page_print_what_it_says(page):
-    if "import numpyro" in (ROOT / page).read_text("utf-8"):
-        pytest.importorskip("numpyro", reason="needs pip install -e '.[bayes]'")
+def test_the_site_builds_without_a_warning_or_a_dead_link(manual):
+    assert (manual / "index.html").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_the_search_of_the_site_works_from_disk(manual, browser, tmp_path):
+    kind, program = {"chromium": (Browser, CHROMIUM), "firefox": (Firefox, FIREFOX)}[
+        browser
+    ]
+    if program is None:
+        pytest.skip(f"no {browser} is installed")
+    window = kind(tmp_path)
+    window.open(manual / "howto" / "live_pages.html")
+    window.run("document.querySelector('.md-search__button').click()")
+    window.wait(f"{DIALOG}?.querySelector('input')")
+    window.run(
+        f"const entry = {DIALOG}.querySelector('input'); entry.value = 'Hertz';"
+        "entry.dispatchEvent(new Event('input', { bubbles: true }))"
+    )
+    window.wait(f"{DIALOG}.querySelector('a')")
+    found = window.run(f"return [...{DIALOG}.querySelectorAll('a')].map((a) => a.href)")
+    window.close()
+    law = (manual / "theory" / "contacts.html").resolve().as_uri()
+    assert any(link.startswith(f"{law}?") for link in found)
+
+
+def run_pages(pages):
     done = subprocess.run(
-        [sys.executable, ".ci/blocks.py", str(page)],
+        [sys.executable, ".ci/blocks.py", *map(str, pages)],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         check=False,
@@ -82,3 +120,17 @@ def test_the_blocks_of_a_page_print_what_it_says(page):
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# Several pages in a process, which starts in 3 s, and share what it traces.
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(PROCESSES))
+def test_the_blocks_of_pages_print_what_they_say(first):
+    run_pages(WITH_BLOCKS[first::PROCESSES])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_NUMPYRO, ids=str)
+def test_the_blocks_of_a_page_on_samplers_print_what_it_says(page):
+    pytest.importorskip("numpyro", reason="needs pip install -e '.[bayes]'")
+    run_pages([page])

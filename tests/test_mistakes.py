@@ -11,7 +11,7 @@ READ = [typo for typo in typos.TYPOS_OF_ALL_KINDS if not typo.built]
 
 
 @pytest.mark.parametrize("typo", READ, ids=lambda typo: typo.wrong)
-def test_a_mistake_in_a_config_is_told_with_its_line(typo, tmp_path):
+def test_a_mistake_in_a_config_is_reported_with_its_line(typo, tmp_path):
     file, line = typos.broken(typo, tmp_path)
     with pytest.raises(ValueError, match=f"typo.toml, line {line}:") as caught:
         load(file)
@@ -32,7 +32,7 @@ def test_mistakes_on_the_command_line_end_with_code_2(tmp_path, monkeypatch):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_mistakes_in_python_are_told_by_us(tmp_path):
+def test_mistakes_in_python_get_our_messages(tmp_path):
     typos.prepare(tmp_path)
     found = typos.of_calls(tmp_path)
     assert len(found) == len(typos.CALLS)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import jaxvib as jv
+from experiments.house import reference
+from jaxvib.foundation.argument_checks import check_argument
 
 ROOT = Path(__file__).parents[1]
 CALL = re.compile(r"(?<!\w)jv\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)?)")
@@ -98,7 +100,7 @@ def test_every_folder_is_an_attribute_from_the_start(imports):
     ("name", "meant"),
     [("simulat", "simulate"), ("HerzContact", "HertzContact"), ("orbit", "orbits")],
 )
-def test_a_misspelt_name_is_told_the_nearest(name, meant):
+def test_a_misspelt_name_names_the_nearest(name, meant):
     with pytest.raises(AttributeError, match=rf"{name!r}; did you mean {meant!r}\?"):
         getattr(jv, name)
 
@@ -116,13 +118,34 @@ def test_what_python_asks_of_every_module_is_not_looked_for_in_the_folders():
         (lambda: jv.periodic_orbit(None, period_count=2), "period_count", "period"),
     ],
 )
-def test_a_misspelt_argument_is_told_the_nearest(call, name, meant):
+def test_a_misspelt_argument_names_the_nearest(call, name, meant):
     with pytest.raises(TypeError, match=rf"{name!r}; did you mean '{meant}\w*'\?"):
         call()
 
 
 def test_functions_of_the_top_are_those_of_their_folders_and_the_same_each_time():
     assert jv.two_body_impact is jv.two_body_impact
-    assert jv.flow.__wrapped__ is jv.dynamics.flow
+    assert jv.flow is jv.dynamics.flow
     assert jv.flow.__doc__ == jv.dynamics.flow.__doc__
     assert inspect.signature(jv.flow) == inspect.signature(jv.dynamics.flow)
+
+
+def test_defaults_of_all_public_functions_fit():
+    for name in reference.public_names():
+        function = reference.named(name)
+        if inspect.isfunction(function):
+            for each in inspect.signature(function).parameters.values():
+                if each.default is not each.empty:
+                    check_argument(f"{name}: {each.name}", each.default, each.annotation)
+
+
+def test_every_public_function_names_a_misspelt_argument():
+    for name in sorted(reference.public_names()):
+        function = reference.named(name)
+        kinds = inspect.signature(function).parameters if callable(function) else {}
+        named = [each for each in kinds.values() if each.kind is each.KEYWORD_ONLY]
+        taken = any(each.kind is each.VAR_KEYWORD for each in kinds.values())
+        if inspect.isfunction(function) and named and not taken:
+            near = named[0].name
+            with pytest.raises(TypeError, match=f"'{near}z'; did you mean '{near}'"):
+                function(**{f"{near}z": 1.0})

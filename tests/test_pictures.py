@@ -1,6 +1,7 @@
 """Checked against: the results' own numbers, read back from matplotlib's artists."""
 
 import inspect
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.branches.branch import Branch
-from jaxvib.drawing import Axis, Chart, Line, colours, draw
+from jaxvib.drawing import Axis, Chart, Classes, Line, Points, colours, draw
 from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits
 from jaxvib.reports.files import _drawn
@@ -195,6 +196,24 @@ def test_a_point_between_gaps_is_marked_and_panels_share_a_legend():
     assert "\n" in figure.axes[0].get_ylabel()
 
 
+def test_numbers_along_x_do_not_touch():
+    x = np.linspace(-0.004, 0.004, 5)
+    charts = (Chart(Axis("x"), Axis("y"), (Line(x, x, "a"),)),) * 3
+    figure = _drawn(Picture("p", "p", "p", "p", charts))
+    boxes = [each.get_window_extent() for each in figure.axes[0].get_xticklabels()]
+    gaps = [after.x0 - before.x1 for before, after in itertools.pairwise(boxes)]
+    assert min(gaps) > 3  # pixels
+
+
+def test_marks_that_share_an_x_are_smaller():
+    x = np.array([1.0, *[2.0] * 60])
+    points = Points(x, np.arange(61.0), np.zeros(61), Classes(("a",), ("#f4e838",)))
+    axes = draw(Chart(Axis("x"), Axis("y"), (points,)))
+    alone, *crowd = axes.collections[0].get_sizes()
+    assert alone == 16
+    assert set(crowd) == {2.0}
+
+
 def test_basins_fill_their_grid_with_colour(basins):
     axes = basins.plot()
     assert labels(axes) == ("0 at t = 0", "1 at t = 0")
@@ -206,7 +225,7 @@ def test_basins_fill_their_grid_with_colour(basins):
         basins.plot((0, 7))
 
 
-def test_a_diagram_has_a_point_for_each_strobed_state():
+def test_a_diagram_has_a_point_for_each_poincare_sample():
     states = np.arange(24.0).reshape(3, 4, 2)
     states[0, 1:] = np.nan
     known = orbits(3, periods=[1, 0, 0], result=[0, 21, 23])
@@ -221,7 +240,7 @@ def test_a_diagram_has_a_point_for_each_strobed_state():
     ]
     np.testing.assert_array_equal(places, expected)
     names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["period 1", "chaotic", "cannot tell (undecided)"]
+    assert names == ["period 1", "chaotic", "exponent inconclusive (undecided)"]
     assert repr(diagram).startswith("BifurcationDiagram of 3 values, gap 0 to 2 m: 1 ")
 
 
@@ -245,7 +264,7 @@ def test_a_motion_plays(motion):
     playing._draw_was_started = True  # or matplotlib warns that nobody saw it
 
 
-def test_what_is_not_one_result_says_so(orbit):
+def test_a_batch_says_that_it_is_not_one_result(orbit):
     many = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), orbit)
     with pytest.raises(ValueError, match=r"a batch of shape \(2,\)"):
         many.plot()
@@ -284,7 +303,7 @@ def test_no_unit_is_claimed_where_none_is_known(branch):
 
 
 @pytest.mark.slow
-def test_what_is_computed_is_drawn():
+def test_computed_results_are_drawn():
     orbit = jv.periodic_orbit(duffing, [0.1, 0.1])
     branch = jv.continue_orbit(duffing, orbit, "f", (0.25, 0.35))
     line = drawn(branch.plot())[0]

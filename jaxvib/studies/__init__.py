@@ -1,17 +1,12 @@
 """Studies: config, samples, execution and the result store."""
 
-import importlib
+from typing import TYPE_CHECKING
 
-# Lazy: reading a config must not wait for JAX and xarray.
-_HOMES = {
-    "sweep": "run.sweeping",
-    "open_study": "store.dataset",
-    "results_of": "run.sample",
-}
+from ..foundation.lazy_exports import export_lazily
 
-
-def __getattr__(name: str):
-    if name in _HOMES:
-        module = importlib.import_module(f".{_HOMES[name]}", __name__)
-        return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from .run.sample import results_of as results_of
+    from .run.sweeping import sweep as sweep
+    from .store.dataset import open_study as open_study
+else:
+    export_lazily(__name__)

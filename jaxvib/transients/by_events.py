@@ -31,24 +31,24 @@ def _summed(system) -> Integrand:
     return Integrand(lambda time, state, borne: squares(equation, state))
 
 
-def watch_by_events(
+def observe_by_events(
     equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
 ) -> tuple[Array, Observables, Array, Array]:
     """Return final state, observables, the integral of `squares`, reason code."""
     at = _pieces_at(equation, t1)
     go = _piece_kernel(_parts(at(t0)[0])[1])
 
-    def turn(lane):
-        time, (state, watched, total), _ = lane
+    def advance(lane):
+        time, (state, observables, total), _ = lane
         now, end = at(time)
         arrays, _ = _parts(now)
-        state, watched, part, result = go(state, arrays, time, end, rtol, watched)
-        return end, (state, watched, total + part), result
+        state, observables, part, result = go(state, arrays, time, end, rtol, observables)
+        return end, (state, observables, total + part), result
 
     nothing = jnp.zeros(3 * (state.shape[0] // 2))
     start = state, init_observables(t0, state, equation), nothing
-    (state, watched, total), result = _turned(turn, start, t0, t1)
-    return state, watched, total, result
+    (state, observables, total), result = _iterate(advance, start, t0, t1)
+    return state, observables, total, result
 
 
 def states_by_events(
@@ -67,7 +67,7 @@ def states_by_events(
     static = _parts(at(t0)[0])[1]
     ready = _Ready(static)
 
-    def turn(lane):
+    def advance(lane):
         time, (state, total, seen), _ = lane
         now, end = at(time)
         later = jnp.min(jnp.where(stops > time, stops, jnp.inf))
@@ -81,7 +81,7 @@ def states_by_events(
 
     nothing = jnp.zeros(3 * (state.shape[0] // 2))
     start = state, nothing, jnp.repeat(state[None], stops.shape[0], axis=0)
-    (state, total, seen), _ = _turned(turn, start, t0, t1)
+    (state, total, seen), _ = _iterate(advance, start, t0, t1)
     return seen, state, total
 
 
@@ -118,8 +118,8 @@ def _pieces_at(equation, t1):
     return at
 
 
-def _turned(turn, start, t0, t1):
-    """Iterate `turn` from `t0` to `t1`; return the final values and a reason code."""
+def _iterate(advance, start, t0, t1):
+    """Iterate `advance` from `t0` to `t1`; return the final values and a reason code."""
 
     def unfinished(lane):
         time, _, result, turns = lane
@@ -127,7 +127,7 @@ def _turned(turn, start, t0, t1):
 
     def counted(lane):
         *rest, turns = lane
-        return *turn(tuple(rest)), turns + 1
+        return *advance(tuple(rest)), turns + 1
 
     first = t0, start, jnp.asarray(0, jnp.int32), jnp.asarray(0)
     time, found, result, _ = jax.lax.while_loop(unfinished, counted, first)
@@ -139,11 +139,11 @@ def _turned(turn, start, t0, t1):
 def _piece_kernel(static):
     """Return the kernel of a motion on which every load is a single analytic law."""
 
-    def piece(state, arrays, t0, t1, rtol, watched):
+    def piece(state, arrays, t0, t1, rtol, observables):
         equation = eqx.combine(arrays, static)
         summed = _summed(_Ready(equation))
-        asked = Request(grazing=0.0, watched=watched, integrand=summed)
-        found = integrate_events(equation, state, t0, t1, rtol, asked)
-        return found.state, found.watched, found.integral, found.result
+        request = Request(grazing=0.0, observables=observables, integrand=summed)
+        found = integrate_events(equation, state, t0, t1, rtol, request)
+        return found.state, found.observables, found.integral, found.result
 
     return cached_kernel(piece, static)

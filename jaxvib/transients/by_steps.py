@@ -16,9 +16,8 @@ from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import partition_arrays
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
-from ..systems.impact import EquationOfMotion
 from ..systems.system import System
-from .limits import Limit, with_limits
+from .limits import Limit, Moving, freedoms_of, with_limits
 
 # Gauss nodes and weights on a step, where a path is a polynomial of order 5.
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(6))
@@ -40,7 +39,7 @@ class _Limited(System):
     def equation(self):
         """Return the equation of motion with the thresholds."""
         equation = self.system.equation()
-        assert isinstance(equation, EquationOfMotion)
+        assert isinstance(equation, Moving)
         return with_limits(equation, self.limits)
 
     def rest(self):
@@ -52,7 +51,7 @@ class _Limited(System):
         return self.system.period()
 
 
-def watch_by_steps(
+def observe_by_steps(
     system: System,
     limits: tuple[Limit, ...],
     state: Array,
@@ -64,32 +63,34 @@ def watch_by_steps(
     """Return final state, observables, the integral of `squares`, reason code."""
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
-    watching = system.has_contacts or bool(limits)
-    parameters, static = partition_arrays(_Limited(system, limits) if watching else system)
-    return _watch_kernel(chosen, static)(state, parameters, t0, t1, rtol)
+    observing = system.has_contacts or bool(limits)
+    parameters, static = partition_arrays(_Limited(system, limits) if observing else system)
+    return _observe_kernel(chosen, static)(state, parameters, t0, t1, rtol)
 
 
 @functools.lru_cache(maxsize=64)
-def _watch_kernel(engine: SteppedEngine, static) -> Kernel:
-    """Return the kernel of `watch_by_steps`."""
+def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel of `observe_by_steps`."""
     problem = engine.problem(static)
 
-    def watch(state, parameters, t0, t1, rtol):
+    def observe(state, parameters, t0, t1, rtol):
         equation = problem.prepare(parameters)
-        size = state.shape[0] // 2
+        size = equation.offset.shape[0]
 
         def update(seen, t0, t1, first, last):
-            watched, total = seen
-            watched = update_observables(watched, 0.0, t0, t1, first, last, equation)
-            return watched, total + _step_integral(equation, t0, t1, first, last)
+            observables, total = seen
+            observables = update_observables(
+                observables, 0.0, t0, t1, first, last, equation
+            )
+            return observables, total + _step_integral(equation, t0, t1, first, last)
 
         seen = init_observables(t0, state, equation), jnp.zeros(3 * size)
         run = problem, state, equation, t0, t1, Tolerance(rtol), (seen, update)
         found = engine.steps(*run)
-        watched, total = found.watched
-        return found.state, watched, total, found.result
+        observables, total = found.observables
+        return found.state, observables, total, found.result
 
-    return cached_kernel(watch, engine, static)
+    return cached_kernel(observe, engine, static)
 
 
 def states_by_steps(
@@ -113,7 +114,7 @@ def states_by_steps(
     (last, state), states = jax.lax.scan(go, (t0, state), times)
     seen = jnp.zeros_like(states).at[order].set(states)
     end = solve_system(system, state, last, t1, rtol=rtol, engine=engine).state
-    return seen, end, jnp.full(3 * (state.shape[0] // 2), jnp.nan)
+    return seen, end, jnp.full(3 * freedoms_of(system), jnp.nan)
 
 
 def _step_integral(equation, t0, t1, first, last):

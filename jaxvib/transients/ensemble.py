@@ -14,7 +14,7 @@ from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
 from ..systems.loads import Load
 from ..systems.system import System
-from .limits import Limit, check_limits
+from .limits import Limit, check_limits, freedoms_of
 from .response import Response, chosen_engine, respond
 
 _CHUNK = 256  # lanes: the overhead around a piece's kernel equals that of a single lane
@@ -55,7 +55,7 @@ def responses(
     check_range("duration", duration, "s", Range(above=0.0))
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
     limits = tuple(limits)
-    check_limits(limits, system.rest().shape[0] // 2)
+    check_limits(limits, freedoms_of(system))
     law = _stacked(laws) if isinstance(laws, Sequence) else laws
     lanes, law_static = eqx.partition(law, eqx.is_array)
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(lanes)]
@@ -68,7 +68,7 @@ def responses(
     given, static = eqx.partition(system, eqx.is_array)
     stage = _stage(static, law_static, place, chosen)
     settings = limits, jnp.asarray([0.0, duration]), jnp.asarray(rtol, float)
-    samples = _each(given, number), lanes, _each(settings, number)
+    samples = _broadcast(given, number), lanes, _broadcast(settings, number)
     return map_samples(stage, samples, chunk=min(chunk, number))
 
 
@@ -132,7 +132,7 @@ def _stacked(laws: Sequence[Load]) -> Load:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *laws)
 
 
-def _each(tree, number: int):
+def _broadcast(tree, number: int):
     def wide(leaf):
         return np.broadcast_to(np.asarray(leaf), (number, *np.shape(leaf)))
 

@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ..ensemble import Reason
+from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
 
 _TURNS = 100  # Newton steps, each limited to length 2: data span a few of these
-_SETTLED = 1e-9  # relative size of the last Newton step
+_CONVERGED = 1e-9  # relative size of the last Newton step
 _STEEPEST = 1e3  # slope, per width of the data, above which the fit diverges
 
 
@@ -80,7 +81,7 @@ def fragility_curve(
     check_range("intensities", intensities, "", Range(above=0.0))
     check_range("trials", trials, "", Range(at_least=0.0))
     check_range("failures", failures, "", Range(at_least=0.0))
-    known = not any(isinstance(x, jax.core.Tracer) for x in (failures, trials))
+    known = is_concrete(failures, trials)
     if known and np.any(np.asarray(failures) > np.asarray(trials)):
         raise ValueError("failures exceed trials; allowed: at most as many")
     given = [jnp.asarray(x, float) for x in (intensities, failures, trials)]
@@ -106,7 +107,7 @@ def fragility_of_capacities(
     logs = jnp.log(jnp.asarray(capacities, float))
     number = logs.shape[0]
     if number < 2:
-        raise ValueError(f"capacities are {number}; allowed: 2 or more")
+        raise ValueError(f"capacities has shape ({number},); allowed: (2,) or longer")
     place, spread = jnp.mean(logs), jnp.std(logs, ddof=1)
     covariance = jnp.diag(jnp.stack([spread**2 / number, spread**2 / (2.0 * (number - 1))]))
     likelihood = jnp.sum(jax.scipy.stats.norm.logpdf(logs, place, spread) - logs)
@@ -151,8 +152,8 @@ def _fitted(intensities, failures, trials) -> Fragility:
     inside = information(line)
     last = jnp.linalg.solve(inside, slope(line))
     of_line = jnp.linalg.inv(inside)
-    settled = jnp.max(jnp.abs(last)) <= _SETTLED * (1 + jnp.max(jnp.abs(line)))
-    converged = settled & (line[1] > 0) & (line[1] < _STEEPEST)
+    small_step = jnp.max(jnp.abs(last)) <= _CONVERGED * (1 + jnp.max(jnp.abs(line)))
+    converged = small_step & (line[1] > 0) & (line[1] < _STEEPEST)
 
     def shape(line):
         return jnp.stack([middle - width * line[0] / line[1], width / line[1]])

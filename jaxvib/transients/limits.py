@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from ..systems.contacts.threshold import Threshold
+from ..systems.freedoms import check_direction
 from ..systems.impact import EquationOfMotion
+from ..systems.states.coupled import CoupledEquation
+from ..systems.system import System, equation_shape
 from ..systems.system_repr import SystemRepr
 from ..systems.unilateral import Contact
+
+Moving = EquationOfMotion | CoupledEquation  # of bodies, alone or with other states
 
 
 class Limit(SystemRepr):
@@ -28,12 +31,7 @@ class Limit(SystemRepr):
     both: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
-        traced = isinstance(self.direction, jax.core.Tracer)
-        if not traced and not np.asarray(self.direction).any():
-            raise ValueError(
-                "direction of a limit = 0 in every degree of freedom; allowed: a "
-                "direction in which the system can move"
-            )
+        check_direction("a limit", self.direction)
 
 
 def check_limits(limits: Sequence[Limit], size: int) -> None:
@@ -46,8 +44,16 @@ def check_limits(limits: Sequence[Limit], size: int) -> None:
             )
 
 
-def with_limits(equation: EquationOfMotion, limits: Sequence[Limit]) -> EquationOfMotion:
+def freedoms_of(system: System) -> int:
+    """Return the number of degrees of freedom of a system of bodies."""
+    return equation_shape(system).offset.shape[0]
+
+
+def with_limits(equation: Moving, limits: Sequence[Limit]) -> Moving:
     """Return an equation with two thresholds per limit appended to its contacts."""
+    if isinstance(equation, CoupledEquation):
+        moved = with_limits(equation.moved, limits)
+        return CoupledEquation(moved, equation.elements, equation.responses)
     added = [
         Contact(sign * limit.direction, limit.level, Threshold())
         for limit in limits

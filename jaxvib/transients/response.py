@@ -14,10 +14,17 @@ from ..dynamics.observables import largest_forces
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
-from ..systems.system import System
-from .by_events import states_by_events, watch_by_events
-from .by_steps import states_by_steps, watch_by_steps
-from .limits import Limit, check_limits, extremes_and_passages, with_limits
+from ..systems.impact import EquationOfMotion
+from ..systems.system import Mechanical, System
+from .by_events import observe_by_events, states_by_events
+from .by_steps import observe_by_steps, states_by_steps
+from .limits import (
+    Limit,
+    check_limits,
+    extremes_and_passages,
+    freedoms_of,
+    with_limits,
+)
 from .slopes import at_stops, stops_of, with_slopes
 
 # Tolerance factor of the second run; the error is the difference of both runs.
@@ -98,7 +105,8 @@ def response(
     are those of the finer run. Works under `jit`, `vmap` and forward- and reverse-mode
     differentiation. With the event-driven engine, derivatives are exact for the steps
     taken, except that those of errors are 0; with other engines, derivatives of means
-    and mean squares, and second derivatives after a contact, are NaN.
+    and mean squares, second derivatives after a contact, and all derivatives after a
+    jump of the force, are NaN. Systems with elements are integrated by other engines.
 
     **Arguments:** `state`: at the `start` (s), default: rest; `limits`: levels whose
     first passages are computed; `engine`: as in `flow`; "auto" is event-driven where
@@ -127,7 +135,7 @@ def response(
     check_range("rtol", rtol, "", Range(above=0.0, at_most=1e-4))
     state = system.rest() if state is None else checked_state(system, state)
     limits = tuple(limits)
-    check_limits(limits, state.shape[0] // 2)
+    check_limits(limits, freedoms_of(system))
     times = jnp.asarray(start, float), jnp.asarray(start + duration, float)
     found = respond(system, state, *times, jnp.asarray(rtol, float), limits, chosen)
     raise_if_empty("response", throw, found.result, found.peak)
@@ -137,15 +145,9 @@ def response(
 def chosen_engine(system: System, engine: str) -> str:
     """Return the name of the engine that computes responses of a system.
 
-    **Raises:** `ValueError` for a system without displacements or with states of
-    elements, or an unknown engine.
+    **Raises:** `ValueError` for a system without displacements or an unknown engine.
     """
-    if getattr(system, "elements", ()):
-        raise ValueError(
-            "elements have states beside the bodies'; allowed: systems without elements, "
-            "or simulate and flow"
-        )
-    if not system.mechanical:
+    if not isinstance(system, Mechanical):
         raise ValueError(
             f"{type(system).__name__} has no displacements; allowed: systems of bodies"
         )
@@ -182,27 +184,28 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
     """Return the response without derivatives, and the times of its extremes."""
     equation = system.equation()
     own = len(equation.contacts)
-    whole = with_limits(equation, limits)
+    limited = with_limits(equation, limits)
 
     def run(rtol):
         if engine == "event":
-            return watch_by_events(whole, state, t0, t1, rtol)
-        return watch_by_steps(system, limits, state, t0, t1, rtol, engine)
+            assert isinstance(limited, EquationOfMotion)
+            return observe_by_events(limited, state, t0, t1, rtol)
+        return observe_by_steps(system, limits, state, t0, t1, rtol, engine)
 
-    end, watched, total, result = run(rtol)
+    end, observables, total, result = run(rtol)
     # With invalid times a motion takes no step, so nothing else fails.
     result = jnp.where((t0 < t1) & jnp.isfinite(t1 - t0), result, Reason.BAD_PARAMETER)
     result = result.astype(jnp.int32)
-    rest, _ = jnp.split(system.rest(), 2)
+    rest = system.rest()[: freedoms_of(system)]
 
-    def numbers(watched, total):
-        high, low = watched.highest - rest, watched.lowest - rest
+    def numbers(observables, total):
+        high, low = observables.highest - rest, observables.lowest - rest
         mean, square, speed = jnp.split(total / (t1 - t0), 3)
         return high, low, jnp.maximum(high, -low), mean, square, speed
 
-    high, low, peak, mean, square, speed = numbers(watched, total)
+    high, low, peak, mean, square, speed = numbers(observables, total)
     _, _, other_peak, _, other_square, _ = numbers(*run(COARSER * rtol)[1:3])
-    depths, touches = watched.deepest[own:], watched.first_touch[own:]
+    depths, touches = observables.deepest[own:], observables.first_touch[own:]
     extreme, passage = extremes_and_passages(limits, depths, touches)
     good = result == 0
 
@@ -213,33 +216,33 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
         known(high),
         known(low),
         known(peak),
-        known(jnp.where(high >= -low, watched.highest_time, watched.lowest_time)),
+        known(jnp.where(high >= -low, observables.highest_time, observables.lowest_time)),
         known(jnp.maximum(jnp.abs(other_peak - peak), rtol * peak)),
         known(mean),
         known(square),
         known(jnp.maximum(jnp.abs(other_square - square), 2 * rtol * square)),
         known(speed),
         end,
-        jnp.where(good, watched.onsets[:own], -1),
-        known(largest_forces(whole, watched)[:own]),
+        jnp.where(good, observables.onsets[:own], -1),
+        known(largest_forces(limited, observables)[:own]),
         known(extreme),
         known(passage),
         result,
     )
-    return response, stops_of(whole, watched, t0, t1)
+    return response, stops_of(limited, observables, t0, t1)
 
 
 def _smooth(system, state, t0, t1, limits, rtol, engine: str, stops) -> dict[str, Array]:
     """Return the differentiable fields of a response, by name."""
     equation, rtol = system.equation(), jax.lax.stop_gradient(rtol)
     own = len(equation.contacts)
-    whole = with_limits(equation, limits)
+    limited = with_limits(equation, limits)
     if engine == "event":
         states, end, total = states_by_events(equation, state, t0, t1, rtol, stops)
     else:
         states, end, total = states_by_steps(system, state, t0, t1, rtol, stops, engine)
-    sides, (depths, forces, touches) = at_stops(whole, states, stops, t0, t1)
-    rest, _ = jnp.split(system.rest(), 2)
+    sides, (depths, forces, touches) = at_stops(limited, states, stops, t0, t1)
+    rest = system.rest()[: freedoms_of(system)]
     (high, high_time), (low, low_time) = sides
     high, low = high - rest, low - rest
     upper = high >= -low

@@ -92,7 +92,7 @@ def shock_spectrum(
     """
     check_range("frequencies", frequencies, "rad/s", Range(above=0.0))
     check_range("damping_ratio", damping_ratio, "", Range(at_least=0.0, below=1.0))
-    check_range("points", points, "", Range(at_least=2))
+    check_range("points", points, "", Range(at_least=2, at_most=_MOST_POINTS))
     if duration is not None:
         check_range("duration", duration, "s", Range(above=0.0))
     if isinstance(frequencies, jax.core.Tracer):
@@ -128,7 +128,7 @@ def shock_ends(law: Load, duration: float | None) -> tuple[np.ndarray, Bool[Arra
     **Raises:** `ValueError` if it is not 0 and this is known (not traced).
     """
     ends = _ends(law, duration)
-    return ends, _ended(law, ends) if duration is None else jnp.asarray(True)
+    return ends, _is_over(law, ends) if duration is None else jnp.asarray(True)
 
 
 def _ends(law: Load, duration: float | None) -> np.ndarray:
@@ -154,7 +154,7 @@ def _ends(law: Load, duration: float | None) -> np.ndarray:
     return ends
 
 
-def _ended(law: Load, ends: np.ndarray) -> Bool[Array, ""]:
+def _is_over(law: Load, ends: np.ndarray) -> Bool[Array, ""]:
     """Return whether a law is 0 after its last break.
 
     **Raises:** `ValueError` if it is not 0 and this is known (not traced).
@@ -179,14 +179,14 @@ def _points(law: Load, ends: np.ndarray, points: int) -> tuple[int, Bool[Array, 
         return points, jnp.asarray(True)
     longest = float(np.max(np.diff(ends)))
     if is_concrete(highest_angular_frequency):
-        asked = float(highest_angular_frequency) * longest / _TURN
-        if asked * ends.size > _MOST_POINTS:
+        required = float(highest_angular_frequency) * longest / _TURN
+        if required * ends.size > _MOST_POINTS:
             raise ValueError(
                 f"waves of {float(highest_angular_frequency):g} rad/s over {longest:g} s "
-                f"need {asked:.2g} "
+                f"need {required:.2g} "
                 f"points; allowed: {_MOST_POINTS:.2g} in total, a shorter duration"
             )
-        points = max(points, math.ceil(asked))
+        points = max(points, math.ceil(required))
     return points, highest_angular_frequency * (longest / points) <= 1.001 * _TURN
 
 

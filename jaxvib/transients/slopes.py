@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array
 
 from ..dynamics.extremes import top
@@ -16,16 +15,12 @@ from ..dynamics.observables import (
     times_of_largest_forces,
     tracked_contacts,
 )
-from ..dynamics.sensitivities import (
-    MOST_SENSITIVITIES,
-    basis_of,
-    contract_tangents,
-    is_zero,
-)
+from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
+from ..foundation.zero_tangents import is_zero, symbolic_zero, zero_tangent
 from ..kernels.derivative_rule import with_rule
-from ..systems.impact import EquationOfMotion
 from ..systems.roles import force_of
 from ..systems.variation import at_time
+from .limits import Moving
 
 
 def with_slopes(found: Callable, smooth: Callable, arrays: Any) -> tuple[Any, Any]:
@@ -38,10 +33,10 @@ def with_slopes(found: Callable, smooth: Callable, arrays: Any) -> tuple[Any, An
 
     def rule(primals, tangents):
         result, stops = run(*primals)
-        still = jax.tree.map(_still, (result, stops))
+        still = jax.tree.map(zero_tangent, (result, stops))
         # Symbolic zeros: numerical ones would be differentiated, and some times are inf.
         stops = jax.lax.stop_gradient(stops)
-        moved = _change(smooth, (*primals, stops), (*tangents, _unmoved(stops)))
+        moved = _change(smooth, (*primals, stops), (*tangents, symbolic_zero(stops)))
         if moved is None:
             return (result, stops), still
         names = list(moved)
@@ -95,23 +90,11 @@ def _change(function: Callable, primals: tuple, tangents: tuple):
     )
 
 
-def _unmoved(leaf) -> SymbolicZero:
-    return SymbolicZero(jax.typeof(leaf).to_tangent_aval())
-
-
-def _still(leaf):
-    if jnp.issubdtype(leaf.dtype, jnp.inexact):
-        return jnp.zeros_like(leaf)
-    return np.zeros(leaf.shape, jax.dtypes.float0)
-
-
 # Evaluation time ahead of a contact: relative to the duration, and to the time.
 _AHEAD, _ROUNDINGS = 1e-12, 64 * jnp.finfo(float).eps
 
 
-def stops_of(
-    equation: EquationOfMotion, watched: Observables, t0: Array, t1: Array
-) -> Array:
+def stops_of(equation: Moving, observables: Observables, t0: Array, t1: Array) -> Array:
     """Return the times of a response's extremes and passages, s, see `at_stops`.
 
     At a contact derivatives are one-sided, so the motion is evaluated shortly before it;
@@ -120,31 +103,32 @@ def stops_of(
     """
 
     def ahead_of(times):
-        ahead = _ahead(times, t0, t1)
+        ahead = _lead_time(times, t0, t1)
         return jnp.where(jnp.isfinite(times), times - ahead, times)
 
-    forces, first = times_of_largest_forces(equation, watched), watched.first_touch
+    forces, first = times_of_largest_forces(equation, observables), observables.first_touch
     forces = jnp.where(tracked_contacts(equation), ahead_of(forces), forces)
-    sides = [watched.highest_time, watched.lowest_time]
+    sides = [observables.highest_time, observables.lowest_time]
     if any(equation.hard_contacts()):
         sides = [ahead_of(times) for times in sides]
     return jnp.concatenate([*sides, forces, ahead_of(first)])
 
 
-def _ahead(times, t0, t1):
+def _lead_time(times, t0, t1):
     """Return the time before a contact at which the motion is evaluated, s."""
     return jnp.maximum(_AHEAD * (t1 - t0), _ROUNDINGS * jnp.abs(times))
 
 
 def at_stops(
-    equation: EquationOfMotion, states: Array, stops: Array, t0: Array, t1: Array
+    equation: Moving, states: Array, stops: Array, t0: Array, t1: Array
 ) -> tuple[list[tuple[Array, ...]], list[Array]]:
     """Return extremes and passages as functions of the states at their times.
 
     **Returns:** highest and lowest displacement of each degree of freedom with times,
     and depth, force and first touch of each contact, including thresholds.
     """
-    size, count = states.shape[1] // 2, len(equation.contacts)
+    size, count = equation.offset.shape[0], len(equation.contacts)
+    moving = slice(size, 2 * size)  # the velocities; states of elements follow them
     rates, jerks = jax.vmap(lambda t, y: _rate_and_change(equation, t, y))(stops, states)
     # An extreme at an end of the motion has nonzero velocity.
     inside = (stops > t0) & (stops < t1)
@@ -152,14 +136,14 @@ def at_stops(
     for side in range(2):
         rows = slice(side * size, (side + 1) * size)
         place, speed = (
-            jnp.diagonal(part) for part in (states[rows, :size], states[rows, size:])
+            jnp.diagonal(part) for part in (states[rows, :size], states[rows, moving])
         )
-        push, jerk = (jnp.diagonal(part[rows, size:]) for part in (rates, jerks))
+        push, jerk = (jnp.diagonal(part[rows, moving]) for part in (rates, jerks))
         within = inside[rows]
         turned = top(place, speed, push), -_moved(speed, push, jerk)
         if any(equation.hard_contacts()):
             struck, later = _until_impacts(equation, states[rows], rates[rows],
-                                           2 * _ahead(stops[rows], t0, t1))  # fmt: skip
+                                           2 * _lead_time(stops[rows], t0, t1))  # fmt: skip
             reached = place + speed * later + push * later**2 / 2
             turned = (jnp.where(struck, x, y)
                       for x, y in zip((reached, later), turned, strict=True))  # fmt: skip
@@ -178,7 +162,7 @@ def at_stops(
         depth = jnp.where(within, top(*motion), motion[0])
         depths.append(depth)
         if tracked[j]:
-            jolt = _jolts(equation, state, rate, jerk)[j]
+            jolt = _jerks(equation, state, rate, jerk)[j]
             force = _largest_force(equation.contacts[j], time, within, *motion, jolt)
         else:
             force = force_of(equation.contacts[j].law, depth)
@@ -234,7 +218,7 @@ def _largest_force(contact, moment, within, depth, rate, push, jerk):
     return jnp.where(begins, onset, force)
 
 
-def _jolts(equation, state, rate, jerk):
+def _jerks(equation, state, rate, jerk):
     """Return the third time derivative of each contact's penetration, m/s^3."""
 
     def push(state, rate):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from ..foundation.quantity import Range, check_range, floats
-from ..systems.linear_part import linear_part
+from ..systems.linear_part import linear_part_alone
 from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear
 
@@ -51,22 +51,22 @@ def response_covariance(
     """
     if time is not None:
         check_range("time", time, "s", Range(above=0.0))
-    system = linear_part(system)
+    system = linear_part_alone(system)
     size, direction = system.matrices()[0].shape[0], floats("direction", direction)
     if jnp.shape(direction) != (size,):
         raise ValueError(f"direction has shape {jnp.shape(direction)}; allowed: ({size},)")
-    whole, source = _with_filter(system, noise, direction)
-    if time is None and not isinstance(whole, jax.core.Tracer):
-        growth = float(np.max(np.linalg.eigvals(np.asarray(whole)).real))
+    matrix, source = _with_filter(system, noise, direction)
+    if time is None and not isinstance(matrix, jax.core.Tracer):
+        growth = float(np.max(np.linalg.eigvals(np.asarray(matrix)).real))
         if growth >= 0:
             raise ValueError(
                 f"free motions grow as exp({growth:g} t): there is no stationary state; "
                 "allowed: a damped system, or a time"
             )
     if time is None:
-        found = _stationary(whole, source)[: 2 * size, : 2 * size]
-        return jnp.where(_decays(whole), found, jnp.nan)
-    return _later(whole, source, jnp.asarray(time, float), 2 * size)
+        found = _stationary(matrix, source)[: 2 * size, : 2 * size]
+        return jnp.where(_decays(matrix), found, jnp.nan)
+    return _later(matrix, source, jnp.asarray(time, float), 2 * size)
 
 
 @eqx.filter_jit
@@ -77,13 +77,13 @@ def _with_filter(system, noise, direction):
     acting = jnp.concatenate([stiffness, damping, direction[:, None]], 1)
     solved = jnp.linalg.solve(mass, acting)
     down, push, out = noise.matrices()
-    whole = jnp.zeros((2 * size + out.shape[0],) * 2)
-    whole = whole.at[:size, size : 2 * size].set(jnp.eye(size))
-    whole = whole.at[size : 2 * size, : 2 * size].set(-solved[:, : 2 * size])
-    whole = whole.at[size : 2 * size, 2 * size :].set(solved[:, 2 * size :] * out[None])
-    whole = whole.at[2 * size :, 2 * size :].set(down)
+    matrix = jnp.zeros((2 * size + out.shape[0],) * 2)
+    matrix = matrix.at[:size, size : 2 * size].set(jnp.eye(size))
+    matrix = matrix.at[size : 2 * size, : 2 * size].set(-solved[:, : 2 * size])
+    matrix = matrix.at[size : 2 * size, 2 * size :].set(solved[:, 2 * size :] * out[None])
+    matrix = matrix.at[2 * size :, 2 * size :].set(down)
     push = jnp.pad(push, (2 * size, 0))
-    return whole, jnp.pi * noise.density * jnp.outer(push, push)
+    return matrix, jnp.pi * noise.density * jnp.outer(push, push)
 
 
 @jax.jit

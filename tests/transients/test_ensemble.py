@@ -54,7 +54,7 @@ def test_statistics_are_the_moments(found):
     assert known.root_mean_square_error[0] == pytest.approx(jackknife, rel=1e-2)
 
 
-def test_what_failed_is_left_out_and_counted(found):
+def test_failed_samples_are_left_out_and_counted(found):
     codes = np.array(found.result)
     codes[:100] = 3
     broken = jax.tree.map(np.array, found)

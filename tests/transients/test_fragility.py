@@ -86,7 +86,7 @@ def test_capacities_are_fitted_by_their_logarithms():
 @pytest.mark.parametrize(
     "failures", [[0, 0, 0, 40, 40, 40], [37, 28, 20, 11, 3, 0], [0] * 6, [40] * 6]
 )
-def test_data_that_tell_no_curve_have_a_reason_and_no_numbers(failures):
+def test_data_that_determine_no_curve_have_a_reason_and_no_numbers(failures):
     found = jv.fragility_curve(LEVELS, failures, TRIALS)
     assert found.result == Reason.SINGULAR
     assert np.isnan(found.median)
@@ -108,5 +108,5 @@ def test_bad_input_is_named(arguments, message):
 
 
 def test_too_few_capacities_are_refused():
-    with pytest.raises(ValueError, match="capacities are 1"):
+    with pytest.raises(ValueError, match=r"capacities has shape \(1,\)"):
         fragility_of_capacities([1.0])

@@ -357,31 +357,33 @@ def rattling(numbers, engine, fields=FIELDS):
 
 
 COLLIDING, NUMBERS = damper(1), jnp.array([1.0, 5.646, 0.01])
+MEANS = ("mean", "mean_square", "mean_square_velocity")
+by_events = functools.partial(rattling, engine="event", fields=(*FIELDS, *MEANS))
+
+
+@functools.cache
+def slopes_by_events():
+    return np.asarray(jax.jit(jax.jacfwd(by_events))(NUMBERS))
 
 
 @pytest.mark.slow
 def test_with_contacts_derivatives_are_differences_forward_and_reverse():
-    fields = (*FIELDS, "mean", "mean_square", "mean_square_velocity")
-    found = functools.partial(rattling, engine="event", fields=fields)
-    value, forward = jax.jit(found), jax.jit(jax.jacfwd(found))(NUMBERS)
+    value, forward = jax.jit(by_events), slopes_by_events()
     for i, step in enumerate((1e-4, 1e-4, 1e-6)):
         moved = np.zeros(3)
         moved[i] = step
         ends = [np.asarray(value(NUMBERS + k * moved)) for k in (-2, -1, 1, 2)]
         slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
         np.testing.assert_allclose(forward[:, i], slope, rtol=1e-5, atol=1e-7)
-    reverse = jax.jit(jax.jacrev(found))(NUMBERS)
+    reverse = jax.jit(jax.jacrev(by_events))(NUMBERS)
     np.testing.assert_allclose(reverse, forward, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow
 def test_derivatives_by_steps_are_those_by_events():
     """Steps have none of means. Their differences are their tolerance over the change."""
-    by_steps, by_events = (
-        jax.jit(jax.jacfwd(functools.partial(rattling, engine=engine)))(NUMBERS)
-        for engine in ("diffrax", "event")
-    )
-    np.testing.assert_allclose(by_steps, by_events, rtol=1e-5)
+    by_steps = jax.jit(jax.jacfwd(functools.partial(rattling, engine="diffrax")))(NUMBERS)
+    np.testing.assert_allclose(by_steps, slopes_by_events()[: len(by_steps)], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +411,7 @@ def test_a_field_without_displacements_is_refused():
         jv.response(field, 1.0)
 
 
-def test_a_time_that_is_none_has_no_response():
+def test_an_invalid_time_has_no_response():
     pushed = oscillator(jv.HarmonicLoad(1.0, 3.0))
 
     def peak(start, duration):

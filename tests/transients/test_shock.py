@@ -1,4 +1,4 @@
-"""Checked against: the half sine in closed form, and scipy's lsim (ramp-invariant)."""
+"""Checked against: the half sine in closed form, scipy's lsim, and other units."""
 
 import equinox as eqx
 import jax
@@ -6,6 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.signal
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import jaxvib as jv
 
@@ -43,6 +45,23 @@ def test_a_half_sine_has_its_closed_form():
     np.testing.assert_allclose(square, found.maximax, rtol=1e-9)
     pseudo = np.asarray(found.pseudo_velocity) * FREQUENCIES
     np.testing.assert_allclose(pseudo, found.maximax, rtol=1e-9)
+
+
+powers = st.integers(-9, 9).map(lambda power: 10.0**power)
+
+
+@settings(max_examples=10)
+@given(length=powers, time=powers)
+def test_a_spectrum_is_the_same_in_all_units(length, time):
+    scale = length / time**2
+    pulse = jv.PulseLoad("half_sine", HEIGHT / scale, 0.0, DURATION / time)
+    found = jv.shock_spectrum(pulse, FREQUENCIES * time, 0.0)
+    usual = jv.shock_spectrum(HALF_SINE, FREQUENCIES, 0.0)
+    for name in ("highest", "lowest", "maximax", "residual"):
+        other, expected = getattr(found, name) * scale, getattr(usual, name)
+        np.testing.assert_allclose(other, expected, rtol=0, atol=1e-11 * HEIGHT)
+    moved = found.displacement * length
+    np.testing.assert_allclose(moved, usual.displacement, rtol=1e-11)
 
 
 @pytest.mark.slow  # compiles two more spectra, 5 s

@@ -18,6 +18,7 @@ from .energy_split.kind import EnergySplitKind
 from .fit.kind import FitKind
 from .fragility.kind import FragilityKind
 from .frequency_response.kind import FrequencyResponseKind
+from .integrity_curves.kind import IntegrityCurvesKind
 from .linear_motion.kind import LinearMotionKind
 from .natural_modes.kind import NaturalModesKind
 from .noise_response.kind import NoiseResponseKind
@@ -40,6 +41,7 @@ _ANALYSES: tuple[AnalysisKind, ...] = (
     ContinuationKind(),
     BifurcationDiagramKind(),
     BasinsKind(),
+    IntegrityCurvesKind(),
     ResponseKind(),
     NoiseResponseKind(),
     FragilityKind(),

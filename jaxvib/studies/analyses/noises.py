@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from ..config.tables import Table, flattened, option, shown
+from ..config.tables import Table, flattened, option
 from ..resources import library
+from ..systems.places import checked_place
 
 _MOST_SEEDS = 1_000_000  # relative standard error 0.1 % for a probability of 0.5
 
@@ -35,26 +36,15 @@ class Noise(Table):
         return getattr(noise, self.filter)(self.density, self.frequency, self.damping_ratio)
 
 
-def _place(given: object) -> object:
-    coefficients = flattened(given) if isinstance(given, dict) else {}
-    numbers = all(isinstance(value, int | float) for value in coefficients.values())
-    if not (isinstance(given, str) and given) and not (coefficients and numbers):
-        raise ValueError(
-            f"{shown(given)} is not a position; allowed: a degree of freedom or a table "
-            "of several with their coefficients"
-        )
-    return given
-
-
 class Level(Table):
     """A limit for a displacement, or for a sum of several."""
 
     at: Annotated[
         Any,
-        pydantic.BeforeValidator(_place),
+        pydantic.BeforeValidator(checked_place),
         Field(description="a degree of freedom, or degrees of freedom with coefficients"),
     ]
-    level: float = option("distance from rest", gt=0.0, unit="m")
+    level: float = option("largest allowed distance from rest", gt=0.0, unit="m")
     both: bool = option("whether it applies on both sides", True)
 
     def limit(self, system: Any) -> Any:

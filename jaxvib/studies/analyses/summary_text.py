@@ -6,9 +6,14 @@ from typing import Any
 import numpy as np
 
 
+def at(read: Callable, study: Any, sample: int | np.integer) -> str:
+    """Return the swept values of a sample: `load.amplitude = 500 N`, "" if none."""
+    return ", ".join(study.value_text(path, read(path)[sample]) for path in study.paths)
+
+
 def where(read: Callable, study: Any, sample: int | np.integer) -> str:
-    """Return the swept values of a sample: `, load.amplitude = 500`, "" if none."""
-    return "".join(f", {path} = {read(path)[sample]:.5g}" for path in study.paths)
+    """Return the swept values of a sample after a comma, "" if none."""
+    return f", {at(read, study, sample)}" if study.paths else ""
 
 
 def highest(values: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, int, int]]:

@@ -37,7 +37,7 @@ def check_bounds(
     check_allowed(path, bounds, declared)
     low, high = bounds
     value = values.get(path, low)
-    if not low <= value <= high or low == high:
+    if not low <= value <= high:
         raise ValueError(
             f"bounds = [{low:g}, {high:g}] do not enclose {path} = {value:g}; allowed: "
             "bounds around the system's own value"
@@ -47,7 +47,7 @@ def check_bounds(
 def check_allowed(
     path: str, bounds: Sequence[float], declared: Mapping[str, Declared]
 ) -> None:
-    """Raise `ValueError` unless a path is known and both bounds are in its range."""
+    """Raise `ValueError` unless a path is known, and bounds ascend within its range."""
     if path not in declared:
         raise ValueError(unknown_key("parameter", path, declared))
     for bound in bounds:
@@ -55,6 +55,12 @@ def check_allowed(
             raise ValueError(
                 f"bounds of {path} = {bound:g} are out of range; allowed: {declared[path]}"
             )
+    low, high = bounds
+    if not low < high:
+        raise ValueError(
+            f"bounds of {path} = [{low:g}, {high:g}] do not ascend; allowed: the lower "
+            "bound first"
+        )
 
 
 def check_variables(

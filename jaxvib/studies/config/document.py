@@ -119,7 +119,7 @@ def read(path: Path) -> Document:
     if len(content) > MAX_BYTES:
         raise ValueError(f"{path} is longer than {MAX_BYTES} bytes")
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")  # editors on Windows begin with a mark
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
@@ -131,11 +131,11 @@ def parse(text: str, name: str) -> Document:
     """Parse a config's text. **Raises:** as `read`, under that name."""
     tables, origins = _parsed(text, name), _lines(text, name)
     _check_keys(tables, Document(tables, name, origins).where)
-    return Document(_undotted(tables, name), name, origins)
+    return Document(_nested(tables, name), name, origins)
 
 
 def _parsed(text: str, name: str) -> dict:
-    _refuse_monsters(text, name)
+    _check_sizes(text, name)
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -149,7 +149,7 @@ def _parsed(text: str, name: str) -> dict:
         raise ValueError(f"{name} has an integer of more than 4300 digits") from None
 
 
-def _refuse_monsters(text: str, name: str) -> None:
+def _check_sizes(text: str, name: str) -> None:
     # One pass over the tokens, before the parser runs.
     line, dots, depth, keys = 1, 0, 0, 0
     for token in _TOKENS.finditer(text):
@@ -211,11 +211,11 @@ def _check_integer(value: int, path: Sequence[str], where: Callable[[str], str])
         )
 
 
-def _undotted(table: Mapping, name: str) -> dict:
+def _nested(table: Mapping, name: str) -> dict:
     # `"load.amplitude" = 1` is equivalent to `load.amplitude = 1`.
     result: dict = {}
     for key, value in table.items():
-        value = _undotted(value, name) if isinstance(value, dict) else value
+        value = _nested(value, name) if isinstance(value, dict) else value
         *outer, last = key.split(".")
         inner = result
         for step in outer:

@@ -50,14 +50,14 @@ class WithFormulas(Table):
     def _written(self, inner) -> dict:
         found = inner(self)
         for path, text in found.pop("formulas", {}).items():
-            _put(found, path.split("."), text)
+            _set_value(found, path.split("."), text)
         return found
 
     def declared_variables(self) -> dict[str, Declared]:
         """Return the declaration of each variable, by path."""
-        kept = "a variable of formulas"
+        description = "a variable of formulas"
         return {
-            f"{VARIABLES}.{name}": Declared(each.value, each.unit, kept, Range())
+            f"{VARIABLES}.{name}": Declared(each.value, each.unit, description, Range())
             for name, each in self.variables.items()
         }
 
@@ -83,7 +83,7 @@ def evaluated(
             if is_quantity(value):
                 values[path] = _in_si(path, value, document, section)
                 if steps[0] == VARIABLES:
-                    _put(table, path.split("."), values[path])
+                    _set_value(table, path.split("."), values[path])
             else:
                 texts[path] = value
         elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -93,8 +93,8 @@ def evaluated(
     formulas: dict[str, str] = {}
     trees = {path: _parsed(path, text, document, section) for path, text in texts.items()}
     while trees:
-        known = _named(values)
-        names = set(_named(dict.fromkeys(trees)))
+        known = _named_values(values)
+        names = set(_named_values(dict.fromkeys(trees)))
         free = [path for path, tree in trees.items() if not names & set(tree.names)]
         if not free:
             path, tree = next(iter(trees.items()))
@@ -114,7 +114,7 @@ def evaluated(
                 )
             values[path] = value
             formulas[path] = tree.text
-            _put(table, path.split("."), value)
+            _set_value(table, path.split("."), value)
     return {**table, "formulas": formulas}
 
 
@@ -156,7 +156,7 @@ def _of_variable(steps: list[str]) -> bool:
     return steps[0] == VARIABLES and steps[2:] == ["value"]
 
 
-def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+def _named_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by their paths, variables also by their names."""
     prefix = f"{VARIABLES}."
     short = {p.removeprefix(prefix): v for p, v in values.items() if p.startswith(prefix)}
@@ -172,7 +172,7 @@ def _leaves(table: Mapping, above: tuple[str, ...] = ()):
             yield list(steps), value
 
 
-def _put(table: dict, steps: list[str], value) -> None:
+def _set_value(table: dict, steps: list[str], value) -> None:
     """Replace a value at a path; keys of the tables may contain dots."""
     for count in range(len(steps), 0, -1):
         key, rest = ".".join(steps[:count]), steps[count:]
@@ -183,5 +183,5 @@ def _put(table: dict, steps: list[str], value) -> None:
         elif not rest:
             table[key] = value
         elif isinstance(table[key], dict):
-            _put(table[key], rest, value)
+            _set_value(table[key], rest, value)
         return

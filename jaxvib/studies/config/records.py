@@ -29,14 +29,14 @@ KEYS = {
 
 
 def with_records(
-    table: dict, path: str, document: Document, asked: str, base: bool = False
+    table: dict, path: str, document: Document, expected: str, base: bool = False
 ) -> dict:
     """Return a law's table with the record read from the file that it names, if any.
 
     `data`: the file, relative to the config; `time` and `value`: the headings of its
     columns; `unit` and `time_unit` (default "s"): their units. They become `times` and
     `values` in SI units and a `source` describing the file, so that the study contains
-    its input. The unit must be the one `asked` for, unless a `scale` converts the
+    its input. The unit must be the one `expected` for, unless a `scale` converts the
     measured values to a force (not for the motion of a `base`).
     **Raises:** `ValueError` naming all missing keys and the file's columns; for an
     unreadable file, with its line; for a missing column; for a unit that is unknown or
@@ -59,7 +59,7 @@ def with_records(
     scales = {
         key: _scale(given.get(key, "s"), unit, f"{path}.{key}", document)
         for key, unit in (
-            ("unit", None if "scale" in table and not base else asked),
+            ("unit", None if "scale" in table and not base else expected),
             ("time_unit", "s"),
         )
     }
@@ -93,18 +93,18 @@ def _allowed(key: str, given: dict, document: Document) -> str:
     if key != "value" or "data" not in given:
         return KEYS[key]["description"]
     try:
-        names, _ = _opened(_content(Path(document.name).parent / given["data"]))
+        names, _ = _csv_reader(_content(Path(document.name).parent / given["data"]))
     except (OSError, ValueError) as error:
         return f"a column of {shown(given['data'])}, which cannot be read: {error}"
     return f"a column of {shown(given['data'])}: {', '.join(map(shown, names))}"
 
 
-def _scale(unit: str, asked: str | None, path: str, document: Document) -> float:
-    """Return the SI value of a unit; `asked` None: in the unit of its own dimension."""
+def _scale(unit: str, expected: str | None, path: str, document: Document) -> float:
+    """Return the SI value of a unit; `expected` None: in the unit of its own dimension."""
     try:
-        if asked is None and unit != "g":  # standard gravity, not gram
+        if expected is None and unit != "g":  # standard gravity, not gram
             return parse_unit(unit).factor
-        return conversion(unit, asked or "m/s^2")
+        return conversion(unit, expected or "m/s^2")
     except ValueError as error:
         where = document.where(path)
         raise ValueError(f"{where}: {path} = {shown(unit)}: {error}") from None
@@ -120,7 +120,7 @@ def _content(file: Path) -> bytes:
     return content
 
 
-def _opened(content: bytes):
+def _csv_reader(content: bytes):
     """Return the headings of a CSV file and a reader of its rows."""
     try:
         text = content.decode("utf-8-sig")
@@ -134,7 +134,7 @@ def _opened(content: bytes):
 
 
 def _columns(content: bytes, time: str | None, value: str):
-    names, rows = _opened(content)
+    names, rows = _csv_reader(content)
     places = [_place(name, names) for name in (time or (names or [""])[0], value)]
     found: tuple[list[float], list[float]] = ([], [])
     for row in rows:

@@ -79,7 +79,7 @@ def _crossed(start: int, stop: int, paths: dict[str, Values], seed: int) -> _Col
     }
 
 
-def _together(start: int, stop: int, paths: dict[str, Values], seed: int) -> _Columns:
+def _paired_values(start: int, stop: int, paths: dict[str, Values], seed: int) -> _Columns:
     return {path: values.listed()[start:stop] for path, values in paths.items()}
 
 
@@ -112,7 +112,7 @@ METHODS = {
         "refines a grid where neighbouring samples differ", _crossed, _of_refined_grid,
         grid=True, refined=True,
     ),
-    "paired": Method("combines values at equal positions", _together, _of_pairs),
+    "paired": Method("combines values at equal positions", _paired_values, _of_pairs),
     "random": Method("draws uniform random points", _random),
     "sobol": Method("draws points of a scrambled Sobol sequence", _sobol),
 }  # fmt: skip
@@ -195,14 +195,14 @@ def check_path(sampling: Sampling, path: str, values: Values, declared: Declared
     if values.drawn != method.drawn:
         needed = "bounds or log_bounds" if method.drawn else "values, linspace, logspace"
         raise ValueError(f'needs {needed} where method = "{sampling.method}"')
-    taken = values.outermost()
-    bad = taken[~declared.allowed.contains(taken)]
+    outermost = values.outermost()
+    bad = outermost[~declared.allowed.contains(outermost)]
     if bad.size:
         raise ValueError(f"takes the value {bad[0]:g}; allowed: {declared}")
-    if method.refined and (np.diff(np.sign(np.diff(taken))) != 0).any():
+    if method.refined and (np.diff(np.sign(np.diff(outermost))) != 0).any():
         raise ValueError("is not monotonic; allowed with refine: one direction")
     if method.grid:
-        distinct, counts = np.unique(taken, return_counts=True)
+        distinct, counts = np.unique(outermost, return_counts=True)
         if counts.max() > 1:
             twice = distinct[counts.argmax()]
             raise ValueError(f"takes the value {twice:g} twice; allowed: once in a grid")

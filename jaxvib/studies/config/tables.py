@@ -266,8 +266,8 @@ def _allowed(field: FieldInfo) -> str:
         longest = [item.max_length for item in field.metadata if isinstance(item, MaxLen)]
         return f"a text of at most {longest[0]} characters" if longest else "a text"
     if kind in (int, float):
-        whole = "whole numbers in " if kind is int else ""
-        return f"{whole}{_range(field)} {extra.get('unit', '')}".rstrip()
+        integers = "whole numbers in " if kind is int else ""
+        return f"{integers}{_range(field)} {extra.get('unit', '')}".rstrip()
     return f"a table of {', '.join(kind.model_fields)}" if _is_table(kind) else "a table"
 
 

@@ -32,7 +32,7 @@ class OneKey(Table):
     """A table with exactly one key."""
 
     @pydantic.model_validator(mode="after")
-    def _one_way(self):
+    def _check_one_key(self):
         given = [name for name, value in self if value is not None]
         if len(given) != 1:
             every = ", ".join(type(self).model_fields)

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...drawing.labels import shared, with_unit
 from ...ensemble import undecided
-from ..store.finished_study import Run, spoken
+from ..store.finished_study import Run, readable
 from .comparison_styles import look, named
 from .picture import Axis, Chart, Choice, Line, Picture, Points
-from .regimes import periodic, sort_by_regime, touching
+from .regimes import period_of, periodic, sort_by_regime, touching
 from .swept_planes import Plane, axis, long_paths, planes
 
 
@@ -26,14 +26,14 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
     labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
     return Picture(
         "amplitude_curves",
-        "Amplitude" if plane.slices else f"Amplitude over {spoken(plane.x_path)}",
+        "Amplitude" if plane.slices else f"Amplitude over {readable(plane.x_path)}",
         "Amplitude (max - min)/2 of each body's displacement, at the "
-        f"{' and '.join(map(spoken, [plane.y_path, *plane.others]))} selected by the "
+        f"{' and '.join(map(readable, [plane.y_path, *plane.others]))} selected by the "
         f"slider{'s' if plane.slices else ''}. The vertical range is the same "
         "for all of them. Lines break where the regime changes, and at samples that did "
         "not converge.",
-        f"Curves of amplitude over {spoken(plane.x_path)}, for {len(labels)} values of "
-        f"{spoken(plane.y_path)}.",
+        f"Curves of amplitude over {readable(plane.x_path)}, for {len(labels)} values of "
+        f"{readable(plane.y_path)}.",
         (
             Chart(
                 plane.x,
@@ -41,7 +41,7 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
                 tuple(lines),
             ),
         ),
-        choice=Choice(spoken(plane.y_path), labels),
+        choice=Choice(readable(plane.y_path), labels),
         slices=plane.slices,
     )
 
@@ -62,8 +62,9 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
         label, title = "peak contact force (N)", "Peak contact force"
         found.append(_sweep(runs, x, "max_contact_force", label, title, text))
     if all(run.has("progress") for run in runs):
-        text = "The distance, or angle, by which the motion shifts per period of the load."
-        label = with_unit("progress per load period", runs[0].unit("progress"))
+        counted = f"per {period_of(runs)}"
+        text = f"The distance, or angle, by which the motion shifts {counted}."
+        label = with_unit(f"progress {counted}", runs[0].unit("progress"))
         found.append(_sweep(runs, x, "progress", label, "Progress", text))
     return [*found, _regimes(runs, x)]
 
@@ -73,7 +74,7 @@ def _amplitude_lines(plane: Plane, runs: Sequence[Run]):
     members = sort_by_regime(runs).members[plane.number]
     if plane.slices:  # the page cuts these lines anew, from the samples of a grid
         members = np.zeros_like(members)
-    amplitude = np.where(_settled(run)[:, None], run.field("amplitude"), np.nan)
+    amplitude = np.where(_converged(run)[:, None], run.field("amplitude"), np.nan)
     names = run.names("freedom", amplitude.shape[1])
     for option, samples in enumerate(plane.sheets.reshape(-1, plane.sheets.shape[2])):
         for freedom, name in enumerate(names):
@@ -98,13 +99,19 @@ def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, tex
     lines = [line for i, run in enumerate(runs) for line in _lines(run, i, x, field, runs)]
     chart = Chart(x, Axis(label), tuple(lines))
     return Picture(
-        field, f"{title} over {spoken(x.path)}", text, _alt(title, runs, x), (chart,)
+        field, f"{title} over {readable(x.path)}", text, _alt(title, runs, x), (chart,)
     )
 
 
 def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
-    """Return the contacts per load period, each sample coloured by its regime."""
-    sorting = sort_by_regime(runs)
+    """Return the contacts per period, each sample coloured by its regime."""
+    sorting, counted = sort_by_regime(runs), f"contacts per {period_of(runs)}"
+    text = "Contact onsets per period of each limit cycle, coloured by contacts."
+    if period_of(runs) == "load period":
+        text = (
+            "Contact onsets per load period of each periodic orbit, coloured by "
+            "regime: its period in load periods and its contacts per orbit period."
+        )
     charts = []
     for number, run in enumerate(runs):
         samples = np.flatnonzero(periodic(run)).astype(np.int32)
@@ -117,12 +124,11 @@ def _regimes(runs: Sequence[Run], x: Axis) -> Picture:
             number,
         )
         title = run.name if len(runs) > 1 else ""
-        charts.append(Chart(x, Axis("contacts per load period"), (points,), title))
+        charts.append(Chart(x, Axis(counted), (points,), title))
     return Picture(
         "regimes",
-        f"Regimes over {spoken(x.path)}",
-        "Contact onsets per load period of each periodic orbit, coloured by "
-        "regime: its period in load periods and its contacts per orbit period.",
+        f"Regimes over {readable(x.path)}",
+        text,
         _alt("Regimes", runs, x),
         tuple(charts),
         sorting.shares,
@@ -139,7 +145,7 @@ def _lines(run: Run, number: int, x: Axis, field: str, runs: Sequence[Run]):
     values = run.field(field).astype(float).reshape(run.size, -1)
     if field == "progress":  # motions of any number of load periods are comparable
         values = values / np.maximum(run.field("periods"), 1)[:, None]
-    values = np.where(_settled(run)[:, None], values, np.nan)[samples]
+    values = np.where(_converged(run)[:, None], values, np.nan)[samples]
     names = run.names("freedom", values.shape[1]) if values.shape[1] > 1 else [field]
     members = sort_by_regime(runs).members[number][samples]
     for column, name in enumerate(names):
@@ -171,7 +177,7 @@ def _broken(x, y, samples, members) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     )
 
 
-def _settled(run: Run) -> np.ndarray:
+def _converged(run: Run) -> np.ndarray:
     return ~run.failed & ~undecided(run.field("result"))
 
 

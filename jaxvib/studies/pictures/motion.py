@@ -47,11 +47,11 @@ def motion(runs: Sequence[Run]) -> Picture | None:
     )  # fmt: skip
     plane = Chart(Axis("displacement (m)"), Axis("velocity (m/s)"), (*orbit, *walls))
     over_time = Chart(Axis("time (s)"), Axis("contact force (N)"), forces)
-    beside = ", and its contact force over time" if forces else ""
+    addition = ", and its contact force over time" if forces else ""
     return Picture(
         "orbit",
         "One orbit",
-        f"A steady-state motion in the phase plane{beside}: {at}.",
+        f"A steady-state motion in the phase plane{addition}: {at}.",
         f"Phase plane{' and contact force' if forces else ''} of the orbit at {at}.",
         (plane, over_time, _strongest(times, force, colours)) if forces else (plane,),
         view="motion",
@@ -110,10 +110,10 @@ def _freedoms(run: Run, size: int) -> list[str]:
 
 def representative(run: Run, samples: np.ndarray) -> int:
     """Return the position of the sample shown first: with contacts, near the middle."""
-    places = [_from_middle(run.field(path))[samples] for path in run.paths]
+    places = [_centred(run.field(path))[samples] for path in run.paths]
     distance = np.linalg.norm([np.zeros(len(samples)), *places], axis=0)
-    wanted = periodic(run)[samples] & (run.field("contacts")[samples] > 0)
-    return int(np.argmin(np.where(wanted, distance, distance + 10)))
+    touching = periodic(run)[samples] & (run.field("contacts")[samples] > 0)
+    return int(np.argmin(np.where(touching, distance, distance + 10)))
 
 
 def coarse(values: np.ndarray, bits: int = _KEPT_BITS) -> np.ndarray:
@@ -123,10 +123,10 @@ def coarse(values: np.ndarray, bits: int = _KEPT_BITS) -> np.ndarray:
     rounded = whole + np.where(
         np.isfinite(values), np.uint32(1 << (dropped - 1)), np.uint32(0)
     )
-    kept = rounded & np.uint32(~((1 << dropped) - 1) & 0xFFFFFFFF)
-    return np.where(np.isfinite(values), kept, whole).view(np.float32)
+    truncated = rounded & np.uint32(~((1 << dropped) - 1) & 0xFFFFFFFF)
+    return np.where(np.isfinite(values), truncated, whole).view(np.float32)
 
 
-def _from_middle(values: np.ndarray) -> np.ndarray:
+def _centred(values: np.ndarray) -> np.ndarray:
     span = np.ptp(values)
     return (values - values.min()) / (span if span else 1.0) - 0.5

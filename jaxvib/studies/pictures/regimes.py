@@ -71,6 +71,21 @@ def touching(runs: Sequence[Run]) -> bool:
     return any((run.field("max_contact_force") > 0).any() for run in runs)
 
 
+def period_of(runs: Sequence[Run]) -> str:
+    """Return the period in which motions are counted: of the load, or of limit cycles."""
+    cycles = all(run.study["config"]["analysis"].get("period") for run in runs)
+    return "period" if cycles else "load period"
+
+
+def regimes_text(runs: Sequence[Run]) -> str:
+    """Return the text of pictures of regimes."""
+    if period_of(runs) == "load period":
+        counted = "its period in load periods, and its contacts (onsets) per period"
+    else:
+        counted = "at rest, or a limit cycle with its contacts (onsets) per period"
+    return f"Each sample's steady state: {counted}."
+
+
 def regime_name(periods: int, contacts: int) -> str:
     """Return the name of the regime of period n with k contacts per orbit."""
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"

@@ -35,7 +35,7 @@ def stops(run: Run, freedoms: Sequence[str]) -> list[Stop]:
         return []
     found = []
     for contact, (name, table) in enumerate(known.items()):
-        place = _along(table.get("at"), freedoms)
+        place = _single_body(table.get("at"), freedoms)
         gap = _gaps(run, f"contacts.{name}.gap", table.get("gap"))
         if place and gap is not None:
             body, share = place
@@ -43,7 +43,7 @@ def stops(run: Run, freedoms: Sequence[str]) -> list[Stop]:
     return found
 
 
-def _along(at: object, freedoms: Sequence[str]) -> tuple[int, float] | None:
+def _single_body(at: object, freedoms: Sequence[str]) -> tuple[int, float] | None:
     """Return the only body of a direction and its share, None for other directions."""
     shares = {at: 1.0} if isinstance(at, str) else at
     if not isinstance(shares, Mapping) or len(shares) != 1:

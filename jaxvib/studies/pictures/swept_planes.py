@@ -9,7 +9,7 @@ import numpy as np
 
 from ...drawing.chart import Classes, Scale
 from ...drawing.chosen_units import chosen_unit
-from ..store.finished_study import Run, spoken
+from ..store.finished_study import Run, readable
 from .picture import Axis, Cells, Choice, Slices
 
 MOST_OF_A_SLIDER = 33  # options of a slider that a hand can distinguish
@@ -92,7 +92,7 @@ class Plane:
         if not self.others:
             return None
         labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
-        return Choice(", ".join(map(spoken, self.others)), tuple(labels))
+        return Choice(", ".join(map(readable, self.others)), tuple(labels))
 
     def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
         """Return a sample's values of some paths, as text."""
@@ -134,7 +134,7 @@ def axis(run: Run, path: str) -> Axis:
 def value_text(run: Run, path: str, value: float) -> str:
     """Return a path with value and unit, such as `load amplitude 500 N`."""
     unit, factor = chosen_unit(run.unit(path), run.chosen_units)
-    return f"{spoken(path)} {value * factor:.4g} {unit}".rstrip()
+    return f"{readable(path)} {value * factor:.4g} {unit}".rstrip()
 
 
 def slider_samples(
@@ -146,7 +146,7 @@ def slider_samples(
     if count < 2:
         return samples, None
     labels = tuple(sample_text(run, sample) for sample in samples)
-    return samples, Choice(", ".join(map(spoken, run.paths)), labels)
+    return samples, Choice(", ".join(map(readable, run.paths)), labels)
 
 
 def sample_text(

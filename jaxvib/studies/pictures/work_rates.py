@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..store.finished_study import Run, spoken
+from ..store.finished_study import Run, readable
 from .picture import Axis, Chart, Line, Picture
 from .swept_planes import axis
 
@@ -27,9 +27,9 @@ def work_rates(runs: Sequence[Run]) -> list[Picture]:
     return [
         Picture(
             "work_rate",
-            f"Work rate over {spoken(path)}",
+            f"Work rate over {readable(path)}",
             "Mean power lost in each contact (damping and friction) of the stored motions.",
-            f"Work rate of each contact over {spoken(path)}.",
+            f"Work rate of each contact over {readable(path)}.",
             (Chart(axis(run, path), Axis("work rate (W)"), lines),),
         )
     ]

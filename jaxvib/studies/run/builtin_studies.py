@@ -68,5 +68,5 @@ def copy(name: str, file: Path) -> Path:
                 copied.write(content)
         except FileExistsError:
             if new.read_bytes() != content or new == file:
-                raise ValueError(f"{new} exists already") from None
+                raise ValueError(f"{new} already exists") from None
     return file

@@ -38,8 +38,7 @@ def chunk_fields(
     """As `compute_chunk`, for a study that is built already."""
     part = chunk_part(study, number)
 
-    def draw(part: slice) -> dict[str, np.ndarray]:
-        return samples.draw(study.sampling, study.paths, study.run.seed, part)
+    draw = functools.partial(samples.draw, study.sampling, study.paths, study.run.seed)
 
     if study.sampling.how.refined:
         fields = refined_part(study, system, part, progress)
@@ -98,7 +97,7 @@ class Silent:
     def fail(self, samples: int) -> None:
         """Count failed samples."""
 
-    def say(self, line: str) -> None:
+    def message(self, line: str) -> None:
         """Print a line."""
 
 

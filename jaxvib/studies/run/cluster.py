@@ -79,13 +79,13 @@ class DaskExecutor:
             Any, frozenset[str]
         ] = {}  # key: the workers it is restricted to, if any
         self._seconds: collections.deque[float] = collections.deque(maxlen=101)
-        self._strangers: dict[str, str] = {}  # address: the difference
+        self._incompatible: dict[str, str] = {}  # address: the difference
         self._places: dict[str, tuple[str, float]] = {}  # key: worker, since when
         self._heard: dict[str, float] = {}  # worker: s since its last heartbeat
         self._threads = 0
         self._counted: set[int] = set()
         self._asked = 0
-        self._look()
+        self._poll()
         dashboard = self._client.dashboard_link
         self.where = (
             f"the cluster at {address}, {len(self._heard)} workers; dashboard {dashboard}"
@@ -126,8 +126,8 @@ class DaskExecutor:
                     yield number, found
             if time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
-                self._look()
-                self._double(left, not waiting)
+                self._poll()
+                self._duplicate_slow_chunks(left, not waiting)
 
     def workers(self) -> Sequence[Worker]:
         """Return the workers and their chunks."""
@@ -147,8 +147,10 @@ class DaskExecutor:
 
     def _give(self, number: int, workers: list[str] | None = None) -> None:
         self._asked += 1
-        if workers is None and (self._strangers or max(self._silence()) > self._patience):
-            workers = self._able() or None
+        if workers is None and (
+            self._incompatible or max(self._silence()) > self._patience
+        ):
+            workers = self._usable_workers() or None
         future = self._client.submit(
             *self._call(number),
             key=f"jaxvib-{id(self):x}-{self._asked}-chunk-{number}",
@@ -163,12 +165,12 @@ class DaskExecutor:
     def _silence(self) -> list[float]:
         return [0.0, *self._heard.values()]
 
-    def _able(self) -> list[str]:
+    def _usable_workers(self) -> list[str]:
         """Return the responsive workers that match the study."""
         return [
             name
             for name, silence in self._heard.items()
-            if silence < self._patience and name not in self._strangers
+            if silence < self._patience and name not in self._incompatible
         ]
 
     def _found(self, future, number: int) -> Any:
@@ -182,7 +184,7 @@ class DaskExecutor:
                 return Failure(f"{type(error).__name__}: {error}")
             what, *more = future.result(timeout=self._patience)
         except TimeoutError:  # the worker with the results does not respond
-            self._progress.say(
+            self._progress.message(
                 f"chunk {number} is done but cannot be fetched: recomputing it"
             )
             return None
@@ -190,7 +192,7 @@ class DaskExecutor:
             raise OSError(
                 f"the Dask scheduler at {self._address} is lost: {error}"
             ) from None
-        if what == "stranger":
+        if what == "incompatible":
             self._refuse(*more)
             return None
         _, found = more
@@ -203,13 +205,15 @@ class DaskExecutor:
         return found
 
     def _refuse(self, address: str, difference: str) -> None:
-        if address not in self._strangers:
-            self._progress.say(f"worker {address} is not used: it has {difference}")
-        self._strangers[address] = difference
-        if set(self._heard) <= set(self._strangers):
-            raise RuntimeError(f"every worker of the cluster differs: {difference}")
+        if address not in self._incompatible:
+            self._progress.message(f"worker {address} is not used: it has {difference}")
+        self._incompatible[address] = difference
+        if set(self._heard) <= set(self._incompatible):
+            raise RuntimeError(
+                f"no worker of the cluster matches the study: one has {difference}"
+            )
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Poll the workers, their heartbeats, and the location of each chunk."""
         try:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
@@ -227,7 +231,7 @@ class DaskExecutor:
                 same = before.get(key, ("", 0.0))[0] == worker
                 self._places[key] = before[key] if same else (worker, now)
 
-    def _stranded(self, key: str) -> bool:
+    def _has_no_worker(self, key: str) -> bool:
         """Whether all workers that a chunk is restricted to left before it started.
 
         Dask reassigns it to other present workers, but to none that joins later.
@@ -235,28 +239,28 @@ class DaskExecutor:
         kept = self._kept[key]
         return bool(kept) and key not in self._places and kept.isdisjoint(self._heard)
 
-    def _double(self, left: set[int], last: bool) -> None:
+    def _duplicate_slow_chunks(self, left: set[int], last: bool) -> None:
         """Give chunks of silent or very slow workers to a second worker."""
         late = slow_after(self._seconds)
-        held = collections.defaultdict(list)
+        keys_of = collections.defaultdict(list)
         for future, number in self._at_work.items():
             place = self._places.get(future.key, ("", time.time()))
-            held[number].append((*place, self._stranded(future.key)))
-        able = self._able()
-        for number in left.intersection(held):
-            names, since, stranded = zip(*held[number], strict=True)
+            keys_of[number].append((*place, self._has_no_worker(future.key)))
+        able = self._usable_workers()
+        for number in left.intersection(keys_of):
+            names, since, stranded = zip(*keys_of[number], strict=True)
             silent = all(self._heard.get(name, 0.0) > self._patience for name in names)
-            taken = time.time() - min(since)
-            slow = last and len(names) == 1 and taken > max(self._patience, late)
+            elapsed = time.time() - min(since)
+            slow = last and len(names) == 1 and elapsed > max(self._patience, late)
             others = [name for name in able if name not in names]
             if others and all(stranded):
-                self._progress.say(
+                self._progress.message(
                     f"the workers of chunk {number} are gone: another computes it"
                 )
                 self._give(number, others)
             elif others and (silent or slow):
                 why = "does not respond" if silent else "is slow"
-                self._progress.say(
+                self._progress.message(
                     f"worker {names[-1]} {why}: chunk {number} is also given to another"
                 )
                 self._give(number, others)

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...foundation.arrays import concatenate_lanes
 from .cluster import DaskExecutor
-from .dispatch import dispatch, set_aside
+from .dispatch import dispatch, skipped
 from .worker import lanes_task
 
 _EACH = 4  # parts of a map per thread of the cluster, for load balance
@@ -48,7 +49,7 @@ class ClusterSearch:
         places: dict[int, range] = {}
         for start in range(0, len(chunks), number):
             some = range(start, min(start + number, len(chunks)))
-            lanes = _joined([chunks[place] for place in some])
+            lanes = concatenate_lanes([chunks[place] for place in some])
             part = next(self._numbers)
             self._parts[part] = _pickled(function), pickle.dumps(lanes), chunk
             places[part] = some
@@ -62,11 +63,11 @@ class ClusterSearch:
                 accept(place, result)
 
         try:
-            lost = dispatch(self.cluster, list(places), take_part, self._progress.say)
+            lost = dispatch(self.cluster, list(places), take_part, self._progress.message)
         finally:
             self._parts.clear()
         if lost:
-            raise RuntimeError(set_aside(lost))
+            raise RuntimeError(skipped(lost))
 
     def close(self) -> None:
         """Disconnect from the cluster."""
@@ -81,10 +82,6 @@ def _pickled(function) -> bytes:
     import cloudpickle  # a dependency of Dask that pickles nested functions
 
     return cloudpickle.dumps(function)
-
-
-def _joined(chunks: Sequence[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *chunks)
 
 
 def _cut(results: Any, lengths: Sequence[int]) -> list[Any]:

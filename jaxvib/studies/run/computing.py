@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason
-from ...ensemble.evaluation_store import EvaluationStore
+from ...ensemble.evaluation_store import EvaluationStore, PrefixedStore
 from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
 from ..store.fields import Variable
@@ -39,12 +39,13 @@ def compute_part(
     """
     kind = ANALYSES[study.analysis.kind]
     first = part.start
-    tell = _told(progress.advance, part.stop - part.start)
+    tell = _counting_once(progress.advance, part.stop - part.start)
 
     def compute(start: int, stop: int) -> dict[str, Variable]:
         more: dict[str, Any] = {}
         if remember is not None:
-            more["remember"] = _From(remember, start - first)
+            prefix = f"from {start - first}/" if start > first else ""
+            more["remember"] = PrefixedStore(remember, prefix)
         if kind.needs_sample_count:
             more["number"] = study.samples
         here = draw(slice(start, stop))
@@ -57,12 +58,12 @@ def compute_part(
         except OSError:
             raise
         except Exception as error:
-            alone, memory = stop - start == 1, _of_memory(error)
+            alone, memory = stop - start == 1, _is_out_of_memory(error)
             if alone and memory:
                 raise MemoryError(f"sample {start} needs too much memory") from error
             if alone:
-                progress.say(f"sample {start}: {_words(error)}")
-                return _lost(example(error))
+                progress.message(f"sample {start}: {_error_text(error)}")
+                return _empty_fields(example(error))
             if not memory:
                 example(error)  # otherwise each sample would be tried in vain
         middle = (start + stop) // 2
@@ -84,7 +85,9 @@ def compute_part(
             except Exception:
                 continue
         if not found:
-            raise RuntimeError(f"no sample can be computed: {_words(error)}") from error
+            raise RuntimeError(
+                f"no sample can be computed: {_error_text(error)}"
+            ) from error
         return found[0]
 
     fields = halved(part.start, part.stop)
@@ -92,22 +95,7 @@ def compute_part(
     return fields
 
 
-class _From:
-    """A view of evaluations for samples from an offset."""
-
-    def __init__(self, remember, first: int):
-        self._remember, self._name = remember, f"from {first}/" if first else ""
-
-    def get(self, key: str) -> list[np.ndarray] | None:
-        """Return the arrays under a key, or `None` if there are none."""
-        return self._remember.get(self._name + key)
-
-    def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Store arrays under a key."""
-        self._remember.put(self._name + key, arrays)
-
-
-def _told(advance: Callable[[int], None], most: int) -> Callable[[int], None]:
+def _counting_once(advance: Callable[[int], None], most: int) -> Callable[[int], None]:
     """Return a progress callback that counts recomputed samples once."""
     left = most
 
@@ -121,14 +109,14 @@ def _told(advance: Callable[[int], None], most: int) -> Callable[[int], None]:
     return tell
 
 
-def _of_memory(error: Exception) -> bool:
+def _is_out_of_memory(error: Exception) -> bool:
     words = str(error)
     return isinstance(error, MemoryError) or any(
         sign in words for sign in ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory")
     )
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
@@ -140,7 +128,7 @@ def _joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
     return {name: all_of(name, field) for name, field in parts[0].items()}
 
 
-def _lost(fields: dict[str, Variable]) -> dict[str, Variable]:
+def _empty_fields(fields: dict[str, Variable]) -> dict[str, Variable]:
     """Return the fields of one sample with empty values."""
 
     def empty(name: str, field: Variable) -> Variable:

@@ -70,9 +70,9 @@ def measure(
         for _ in range(_BATCHES - 1):
             batch(size)
         few = max(n for n in took if n <= _DRAWN)
-        after = _whole(study, few, device, draw, compiling) - took[few][0]
+        after = _complete_run(study, few, device, draw, compiling) - took[few][0]
     mean = float(np.mean(took[size]))
-    whole = {
+    measured = {
         "samples": _BATCHES * size,
         "startup": begun - started + max(0.0, first - took[sizes[0]][0]),
         "compile": compiling.seconds,
@@ -82,12 +82,14 @@ def measure(
         "after": max(0.0, after),
         "cold": cold,
     }
-    return whole, [(number, float(np.mean(each))) for number, each in took.items()]
+    return measured, [(number, float(np.mean(each))) for number, each in took.items()]
 
 
-def _whole(study: Study, few: int, device: str, draw, compiling: CompileTimes) -> float:
+def _complete_run(
+    study: Study, few: int, device: str, draw, compiling: CompileTimes
+) -> float:
     """Return the seconds of a complete run of a few samples, without compilation."""
-    small = _thinned(study, few)
+    small = _fewer_samples(study, few)
     before, made = time.monotonic(), compiling.seconds
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -99,7 +101,7 @@ def _whole(study: Study, few: int, device: str, draw, compiling: CompileTimes) -
         return time.monotonic() - before - (compiling.seconds - made)
 
 
-def _thinned(study: Study, number: int) -> Study:
+def _fewer_samples(study: Study, number: int) -> Study:
     """Return a study with fewer samples; of a grid the next smaller one."""
     sampling, paths = study.sampling, study.paths
     if sampling.count is not None:

@@ -8,13 +8,13 @@ from ...kernels.device_choice import VARIABLE, mode
 from ...kernels.driver import DriverError, driver
 
 
-def choose(wanted: str) -> tuple[str, str]:
+def choose(requested: str) -> tuple[str, str]:
     """Return a device's name and its description, for `auto`, `cpu` or `gpu`.
 
     The name is that of JAX's device, on which bits depend; those of kernels do not. Call
     it before any computation. **Raises:** `ValueError` for `gpu` if there is none.
     """
-    if wanted == "cpu":
+    if requested == "cpu":
         jax.config.update("jax_platforms", "cpu")
         os.environ[VARIABLE] = "cpu"
         return "cpu", "CPU"
@@ -27,7 +27,7 @@ def choose(wanted: str) -> tuple[str, str]:
         name = ""
     if name and mode() != "cpu":
         return "cpu", f"CPU; long calls of kernels on {name}"
-    if wanted == "gpu":
+    if requested == "gpu":
         raise ValueError('run.device = "gpu", but JAX finds no GPU; allowed: "auto", "cpu"')
     return "cpu", "CPU (no GPU found)"
 

@@ -18,14 +18,14 @@ def dispatch(
     executor: Executor,
     numbers: Iterable[int],
     accept: Callable[[int, Any], None],
-    say: Callable[[str], None],
+    message: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> dict[int, str]:
     """Pass each chunk to `accept`, at least once unless it fails.
 
     Failed chunks are retried after all others; after `TRIES` failures they are set
-    aside. **Arguments:** `say`: notified of the reason of a failure; `pause`: waits for
-    some seconds. **Returns:** the reasons of the chunks set aside, by number.
+    aside. **Arguments:** `message`: notified of the reason of a failure; `pause`: waits for
+    some seconds. **Returns:** the reasons of the skipped chunks, by number.
     **Raises:** `RuntimeError` for a failure that concerns all chunks; exceptions of
     `accept` and the executor.
     """
@@ -40,8 +40,8 @@ def dispatch(
                 if found.final:
                     raise RuntimeError(found.reason)
                 failed[number] = found.reason
-                more = "it is retried" if attempt + 1 < TRIES else "it is set aside"
-                say(f"chunk {number} failed: {found.reason}; {more}")
+                more = "it is retried" if attempt + 1 < TRIES else "it is skipped"
+                message(f"chunk {number} failed: {found.reason}; {more}")
             else:
                 accept(number, found)
                 failed.pop(number, None)
@@ -51,8 +51,8 @@ def dispatch(
     return failed
 
 
-def set_aside(failed: dict[int, str]) -> str:
-    """Return a message about the chunks set aside, with the first few reasons."""
+def skipped(failed: dict[int, str]) -> str:
+    """Return a message about the skipped chunks, with the first few reasons."""
     reasons = "; ".join(f"chunk {n}: {failed[n]}" for n in sorted(failed)[:3])
     number = f"{len(failed)} chunk{'s' * (len(failed) > 1)}"
-    return f"{number} set aside after {TRIES} tries: {reasons}"
+    return f"{number} skipped after {TRIES} tries: {reasons}"

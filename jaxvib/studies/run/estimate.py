@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from ...foundation.machine import memory
-from ...foundation.text import duration
+from ...foundation.text import duration_text, size_text
 from ..analyses.kinds import ANALYSES
 from ..store.store import has_study
 from .chunk import build, number_of_chunks
 from .cost_measurement import measure
 from .device import choose
-from .memory import needed, size, too_large
+from .memory import needed, too_large
 from .runtime_history import computing, past_runtime, record_runtime
 from .study import Study
 
-_TAKEN = "holds a study already"
+_TAKEN = "already contains a study"
 _WIDE = 1.5  # ratio of bounds from which a range of seconds is shown
 
 
@@ -65,16 +65,17 @@ def estimate(
 
 def lines(found: dict[str, Any]) -> list[str]:
     """Format the result of `estimate` as text."""
-    here = f" (available: {size(found['memory_here'])})"
+    memory = size_text(found["memory_needed"])
+    here = f" (available: {size_text(found['memory_here'])})"
     number = found["chunks"]
     return [
         f"samples    {found['described']}",
         f"work       {found['analysis']}, evidence {found['evidence']}, rtol "
         f"{found['rtol']:g}; stored in {number} chunk{'s' * (number > 1)}",
         f"device     {found['device']}, {found['cores']} cores",
-        f"memory     about {size(found['memory_needed'])}{'' if found['fits'] else here}, "
-        f"and {size(found['stored'])} on disk",
-        f"time       {_unknown(found) if found['time'] is None else _told(found)}",
+        f"memory     about {memory}{'' if found['fits'] else here}, "
+        f"and {size_text(found['stored'])} on disk",
+        f"time       {_unknown(found) if found['time'] is None else _time_text(found)}",
         f"results    {found['results']} {'(new folder)' if found['free'] else _TAKEN}",
     ]
 
@@ -94,7 +95,7 @@ def _expected(study: Study, took: dict[str, Any] | None) -> dict[str, Any] | Non
     }
 
 
-def _told(found: dict[str, Any]) -> str:
+def _time_text(found: dict[str, Any]) -> str:
     time = found["time"]
     number = time["samples"]
     some = f"{number} sample{'s' * (number > 1)}"
@@ -107,9 +108,11 @@ def _told(found: dict[str, Any]) -> str:
     made = "load programs" if time["kept"] else "compile"
     cold = ""
     if time["kept"] and time["cold"] is not None:
-        cold = f" ({duration(time['cold'])} without compiled programs)"
-    least, seconds, most = (duration(time[key]) for key in ("least", "seconds", "most"))
-    computed = duration(time["computing"])
+        cold = f" ({duration_text(time['cold'])} without compiled programs)"
+    least, seconds, most = (
+        duration_text(time[key]) for key in ("least", "seconds", "most")
+    )
+    computed = duration_text(time["computing"])
     if time["bound"]:
         about = f"at least {least}"
     elif (
@@ -119,9 +122,9 @@ def _told(found: dict[str, Any]) -> str:
     else:
         about = f"about {seconds}" + (f" ({least} to {most})" if least != most else "")
     return (
-        f"{about}{cold}: {duration(time['startup'])} to start, "
-        f"{duration(time['compile'])} to {made}, {computed} to compute, "
-        f"{duration(time['after'])} to summarise and draw; {source}"
+        f"{about}{cold}: {duration_text(time['startup'])} to start, "
+        f"{duration_text(time['compile'])} to {made}, {computed} to compute, "
+        f"{duration_text(time['after'])} to summarise and draw; {source}"
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason, checkpointing, use_executor
+from ...ensemble.evaluation_store import PrefixedStore
 from ...foundation.progress import without_progress
 from ...kernels.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
-from ..store.evaluations import Evaluations, Under
+from ..store.evaluations import Evaluations, forget_evaluations
 from ..store.store import Store
 from ..store.times import Times
 from .chunk import build as build
@@ -20,7 +21,7 @@ from .chunk import chunk_fields, chunk_numbers, chunk_part
 from .cluster import DaskExecutor
 from .cluster import require_dask as require_dask
 from .cluster_search import ClusterSearch
-from .dispatch import dispatch, set_aside
+from .dispatch import dispatch, skipped
 from .executors import Executor, Fields, LocalExecutor
 from .live_status import LiveStatus
 from .processes import ProcessExecutor
@@ -50,14 +51,14 @@ def execute(study: Study, system: Any, store: Store, progress: Any, started: flo
     run = _run_whole if kind.in_one_piece(bool(study.paths)) else _run_samples
     with (
         Times(store.directory, started) as times,
-        LiveStatus(store.directory, progress) as watch,
+        LiveStatus(store.directory, progress) as status,
     ):
-        run(study, system, store, watch, times)
+        run(study, system, store, status, times)
         times.sessions[-1]["kernels"] = computed_on()
         if study.share is None and "complete" not in store.done:
             store.finish()
         if run is _run_whole or kind.resumable:
-            Evaluations(store.directory).forget()
+            forget_evaluations(store.directory)
 
 
 def samples_done(study: Study, store: Store) -> int:
@@ -98,10 +99,10 @@ def _run_samples(study, system, store, progress: LiveStatus, times: Times) -> No
     with contextlib.closing(executor):
         progress.follow(executor.workers)
         if not isinstance(executor, LocalExecutor):
-            progress.say(f"computed by {executor.where}")
-        lost = dispatch(executor, missing, store_result, progress.say)
+            progress.message(f"computed by {executor.where}")
+        lost = dispatch(executor, missing, store_result, progress.message)
     if lost:
-        raise RuntimeError(set_aside(lost))
+        raise RuntimeError(skipped(lost))
     for group in kind.groups if study.share is None else ():
         if f"group {group}" not in store.done:
             values = {path: store.rows(path) for path in study.paths}
@@ -135,7 +136,7 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
         more = {"remember": memory} if kind.resumable else {}
         recalled = contextlib.nullcontext() if kind.resumable else checkpointing(memory)
         with (
-            _spread(study, store, progress),
+            _delegating(study, store, progress),
             recalled,
             without_progress(),
         ):  # the study reports progress
@@ -148,7 +149,7 @@ def _run_whole(study, system, store, progress, times: Times) -> None:
 
 
 @contextlib.contextmanager
-def _spread(study: Study, store: Store, progress: LiveStatus) -> Generator[None]:
+def _delegating(study: Study, store: Store, progress: LiveStatus) -> Generator[None]:
     """Delegate maps to a cluster, if the study uses one."""
     if study.run.cluster is None:
         yield
@@ -157,10 +158,10 @@ def _spread(study: Study, store: Store, progress: LiveStatus) -> Generator[None]
     search = ClusterSearch(study.run.cluster, config, store.record, progress)
     with contextlib.closing(search), use_executor(search):
         progress.follow(search.cluster.workers)
-        progress.say(f"computed by {search.cluster.where}")
+        progress.message(f"computed by {search.cluster.where}")
         yield
 
 
-def _memory(store: Store, name: str) -> Under:
+def _memory(store: Store, name: str) -> PrefixedStore:
     """Return the stored evaluations of a search, to resume it."""
-    return Under(Evaluations(store.directory), name)
+    return PrefixedStore(Evaluations(store.directory), f"{name}/")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...foundation.cache import cache_folder, entries, why_private
 from ...foundation.machine import instruction_set
+from ...foundation.text import size_text
 from ...kernels.device_check import verdicts
 from ...kernels.device_choice import mode
 from ...kernels.driver import DriverError, driver
@@ -43,7 +44,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     packages = [f"{name} {version}" for name, version in found["packages"].items()]
     state, kernels = found["commit"], found["kernels"]
     commit = "" if state is None else f" ({state['commit'][:9]}{'+' * state['changed']})"
-    kept = f"{kernels['files']} files, {kernels['bytes'] / 1e6:.1f} MB"
+    cached = f"{kernels['files']} files, {size_text(kernels['bytes'])}"
     why = found["cache"]["private"]
     return [
         f"jaxvib      {found['jaxvib']}{commit}",
@@ -56,7 +57,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"cache       {found['cache']['folder']}",
         f"            {found['cache']['state']}",
         *([f"            for this process only: {why}"] if why else []),
-        f"kernels     {kernels['folder']}; {kept}",
+        f"kernels     {kernels['folder']}; {cached}",
         f"studies     {found['studies']}",
     ]
 
@@ -119,9 +120,9 @@ def _cache_state() -> str:
     mine = [entry for entry in entries if entry.name.startswith("jit_jaxvib_probe-")]
     for entry in mine:
         entry.unlink()
-    size = sum(entry.stat().st_size for entry in entries if entry not in mine) / 1e6
+    size = sum(entry.stat().st_size for entry in entries if entry not in mine)
     if not mine:
         return "does not work: JAX stored no program"
     if "/jax/compilation_cache/cache_hits" not in events:
         return "does not work: JAX stored a program and did not load it again"
-    return f"works; {len(entries) - len(mine)} programs, {size:.1f} MB"
+    return f"works; {len(entries) - len(mine)} programs, {size_text(size)}"

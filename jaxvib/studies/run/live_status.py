@@ -29,7 +29,7 @@ class LiveStatus:
         self._began = time.time()
         self._samples = 0
         self._failed = 0
-        self._said: collections.deque[str] = collections.deque(maxlen=_KEPT)
+        self._lines: collections.deque[str] = collections.deque(maxlen=_KEPT)
         self._workers: Callable[[], Sequence[Worker]] = tuple
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._write, daemon=True)
@@ -58,10 +58,10 @@ class LiveStatus:
         self._failed += samples
         self._progress.fail(samples)
 
-    def say(self, line: str) -> None:
+    def message(self, line: str) -> None:
         """Print a line to stderr."""
-        self._said.append(line)
-        self._progress.say(line)
+        self._lines.append(line)
+        self._progress.message(line)
 
     def _write(self) -> None:
         while not self._ended.wait(_EVERY):
@@ -71,7 +71,7 @@ class LiveStatus:
                 "samples": self._samples,
                 "failed": self._failed,
                 "workers": [dataclasses.asdict(each) for each in self._workers()],
-                "said": list(self._said),
+                "messages": list(self._lines),
             }
             with contextlib.suppress(OSError):
                 text = json.dumps(found, indent=1) + "\n"

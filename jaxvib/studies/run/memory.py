@@ -3,6 +3,7 @@
 from typing import Any
 
 from ...foundation.machine import memory
+from ...foundation.text import size_text
 from ..analyses.kinds import ANALYSES
 from ..store.subsample import MOST_SHOWN
 
@@ -25,15 +26,15 @@ def needed(study: Any) -> float:
 
 def too_large(study: Any) -> str | None:
     """Return why a study exceeds this machine's memory, and what fits; else `None`."""
-    there, wanted = memory(), needed(study)
-    if wanted <= there:
+    available, required = memory(), needed(study)
+    if required <= available:
         return None
     each = _HELD * _stored(study.analysis)
-    fitting = int(max(0.0, there - _BASE) // each)
+    fitting = int(max(0.0, available - _BASE) // each)
     what = f"{fitting} sample{'s' * (fitting > 1)}" if fitting else "a smaller analysis"
     return (
-        f"{study.samples} samples need about {size(wanted)} of memory; available: "
-        f"{size(there)}; allowed: {what}"
+        f"{study.samples} samples need about {size_text(required)} of memory; available: "
+        f"{size_text(available)}; allowed: {what}"
     )
 
 
@@ -48,15 +49,6 @@ def fitting_chunk(analysis: Any, samples: int) -> int:
     while most > 2 and most * each > _OF_ALL * memory():
         most //= 2
     return most
-
-
-def size(number: float) -> str:
-    """Format a number of bytes."""
-    for unit in ("kB", "MB", "GB"):
-        number /= 1000
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-    return f"{number / 1000:.3g} TB"
 
 
 def _stored(analysis) -> float:

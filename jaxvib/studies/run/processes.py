@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Protocol, runtime_checkable
 
+from ...foundation.text import duration_text
 from .executors import PATIENCE, Failure, Fields, Worker, slow_after
 from .worker_shares import Share, worker_shares
 from .worker_tasks import incompatibility
@@ -88,7 +89,7 @@ class ProcessExecutor:
         self._patience = patience
         self._start = start or _Command
         self._shares = worker_shares(count, record["fingerprint"]["device"])
-        self._said: queue.SimpleQueue[tuple[_Running, tuple]] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[tuple[_Running, tuple]] = queue.SimpleQueue()
         self._running: list[_Running] = []
         self._waiting: collections.deque[int] = collections.deque()
         self._open: set[int] = set()
@@ -106,21 +107,21 @@ class ProcessExecutor:
         looked = time.monotonic()
         while self._open:
             self._fill()
-            self._hand_out()
+            self._assign_chunks()
             try:
-                worker, message = self._said.get(timeout=_LOOK)
+                worker, message = self._messages.get(timeout=_LOOK)
             except queue.Empty:
                 pass
             else:
-                found = self._heard(worker, *message)
+                found = self._handle_message(worker, *message)
                 if found is not None:
-                    self._hand_out()  # they compute while results are written
+                    self._assign_chunks()  # they compute while results are written
                     yield found
             # After all messages are read, since this process may have been suspended.
-            if self._said.empty() and time.monotonic() - looked > _LOOK:
+            if self._messages.empty() and time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
-                self._look_for_silence(looked)
-                self._double_the_last(looked)
+                self._check_heartbeats(looked)
+                self._duplicate_slow_chunks(looked)
 
     def workers(self) -> Sequence[Worker]:
         """Return the workers and their chunks."""
@@ -140,10 +141,10 @@ class ProcessExecutor:
 
     def _fill(self) -> None:
         """Start missing processes, as far as there is work for them."""
-        wanted = min(self._count, len(self._open))
-        for _ in range(sum(not each.silent for each in self._running), wanted):
-            taken = {each.place for each in self._running if not each.silent}
-            place = next(i for i in range(self._count) if i not in taken)
+        number = min(self._count, len(self._open))
+        for _ in range(sum(not each.silent for each in self._running), number):
+            places = {each.place for each in self._running if not each.silent}
+            place = next(i for i in range(self._count) if i not in places)
             ours, theirs = Pipe()
             process = self._start(theirs, self._config, self._shares[place])
             theirs.close()
@@ -155,38 +156,40 @@ class ProcessExecutor:
         # In a thread: a worker stopped in the middle of a message blocks nothing else.
         try:
             while True:
-                self._said.put((worker, worker.connection.recv()))
+                self._messages.put((worker, worker.connection.recv()))
         except Exception:  # closed, or killed in the middle of a message
-            self._said.put((worker, ("gone",)))
+            self._messages.put((worker, ("gone",)))
 
-    def _hand_out(self) -> None:
+    def _assign_chunks(self) -> None:
         for worker in self._running:
             if not self._waiting:
                 return
             if worker.ready and worker.chunk is None and not worker.silent:
-                self._give(worker, self._waiting.popleft())
+                self._send_chunk(worker, self._waiting.popleft())
 
-    def _give(self, worker: _Running, number: int) -> None:
+    def _send_chunk(self, worker: _Running, number: int) -> None:
         worker.chunk, worker.since, worker.samples = number, time.time(), 0
         with contextlib.suppress(OSError):  # its end is handled by the listener
             worker.connection.send(number)
 
-    def _heard(self, worker: _Running, what: str, *more):
+    def _handle_message(self, worker: _Running, what: str, *more):
         """Handle a worker's message; return a chunk's number and results, if any."""
         worker.heard = time.monotonic()
         if worker.silent and what != "gone":
             worker.silent = False
-            self._progress.say(f"{worker.name} responds again")
+            self._progress.message(f"{worker.name} responds again")
         if what == "who":
             if difference := incompatibility(more[0], self._record):
-                raise RuntimeError(f"{worker.name} has {difference}")
+                raise RuntimeError(
+                    f"{worker.name} does not match the study: it has {difference}"
+                )
             worker.ready = True
         elif what == "unable":
             raise RuntimeError(f"{worker.name} cannot start: {more[0]}")
         elif what == "beat":
             self._show(worker, more[0])
-        elif what == "say":
-            self._progress.say(more[0])
+        elif what == "message":
+            self._progress.message(more[0])
         elif what == "gone":
             return self._handle_exit(worker)
         else:
@@ -214,7 +217,7 @@ class ProcessExecutor:
         if self._deaths > _LEAST_DEATHS * self._count:
             raise RuntimeError(f"{self._deaths} workers died in a row: {how}")
         if number is None or number not in self._open or self._has_another(number):
-            self._progress.say(f"{worker.name} {how}; it is replaced")
+            self._progress.message(f"{worker.name} {how}; it is replaced")
             return None
         self._open.discard(number)
         return number, Failure(f"{worker.name} {how}")
@@ -223,19 +226,21 @@ class ProcessExecutor:
         at_work = any(each.chunk == number and not each.silent for each in self._running)
         return at_work or number in self._waiting
 
-    def _look_for_silence(self, now: float) -> None:
+    def _check_heartbeats(self, now: float) -> None:
         for worker in self._running:
             if worker.silent or now - worker.heard < self._patience:
                 continue
             worker.silent = True
-            words = f"{worker.name} has not responded for {now - worker.heard:.0f} s"
+            words = (
+                f"{worker.name} has not responded for {duration_text(now - worker.heard)}"
+            )
             number = worker.chunk
             if number in self._open and not self._has_another(number):
                 self._waiting.appendleft(number)
                 words += f"; chunk {number} is given to another"
-            self._progress.say(words)
+            self._progress.message(words)
 
-    def _double_the_last(self, now: float) -> None:
+    def _duplicate_slow_chunks(self, now: float) -> None:
         """Give chunks that take very long to a second, idle worker."""
         if self._waiting or not self._seconds:
             return
@@ -245,10 +250,10 @@ class ProcessExecutor:
         for worker in list(self._running):
             alone = worker.chunk in self._open and at_work[worker.chunk] == 1
             if idle and alone and time.time() - worker.since > late:
-                self._progress.say(
+                self._progress.message(
                     f"{worker.name} is slow: chunk {worker.chunk} is also given to another"
                 )
-                self._give(idle.pop(), worker.chunk)
+                self._send_chunk(idle.pop(), worker.chunk)
 
     def _show(self, worker: _Running, samples: int) -> None:
         """Count completed samples of a chunk, once even if it is duplicated."""

@@ -48,7 +48,7 @@ class Progress:
             self._failed += samples
             self._bar.set_postfix(failed=self._failed, refresh=False)
 
-    def say(self, line: str) -> None:
+    def message(self, line: str) -> None:
         """Print a line above the bar, to stderr."""
         with self._lock:
             self._bar.write(line, file=sys.stderr)

@@ -64,18 +64,18 @@ class _Strip:
         self.advanced += number
         self._progress.advance(number)
 
-    def say(self, line: str) -> None:
+    def message(self, line: str) -> None:
         """Forward a line."""
-        self._progress.say(line)
+        self._progress.message(line)
 
     def refine(self) -> None:
         """Compute the samples needed to locate changes of class."""
         stride = samples.coarsest(self._study.sampling)
         lines, columns = (_every(stride, size) for size in self._shape)
         self._compute(np.array([(i, j) for i in lines for j in columns]))
-        whole = [(i, j, k, m) for i, k in _pairs(lines) for j, m in _pairs(columns)]
-        cells = [cell for cell in whole if self._is_mixed(cell)]
-        uniform = [cell for cell in whole if not self._is_mixed(cell)]
+        grid = [(i, j, k, m) for i, k in _pairs(lines) for j, m in _pairs(columns)]
+        cells = [cell for cell in grid if self._is_mixed(cell)]
+        uniform = [cell for cell in grid if not self._is_mixed(cell)]
         while cells:
             new = {place for cell in cells for place in _lattice(cell)}
             left = [place for place in sorted(new) if self._row[place] < 0]
@@ -171,13 +171,13 @@ class _Strip:
 
     def _classes_of(self, fields: Mapping[str, Variable]) -> list[int]:
         codes = fields["result"].values
-        whole = [
+        integers = [
             field.values.reshape(len(codes), -1) * (codes == 0)[:, None]
             for field in fields.values()
             if field.values.dtype.kind in "iub"
         ]
         # The number of contacts of an aperiodic motion depends on the observation time.
-        every = np.concatenate([codes[:, None], *whole], axis=1).astype(np.int64)
+        every = np.concatenate([codes[:, None], *integers], axis=1).astype(np.int64)
         keys = [row.tobytes() for row in every]
         return [self._classes.setdefault(key, len(self._classes)) for key in keys]
 
@@ -236,8 +236,8 @@ def _bounds(wrong: int, number: int) -> tuple[float, float]:
     z = 1.96
     share, more = wrong / number, z**2 / number
     half = np.sqrt(share * (1 - share) * more + more**2 / 4)
-    middle, whole = share + more / 2, 1 + more
-    return max(0.0, (middle - half) / whole), (middle + half) / whole
+    middle, total = share + more / 2, 1 + more
+    return max(0.0, (middle - half) / total), (middle + half) / total
 
 
 def _every(stride: int, size: int) -> list[int]:

@@ -68,7 +68,7 @@ def record_run(study: Study, directory: Path, seconds: float) -> None:
 def past_runtime(study: Study) -> dict[str, Any] | None:
     """Return the cost of the last comparable run; `None` if there is none.
 
-    `same`: whether it had the same structure, otherwise only the same kinds. `kept`:
+    `same`: whether it had the same structure, otherwise only the same kinds. `cached`:
     whether its programs are cached, so that they need not be compiled. `runs`: numbers
     of samples with their seconds. `cold_compile`: seconds of a full compilation, `None`
     if unknown; `bound`: whether compilation is needed and its time unknown.
@@ -84,13 +84,13 @@ def past_runtime(study: Study) -> dict[str, Any] | None:
         return None
     took = dict(entry[entry["last"]])
     cold = entry["cold"]["compile"] if "cold" in entry else None
-    kept = same and programs_kept()
-    if kept and took["cold"]:
+    cached = same and programs_kept()
+    if cached and took["cold"]:
         took["compile"] -= took["backend"]  # loading is negligible
-    if not kept and cold is not None:
+    if not cached and cold is not None:
         took["compile"] = cold
-    bound = not kept and cold is None
-    more = {"same": same, "kept": kept, "cold_compile": cold, "bound": bound}
+    bound = not cached and cold is None
+    more = {"same": same, "kept": cached, "cold_compile": cold, "bound": bound}
     return took | more | {"runs": entry["runs"]}
 
 

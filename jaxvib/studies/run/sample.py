@@ -1,5 +1,6 @@
 """Recomputes a single sample of a study and compares it with the stored results."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
     lines += [f"result     {reason(codes[0])}; stored: {reason(codes[1])}"]
     lines += [
         f"{name:28} {_shown(field.values[0])} {field.unit}".rstrip()
-        + _beside(stored[name].values[0], field.values[0])
+        + _stored_text(stored[name].values[0], field.values[0])
         for name, field in again.items()
         if name not in ("result", *values) and np.size(field.values[0]) <= _MOST_NUMBERS
     ]
@@ -91,10 +92,7 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
 
 def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
     """Return the results of some samples with their swept values, as in a run."""
-
-    def draw(part: slice) -> dict[str, np.ndarray]:
-        return samples.draw(study.sampling, study.paths, study.run.seed, part)
-
+    draw = functools.partial(samples.draw, study.sampling, study.paths, study.run.seed)
     fields = compute_part(study, system, draw, part, Silent())
     return with_coordinates(fields, coordinates(study, draw(part)))
 
@@ -105,6 +103,6 @@ def _shown(values) -> str:
     )
 
 
-def _beside(stored, again) -> str:
+def _stored_text(stored, again) -> str:
     same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind in "fc")
     return "" if same else f"; stored: {_shown(stored)}"

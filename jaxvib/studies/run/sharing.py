@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...foundation.text import duration_text
 from ..config import samples
 from ..config.toml_writer import to_toml
 from ..store.arrays import Layout
@@ -54,12 +55,12 @@ def shared(study: Study, text: str) -> Study:
         raise ValueError(
             f"share = {share} of samples that are stored in {chunks} "
             f"chunk{'s' * (chunks > 1)}; allowed: I/N with N at most {chunks}"
-            f"{_finer(study, share)}"
+            f"{_smaller_chunks_hint(study, share)}"
         )
     return dataclasses.replace(study, share=share)
 
 
-def _finer(study: Study, share: Share) -> str:
+def _smaller_chunks_hint(study: Study, share: Share) -> str:
     """Return a hint how to cut chunks so that each share has one, if possible."""
     sampling = study.sampling
     step = samples.strip(sampling, study.paths) if sampling.how.refined else 1
@@ -88,7 +89,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     """Format the result of `summary` as text."""
     return [
         f"share      {found['share']}",
-        f"done       {found['done']} samples in {found['seconds']:.0f} s",
+        f"done       {found['done']} samples in {duration_text(found['seconds'])}",
         f"failed     {found['failed']}",
         f"results    {found['results']}",
     ]
@@ -113,14 +114,14 @@ def join(directories: Sequence[Path], out: Path) -> list[str]:
     device, _ = choose(study.run.device)
     _check(parts, record(study, device))
     parts.sort(key=lambda part: part.share.number)
-    whole = {key: value for key, value in parts[0].record.items() if key != "share"}
-    config = json.loads(json.dumps(whole["config"]))
+    joined = {key: value for key, value in parts[0].record.items() if key != "share"}
+    config = json.loads(json.dumps(joined["config"]))
     config["output"]["directory"] = str(out)
     out.mkdir(parents=True, exist_ok=True)
     lock = Lock(out)
     lock.acquire()
     try:
-        store = Store.create(out, whole, to_toml(config))
+        store = Store.create(out, joined, to_toml(config))
         for number in range(number_of_chunks(study)):
             part = parts[number % len(parts)]
             store.append(number, part.fields(chunk_part(study, number)))
@@ -165,14 +166,14 @@ class _Part:
         }
 
 
-def _check(parts: Sequence[_Part], wanted: Mapping) -> None:
+def _check(parts: Sequence[_Part], expected: Mapping) -> None:
     """Raise `ValueError` unless these are all shares of the requested study."""
     of = parts[0].share.of
     seen: dict[int, Path] = {}
     for part in parts:
         share, directory = part.share, part.directory
         refuse_differences(
-            directory, part.record, {**wanted, "share": f"{share.number}/{of}"}
+            directory, part.record, {**expected, "share": f"{share.number}/{of}"}
         )
         if share.number in seen:
             raise ValueError(

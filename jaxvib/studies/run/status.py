@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ...foundation.text import duration
+from ...foundation.text import duration_text
 from ..store.checked_read import read_record
 from ..store.folder import Folder
 from ..store.journal import Journal
@@ -17,21 +17,21 @@ from .live_status import FILE
 def status(directory: Path) -> dict[str, Any]:
     """Return the progress of a study, its workers and failures.
 
-    `state` is `at work`, `complete` or `stopped`; `live`: the report of an active run,
+    `state` is `running`, `complete` or `stopped`; `live`: the report of an active run,
     or `None`. **Raises:** `FileNotFoundError` if there is no study, `OSError` if it is
     damaged.
     """
     if not has_study(directory):
-        raise FileNotFoundError(f"{directory} holds no study")
+        raise FileNotFoundError(f"{directory} contains no study")
     record = read_record(Folder(directory))
     steps = {commit.step for commit in Journal(directory / "journal.jsonl").sound()}
     width, count = record["chunk"], -(-record["samples"] // record["chunk"])
     share = Share.parse(record["share"]) if "share" in record else None
-    asked = range(count) if share is None else share.chunks(count)
-    numbers = [number for number in asked if f"chunk {number}" in steps]
+    chunks = range(count) if share is None else share.chunks(count)
+    numbers = [number for number in chunks if f"chunk {number}" in steps]
     samples, done = (
         sum(min(width, record["samples"] - number * width) for number in some)
-        for some in (asked, numbers)
+        for some in (chunks, numbers)
     )
     if "group " in steps:
         done = samples
@@ -40,19 +40,19 @@ def status(directory: Path) -> dict[str, Any]:
     return {
         "study": record["title"],
         "share": None if share is None else str(share),
-        "state": "at work" if holder else "complete" if ended else "stopped",
+        "state": "running" if holder else "complete" if ended else "stopped",
         "by": holder or None,
         "done": done,
         "samples": samples,
         "chunks_done": len(numbers),
-        "chunks": len(asked),
+        "chunks": len(chunks),
         "live": _live(directory, samples - done) if holder else None,
     }
 
 
 def lines(found: dict[str, Any]) -> list[str]:
     """Format the result of `status` as text."""
-    words = {"at work": f": {found['by']}", "stopped": "; `--resume` continues it"}
+    words = {"running": f": {found['by']}", "stopped": "; `--resume` continues it"}
     percent = 100 * found["done"] / found["samples"]
     return [
         f"study      {found['study']}",
@@ -84,7 +84,7 @@ def _live(directory: Path, left: int) -> dict[str, Any] | None:
             "seconds_left": left / rate if rate > 0 else None,
             "failed": found["failed"],
             "workers": workers,
-            "said": [str(line) for line in found["said"]],
+            "messages": [str(line) for line in found["messages"]],
             "written_seconds_ago": now - found["now"],
         }
     except (OSError, KeyError, TypeError, ValueError, AttributeError):
@@ -93,13 +93,13 @@ def _live(directory: Path, left: int) -> dict[str, Any] | None:
 
 def _live_lines(live: dict[str, Any]) -> list[str]:
     left, old = live["seconds_left"], live["written_seconds_ago"]
-    more = "" if left is None else f", about {duration(left)} left"
+    more = "" if left is None else f", about {duration_text(left)} left"
     return [
         f"rate       {live['samples_a_second']:.3g} samples/s{more}",
         f"failed     {live['failed']} samples since the last start",
         *(f"worker     {_worker(each)}" for each in live["workers"]),
-        *(f"message    {line}" for line in live["said"]),
-        *([f"updated    {duration(old)} ago: the run may hang"] if old > 30 else []),
+        *(f"message    {line}" for line in live["messages"]),
+        *([f"updated    {duration_text(old)} ago: the run may hang"] if old > 30 else []),
     ]
 
 
@@ -107,5 +107,5 @@ def _worker(found: dict[str, Any]) -> str:
     if found["chunk"] is None:
         what = "is idle"
     else:
-        what = f"computes chunk {found['chunk']} for {duration(found['seconds'])}"
+        what = f"computes chunk {found['chunk']} for {duration_text(found['seconds'])}"
     return f"{found['name']} {what}{', not responding' if found['silent'] else ''}"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ...drawing.chosen_units import chosen_unit
 from ...foundation.suggestions import nearest
 from ...foundation.text import check_name
 from ...foundation.units import parse_unit
@@ -38,7 +39,7 @@ class Run(Table):
 
     device: Literal["auto", "cpu", "gpu"] = option("auto uses a GPU if available", "auto")
     evidence: Literal["quick", "checked", "strict"] = option(
-        "level of verification of each result", "checked"
+        "verification of each result", "checked"
     )
     rtol: float = option("relative tolerance of the solver", 1e-8, ge=1e-13, le=1e-2)
     chunk: int = option(
@@ -153,6 +154,16 @@ class Study:
         most = "at most " if self.sampling.how.refined else ""
         return f"{most}{self.samples}{shape} samples of {over}"
 
+    @functools.cached_property
+    def _units(self) -> Mapping[str, str]:
+        declared = SYSTEMS[self.system.kind].declared(self.system)
+        return {path: each.unit for path, each in declared.items()}
+
+    def value_text(self, path: str, value: float, digits: int = 5) -> str:
+        """Return a parameter's value, SI, in the unit shown: `load.frequency = 14 Hz`."""
+        unit, factor = chosen_unit(self._units.get(path, ""), self.output.units)
+        return f"{path} = {factor * value:.{digits}g} {unit}".rstrip()
+
     def resolved(self, directory: Path | None = None) -> dict:
         """Return the config with all defaults, as nested tables.
 
@@ -207,7 +218,7 @@ def _checked(document: Document, name: str) -> Study:
     declared = kind.declared(system)
     sampling, paths = _sweep(document, declared)
     analysis_kind = kind_of(document, "analysis", ANALYSES)
-    _refuse_strangers(document, kind, analysis_kind)
+    _refuse_unsupported_system(document, kind, analysis_kind)
     if analysis_kind.is_autonomous(tables["analysis"]):
         kind.refuse_loads(system, document)
     elif not analysis_kind.needs & {Role.DRIVEN, Role.MODULES}:
@@ -216,7 +227,7 @@ def _checked(document: Document, name: str) -> Study:
     table = of_parameters(tables["analysis"], declared, document.where, "analysis")
     analysis = validated(options, table, "analysis", document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
-    _refuse_idle_assignments(document, paths)
+    _refuse_overridden_assignments(document, paths)
     try:
         check_name(name)
     except ValueError as error:
@@ -279,7 +290,7 @@ def kind_of(document: Document, section: str, kinds: Mapping[str, Any]) -> Any:
     return kinds[name]
 
 
-def _refuse_strangers(document: Document, system, analysis) -> None:
+def _refuse_unsupported_system(document: Document, system, analysis) -> None:
     possible = analyses_of(system)
     if analysis.name not in possible:
         known = ", ".join(f'"{name}"' for name in possible)
@@ -365,7 +376,7 @@ def _number_of_samples(document, sampling, paths, analysis) -> int:
         raise ValueError(f"{document.where('sweep')}: sweep: {error}") from None
 
 
-def _refuse_idle_assignments(document: Document, paths) -> None:
+def _refuse_overridden_assignments(document: Document, paths) -> None:
     for path in paths:
         place = document.origins.get(f"system.{path}", "")
         if place.startswith("--set"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import reason
+from ...foundation.text import duration_text
 from ..analyses.kinds import ANALYSES
 from ..store.checked_read import RESULTS
 from ..store.folder import Folder
@@ -62,8 +63,8 @@ def lines(found: dict[str, Any]) -> list[str]:
     some = found["of"] < found["done"]
     samples = f"{found['done']} sample{'s' * (found['done'] != 1)}"
     return [
-        f"done       {samples} in {found['seconds']:.0f} s, "
-        f"{found['compile_seconds']:.0f} s of it compiling",
+        f"done       {samples} in {duration_text(found['seconds'])}, "
+        f"{duration_text(found['compile_seconds'])} of it compiling",
         f"failed     {found['failed']}{listed}",
         *([f"of         {found['of']} samples (even subsample):"] if some else []),
         *found["found"],

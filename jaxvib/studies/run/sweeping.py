@@ -3,16 +3,14 @@
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import xarray
 
 from ...ensemble import map_samples
 from ...foundation.progress import Report, progress_reporter
 from ...foundation.quantity import check_range
-from ...systems import parameters
-from ...systems.parameters import whole_path
-from ..analyses.tree_stack import each_system
+from ...systems.parameters import parameter_at
+from ..analyses.sample_systems import each_system
 from ..store.dataset import on_grid
 from ..store.fields import Variable, variables, with_coordinates
 
@@ -79,18 +77,10 @@ def _columns(given, crossed: bool) -> dict[str, np.ndarray]:
 
 
 def _checked(system, columns) -> dict[str, Variable]:
-    known = parameters(system)
     coordinates = {}
     for path, column in columns.items():
-        whole, entry_of = whole_path(path, known)
-        entry = known[whole]
+        entry = parameter_at(system, path)
         check_range(path, column, entry.unit, entry.allowed)
-        if jnp.ndim(entry.value) and not entry_of:
-            one = ".".join((path, *"0" * jnp.ndim(entry.value)))
-            raise ValueError(
-                f"{path} is an array of shape {jnp.shape(entry.value)}; allowed: paths of "
-                f"single numbers, such as {one}"
-            )
         coordinates[path] = Variable(("sample",), column, entry.unit, entry.description)
     return coordinates
 

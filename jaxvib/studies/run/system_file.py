@@ -19,11 +19,14 @@ class SystemFile(NamedTuple):
     units: list[str]
 
 
-def read_system(path: Path, assignments: Sequence[str] = ()) -> SystemFile:
+def read_system(
+    path: Path, assignments: Sequence[str] = (), *, transient: bool = False
+) -> SystemFile:
     """Read and build the system of a config, with `path=value` assignments.
 
-    Other tables may be absent. **Raises:** `ValueError` for a fault in `[system]`, naming
-    its place, or for a kind of system without periodic motions.
+    Other tables may be absent; `transient`: loads need not be periodic. **Raises:**
+    `ValueError` for a fault in `[system]`, naming its place, or for a kind of system
+    without periodic motions.
     """
     document = read(path).override(assignments, SECTIONS)
     tables = document.tables
@@ -37,7 +40,8 @@ def read_system(path: Path, assignments: Sequence[str] = ()) -> SystemFile:
             f"motions; allowed: {allowed}"
         )
     options = kind.read(document)
-    kind.refuse_transients(options, document)
+    if not transient:
+        kind.refuse_transients(options, document)
     given = {"title": tables["title"]} if "title" in tables else {}
     title = validated(Title, given, "", document).title
     output = validated(Output, tables.get("output", {}), "output", document)

@@ -37,14 +37,16 @@ def serve(connection: Connection, config: str) -> None:
 
     Sends `("who", identity)` or `("unable", reason)` once, then `("done", number,
     fields)` or `("failed", number, failure)` for each chunk, and in between `("beat",
-    samples)`, with the completed samples of the chunk, and `("say", line)`.
+    samples)`, with the completed samples of the chunk, and `("message", line)`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the parent
     line = _Line(connection)
-    asked: queue.SimpleQueue[int] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(connection, asked), daemon=True).start()
+    requests: queue.SimpleQueue[int] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(connection, requests), daemon=True).start()
     progress = WorkerProgress(line.send)
-    threading.Thread(target=_beat, args=(line.send, progress), daemon=True).start()
+    threading.Thread(
+        target=_send_heartbeats, args=(line.send, progress), daemon=True
+    ).start()
     try:
         from .worker_tasks import (
             identity,
@@ -56,7 +58,7 @@ def serve(connection: Connection, config: str) -> None:
         line.send("unable", f"{type(error).__name__}: {error}")
         return
     while True:
-        number = asked.get()
+        number = requests.get()
         progress.samples = 0
         line.send(*run_chunk(config, number, progress))
 
@@ -64,7 +66,7 @@ def serve(connection: Connection, config: str) -> None:
 def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
     """Return the result of `run_chunk`, as a task on a Dask worker.
 
-    `("stranger", address, difference)` from a worker that does not match the record.
+    `("incompatible", address, difference)` from a worker that does not match the record.
     """
     return _as_task(config, record, "run_chunk", config, number, None)
 
@@ -84,7 +86,7 @@ def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> t
     from . import worker_tasks  # imports JAX, which reads its settings now
 
     if difference := worker_tasks.incompatibility(worker_tasks.identity(config), record):
-        return "stranger", get_worker().address, difference
+        return "incompatible", get_worker().address, difference
     return getattr(worker_tasks, name)(*arguments)
 
 
@@ -99,9 +101,9 @@ class WorkerProgress:
         """Count completed samples."""
         self.samples += samples
 
-    def say(self, line: str) -> None:
+    def message(self, line: str) -> None:
         """Forward a line."""
-        self._send("say", line)
+        self._send("message", line)
 
 
 class _Line:
@@ -119,15 +121,15 @@ class _Line:
             os._exit(0)
 
 
-def _listen(connection: Connection, asked: queue.SimpleQueue) -> None:
+def _listen(connection: Connection, requests: queue.SimpleQueue) -> None:
     try:
         while True:
-            asked.put(connection.recv())
+            requests.put(connection.recv())
     except (EOFError, OSError):
         os._exit(0)  # compiled code cannot be interrupted otherwise
 
 
-def _beat(send, progress: WorkerProgress) -> None:
+def _send_heartbeats(send, progress: WorkerProgress) -> None:
     never = threading.Event()
     while not never.wait(BEAT):
         send("beat", progress.samples)

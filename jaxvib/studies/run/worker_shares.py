@@ -24,20 +24,20 @@ def worker_shares(count: int, device: str) -> list[Share]:
     """
     cores = _cores()
     if device == "cpu":
-        return [Share(_dealt(cores, count, i), {}) for i in range(count)]
+        return [Share(_core_share(cores, count, i), {}) for i in range(count)]
     gpus = _gpus()
     # Two workers on one GPU would each claim most of its memory.
     several = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if count > len(gpus) else {}
     return [
         Share(
-            _dealt(cores, count, i),
+            _core_share(cores, count, i),
             {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)], **several},
         )
         for i in range(count)
     ]
 
 
-def _dealt(cores: list[int], count: int, place: int) -> tuple[int, ...]:
+def _core_share(cores: list[int], count: int, place: int) -> tuple[int, ...]:
     if count >= len(cores):
         return tuple(cores[place % len(cores) :][:1])
     return tuple(cores[place * len(cores) // count : (place + 1) * len(cores) // count])

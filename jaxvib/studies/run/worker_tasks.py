@@ -50,8 +50,8 @@ def identity(config: str) -> dict[str, Any]:
 
     Everything needed for a chunk is then imported and built.
     """
-    wanted = parse(config, "config").tables["run"]["device"]
-    device, _ = choose(wanted)
+    requested = parse(config, "config").tables["run"]["device"]
+    device, _ = choose(requested)
     built(config)
     return {"versions": versions(), "fingerprint": fingerprint(device)}
 

@@ -95,9 +95,9 @@ class Layout:
         """Encode a chunk, padded with zeros if it has fewer rows than others."""
         from numcodecs import zstd
 
-        whole = np.zeros(self.chunks, self.dtype.newbyteorder("<"))
-        whole[tuple(slice(size) for size in values.shape)] = values
-        return bytes(zstd.compress(whole.tobytes(), _LEVEL, True))
+        padded = np.zeros(self.chunks, self.dtype.newbyteorder("<"))
+        padded[tuple(slice(size) for size in values.shape)] = values
+        return bytes(zstd.compress(padded.tobytes(), _LEVEL, True))
 
     def unpacked(self, content: bytes, what: object) -> np.ndarray:
         """Decode a chunk. **Raises:** `OSError` if it is damaged.

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...foundation.machine import memory
+from ...foundation.text import size_text
 from .arrays import METADATA, Layout, read_layout
 from .folder import Folder
 from .journal import Commit
@@ -109,20 +110,20 @@ def check_sizes(directory: Path, layouts: Mapping[str, Layout], share: float = 1
     )
     if claimed * share > memory() // 2:
         raise OSError(
-            f"{directory / RESULTS} would take {claimed * share / 1e9:.3g} GB of memory; "
+            f"{directory / RESULTS} would take {size_text(claimed * share)} of memory; "
             "allowed: open_study(..., most=1_000_000), which reads a subsample"
         )
     if claimed <= _LEAST_SUSPECT:
         return
-    held = 0.0
+    stored = 0.0
     for name, layout in layouts.items():
         files = chunk_files(name, layout)
         some = files[:: max(1, len(files) // _LOOKED_AT)]
-        held += sum(map(folder.size, some)) * len(files) / max(1, len(some))
-    if claimed > _MOST_PACKED * held:
+        stored += sum(map(folder.size, some)) * len(files) / max(1, len(some))
+    if claimed > _MOST_PACKED * stored:
         raise OSError(
-            f"{directory / RESULTS} claims {claimed / 1e9:.3g} GB in files of "
-            f"{held / 1e6:.3g} MB"
+            f"{directory / RESULTS} claims {size_text(claimed)} in files of "
+            f"{size_text(stored)}"
         )
 
 

@@ -30,13 +30,13 @@ class CompileTimes:
         self._new = self._kept = 0
 
     def __enter__(self) -> "CompileTimes":
-        jax.monitoring.register_event_duration_secs_listener(self._took)
-        jax.monitoring.register_event_listener(self._happened)
+        jax.monitoring.register_event_duration_secs_listener(self._on_duration)
+        jax.monitoring.register_event_listener(self._on_event)
         return self
 
     def __exit__(self, *_) -> None:
-        jax.monitoring.unregister_event_duration_listener(self._took)
-        jax.monitoring.unregister_event_listener(self._happened)
+        jax.monitoring.unregister_event_duration_listener(self._on_duration)
+        jax.monitoring.unregister_event_listener(self._on_event)
 
     @property
     def seconds(self) -> float:
@@ -53,7 +53,7 @@ class CompileTimes:
         """Whether more programs were compiled than loaded from the cache."""
         return self._new > self._kept
 
-    def _took(self, event: str, duration_secs: float, **_: str | int) -> None:
+    def _on_duration(self, event: str, duration_secs: float, **_: str | int) -> None:
         now = time.monotonic()
         with self._lock:
             self._new += event == COMPILED
@@ -62,7 +62,7 @@ class CompileTimes:
             if event in (_BACKEND, COMPILED, *_TRACED):
                 self._any.add(now, duration_secs)
 
-    def _happened(self, event: str, **_: str | int) -> None:
+    def _on_event(self, event: str, **_: str | int) -> None:
         with self._lock:
             self._new += event == _MISSED
             self._kept += event == _FOUND

@@ -49,7 +49,7 @@ def open_study(
     """
     directory = Path(directory)
     if not Folder(directory).kind("journal.jsonl"):
-        raise FileNotFoundError(f"{directory} holds no study")
+        raise FileNotFoundError(f"{directory} contains no study")
     record, commits = verified(directory)
     if group is not None and group not in groups(commits):
         raise FileNotFoundError(f"{directory} has no group {group!r}")
@@ -79,8 +79,10 @@ def _dataset(directory: Path, record: Mapping, commits, group: str, some):
     about = {} if group else {key: record[key] for key in _ABOUT}
     try:
         dataset = xarray.Dataset(variables, attrs=about)
-        wanted = _coordinates(directory, record, group)
-        return dataset.set_coords([name for name in wanted if name in dataset.variables])
+        coordinates = _coordinates(directory, record, group)
+        return dataset.set_coords(
+            [name for name in coordinates if name in dataset.variables]
+        )
     except ValueError as error:
         raise OSError(f"{directory / RESULTS / group} is damaged: {error}") from None
 
@@ -106,10 +108,10 @@ def verified(directory: Path) -> tuple[dict, list[Commit]]:
             f"the study in {directory} is not complete; finish it with `--resume`"
         )
     chunks = sum(step.startswith("chunk ") for step in steps)
-    wanted = -(-record["samples"] // record["chunk"]) if chunks else 0
+    expected = -(-record["samples"] // record["chunk"]) if chunks else 0
     if (
         len(set(steps)) < len(steps)
-        or chunks != wanted
+        or chunks != expected
         or _listed(directory)
         != {
             file.removeprefix(f"{RESULTS}/").removesuffix(f"/{METADATA}")

@@ -25,72 +25,71 @@ class Evaluations:
     """A file of evaluations next to a store, one line each with a checksum.
 
     The first line identifies the study; lines of another study, or after a damaged one,
-    are ignored.
+    are removed. The arrays stay in the file, which may be as large as the memory.
     """
 
     def __init__(self, directory: Path):
         self._folder = Folder(directory)
         self._path = directory / FILE
-        self._whose = _whose(self._folder)
-        self._kept = self._read()
+        self._study_checksum = _study_checksum(self._folder)
+        self._places, end = self._read()
         self._synced = time.monotonic()
-        lines = [_line({"study": self._whose})]
-        lines += [_line({"key": key, "arrays": kept}) for key, kept in self._kept.items()]
-        self._folder.write(FILE, b"".join(lines))
+        if end:
+            with open(os.open(self._path, os.O_WRONLY | NO_LINK), "wb") as stream:
+                stream.truncate(end)
+        else:
+            self._folder.write(FILE, _line({"study": self._study_checksum}))
 
     def get(self, key: str) -> list[np.ndarray] | None:
         """Return the arrays under a key, or `None` if there are none."""
-        kept = self._kept.get(key)
-        return None if kept is None else [_array(entry) for entry in kept]
+        if key not in self._places:
+            return None
+        begin, length = self._places[key]
+        with open(os.open(self._path, os.O_RDONLY | NO_LINK), "rb") as stream:
+            stream.seek(begin)
+            entry = _entry_of(stream.read(length), self._path)
+        if entry is None:
+            raise OSError(f"{self._path} has been changed")
+        return [_array(each) for each in entry["arrays"]]
 
     def put(self, key: str, arrays: list[np.ndarray]) -> None:
         """Store arrays under a key."""
-        kept = [_entry(np.asarray(array)) for array in arrays]
+        stored = [_entry(np.asarray(array)) for array in arrays]
         with open(os.open(self._path, _APPEND), "wb", buffering=0) as stream:
-            write_all(stream, _line({"key": key, "arrays": kept}))
+            write_all(stream, _line({"key": key, "arrays": stored}))
             if time.monotonic() - self._synced > _SYNC:
                 os.fsync(stream.fileno())
                 self._synced = time.monotonic()
 
-    def forget(self) -> None:
-        """Remove the file, after the results are stored."""
-        self._path.unlink(missing_ok=True)
-
-    def _read(self) -> dict[str, list]:
+    def _read(self) -> tuple[dict[str, tuple[int, int]], int]:
+        """Return the place and length of each key's line, and the end of valid lines."""
+        found: dict[str, tuple[int, int]] = {}
         if self._folder.kind(FILE) != "file":
-            return {}
-        found: dict[str, list] = {}
-        lines = self._folder.read(FILE, _LARGEST).split(b"\n")[:-1]
-        for number, line in enumerate(lines):
-            guard, _, text = line.partition(b" ")
-            if guard != b"%08x" % zlib.crc32(text):
-                break  # incomplete or damaged: the rest is recomputed
-            entry = json_table(text, self._path)
-            if number == 0 and entry != {"study": self._whose}:
-                break
-            if number:
-                if not _is_evaluation(entry):
+            return found, 0
+        if self._folder.size(FILE) > _LARGEST:
+            raise OSError(f"{self._path} is longer than {_LARGEST} bytes")
+        end = 0
+        with open(os.open(self._path, os.O_RDONLY | NO_LINK), "rb") as stream:
+            for line in stream:
+                entry = _entry_of(line, self._path)
+                if entry is None:
+                    break  # incomplete or damaged: the rest is recomputed
+                if end == 0 and entry != {"study": self._study_checksum}:
                     break
-                found[entry["key"]] = entry["arrays"]
-        return found
+                if end:
+                    if not _is_evaluation(entry):
+                        break
+                    found[entry["key"]] = end, len(line)
+                end += len(line)
+        return found, end
 
 
-class Under:
-    """A view of evaluations whose keys have a prefix."""
-
-    def __init__(self, evaluations: Evaluations, name: str):
-        self._evaluations, self._name = evaluations, name
-
-    def get(self, key: str) -> list[np.ndarray] | None:
-        """Return the arrays under a key, or `None` if there are none."""
-        return self._evaluations.get(f"{self._name}/{key}")
-
-    def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Store arrays under a key."""
-        self._evaluations.put(f"{self._name}/{key}", arrays)
+def forget_evaluations(directory: Path) -> None:
+    """Remove the file of a store's evaluations, after the results are stored."""
+    (directory / FILE).unlink(missing_ok=True)
 
 
-def _whose(folder: Folder) -> int:
+def _study_checksum(folder: Folder) -> int:
     record = folder.read_json("study.json")
     record["config"].pop("output", None)
     parts = {key: record[key] for key in ("config", "versions", "fingerprint")}
@@ -114,6 +113,14 @@ def _is_evaluation(entry: dict) -> bool:
 def _array(entry: list) -> np.ndarray:
     kind, shape, text = entry
     return np.frombuffer(base64.b64decode(text), np.dtype(kind)).reshape(shape)
+
+
+def _entry_of(line: bytes, path: Path) -> dict | None:
+    """Return the entry of a line, `None` if it is incomplete or damaged."""
+    guard, _, text = line.removesuffix(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or guard != b"%08x" % zlib.crc32(text):
+        return None
+    return json_table(text, path)
 
 
 def _line(entry: dict) -> bytes:

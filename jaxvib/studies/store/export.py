@@ -49,13 +49,13 @@ def export(directory: Path, file: Path) -> list[str]:
         )
     if not file.parent.is_dir():
         raise ValueError(f"{file.parent} is not an existing folder")
-    files = [file, _about(file)] if file.suffix == ".csv" else [file]
+    files = [file, _metadata_file(file)] if file.suffix == ".csv" else [file]
     with _new(files) as streams:
         lines = _WRITERS[file.suffix](Path(directory), file, *streams)
     return [f"{file} written", *lines]
 
 
-def _about(file: Path) -> Path:
+def _metadata_file(file: Path) -> Path:
     """Return the name of the metadata file of a CSV table."""
     return file.with_name(f"{file.name}-metadata.json")
 
@@ -90,12 +90,12 @@ def _new(files: Sequence[Path]) -> Generator[Sequence[BinaryIO]]:
 def _refuse_taken(files: Sequence[Path]) -> None:
     for file in files:
         if os.path.lexists(file):
-            raise ValueError(f"{file} exists already; choose a new name")
+            raise ValueError(f"{file} already exists; choose a new name")
 
 
 def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     for module in ("h5netcdf", "h5py"):
-        _needed(module, file)
+        _imported(module, file)
     _, commits = verified(directory)
     # In memory: HDF5 aborts the process if it cannot write to disk.
     content = io.BytesIO()
@@ -170,11 +170,11 @@ def _csv(directory: Path, file: Path, stream: BinaryIO, about: BinaryIO) -> list
         },
     }
     about.write(f"{json.dumps(described, indent=1)}\n".encode())
-    return [f"{_about(file)} written: units and descriptions", *table.left_out()]
+    return [f"{_metadata_file(file)} written: units and descriptions", *table.left_out()]
 
 
 def _parquet(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
-    arrow, parquet = _needed("pyarrow", file), _needed("pyarrow.parquet", file)
+    arrow, parquet = _imported("pyarrow", file), _imported("pyarrow.parquet", file)
     table, writer = _Table(directory), None
     try:
         for columns in table.blocks():
@@ -194,7 +194,7 @@ def _parquet(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     return table.left_out()
 
 
-def _needed(module: str, file: Path) -> ModuleType:
+def _imported(module: str, file: Path) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -16,7 +16,10 @@ from .store import has_study
 from .subsample import MOST_SHOWN, kept
 from .times import read_times
 
-_SECTIONS = frozenset({"modules", "contacts", "loads", "linear", "law", "variables"})
+_LETTERS = {"x": "displacement", "v": "velocity"}  # as in the states of two bodies
+_SECTIONS = frozenset(
+    {"modules", "contacts", "frictions", "loads", "linear", "law", "variables"}
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,12 +120,14 @@ class Run:
     def label(self, path: str) -> str:
         """Return the axis label of a swept path, with unit and convention."""
         note = ", 0-peak" if path.endswith("load.amplitude") else ""
-        return with_unit(f"{spoken(path)}{note}", self.unit(path))
+        return with_unit(f"{readable(path)}{note}", self.unit(path))
 
     def component(self, field: str, axis: str, number: int, size: int) -> str:
         """Return the name of a field's component along an axis, with unit if stored."""
         units = self.results[field].attrs.get("component_units", "").split(", ")
-        name = self.names(axis, size)[number]
+        letter, _, of = (name := self.names(axis, size)[number]).partition("_")
+        if of and letter in _LETTERS:
+            name = f"{_LETTERS[letter]} of {of}"
         return with_unit(name, units[number] if len(units) == size else "")
 
     @functools.cached_property
@@ -144,7 +149,7 @@ class Run:
         return tuple(self.study.get("config", {}).get("output", {}).get("units", ()))
 
 
-def spoken(path: str) -> str:
+def readable(path: str) -> str:
     """Return a path as words: `main mass` for `main.mass`, without section names."""
     steps = [step for step in path.split(".") if step not in _SECTIONS]
     return " ".join(steps or [path]).replace("_", " ")
@@ -158,7 +163,7 @@ def read_run(directory: Path | str) -> Run:
     """
     directory = Path(directory)
     if not has_study(directory):
-        raise FileNotFoundError(f"{directory} holds no study")
+        raise FileNotFoundError(f"{directory} contains no study")
     record, commits = verified(directory)
     some = thinning(record, MOST_SHOWN)
     inside = {

@@ -43,7 +43,7 @@ class Lock:
             file = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
             try:
                 holder = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
-                if not _frees(file, _PATIENCE if _is_gone(holder) else _GLANCE):
+                if not _is_released(file, _PATIENCE if _is_gone(holder) else _GLANCE):
                     who = f" by {holder}" if holder else ""
                     raise BlockingIOError(f"{self._folder.root} is in use{who}")
                 if _is_there(path, file):  # its previous holder may have removed it
@@ -77,7 +77,7 @@ def is_held(directory: Path) -> str:
         return ""  # removed by its holder in the meantime
     try:
         words = os.read(file, _MOST_TOLD).decode("utf-8", "replace").strip()
-        return "" if _frees(file, _GLANCE) else words or "an unknown process"
+        return "" if _is_released(file, _GLANCE) else words or "an unknown process"
     finally:
         os.close(file)
 
@@ -108,7 +108,7 @@ def _is_gone(holder: str) -> bool:
     return False
 
 
-def _frees(file: int, seconds: float) -> bool:
+def _is_released(file: int, seconds: float) -> bool:
     """Return whether the lock is free or is released within a time.
 
     A child that was being started by a killed holder keeps it until it has started.

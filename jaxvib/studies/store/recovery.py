@@ -52,9 +52,9 @@ def recover(directory: Path, record: Mapping, config: str) -> list[Commit] | Non
     commits = journal.sound()
     before = _record_of(folder, commits)
     commits = [commit for commit in commits if belongs(commit, before)]
-    kept = [commit for commit in commits if _is_intact(directory, commit)]
-    kept += _whole_chunks(directory, before, commits)
-    done = [commit for commit in kept if commit.step.startswith(("chunk", "group"))]
+    intact = [commit for commit in commits if _is_intact(directory, commit)]
+    intact += _intact_chunks(directory, before, commits)
+    done = [commit for commit in intact if commit.step.startswith(("chunk", "group"))]
     if not done and folder.kind(_ROOT) != "file":
         folder.remove(RESULTS)
         folder.remove(journal.path.name)
@@ -65,14 +65,14 @@ def recover(directory: Path, record: Mapping, config: str) -> list[Commit] | Non
             "them again into another folder"
         )
     refuse_differences(directory, before, record)
-    whole = _is_sound(journal) and _whole(kept, commits, before)
-    if not whole:
+    complete = _is_sound(journal) and _is_complete(intact, commits, before)
+    if not complete:
         folder.keep_only(RESULTS, {file for commit in done for file in commit.files})
-    if not any(commit.step == "start" for commit in kept):
+    if not any(commit.step == "start" for commit in intact):
         folder.remove("config.toml")
         folder.write("config.toml", config.encode())
     start = {file: checksum(folder.path(file)) for file in (RECORD, "config.toml")}
-    end = [commit for commit in kept if commit.step == "complete" and whole]
+    end = [commit for commit in intact if commit.step == "complete" and complete]
     commits = [Commit("start", start), *sorted(done, key=_place), *end]
     journal.rewrite(commits)
     return commits
@@ -125,15 +125,15 @@ def _place(commit: Commit) -> tuple[bool, int]:
     return kind == "group", int(which) if kind == "chunk" else 0
 
 
-def _whole(kept: list[Commit], commits: list[Commit], record: Mapping) -> bool:
-    steps = {commit.step for commit in kept}
+def _is_complete(intact: list[Commit], commits: list[Commit], record: Mapping) -> bool:
+    steps = {commit.step for commit in intact}
     lost = {commit.step for commit in commits} - steps - {"start"}
     chunks = sum(step.startswith("chunk") for step in steps)
     missing = chunks and chunks < -(-record["samples"] // record["chunk"])
     return "complete" in steps and not lost and not missing
 
 
-def _whole_chunks(
+def _intact_chunks(
     directory: Path, record: Mapping, journal: Collection[Commit]
 ) -> list[Commit]:
     """Return commits of intact chunks without a line in the journal.
@@ -147,7 +147,7 @@ def _whole_chunks(
     steps = {commit.step for commit in journal}
     numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
     unknown = [number for number in numbers if f"chunk {number}" not in steps]
-    found = (_whole_chunk(directory, number, layouts, record) for number in unknown)
+    found = (_intact_chunk(directory, number, layouts, record) for number in unknown)
     commits = [commit for commit in found if commit]
     # The metadata belong to the first chunk, whose line may be lost.
     listed = any(
@@ -172,9 +172,9 @@ def _arrays(directory: Path, commits: Iterable[Commit]) -> list[str]:
     later = any(step[1:2] == ["c"] and step[2:3] not in ([], ["0"]) for step in files)
     described = {step[0] for step in files if step[1:] == [METADATA]}
     lines = [commit for commit in commits if commit.step.startswith("chunk ")]
-    wanted = {file.split("/")[1] for commit in lines for file in commit.files}
-    wanted |= {step[0] for step in files if len(step) > 1}
-    if wanted - described or not (later or lines or folder.kind(_ROOT) == "file"):
+    expected = {file.split("/")[1] for commit in lines for file in commit.files}
+    expected |= {step[0] for step in files if len(step) > 1}
+    if expected - described or not (later or lines or folder.kind(_ROOT) == "file"):
         return []
     return sorted(name for name in described if not _is_group(folder, name))
 
@@ -186,7 +186,7 @@ def _is_group(folder: Folder, name: str) -> bool:
         return False
 
 
-def _whole_chunk(
+def _intact_chunk(
     directory: Path, number: int, layouts: Mapping[str, Layout], record: Mapping
 ) -> Commit | None:
     folder = Folder(directory)
@@ -205,12 +205,12 @@ def _whole_chunk(
     return Commit(f"chunk {number}", content) if content else None
 
 
-def refuse_differences(directory: Path, record: Mapping, wanted: Mapping) -> None:
+def refuse_differences(directory: Path, record: Mapping, expected: Mapping) -> None:
     """Raise `ValueError` unless a folder's study gives the requested one's bytes.
 
-    **Arguments:** `record`: of the study in the folder; `wanted`: the requested one.
+    **Arguments:** `record`: of the study in the folder; `expected`: the requested one.
     """
-    before, now = (json.loads(record_text(state)) for state in (record, wanted))
+    before, now = (json.loads(record_text(state)) for state in (record, expected))
     for state in (before, now):
         state["config"].pop("output", None)  # the folder does not change the results
     for key in (*_BYTES_DEPEND_ON, "share"):

@@ -122,13 +122,13 @@ class Store:
         Chunks may come in any order. **Raises:** `OSError` for arrays that do not match
         those of earlier chunks, and for disk errors.
         """
-        layouts = self._of_all(fields)
+        layouts = self._full_layouts(fields)
         # All metadata are written before the first values, so that a stored chunk
         # implies that no array is missing.
         if not self._layouts:
             for name, layout in layouts.items():
                 self._write(f"{RESULTS}/{name}/{METADATA}", layout.metadata())
-        elif other := self._unlike(layouts):
+        elif other := self._incompatible_array(layouts):
             raise OSError(f"{other} of chunk {chunk} differs from earlier chunks")
         # In parallel, to hide the latency of remote or busy file systems.
         written = [
@@ -143,7 +143,7 @@ class Store:
 
     def compare(self, chunk: int, fields: Mapping[str, Variable]) -> None:
         """Raise `OSError` unless a committed chunk has the bytes of these fields."""
-        layouts = self._of_all(fields)
+        layouts = self._full_layouts(fields)
         other = [
             name
             for name, layout in layouts.items()
@@ -151,14 +151,14 @@ class Store:
             and self._folder.read(chunk_file(name, layout, chunk))
             != layout.packed(fields[name].values)
         ]
-        other = other[0] if other else self._unlike(layouts)
+        other = other[0] if other else self._incompatible_array(layouts)
         if other:
             raise OSError(
                 f"chunk {chunk} was computed twice with different bytes of {other}: the "
                 "workers differ"
             )
 
-    def _of_all(self, fields: Mapping[str, Variable]) -> dict[str, Layout]:
+    def _full_layouts(self, fields: Mapping[str, Variable]) -> dict[str, Layout]:
         """Return the layouts of the full arrays of a chunk's fields."""
         length, width = self.record["samples"], self.record["chunk"]
         layouts = {}
@@ -167,7 +167,7 @@ class Store:
             layouts[name] = _layout(name, field, shape, (min(width, length), *shape[1:]))
         return layouts
 
-    def _unlike(self, layouts: Mapping[str, Layout]) -> str:
+    def _incompatible_array(self, layouts: Mapping[str, Layout]) -> str:
         """Return an array that differs from earlier chunks, `""` if none does."""
         for name in {**layouts, **self._layouts}:
             before, now = self._layouts.get(name), layouts.get(name)
@@ -232,7 +232,7 @@ class Store:
 def check_free(directory: Path) -> None:
     """Raise `FileExistsError` if a study would overwrite something in a folder."""
     if has_study(directory):
-        raise FileExistsError(f"{directory} holds a study already")
+        raise FileExistsError(f"{directory} already contains a study")
     if directory.exists() and not directory.is_dir():
         raise FileExistsError(f"{directory} is a file; choose a folder with --out")
     folder = Folder(directory)

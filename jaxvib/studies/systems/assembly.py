@@ -218,11 +218,11 @@ def assembled(options: Modules) -> Any:
         part = _PARTS[values.pop("module")]
         joined = dict(zip(part.joins, _joined(name, part), strict=True))
         modules.append(getattr(systems, part.cls)(**joined, **values))
-    whole = systems.assemble(modules, options.fixed)
-    for name, own in zip(options.modules, whole.module_names(), strict=True):
+    system = systems.assemble(modules, options.fixed)
+    for name, own in zip(options.modules, system.module_names(), strict=True):
         if name != own:
             raise ValueError(f"module {name!r} is {own!r} on parameter paths")
-    return whole
+    return system
 
 
 @functools.cache

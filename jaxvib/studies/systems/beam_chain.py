@@ -25,17 +25,17 @@ class Defect(Table):
     stiffness: float | None = option("stiffness relative to the others", None, gt=0.0)
 
     @pydantic.model_validator(mode="after")
-    def _one_thing(self):
+    def _check_place(self):
         if (self.body is None) == (self.beam is None):
             raise ValueError("a defect needs either a body or a beam")
         every = ("mass", "inertia", "stiffness")
         given = {name for name in every if getattr(self, name) is not None}
-        wanted = {"mass", "inertia"} if self.beam is None else {"stiffness"}
-        if not given or given - wanted:
+        expected = {"mass", "inertia"} if self.beam is None else {"stiffness"}
+        if not given or given - expected:
             raise ValueError(
-                f"{', '.join(sorted(given)) or 'nothing'} is given of a "
+                f"{', '.join(sorted(given)) or 'nothing'} is given for a "
                 f"{'body' if self.beam is None else 'beam'}; allowed: "
-                f"{' and '.join(sorted(wanted))}"
+                f"{' and '.join(sorted(expected))}"
             )
         return self
 

@@ -100,8 +100,8 @@ class BeamWithBodiesKind(SystemKind):
             links_to = _diagonal([1.0] * bodies) if bodies else [[] for _ in range(links)]
         filled["link_map"] = _filled("link_map", links_to, (links, bodies), document)
         filled["turns"] = _filled("turns", options.turns, (links,), document, False)
-        held = {str(s): end for s, end in enumerate(options.ends) if end != "elastic"}
-        for side, end in held.items():
+        rigid_ends = {str(s): end for s, end in enumerate(options.ends) if end != "elastic"}
+        for side, end in rigid_ends.items():
             path = f"system.beam.ends.{side}"
             if any(key.startswith(path) for key in document.origins):
                 raise ValueError(
@@ -109,7 +109,7 @@ class BeamWithBodiesKind(SystemKind):
                     'allowed where ends has "elastic" there'
                 )
         # A dump of these would be refused: such an end has no stiffness.
-        ends = options.beam.ends.model_copy(update=dict.fromkeys(held))
+        ends = options.beam.ends.model_copy(update=dict.fromkeys(rigid_ends))
         beam = options.beam.model_copy(update={"ends": ends})
         return options.model_copy(update={**filled, "beam": beam})
 

@@ -1,4 +1,4 @@
-"""Drifts in a config: coordinates along which motions repeat but for a shift."""
+"""Drifts in a config: coordinates in which motions are periodic up to a shift."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ from .places import AT
 
 
 class DriftTable(Table):
-    """A coordinate along which motions repeat but for a shift, see `drifting`."""
+    """A coordinate in which motions are periodic up to a shift, see `drifting`."""
 
     at: AT = option(
-        "what shifts: a degree of freedom, or several with coefficients, of which the "
-        "first measures the progress"
+        "the drifting degree of freedom, or several with coefficients; the first one "
+        "measures the progress"
     )
     step: float | None = option(
-        "the smallest shift that leaves the system as it is, if not all do: a number in "
-        "the unit of the coordinate, such as 6.283185307179586 for an angle", None, gt=0.0,
+        "the period of the equations in this coordinate, if they are not invariant under "
+        "every shift: such as 6.283185307179586 for an angle", None, gt=0.0,
         allowed="a number in (0, inf), m or rad",
     )  # fmt: skip
 
 
 def drifting(system: Any, drift: DriftTable) -> Any:
-    """Return a system with a drift. **Raises:** `ValueError` if something holds it."""
+    """Return a system with a drift. **Raises:** `ValueError` if it is restrained."""
     along = flattened(drift.at) if isinstance(drift.at, dict) else drift.at
     try:
         return library("systems").drifting(system, along, drift.step)

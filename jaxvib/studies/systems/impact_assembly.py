@@ -33,6 +33,7 @@ from .drifts import DriftTable, drifting
 from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
 from .places import ANNULAR, AT
 from .read_loads import describe_what_is_read, with_read_loads
+from .two_sided import refuse_negative_plays, with_both_sides, with_plays
 from .variations import (
     FIELD,
     RECORD_KEYS,
@@ -82,9 +83,10 @@ class ImpactAssemblyOptions(WithFormulas):
     )  # fmt: skip
     loads: dict[str, pydantic.SerializeAsAny[Table]] = option(
         "tables of loads and of base motions",
+        {},
         allowed="a table of loads, such as loads.push",
     )
-    drift: DriftTable | None = option("along what motions repeat but for a shift", None)
+    drift: DriftTable | None = option("coordinate in which motions drift", None)
 
 
 class ImpactAssemblyKind(SystemKind):
@@ -96,7 +98,9 @@ class ImpactAssemblyKind(SystemKind):
 
     def read(self, document: Document) -> Any:
         """Return the validated table of a config, each part by its kind."""
-        table = self.read_files(dict(document.tables["system"]), document)
+        given = document.tables["system"]
+        table = with_both_sides(given, document)
+        table = self.read_files(table, document)
         angles = angles_of(kinds_of(table.get("linear"), document))
         table = with_read_loads(table, document, lambda load: _unit_of_values(load, angles))
         table = evaluated(table, _numbers(), document, "system")
@@ -114,6 +118,7 @@ class ImpactAssemblyKind(SystemKind):
                     for name, entry in parts.items()
                 }
         options = validated(self.options, table, "system", document)
+        refuse_negative_plays(given, options.contacts, document)
         self._check_formulas(options, document)
         return options
 
@@ -127,7 +132,7 @@ class ImpactAssemblyKind(SystemKind):
 
     def refuse_transients(self, options: Any, document: Document) -> None:
         """Raise `ValueError` for a non-periodic load, or if no load depends on time."""
-        _refuse_what_does_not_repeat(options, document.where("system"))
+        _refuse_non_periodic(options, document.where("system"))
 
     def refuse_loads(self, options: Any, document: Document) -> None:
         """Raise `ValueError` for a time-dependent load."""
@@ -158,7 +163,7 @@ class ImpactAssemblyKind(SystemKind):
 
     def schema(self) -> dict:
         """Return the JSON schema of the table, with all kinds of parts."""
-        whole = super().schema()
+        inherited = super().schema()
         parts = part_tables()
         for section, keys in KEYS.items():
             names = [name for name in parts if name.partition("_")[0] in keys]
@@ -171,14 +176,15 @@ class ImpactAssemblyKind(SystemKind):
                         each.model_json_schema() for each in variation_tables().values()
                     ]
                     table["properties"]["variation"]["oneOf"] = laws
-            whole["properties"][section]["additionalProperties"] = {"oneOf": tables}
+            tables = with_plays(tables) if section == "contacts" else tables
+            inherited["properties"][section]["additionalProperties"] = {"oneOf": tables}
         modules = [table.model_json_schema() for table in module_tables().values()]
-        for part in whole["$defs"].values():
+        for part in inherited["$defs"].values():
             if "modules" in part["properties"]:
                 inner = part["properties"]["modules"]
                 inner["additionalProperties"] = {"oneOf": modules}
-        whole["properties"].pop("formulas")
-        return with_formulas_for_numbers(whole)
+        inherited["properties"].pop("formulas")
+        return with_formulas_for_numbers(inherited)
 
     def default(self) -> Any:
         """Return one part of each kind, to declare their parameters."""
@@ -203,7 +209,7 @@ class ImpactAssemblyKind(SystemKind):
         for section in KEYS:
             for name, table in getattr(options, section).items():
                 values = flattened(table.model_dump())
-                turned = _turned(table.at, angles)
+                turned = _acts_on_angles(table.at, angles)
                 for path, entry in _fields("_".join(_kind(table)), turned).items():
                     if isinstance(values[path], float):
                         found[f"{section}.{name}.{path}"] = dataclasses.replace(
@@ -330,9 +336,9 @@ def _varying(options) -> dict[str, Table]:
     }
 
 
-def _refuse_what_does_not_repeat(options, where: str) -> None:
+def _refuse_non_periodic(options, where: str) -> None:
     for name, load in options.loads.items():
-        if not _comes_again(load):
+        if not _is_periodic(load):
             raise ValueError(
                 f"{where}: system.loads.{name} is not periodic; allowed: periodic "
                 "loads (by `every` or `periodic`), or the analysis `response`, "
@@ -351,8 +357,8 @@ def _refuse_what_does_not_repeat(options, where: str) -> None:
         found = "constant" if options.loads else "empty"
         raise ValueError(
             f"{where}: system.loads is {found}; allowed: one or more "
-            "periodic loads; with the analysis `basins` constant ones and "
-            "its `analysis.period`"
+            "periodic loads; with the analyses `periodic_orbit` and `basins` constant "
+            "ones and their `analysis.period`"
         )
 
 
@@ -379,7 +385,7 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
         )
     entry = with_variation(entry, path, document) if key in VARYING else entry
     # Called without the default argument, which would be a different cache key.
-    turned = _turned(given.get("at"), angles)
+    turned = _acts_on_angles(given.get("at"), angles)
     tables = part_tables(turned=True) if turned else part_tables()
     return validated(tables[f"{key}_{kind}"], entry, path, document)
 
@@ -387,12 +393,12 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
 def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
     """Return the unit of a load's record as given in the config, None without one."""
     key = next((key for key in KEYS["loads"] if key in load), KEYS["loads"][0])
-    fields = _fields(f"{key}_{load.get(key)}", _turned(load.get("at"), angles))
+    fields = _fields(f"{key}_{load.get(key)}", _acts_on_angles(load.get("at"), angles))
     entry = fields.get(f"{INSIDE[key]}.values")
     return None if entry is None else entry.unit
 
 
-def _turned(at, angles: frozenset[str]) -> bool:
+def _acts_on_angles(at, angles: frozenset[str]) -> bool:
     """Return whether a part acts on angles only, see `ImpactSystem.turned`."""
     if isinstance(at, list):
         return False
@@ -414,7 +420,7 @@ def _kind(table) -> tuple[str, str]:
     return next((key, given[key]) for key in reversed(LAWS) if key in given)
 
 
-def _comes_again(table) -> bool:
+def _is_periodic(table) -> bool:
     """Return whether a load is periodic or constant."""
     key, kind = _kind(table)
     return repeats(kind.removesuffix("_acceleration"), table.model_dump()[INSIDE[key]])

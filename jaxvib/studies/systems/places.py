@@ -8,7 +8,8 @@ from pydantic import Field
 from ..config.tables import flattened, shown
 
 
-def _place(given: object) -> object:
+def checked_place(given: object) -> object:
+    """Return a degree of freedom, or several with coefficients; raise `ValueError`."""
     coefficients = flattened(given) if isinstance(given, dict) else {}
     numbers = all(
         isinstance(value, int | float) and not isinstance(value, bool)
@@ -33,12 +34,12 @@ def _plane(given: object) -> object:
             f"{shown(given)} is a line; allowed: two independent directions, such as "
             '["disc.x", "disc.y"]'
         )
-    return [_place(place) for place in given]
+    return [checked_place(place) for place in given]
 
 
 AT = Annotated[
     Any,
-    pydantic.BeforeValidator(_place),
+    pydantic.BeforeValidator(checked_place),
     Field(description="where it acts: a degree of freedom, or several with coefficients"),
 ]
 # Keys of an annular contact besides its numbers.

@@ -24,10 +24,10 @@ def with_read_loads(
         if isinstance(load, dict):
             load = _locked(load, loads, path, document)
             inside = _inside(load)
-            asked = unit_of_values(load)
-            if asked is not None and isinstance(load.get(inside), dict):
+            expected = unit_of_values(load)
+            if expected is not None and isinstance(load.get(inside), dict):
                 law = with_records(
-                    load[inside], f"{path}.{inside}", document, asked, "base" in load
+                    load[inside], f"{path}.{inside}", document, expected, "base" in load
                 )
                 load = {**load, inside: law}
         found[name] = load
@@ -54,15 +54,15 @@ def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:
         raise ValueError(
             f"{where}: {path}.of = {shown(other)} is not another load{hint}"
         )  # fmt: skip
-    mine, theirs = map(_inside, (load, base))
-    law = load.get(mine, {})
+    own_name, other_name = map(_inside, (load, base))
+    law = load.get(own_name, {})
     if "frequency" in (law if isinstance(law, dict) else {}):
         raise ValueError(
-            f"{where}: {path}.{mine}.frequency conflicts with harmonic; allowed: one"
+            f"{where}: {path}.{own_name}.frequency conflicts with harmonic; allowed: one"
         )
-    formula = f"{times} * 'loads.{other}.{theirs}.frequency'"
+    formula = f"{times} * 'loads.{other}.{other_name}.frequency'"
     rest = {key: value for key, value in load.items() if key not in ("harmonic", "of")}
-    return {**rest, mine: {**law, "frequency": formula}}
+    return {**rest, own_name: {**law, "frequency": formula}}
 
 
 def _inside(load: dict) -> str:

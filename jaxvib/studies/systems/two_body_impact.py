@@ -51,19 +51,19 @@ class Contact(Table):
     )  # fmt: skip
 
     @pydantic.model_validator(mode="after")
-    def _one_way(self):
+    def _check_combination(self):
         given = {
             name for name in type(self).model_fields if getattr(self, name) is not None
         }
         materials = {"youngs_moduli", "poissons_ratios"}
-        ways = (
+        combinations = (
             set(),
             {"stiffness"},
             {*materials, "curvature_sum"},
             {*materials, "curvature_sum", "shape_factor"},
             {*materials, "curvatures"},
         )
-        if given not in ways:
+        if given not in combinations:
             raise ValueError(
                 f"{', '.join(sorted(given))} cannot be combined; allowed: {_WAYS}"
             )

@@ -89,7 +89,7 @@ def test_a_diagram_is_that_of_the_library(tmp_path, sweep):
 
 
 @pytest.mark.slow
-def test_two_wells_under_a_constant_load_are_told_in_a_config(tmp_path):
+def test_a_config_finds_two_wells_under_a_constant_load(tmp_path):
     file = tmp_path / "wells.toml"
     file.write_text(WELLS)
     study = load(file)
@@ -132,6 +132,75 @@ def test_a_config_stores_robustness_and_shocks_of_basins(tmp_path):
 def test_options_of_robustness_are_checked(tmp_path, more, message):
     file = tmp_path / "wells.toml"
     file.write_text(WELLS + more)
+    with pytest.raises(ValueError, match=message):
+        build(load(file))
+
+
+CURVES = """
+path = "loads.push.law.force"
+bounds = [0.1, 0.45]
+values = 3
+box = 3
+shock.body = 0.5
+largest_shock = 10.0
+"""
+
+
+@pytest.mark.slow  # basins of three systems, and shocks
+def test_integrity_curves_of_a_config_end_at_the_fold_and_are_those_of_the_library(
+    tmp_path,
+):
+    file = tmp_path / "curves.toml"
+    file.write_text(WELLS.replace('"basins"', '"integrity_curves"') + CURVES)
+    study = load(file)
+    kind, system = ANALYSES["integrity_curves"], build(study)
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    found = {name: field.values for name, field in fields.items()}
+    force = found["loads.push.law.force"]
+    np.testing.assert_array_equal(force, [0.1, 0.275, 0.45])
+    assert fields["loads.push.law.force"].unit == "N"
+    for row, each in enumerate(force):  # of x - x^3 + force = 0
+        roots = np.roots([-1.0, 0.0, 1.0, each])
+        rest = np.sort(roots[np.abs(roots.imag) < 1e-12].real)[[0, -1]]
+        states = found["state"][row, :, 0]
+        np.testing.assert_allclose(
+            states, rest if row < 2 else [np.nan, rest[0]], rtol=1e-9
+        )
+    grid = {0: np.linspace(-2, 2, 6), 1: np.linspace(-2, 2, 6)}
+    settings = jv.orbits.SettlingSettings(rtol=study.run.rtol)
+    basins = jv.basins(
+        jv.replace(system, {"loads.push.law.force": 0.275}),
+        jv.orbits.state_grid(system, grid), period=4.0, settings=settings,
+    )  # fmt: skip
+    measured = jv.orbits.robustness(basins, box=3)
+    np.testing.assert_array_equal(found["share"][1], basins.share)
+    np.testing.assert_array_equal(found["local_integrity"][1], measured.local_integrity)
+    np.testing.assert_array_equal(found["entropy"][1], measured.entropy.entropy)
+    shock = jv.orbits.smallest_shock(
+        system, [*found["state"][0, 1]], {0: 0.5}, 10.0, period=4.0, settings=settings
+    )
+    np.testing.assert_allclose(found["shock.size"][0, 1], shock.size, rtol=1e-6)
+    assert np.isnan(found["shock.size"][2, 0])  # it does not exist any more
+    lines = kind.summary(lambda name: found[name], study)
+    assert lines[1].startswith("A1         at 2 of 3 values; least share ")
+    assert lines[-1] == "undecided  at most 0.0% of the initial states of a value"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "instead", "message"),
+    [
+        ('"loads.push.law.force"', '"loads.push.law.forc"', "loads.push.law.force"),
+        ("[0.1, 0.45]", "[0.45, 0.1]", r"\[0.45, 0.1\] do not ascend"),
+        ("box = 3", "box = 7", "box = 7 is larger than points = 6"),
+        ("values = 3", "values = 1", r"\[2, 10000\]"),
+        ("shock.body", "shock.bod", "did you mean 'body'"),
+    ],
+)
+def test_options_of_integrity_curves_are_checked(tmp_path, wrong, instead, message):
+    file = tmp_path / "curves.toml"
+    text = WELLS.replace('"basins"', '"integrity_curves"') + CURVES
+    assert text.count(wrong) == 1
+    file.write_text(text.replace(wrong, instead))
     with pytest.raises(ValueError, match=message):
         build(load(file))
 

@@ -7,6 +7,7 @@ from jaxvib.ensemble import Reason
 from jaxvib.reports.files import picture_files
 from jaxvib.studies.analyses.basins import pictures as basins
 from jaxvib.studies.analyses.bifurcation_diagram import pictures as diagram
+from jaxvib.studies.analyses.integrity_curves import pictures as integrity
 from jaxvib.studies.pictures.picture import Line, Notes
 from jaxvib.studies.store.finished_study import Run
 
@@ -23,7 +24,7 @@ def plane():
         "starts": (("start", "state"), np.zeros((36, 2)), {"component_units": "m, m/s"}),
         "label": ("start", np.tile(label, 6)),
         "periods_run": ("start", np.full(36, 16)),
-        "result": ("start", np.where(np.tile(label, 6) < 0, Reason.UNSETTLED, 0)),
+        "result": ("start", np.where(np.tile(label, 6) < 0, Reason.NOT_CONVERGED, 0)),
         "share": ("attractor", [1 / 6, 4 / 6]),
         "share_error": ("attractor", [0.062, 0.079]),
         "undecided": ((), 1 / 6),
@@ -67,6 +68,50 @@ def swept():
              "axes": {"state": STATE}, "config": {}}  # fmt: skip
     results = xarray.Dataset(fields, {"load.amplitude": path})
     return Run("swept", results, None, study, {}, "")
+
+
+@pytest.fixture
+def curves():
+    import xarray
+
+    nan = np.nan
+    names = {"attractors": "A1: period 1, 0 contacts; A2: chaotic"}
+    of_each = ("value", "attractor")
+    fields = {
+        "share": (of_each, [[0.75, 0.25], [1.0, nan]], names),
+        "integrity_factor": (of_each, [[0.5, 0.125], [1.0, nan]]),
+        "local_integrity": (of_each, [[0.25, 0.0625], [nan, nan]]),
+        "factor_at_edge": (of_each, [[0.0, 0.0], [1.0, nan]]),
+        "local_at_edge": (of_each, [[0.0, 0.0], [nan, nan]]),
+        "entropy": ("value", [0.25, 0.0]),
+        "boundary_entropy": ("value", [0.5, nan]),
+        "undecided": ("value", [0.0, 0.0]),
+        "shock.size": (of_each, [[0.75, 0.5], [nan, nan]]),
+        "result": ("value", [0, 0]),
+    }
+    path = xarray.Variable("value", [100.0, 200.0], {"units": "N"})
+    study = {"analysis": "integrity_curves", "coordinates": ["load.amplitude"],
+             "axes": {"state": STATE},
+             "config": {"analysis": {"shock": {"body": 0.5}}}}  # fmt: skip
+    results = xarray.Dataset(fields, {"load.amplitude": path})
+    return Run("curves", results, None, study, {}, "")
+
+
+def test_integrity_curves_have_a_line_for_each_attractor_in_each_chart(curves):
+    (picture,) = integrity.pictures([curves])
+    shares, measures, entropies, shocks = picture.charts
+    assert shares.x.label == "load amplitude, 0-peak (N)"
+    assert [line.name for line in shares.layers] == [
+        "A1: period 1, 0 contacts", "A2: chaotic"
+    ]  # fmt: skip
+    np.testing.assert_array_equal(shares.layers[1].y, [0.25, np.nan])
+    np.testing.assert_array_equal(measures.layers[2].y, [0.25, np.nan])
+    assert [line.style for line in measures.layers] == ["solid", "solid", "dot", "dot"]
+    np.testing.assert_array_equal(entropies.layers[1].y, [0.5, np.nan])
+    np.testing.assert_array_equal(shocks.layers[0].y, [0.75, np.nan])
+    assert "lower bounds (1 of 5)" in picture.text
+    assert "smallest shock that leaves a basin (body in units of 0.5)" in picture.text
+    assert "A2: chaotic: from 100 to 100." in picture.alt
 
 
 def test_basins_lie_on_the_plane_as_the_grid_was_made(plane):
@@ -140,8 +185,13 @@ def test_a_diagram_counts_its_motions_by_regime(swept):
     }  # fmt: skip
 
 
-def test_both_are_drawn_as_files(plane, swept):
-    files = dict(picture_files([*basins.pictures([plane]), *diagram.pictures([swept])]))
+def test_all_are_drawn_as_files(plane, swept, curves):
+    drawn = (
+        basins.pictures([plane]),
+        diagram.pictures([swept]),
+        integrity.pictures([curves]),
+    )
+    files = dict(picture_files([picture for each in drawn for picture in each]))
     assert [name for name in files if name.endswith(".png")] == [
-        "basins.png", "bifurcation_diagram.png"
+        "basins.png", "bifurcation_diagram.png", "integrity_curves.png"
     ]  # fmt: skip

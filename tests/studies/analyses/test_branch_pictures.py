@@ -97,7 +97,7 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
     assert "reached the maximum number of points" in picture.text
 
 
-def test_two_branches_are_told_apart_by_name(branch):
+def test_two_branches_are_distinguished_by_name(branch):
     names = set(lines(loading_curve([branch, branch]).charts[0]))
     assert "main (branch), stable" in names
 
@@ -110,7 +110,7 @@ def test_a_design_shows_objective_and_what_was_tuned(design):
     assert "3 to 1 m; least value at step 1" in picture.text
 
 
-def test_what_happens_on_a_small_part_of_the_axis_has_a_chart_of_its_own(branch):
+def test_bifurcations_on_a_small_part_of_the_axis_have_a_chart_of_their_own(branch):
     loads = branch.results["load.amplitude"].copy(data=[100.0, 110.0, 120.0, 130.0, 900.0])
     wide = dataclasses.replace(
         branch, results=branch.results.assign_coords({"load.amplitude": loads})

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
+from jaxvib.ensemble.evaluation_store import PrefixedStore
 from jaxvib.studies.analyses.design.verified import (
     promised_range,
     verified_fields,
@@ -19,7 +20,7 @@ from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
-from jaxvib.studies.store.evaluations import FILE, Evaluations, Under
+from jaxvib.studies.store.evaluations import FILE, Evaluations
 
 ABSORBERS = builtin_studies.folder() / "tuned_mass_damper.toml"
 SMALL = """
@@ -167,7 +168,7 @@ def test_a_search_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
     (tmp_path / "study.json").write_text(json.dumps(record))
 
     def computed():
-        kept = Under(Evaluations(tmp_path), "whole")
+        kept = PrefixedStore(Evaluations(tmp_path), "whole/")
         return kind.compute(
             system, {}, study.analysis, study.run, lambda n: None, remember=kept
         )
@@ -322,7 +323,7 @@ def test_a_constraint_promises_the_range_from_the_own_value_on(limit, expected):
 
 
 @pytest.mark.slow  # traces a branch of two bodies
-def test_points_beyond_a_flip_are_told_by_the_verification(tmp_path):
+def test_the_verification_reports_points_beyond_a_flip(tmp_path):
     config = (builtin_studies.folder() / "flip_out_of_range.toml").read_text("utf-8")
     # A constraint that promises no range is left out.
     gap = (

@@ -18,6 +18,7 @@ from tests.studies.pushed import CONFIG, PushedKind
 
 SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
 MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
+           "integrity_curves",
            "response", "noise_response", "fragility", "shock_spectrum"]  # fmt: skip
 POSSIBLE = {
     "two_body_impact": [*MOTIONS, "natural_modes", *SEARCHES],
@@ -34,7 +35,7 @@ STUDIES = ["quick", "basins", "tower_modes", "wave_packet", "beam_with_bodies"]
 INSTALLED = [kind for kind in ANALYSES.values() if kind.name != "pushed"]
 
 
-def test_what_goes_with_a_system_follows_from_its_roles(monkeypatch):
+def test_the_analyses_of_a_system_follow_from_its_roles(monkeypatch):
     monkeypatch.delitem(ANALYSES, "pushed")
     assert {name: analyses_of(kind) for name, kind in SYSTEMS.items()} == POSSIBLE
 
@@ -56,7 +57,7 @@ def test_systems_are_what_their_roles_say_and_name_their_states(name):
 
 
 @pytest.mark.parametrize("kind", INSTALLED, ids=lambda kind: kind.name)
-def test_beside_a_kind_stands_what_it_is_asked_for(kind):
+def test_functions_of_a_kind_have_the_required_arguments(kind):
     compute = kind.submodule("compute")
     wanted = ["system", "samples", "options", "run", "progress"]
     wanted += ["number"] * kind.needs_sample_count + ["remember"] * kind.resumable

@@ -68,7 +68,7 @@ def expected(main, springs, attached):
 
 
 @pytest.mark.parametrize("text", [TWO_BODIES, TOWER])
-def test_what_hits_has_the_modes_of_its_modules(text):
+def test_an_impacting_system_has_the_modes_of_its_modules(text):
     found, study = modes_of(text)
     for place, attached in enumerate([100.0, 250.0]):
         springs = 4e4, 3e3

@@ -199,7 +199,7 @@ def test_the_noise_study_is_that_of_the_library():
     last = pictures[0].charts[0].layers[0]
     assert (last.x[-1], last.y[-1]) == (np.max(found.peak[:, 0]), 1.0)
     lines = ANALYSES["noise_response"].summary(lambda name: fields[name].values, study)
-    assert any("of the seeds touch" in line for line in lines)
+    assert any("of the seeds have contact" in line for line in lines)
 
 
 @pytest.mark.slow  # computes 288 responses, 10 s
@@ -273,7 +273,7 @@ def test_the_response_study_is_that_of_the_library():
 
 @pytest.mark.slow  # compiles a response to each law, 2 s
 @pytest.mark.parametrize("law", ["step", "ramp"])
-def test_a_config_takes_what_begins_and_stays(tmp_path, law):
+def test_a_config_accepts_step_and_ramp_loads(tmp_path, law):
     # Undamped and unhindered: twice the static displacement after a step, and after a
     # ramp of T seconds 1 + |sin(w T / 2)| / (w T / 2) times it.
     text = (builtin_studies.folder() / "run_up.toml").read_text()

@@ -289,7 +289,7 @@ def test_a_contact_is_given_by_stiffness_or_by_materials(tmp_path, table, contac
     assert system.contact.stiffness == contact.stiffness
 
 
-def test_what_is_set_stands_above_the_file(good):
+def test_command_line_settings_override_the_file(good):
     study = load(good, ["main.mass=900", "run.chunk=32", "sweep.load.frequency=[7.0]"])
     assert study.system.main.mass == 900.0
     assert study.run.chunk == 32
@@ -312,7 +312,7 @@ def test_what_is_set_stands_above_the_file(good):
         ("gap=-1", "--set gap=-1: system.gap = -1 is out of range; allowed: [0, inf) m"),
     ],
 )
-def test_what_is_set_wrongly_is_named(good, assignment, words):
+def test_bad_assignments_are_named(good, assignment, words):
     with pytest.raises(ValueError, match="--set") as caught:
         load(good, [assignment])
     assert words in str(caught.value)
@@ -346,9 +346,14 @@ def test_a_ready_study_is_short_explained_and_valid(file):
     assert study.title == written["title"]
 
 
+@pytest.fixture(scope="module")
+def described():
+    """Return the schema of each section."""
+    return schema()["properties"]
+
+
 @pytest.mark.parametrize("file", READY, ids=lambda file: file.stem)
-def test_the_schema_knows_every_key_of_the_ready_studies(file):
-    described = schema()["properties"]
+def test_the_schema_knows_every_key_of_the_ready_studies(file, described):
     written = tomllib.loads(file.read_text())
     for section in ("system", "analysis"):
         kinds = {k["properties"]["kind"]["const"]: k for k in described[section]["oneOf"]}
@@ -358,8 +363,8 @@ def test_the_schema_knows_every_key_of_the_ready_studies(file):
         assert set(written.get(section, {})) <= set(described[section]["properties"])
 
 
-def test_units_and_ranges_stand_in_the_schema():
-    system = schema()["properties"]["system"]["oneOf"][0]["properties"]
+def test_units_and_ranges_stand_in_the_schema(described):
+    system = described["system"]["oneOf"][0]["properties"]
     mass = system["attached"]["properties"]["mass"]
     assert mass["unit"] == "kg"
     assert mass["exclusiveMinimum"] == 0

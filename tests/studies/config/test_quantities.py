@@ -59,7 +59,7 @@ def test_bounds_are_of_the_path_that_they_stand_beside():
         ({"mass": '"heavy"'}, 'system.main.mass = "heavy" is not a number'),
     ],
 )  # fmt: skip
-def test_a_wrong_unit_is_told_with_its_line(change, words):
+def test_a_wrong_unit_is_reported_with_its_line(change, words):
     with pytest.raises(ValueError, match=words):
         load_text(CONFIG.format(**SI | change))
 

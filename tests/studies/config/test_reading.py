@@ -82,9 +82,15 @@ def test_hostile_text_is_refused_at_once(tmp_path, content, message):
 
 
 @pytest.mark.parametrize("name", ["nothing.toml", "."])
-def test_what_is_no_file_is_named(tmp_path, name):
+def test_missing_files_are_named(tmp_path, name):
     with pytest.raises(ValueError, match="no such file"):
         read(tmp_path / name)
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    file = tmp_path / "windows.toml"
+    file.write_bytes(b"\xef\xbb\xbfa = 1\r\n")
+    assert read(file).tables == {"a": 1}
 
 
 names = st.sampled_from(["a", "b", "load", "x-1", "with space", "é"])
@@ -99,7 +105,7 @@ configs = st.dictionaries(
 
 
 @given(configs)
-def test_what_is_written_is_read_back(tables):
+def test_written_values_are_read_back(tables):
     def without_empty(node):
         kept = {k: without_empty(v) if isinstance(v, dict) else v for k, v in node.items()}
         return {k: v for k, v in kept.items() if v != {}}

@@ -1,9 +1,15 @@
 """Checked against: regimes that are written down by hand."""
 
 import numpy as np
+import pytest
 
 from jaxvib.ensemble import Reason
-from jaxvib.studies.pictures.regimes import sort_by_regime, sort_by_verdict
+from jaxvib.studies.pictures.curves import sweep_curves
+from jaxvib.studies.pictures.regimes import (
+    regimes_text,
+    sort_by_regime,
+    sort_by_verdict,
+)
 from jaxvib.studies.store.finished_study import Run
 
 
@@ -16,7 +22,7 @@ def run_of(**fields):
 
 
 RUN = run_of(
-    result=[0, 0, 0, Reason.CHAOTIC, Reason.QUASI_PERIODIC, Reason.UNSETTLED,
+    result=[0, 0, 0, Reason.CHAOTIC, Reason.QUASI_PERIODIC, Reason.NOT_CONVERGED,
             Reason.DIVERGED, Reason.STEP_LIMIT, 0],
     periods=[1, 2, 1, 1, 1, 1, 0, 0, 1],
     contacts=[1, 3, 0, 9, 9, 9, 0, 0, 1],
@@ -28,7 +34,7 @@ def test_regimes_are_named_by_period_and_contacts():
     sorting = sort_by_regime([RUN])
     assert sorting.classes.names == (
         "period 1 with 0 contacts", "period 1 with 1 contact", "period 2 with 3 contacts",
-        "quasi-periodic", "chaotic", "not settled (undecided)", "failed",
+        "quasi-periodic", "chaotic", "not converged (undecided)", "failed",
     )  # fmt: skip
     assert [share.counts for share in sorting.shares] == [
         (1,),
@@ -48,6 +54,14 @@ def test_verdicts_are_sorted_apart_from_motions_without_one():
         "unstable", "undecided", "stable", "quasi-periodic", "chaotic", "failed",
     )  # fmt: skip
     assert sum(share.counts[0] for share in sorting.shares) == 9
+
+
+def test_a_system_at_rest_has_a_class_of_its_own():
+    still = run_of(result=[Reason.EQUILIBRIUM, 0], periods=[-1, 1], contacts=[-1, 0],
+                   stable=[-1, 1])  # fmt: skip
+    sorting = sort_by_regime([still])
+    assert sorting.classes.names == ("period 1 with 0 contacts", "at rest")
+    assert not still.failed.any()
 
 
 def test_two_runs_share_their_classes():
@@ -79,3 +93,25 @@ def test_no_two_classes_look_alike_and_each_regime_keeps_its_name():
 
 def test_failed_samples_are_those_with_a_failing_reason():
     np.testing.assert_array_equal(RUN.failed, [False] * 6 + [True, True, False])
+
+
+@pytest.mark.parametrize(("period", "said"), [(None, True), (1.5, False)])
+def test_pictures_of_limit_cycles_do_not_speak_of_loads(period, said):
+    import xarray
+
+    speed = xarray.Variable("sample", [0.1, 0.2], {"units": "m/s"})
+    fields = {
+        name: xarray.Variable("sample", [1.0, 2.0], {"units": "1"})
+        for name in ("largest_multiplier", "max_contact_force", "contacts_per_period",
+                     "progress", "result", "periods", "contacts")
+    }  # fmt: skip
+    for name in ("result", "periods", "contacts"):
+        fields[name] = xarray.Variable("sample", [0, 0])
+    fields["amplitude"] = xarray.Variable(("sample", "freedom"), [[1.0], [2.0]])
+    study = {"analysis": "periodic_orbit", "system": "", "coordinates": ["speed"],
+             "config": {"analysis": {"period": period}}}  # fmt: skip
+    run = Run("by hand", xarray.Dataset(fields, {"speed": speed}), None, study, {}, "")
+    pictures = sweep_curves([run])
+    words = [regimes_text([run]), *(picture.text for picture in pictures)]
+    words += [chart.y.label for picture in pictures for chart in picture.charts]
+    assert any("load period" in text for text in words) is said

@@ -117,16 +117,18 @@ def test_a_study_begun_here_is_ended_there_and_the_other_way_round(
         assert array_files(Path(out)) == array_files(Path("here"))
 
 
-def test_workers_that_differ_are_not_asked(config, scheduler, monkeypatch):
+def test_workers_of_another_version_get_no_work(config, scheduler, monkeypatch):
     monkeypatch.setattr(
-        execute, "task", lambda *_: ("stranger", distributed.get_worker().address, "no AVX")
+        execute,
+        "task",
+        lambda *_: ("incompatible", distributed.get_worker().address, "no AVX"),
     )
     done = run("--out", "there", "--cluster", scheduler)
     assert done.exit_code == 3
-    assert "every worker of the cluster differs: no AVX" in done.output
+    assert "no worker of the cluster matches the study: one has no AVX" in done.output
 
 
-def test_workers_that_come_get_what_was_kept_for_those_that_went(config, monkeypatch):
+def test_new_workers_take_the_chunks_of_lost_ones(config, monkeypatch):
     monkeypatch.setattr(cluster, "_LOOK", 0.1)
     study = load(Path("pushed.toml"))
     text = to_toml(study.resolved())
@@ -145,7 +147,7 @@ def test_workers_that_come_get_what_was_kept_for_those_that_went(config, monkeyp
             Silent(),
         )
         # One that differs was met: chunks are for the others, of which one is known.
-        executor._strangers["tcp://127.0.0.1:1"] = "another processor"
+        executor._incompatible["tcp://127.0.0.1:1"] = "another processor"
         workers.scale(0)
         while client.scheduler_info()["workers"]:
             client.sync(client._update_scheduler_info)
@@ -174,7 +176,7 @@ def test_where_no_scheduler_answers_it_is_said(config, monkeypatch):
     assert "resume with: jaxvib run pushed.toml" in done.output
 
 
-def test_without_dask_it_is_said_how_to_get_it(config, monkeypatch):
+def test_without_dask_the_message_names_the_package(config, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = run("--out", "there", "--cluster", "tcp://127.0.0.1:9")
     assert done.exit_code == 2

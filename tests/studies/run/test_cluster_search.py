@@ -86,7 +86,7 @@ def test_a_map_of_one_chunk_stays_here(on_cluster, parts):
     assert not parts
 
 
-def test_a_search_that_stopped_here_goes_on_there(on_cluster, parts):
+def test_a_search_is_resumed_in_another_process(on_cluster, parts):
     whole = Notes()
     expected = search(whole)
     stopped = Notes(most=whole.new // 2)
@@ -116,7 +116,7 @@ def test_a_part_that_fails_is_tried_again(on_cluster, parts, monkeypatch):
     assert digest(found) == digest(map_samples(wander, starts, chunk=16))
 
 
-def test_what_no_worker_can_compute_is_an_error(on_cluster):
+def test_a_sample_that_no_worker_can_compute_is_an_error(on_cluster):
     def wrong(state):
         raise ValueError(f"{state.shape} is no state")
 

@@ -147,7 +147,7 @@ def test_progress_counts_no_sample_twice(config, tmp_path, monkeypatch):
     assert sum(counted) == 12
 
 
-def test_no_traces_are_asked_for_and_none_are_stored(config, tmp_path, monkeypatch):
+def test_without_requested_traces_none_are_stored(config, tmp_path, monkeypatch):
     monkeypatch.setattr(pushed.PushedKind, "group", lambda *_: {})
     assert run(config, tmp_path / "study").exit_code == 0
     assert "acceleration" in jv.open_study(tmp_path / "study")
@@ -180,7 +180,7 @@ def test_fewer_samples_go_into_a_chunk_where_memory_is_short(config, monkeypatch
     assert load(config, ["run.chunk=700"]).run.chunk == 700
 
 
-def test_the_engine_does_not_hang_on_how_a_study_is_cut(config, monkeypatch):
+def test_the_engine_does_not_depend_on_the_chunks(config, monkeypatch):
     numbers = []
 
     def regimes(system, samples, number, **options):
@@ -189,7 +189,7 @@ def test_the_engine_does_not_hang_on_how_a_study_is_cut(config, monkeypatch):
 
     class Silent:
         advance = staticmethod(lambda number: None)
-        say = staticmethod(lambda line: None)
+        message = staticmethod(lambda line: None)
 
     monkeypatch.setattr(compute, "regimes", regimes)
     study = load(config, ["analysis.kind=periodic_orbit"])

@@ -63,7 +63,7 @@ def test_nothing_is_said_of_time_before_such_a_study_was_run(config):
     )
 
 
-def test_of_the_same_structure_what_was_compiled_is_kept(config):
+def test_an_estimate_uses_the_last_run_of_the_same_structure(config):
     runtime_history.record_runtime(load(config), COLD, RUNS)
     # another mass, another range of what is swept: the same programs
     other = "sweep.load.phase=[0.0]", "main.mass=3.0"
@@ -99,7 +99,7 @@ def test_another_structure_is_compiled_anew(config):
     assert words.endswith("from the last comparable run (10 samples)")
 
 
-def test_what_is_cleared_with_the_programs_is_not_known(config):
+def test_clearing_programs_clears_the_estimate(config):
     runtime_history.record_runtime(load(config), COLD, RUNS)
     clear()
     assert time_of(config)[1] is None
@@ -129,7 +129,7 @@ def test_a_run_is_remembered_with_its_parts(config):
     assert time_of(config)[1]["same"]
 
 
-def test_a_few_samples_tell_what_all_take(config):
+def test_a_few_samples_predict_the_run_time(config):
     compute, seen = pushed.PushedKind.compute, []
 
     def counted(self, system, samples, *arguments):
@@ -183,7 +183,7 @@ def test_the_fixed_part_of_a_small_run_is_not_taken_for_a_rate(config, monkeypat
     assert found["least"] == found["seconds"] == found["most"]
 
 
-def test_what_is_measured_tells_a_fixed_part_from_a_rate(config, monkeypatch):
+def test_measurements_separate_a_fixed_part_from_a_rate(config, monkeypatch):
     monkeypatch.setattr(pushed.PushedKind, "compute", slowly(0.3, 1e-3))
     large = ("run.chunk=1000", "sweep.load.phase={ linspace = [0.0, 1.0, 200] }")
     words = [word for each in large for word in ("--set", each)]
@@ -192,7 +192,7 @@ def test_what_is_measured_tells_a_fixed_part_from_a_rate(config, monkeypatch):
     assert 0.3 + 0.8 < found["computing"] < 1.5 * (0.3 + 0.8)
 
 
-def test_runs_of_about_as_many_samples_tell_no_fixed_part():
+def test_runs_of_about_as_many_samples_determine_no_fixed_part():
     assert runtime_history.computing([[10, 6.0], [14, 6.0]], 140) == (6.0, 60.0)
     assert runtime_history.computing([[10, 6.0]], 1) == (0.6, 6.0)
     assert runtime_history.computing([[10, 6.0]], 10) == (6.0, 6.0)
@@ -219,7 +219,7 @@ def test_a_study_of_one_piece_is_not_measured(tmp_path):
     assert "is computed in one piece" in done.output
 
 
-def test_what_is_done_at_the_same_time_counts_once():
+def test_simultaneous_work_counts_once():
     union = _Union()
     for end, seconds in ((1.0, 1.0), (3.0, 0.5), (3.5, 2.0), (6.0, 1.0)):
         union.add(end, seconds)

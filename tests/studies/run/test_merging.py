@@ -65,7 +65,7 @@ def test_samples_stand_one_behind_the_other(studies):
     assert record["fingerprint"] == {"device": "several", "machine": "x"}
 
 
-def test_what_was_merged_is_not_gone_on_with(studies):
+def test_a_merged_share_is_not_resumed(studies):
     command("merge", studies / "first", studies / "second", "--out", studies / "all")
     before = (studies / "all/journal.jsonl").read_bytes()
     record = json.loads((studies / "all/study.json").read_text())
@@ -85,7 +85,7 @@ def test_what_was_merged_is_not_gone_on_with(studies):
         (["grid1", "grid2"], 'sweep.method = "grid": all studies have the same'),
     ],
 )
-def test_what_does_not_belong_together_is_refused(studies, names, message):
+def test_studies_that_cannot_be_merged_are_refused(studies, names, message):
     done = command("merge", *(studies / name for name in names), "--out", studies / "new")
     assert done.exit_code in (2, 3)
     assert message in done.output
@@ -95,7 +95,7 @@ def test_what_does_not_belong_together_is_refused(studies, names, message):
 def test_a_folder_with_a_study_and_a_damaged_part_are_left_alone(studies):
     both = (studies / "first", studies / "second")
     done = command("merge", *both, "--out", studies / "again")
-    assert (done.exit_code, "holds a study already" in done.output) == (2, True)
+    assert (done.exit_code, "already contains a study" in done.output) == (2, True)
     (studies / "second/results.zarr/period/c/0").write_bytes(b"")
     done = command("merge", *both, "--out", studies / "new")
     assert (done.exit_code, "damaged or missing" in done.output) == (3, True)

@@ -115,7 +115,7 @@ def test_a_refined_map_is_that_of_all_samples(tmp_path):
     st.integers(2, 70), st.integers(2, 70), st.integers(2, 20),
     st.tuples(st.floats(0, 1), st.floats(1, 2), st.floats(0.0, 0.7)), st.integers(1, 3),
 )  # fmt: skip
-def test_what_is_computed_is_right_and_what_is_filled_wrongly_is_found(
+def test_computed_samples_are_right_and_wrong_fillers_are_found(
     lines, columns, coarsest, disc, strips
 ):
     Mapped.disc = disc
@@ -146,7 +146,7 @@ def test_what_is_computed_is_right_and_what_is_filled_wrongly_is_found(
     assert np.array_equal(full["computed"] == RIGHT, ~known & (rough["contacts"] == exact))
 
 
-def test_a_share_that_was_wrong_is_told_with_its_interval():
+def test_a_share_of_wrong_fills_is_reported_with_its_interval():
     how = np.repeat([COMPUTED, FILLED, RIGHT, WRONG], [100, 700, 190, 10]).astype(np.int8)
     error = np.where(how == RIGHT, 0.01, np.nan)
     text = words({"computed": how, "filling_error": error}.__getitem__)
@@ -167,7 +167,7 @@ def test_a_share_that_was_wrong_is_told_with_its_interval():
         ("report = false", "[run]\nchunk = 60", "allowed: no value, or a multiple of 72"),
     ],
 )  # fmt: skip
-def test_what_does_not_go_together_is_refused(old, new, message):
+def test_invalid_refinement_is_refused(old, new, message):
     text = CONFIG.format(lines=9, columns=9)
     assert old in text
     with pytest.raises(ValueError, match="allowed") as error:

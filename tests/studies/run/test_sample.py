@@ -49,7 +49,7 @@ def test_a_sample_is_computed_again_and_is_what_is_stored(study):
     assert not any("stored" in line for line in lines[3:])
 
 
-def test_what_is_stored_otherwise_is_told(study, monkeypatch):
+def test_a_different_stored_result_is_reported(study, monkeypatch):
     from jaxvib.studies.run import sample
 
     true = sample.stored_fields
@@ -63,7 +63,7 @@ def test_what_is_stored_otherwise_is_told(study, monkeypatch):
     assert line.endswith("1 rad/s; stored: 2")
 
 
-def test_what_both_do_not_know_is_no_difference(study, monkeypatch):
+def test_values_missing_in_both_are_no_difference(study, monkeypatch):
     from jaxvib.studies.run import sample
 
     def unknown(function):
@@ -96,7 +96,7 @@ def test_the_config_of_a_sample_alone_gives_that_sample(study, tmp_path):
 
 
 @pytest.mark.parametrize("number", [-1, 3])
-def test_a_number_that_is_none_of_the_samples_is_refused(study, number):
+def test_a_number_beyond_the_samples_is_refused(study, number):
     done = invoke("sample", study, "--", number)
     assert done.exit_code == 2
     assert f"sample = {number}" in done.output

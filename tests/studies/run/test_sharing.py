@@ -112,7 +112,7 @@ def test_a_share_that_was_stopped_goes_on(config):
     assert files("there") == files("one")
 
 
-def test_the_end_of_a_share_is_told_as_json_and_failed_samples_by_the_code(config):
+def test_the_end_of_a_share_is_json_and_its_code_reports_failed_samples(config):
     text = CONFIG.replace('kind = "pushed"', 'kind = "pushed"\nfail_above = 250.0')
     Path("pushed.toml").write_text(text)
     done = command("run", "pushed.toml", "--share", "2/3", "--json")
@@ -134,7 +134,7 @@ def test_the_end_of_a_share_is_told_as_json_and_failed_samples_by_the_code(confi
         ("1/13", "stored in 3 chunks; allowed: I/N with N at most 3\n"),
     ],
 )
-def test_what_is_no_share_is_refused(config, share, words):
+def test_invalid_shares_are_refused(config, share, words):
     done = command("run", "pushed.toml", "--share", share)
     assert (done.exit_code, words in done.output) == (2, True), done.output
     assert not Path("results").exists()
@@ -165,13 +165,13 @@ def test_shares_that_do_not_belong_together_are_refused(config):
         (["a-1-of-2", "c-2-of-2"], "config.system.main.mass = 600.0, and this run has 500"),
         (["a-1-of-2", "whole"], "whole contains no share; allowed: shares of one study"),
         (["whole", "a-1-of-2"], "a-1-of-2 contains share 1/2 of a study"),
-        (["a-1-of-2", "nowhere"], "nowhere holds no study"),
+        (["a-1-of-2", "nowhere"], "nowhere contains no study"),
     ]:
         done = command("merge", *folders, "--out", "new")
         assert (done.exit_code, words in done.output) == (2, True), done.output
         assert not Path("new").exists()
     done = command("merge", "a-1-of-2", "a-2-of-2", "--out", "whole")
-    assert (done.exit_code, "holds a study already" in done.output) == (2, True)
+    assert (done.exit_code, "already contains a study" in done.output) == (2, True)
     chunk = Path("a-2-of-2/results.zarr/acceleration/c/1/0")
     chunk.write_bytes(chunk.read_bytes()[:-1] + b"?")
     done = command("merge", "a-1-of-2", "a-2-of-2", "--out", "new")

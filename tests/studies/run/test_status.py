@@ -46,7 +46,7 @@ def test_a_run_at_work_is_looked_at_and_not_touched(config, monkeypatch):
     assert command("run", "pushed.toml", "--out", "there").exit_code == 0
     lines = seen[0].splitlines()
     assert lines[0] == "study      Pushed from rest"
-    assert lines[1].startswith("state      at work: process ")
+    assert lines[1].startswith("state      running: process ")
     assert lines[2] == "done       5 of 12 samples (41.7 %), 1 of 3 chunks"
     assert lines[3].startswith("rate       ")
     assert "left" in lines[3]
@@ -60,10 +60,10 @@ def test_a_run_at_work_is_looked_at_and_not_touched(config, monkeypatch):
     assert files("there") == before
 
 
-def test_who_is_at_what_and_what_was_said_is_told(tmp_path, config, monkeypatch):
+def test_status_lists_workers_and_messages(tmp_path, config, monkeypatch):
 
     class Silent:
-        advance = fail = say = staticmethod(lambda _: None)
+        advance = fail = message = staticmethod(lambda _: None)
 
     monkeypatch.setattr(status, "is_held", lambda directory: "somebody")
     command("run", "pushed.toml", "--out", "there")
@@ -72,7 +72,7 @@ def test_who_is_at_what_and_what_was_said_is_told(tmp_path, config, monkeypatch)
         watched.follow(lambda: at)
         watched.advance(5)
         watched.fail(2)
-        watched.say("chunk 3 failed")
+        watched.message("chunk 3 failed")
         time.sleep(0.2)
         lines = command("status", "there").output.splitlines()
     assert lines[4:] == [
@@ -94,10 +94,10 @@ def test_a_run_that_was_killed_is_called_so(config):
     assert len(lines) == 3
 
 
-def test_what_is_no_study_is_refused(config):
+def test_a_folder_without_a_sound_study_is_refused(config):
     done = command("status", "nowhere")
     assert done.exit_code == 2
-    assert "nowhere holds no study" in done.output
+    assert "nowhere contains no study" in done.output
     command("run", "pushed.toml", "--out", "there")
     Path("there/study.json").write_text("{")
     assert command("status", "there").exit_code == 3

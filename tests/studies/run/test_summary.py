@@ -1,14 +1,24 @@
 """Checked against: counts and extremes of samples that are written down by hand."""
 
-import types
-
 import numpy as np
 import pytest
 
 from jaxvib.ensemble import Reason, undecided
 from jaxvib.reports.header import head
 from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.run.study import load_text
 from jaxvib.studies.store.finished_study import Run
+
+CONFIG = """
+[system]
+kind = "two_body_impact"
+[analysis]
+kind = "periodic_orbit"
+[sweep]
+load.amplitude = [1.0, 2.0]
+[output]
+units = ["kN"]
+"""
 
 FIELDS = {
     "result": [0, 0, Reason.CHAOTIC, Reason.UNDECIDED_MOTION, Reason.TRANSIENT, 0,
@@ -24,21 +34,24 @@ FIELDS = {
 
 @pytest.fixture(scope="module")
 def lines():
-    study = types.SimpleNamespace(paths=["load.amplitude"])
+    study = load_text(CONFIG)
     kind = ANALYSES["periodic_orbit"]
     return kind.summary(lambda name: np.asarray(FIELDS[name]), study)
 
 
 def test_best_and_worst_are_of_all_samples_that_have_the_number(lines):
-    assert lines[2] == "best       largest |multiplier| 0.25 at load.amplitude = 5"
+    assert lines[2] == "best       largest |multiplier| 0.25 at load.amplitude = 0.005 kN"
     # The largest force is a chaotic motion's.
-    assert lines[3] == "worst      contact force 301 N at load.amplitude = 2"
+    assert lines[3] == "worst      contact force 301 N at load.amplitude = 0.002 kN"
 
 
 def test_the_terminal_and_the_page_count_the_same_undecided(lines):
     count = int(undecided(FIELDS["result"], FIELDS["stable"]).sum())
     assert count == 4
-    assert " 4 undecided (1 |multiplier| within its error of 1, 1 cannot tell" in lines[1]
+    assert (
+        " 4 undecided (1 |multiplier| within its error of 1, 1 exponent inconclusive"
+        in lines[1]
+    )
     assert f"<dt>undecided</dt><dd>{count}</dd>" in page_head()
 
 

@@ -18,7 +18,7 @@ from jaxvib import cli
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.chunk import compute_chunk
-from jaxvib.studies.run.dispatch import dispatch, set_aside
+from jaxvib.studies.run.dispatch import dispatch, skipped
 from jaxvib.studies.run.executors import Failure, LocalExecutor
 from jaxvib.studies.run.processes import ProcessExecutor, _Command
 from jaxvib.studies.run.study import load
@@ -42,7 +42,7 @@ class Lines:
     def advance(self, samples):
         self.samples += samples
 
-    def say(self, line):
+    def message(self, line):
         self.said.append(line)
 
 
@@ -193,7 +193,7 @@ def test_a_chunk_that_takes_far_longer_than_the_others_is_given_to_a_second_work
     assert any("is slow" in line for line in lines.said)
 
 
-def test_what_fails_three_times_is_set_aside_and_the_rest_goes_on():
+def test_a_chunk_that_fails_three_times_is_set_aside_and_the_run_continues():
     tries = []
 
     def script(number):
@@ -204,9 +204,7 @@ def test_what_fails_three_times_is_set_aside_and_the_rest_goes_on():
     found, lost = all_of(executor, range(5))
     assert sorted(found) == [0, 1, 3, 4]
     assert tries.count(2) == 3
-    assert (
-        set_aside(lost) == "1 chunk set aside after 3 tries: chunk 2: MemoryError: too much"
-    )
+    assert skipped(lost) == "1 chunk skipped after 3 tries: chunk 2: MemoryError: too much"
 
 
 def test_a_failure_that_stands_for_all_ends_the_study_at_once():
@@ -234,7 +232,7 @@ def test_a_worker_with_other_versions_or_another_processor_is_refused():
     assert incompatibility(WHO, WHO) == ""
 
 
-def test_who_is_at_work_on_what_is_told():
+def test_status_lists_the_work_of_each_worker():
     executor, _ = processes(ways(then=0.05), 2)
     chunks = []
     for _ in executor.submit(range(8)):
@@ -279,7 +277,7 @@ def pushed(tmp_path):
     return load(config), tmp_path / "here"
 
 
-def test_a_chunk_hangs_on_the_config_and_its_number_alone(pushed):
+def test_a_chunk_depends_on_config_and_number_alone(pushed):
     study, directory = pushed
     config, stored = to_toml(study.resolved()), open_study(directory)
     for number in (2, 0, 1, 2):

@@ -131,6 +131,6 @@ def test_each_flipped_bit_and_each_shorter_chunk_is_noticed():
             layout.unpacked(content[:length], "a")
 
 
-def test_what_is_no_number_is_not_stored():
+def test_values_that_are_no_numbers_are_not_stored():
     with pytest.raises(ValueError, match="cannot be stored; allowed: bool, int8"):
         layout_of("O")

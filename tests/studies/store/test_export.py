@@ -108,7 +108,7 @@ def test_matlab_has_a_struct_for_each_array(study, tmp_path):
     assert found["study"]["analysis"] == "pushed"
 
 
-def test_what_is_no_column_is_named(tmp_path):
+def test_unknown_columns_are_named(tmp_path):
     store = Store.create(tmp_path / "study", {**RECORD, "coordinates": []}, "title = 1\n")
     fields = {
         "parameter": Variable(("point",), np.arange(4.0), "N"),
@@ -126,14 +126,14 @@ def test_what_is_no_column_is_named(tmp_path):
     ("file", "message"),
     [
         ("out.xls", "ends in .xls; allowed: .nc, .mat, .csv, .parquet"),
-        ("there.csv", "exists already"),
+        ("there.csv", "already exists"),
         ("study/nothing.csv/out", "ends in nothing"),
         ("nowhere/out.csv", "nowhere is not an existing folder"),
-        ("described.csv", "described.csv-metadata.json exists already"),
-        ("link.nc", "link.nc exists already"),
+        ("described.csv", "described.csv-metadata.json already exists"),
+        ("link.nc", "link.nc already exists"),
     ],
 )
-def test_what_cannot_be_written_is_refused(study, tmp_path, file, message):
+def test_bad_export_files_are_refused(study, tmp_path, file, message):
     mine = ["there.csv", "described.csv-metadata.json"]
     for name in mine:
         (tmp_path / name).write_text("mine")
@@ -189,7 +189,7 @@ def test_a_name_that_is_taken_meanwhile_is_left_alone(study, tmp_path, monkeypat
         file.write_text("mine")
 
     monkeypatch.setattr(exporting._Table, "blocks", meanwhile)
-    with pytest.raises(ValueError, match=r"out\.csv exists already"):
+    with pytest.raises(ValueError, match=r"out\.csv already exists"):
         export(study, file)
     assert file.read_text() == "mine"
     assert sorted(tmp_path.iterdir()) == [file, tmp_path / "study"]

@@ -56,7 +56,7 @@ def test_a_link_is_replaced_and_not_followed(folder):
     assert folder.read("link") == b"ours"
 
 
-def test_a_file_is_not_written_below_a_link_or_over_what_is_no_file(folder):
+def test_a_file_is_not_written_below_a_link_or_over_another_kind_of_entry(folder):
     for name in ("linked/mine", "linked/new", "pipe", "linked"):
         if name == "linked":
             (folder.root / name).unlink()
@@ -65,7 +65,7 @@ def test_a_file_is_not_written_below_a_link_or_over_what_is_no_file(folder):
             folder.write(name, b"ours")
 
 
-def test_what_waits_under_the_temporary_name_is_not_written_through(folder):
+def test_a_link_at_the_temporary_name_is_not_written_through(folder):
     (folder.root / "a.new").symlink_to(folder.root.parent / "mine")
     folder.write("a", b"ours")
     assert folder.read("a") == b"ours"

@@ -59,7 +59,7 @@ def test_a_damaged_line_is_named(journal):
         journal.read()
 
 
-def test_rewriting_keeps_what_is_given(journal):
+def test_rewriting_keeps_the_given_text(journal):
     two = journal.read()[1]
     journal.rewrite([two])
     assert journal.read() == [two]

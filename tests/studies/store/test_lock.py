@@ -34,7 +34,7 @@ def other(tmp_path):
         process.kill()
 
 
-def test_the_second_is_told_who_is_there(tmp_path, other):
+def test_a_second_run_reports_who_holds_the_lock(tmp_path, other):
     who = rf"{tmp_path} is in use by process {other.pid} on \S+ since 2\d\d\d-"
     with pytest.raises(BlockingIOError, match=who):
         Lock(tmp_path).acquire()
@@ -65,7 +65,7 @@ if os.fork() == 0:  # a child that has not come to its exec yet keeps the lock
 )
 
 
-def test_what_a_killed_process_was_starting_does_not_hold_it_for_long(tmp_path):
+def test_a_child_of_a_killed_process_holds_the_lock_only_briefly(tmp_path):
     arguments = [sys.executable, "-c", FORKS, str(tmp_path)]
     pipe = subprocess.PIPE
     with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, cwd=ROOT) as process:
@@ -94,5 +94,5 @@ def test_those_who_look_do_not_take_each_other_for_a_run(tmp_path):
         assert is_held(tmp_path) == ""
 
 
-def test_whoever_looks_learns_who_holds_it(other, tmp_path):
+def test_a_lock_names_its_holder(other, tmp_path):
     assert is_held(tmp_path).startswith(f"process {other.pid} ")

@@ -27,7 +27,7 @@ def study(tmp_path):
     [0, 5, -1, slice(None), slice(1, 5), slice(None, None, 2), [5, 0, 3, 3],
      [[1, 4], [0, 5]], [True, False, True, False, False, True]],
 )  # fmt: skip
-def test_what_is_asked_for_is_what_numpy_takes_of_all(study, name, key):
+def test_rows_are_indexed_as_by_numpy(study, name, key):
     key = np.array(key) if isinstance(key, list) else key
     rows, values = Rows(study, name), whole[name].values
     np.testing.assert_array_equal(rows[key], values[key])
@@ -38,7 +38,7 @@ def test_what_is_asked_for_is_what_numpy_takes_of_all(study, name, key):
         rows[6]
 
 
-def test_only_the_chunks_that_are_asked_for_are_read(study):
+def test_only_requested_chunks_are_read(study):
     (study / "results.zarr/states/c/0/0").write_bytes(b"")
     rows = Rows(study, "states")
     np.testing.assert_array_equal(rows[4:], whole["states"].values[4:])

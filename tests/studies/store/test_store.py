@@ -147,7 +147,7 @@ def test_an_unfinished_study_cannot_be_opened(tmp_path):
 
 
 def test_no_study_cannot_be_opened(tmp_path):
-    with pytest.raises(FileNotFoundError, match="holds no study"):
+    with pytest.raises(FileNotFoundError, match="contains no study"):
         open_study(tmp_path)
 
 
@@ -190,7 +190,7 @@ def test_a_run_broken_off_after_any_step_ends_with_the_same_bytes(study, tmp_pat
 
 def test_a_folder_with_a_study_is_not_begun_anew(study):
     assert has_study(study)
-    with pytest.raises(FileExistsError, match="holds a study already"):
+    with pytest.raises(FileExistsError, match="already contains a study"):
         Store.create(study, RECORD, "")
 
 
@@ -209,7 +209,7 @@ def test_resume_with_nothing_done_starts_afresh(tmp_path):
         ({"fingerprint": {"device": "gpu"}}, "fingerprint.device = cpu, and this run"),
     ],
 )
-def test_resume_refuses_what_would_give_other_bytes(study, change, message):
+def test_resume_refuses_changes_that_would_give_other_bytes(study, change, message):
     with pytest.raises(ValueError, match=message):
         Store.resume(study, {**RECORD, **change}, "")
 

@@ -166,7 +166,7 @@ def test_mistakes_are_met_with_the_path_and_what_is_allowed(change, message):
 @pytest.mark.parametrize(
     ("config", "change", "message"),
     [
-        (MODES, "modules.roof-lost.module=spring", "module 'roof-lost' names 'lost'"),
+        (MODES, "modules.roof-lost.module=spring", "acts on 'lost', which has no mass"),
         (MODES, "modules.roof-pendulum-3.module=spring", "uses 'pendulum' as a trans"),
         (
             RESPONSE,
@@ -250,7 +250,7 @@ def test_a_tower_that_is_pushed_moves_as_an_independent_integration(tmp_path):
         ("analysis.force.amplitude='2 N'", 'analysis.force.amplitude = "2 N"'),
     ],
 )
-def test_a_motion_that_is_none_is_refused(change, message):
+def test_an_invalid_excitation_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         load(MOTION, [change])
 

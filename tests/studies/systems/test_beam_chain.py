@@ -104,7 +104,7 @@ def test_a_chain_with_a_stop_is_stepped_and_stored(tmp_path):
         ("{body = -1, gap = 0.1, stiffness = 1.0}", "body = -1 is out of range"),
     ],
 )
-def test_a_stop_that_is_none_is_refused(stop, message):
+def test_an_invalid_stop_is_refused(stop, message):
     with pytest.raises(ValueError, match=message):
         load(STOPPED, [f"analysis.stops=[{stop}]"])
 
@@ -112,13 +112,13 @@ def test_a_stop_that_is_none_is_refused(stop, message):
 @pytest.mark.parametrize(
     ("defect", "message"),
     [
-        ("{body = 3}", "nothing is given of a body; allowed: inertia and mass"),
-        ("{body = 3, stiffness = 2.0}", "stiffness is given of a body"),
+        ("{body = 3}", "nothing is given for a body; allowed: inertia and mass"),
+        ("{body = 3, stiffness = 2.0}", "stiffness is given for a body"),
         ("{mass = 2.0}", "either a body or a beam"),
         ("{body = 3, mass = -2.0}", "defects"),
     ],
 )
-def test_a_defect_that_is_none_is_refused(defect, message):
+def test_an_invalid_defect_is_refused(defect, message):
     with pytest.raises(ValueError, match=message):
         load(PACKET, [f"defects=[{defect}]"])
 

@@ -96,7 +96,7 @@ def test_bodies_of_negative_kinetic_energy_are_refused(mass):
 
 
 @pytest.mark.slow
-def test_a_study_holds_what_single_calls_give(tmp_path):
+def test_a_study_stores_the_results_of_single_calls(tmp_path):
     stiffness = [0.1, 30.0, 70.0, 1e3]
     sets = [f"sweep.link_stiffness.0={stiffness}", "analysis.count=5", "analysis.shapes=2",
             "analysis.points=11", "output.report=false"]  # fmt: skip

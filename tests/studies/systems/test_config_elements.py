@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import xarray
 
 import jaxvib as jv
-from jaxvib.studies.analyses.kinds import SYSTEMS
+from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
+from jaxvib.studies.store.finished_study import Run
 from jaxvib.studies.systems.impact_laws import LAWS
 from tests.studies.systems.test_impact_assembly import run
 
@@ -81,9 +83,9 @@ def test_elements_are_what_they_are_in_python(tmp_path):
     ('element = "coil"', 'element = "coils"', r'"coils" is not known; .* "coil"\?'),
     ("resistance = 2e3", "resistance = 0.0", r"patch.law.resistance = 0.0 is out of range"),
     ("[system.loads]", '[system.frictions]\nfloor = { friction = "coulomb", at = "cart", '
-     "force = 0.5 }\n[system.loads]", "elements beside friction or hard stops"),
+     "force = 0.5 }\n[system.loads]", "elements with states cannot be combined with"),
 ])  # fmt: skip
-def test_what_is_no_element_is_refused(tmp_path, old, new, message):
+def test_invalid_elements_are_refused(tmp_path, old, new, message):
     with pytest.raises(ValueError, match=message):
         build(load(written(tmp_path, ELEMENTS.replace(old, new))))
 
@@ -103,3 +105,71 @@ def test_the_harvester_of_the_ready_study_has_the_voltage_of_its_circuit(tmp_pat
     expected = [place.real, (s * place).real, (ratio * place).real]
     np.testing.assert_allclose(found["state"].values[0], expected, rtol=1e-6)
     np.testing.assert_allclose(found["amplitude"].values[0], [np.abs(place)], rtol=1e-6)
+
+
+TRANSIENTS = """
+[analysis]
+kind = "response"
+duration = 0.1
+points = 21
+[output]
+directory = "x"
+"""
+NOISY = """
+[analysis]
+kind = "noise_response"
+load = "shaker"
+noise = { filter = "low_pass", density = 1.0, frequency = 300.0, damping_ratio = 0.6, highest = 600.0 }
+duration = 0.1
+seeds = 4
+[output]
+directory = "x"
+"""  # noqa: E501
+
+
+def harvested(tmp_path, analysis):
+    """Return the study of the harvester with an analysis, and its fields."""
+    head, _, _ = HARVESTER.read_text().partition("[analysis]")
+    study = load(written(tmp_path, head + analysis))
+    system, kind = build(study), ANALYSES[study.analysis.kind]
+    fields = kind.compute(system, {}, study.analysis, study.run, lambda done: None)
+    return study, system, fields
+
+
+@pytest.mark.slow  # compiles a response and a motion with a stop, 4 s
+def test_a_response_of_a_harvester_stores_its_voltage(tmp_path):
+    study, system, fields = harvested(tmp_path, TRANSIENTS)
+    found = jv.response(system, 0.1, rtol=study.run.rtol)
+    for name in ("peak", "max_contact_force", "contacts", "state"):
+        np.testing.assert_allclose(fields[name].values[0], getattr(found, name), rtol=1e-9)
+    voltage = fields["further_states"]
+    assert voltage.axes == ("sample", "time", "further")
+    assert voltage.attributes["component_units"] == "V"
+    motion = jv.simulate(system, system.rest(), np.linspace(0, 0.1, 21), study.run.rtol)
+    np.testing.assert_allclose(voltage.values[0], motion.states[:, 2:], rtol=1e-7)
+    run = finished(study, fields)
+    displacement, voltages = ANALYSES["response"].pictures([run])[0].charts
+    assert voltages.y.label == "circuit.voltage (V)"
+    np.testing.assert_array_equal(voltages.layers[0].y, voltage.values[0, :, 0])
+    assert displacement.layers[0].name == "tip"
+
+
+@pytest.mark.slow  # compiles responses to noise, 4 s
+def test_noise_on_a_harvester_has_variances_of_all_states_and_no_linear_ones(tmp_path):
+    study, _, fields = harvested(tmp_path, NOISY)
+    assert fields["variance"].values.shape == (1, 3)
+    assert np.isnan(fields["linear_variance"].values).all()
+    lines = ANALYSES["noise_response"].summary(lambda name: fields[name].values, study)
+    assert not any(line.startswith("linear") for line in lines)
+
+
+def finished(study, fields):
+    """Return the fields as a finished study has them."""
+    results = xarray.Dataset(
+        {name: (each.axes, each.values, each.attributes) for name, each in fields.items()}
+    )
+    described = {
+        "analysis": study.analysis.kind, "system": study.system.kind, "title": "t",
+        "coordinates": [], "axes": study.axes, "config": study.resolved(), "grid": {},
+    }  # fmt: skip
+    return Run("run", results, None, described, {}, "")

@@ -1,5 +1,6 @@
 """Checked against: the system built in Python, its orbits, and the messages themselves."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -132,3 +133,47 @@ def test_the_gears_of_the_ready_study_mesh_as_in_python():
     rest = jv.static_equilibrium(system)
     shafts = 500.0 * rest.state[0] / 0.05
     np.testing.assert_allclose(rest.contact_force, [1000.0 - shafts, 0.0], rtol=1e-9)
+
+
+CRACKED = """
+[system]
+kind = "impact_assembly"
+loads = {}
+
+[system.linear.modules]
+a = { module = "point_mass", mass = 2.0 }
+b = { module = "point_mass", mass = 3.0 }
+a-b = { module = "spring", stiffness = 4.0, damping = 0.3 }
+ground-a = { module = "spring", stiffness = 1.0 }
+
+[system.springs.stiffness]
+spring = "polynomial"
+at = { a = -1.0, b = 1.0 }
+law.coefficients = [4.0]
+variation = { load = "harmonic", amplitude = 0.4, frequency = 3.0 }
+
+[system.springs.damping]
+spring = "polynomial_damper"
+at = { a = -1.0, b = 1.0 }
+law.coefficients = [0.3]
+variation = { load = "harmonic", amplitude = 0.4, frequency = 3.0 }
+
+[analysis]
+kind = "periodic_orbit"
+
+[sweep]
+springs.stiffness.variation.amplitude = [0.2, 0.4]
+"""
+
+
+def test_half_of_a_module_varies_as_a_spring_and_a_damper_beside_it(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(CRACKED)
+    equation = build(load(file)).equation()
+    time, state = 0.6, np.array([0.1, -0.2, 0.3, 0.5])
+    a, b, va, vb = state
+    found = equation.vector_field(time, jnp.asarray(state))
+    factor = 1 + 0.2 * np.cos(3 * time)  # of 8 N/m and 0.6 N s/m
+    force = factor * (8 * (b - a) + 0.6 * (vb - va))
+    rates = [va, vb, (force - a) / 2, -force / 3]
+    np.testing.assert_allclose(found, rates, rtol=1e-13)

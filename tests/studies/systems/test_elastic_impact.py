@@ -57,6 +57,47 @@ def assert_equal(system, expected):
         np.testing.assert_array_equal(mine[path].value, entry.value)
 
 
+def with_play(play, more=""):
+    given = (
+        f"at = {{ left = 1.0, right = -1.0 }}, play = {play}, law.stiffness = 4e4 {more}}}"
+    )
+    before, rest = FRAMES.split("at = { left", 1)
+    text = before + given + "\nwall" + rest.split("\nwall", 1)[1]
+    return text.replace(
+        "contacts.pounding.gap = [0.01, 0.02]", "loads.push.law.frequency = [5.0]"
+    )
+
+
+@pytest.mark.parametrize(
+    "play", ["0.04", '"40 mm"', '"40mm"', '"2 * contacts.wall.gap / 5"']
+)
+def test_a_play_gives_the_two_contacts_of_backlash(tmp_path, play):
+    system = build(load(written(tmp_path, with_play(play))))
+    approach = system.linear.direction({"left": 1.0, "right": -1.0})
+    sides = jv.backlash(approach, 0.04, jv.HertzContact(4e4), "pounding")
+    for contact, side in zip(system.contacts, sides, strict=False):
+        assert contact.name == side.name
+        for mine, theirs in zip(*map(jax.tree.leaves, (contact, side)), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("play", "more", "message"),
+    [
+        ("0.04", ", gap = 0.01", "has a gap and a play"),
+        ("-0.04", "", "play = -0.04; allowed:"),
+        ('"-4 cm"', "", 'play = "-4 cm", which is -0.04 m; allowed:'),
+        ('"contacts.wall.gap - 1"', "", "which is -0.9 m; allowed:"),
+        ('"2 N"', "", "where a length in m is expected"),
+        ('"1) * (1"', "", "play: formula '1\\) .* is not a formula"),
+        ("0.04", "}\npounding-ahead = { contact = 'hertz'", "pounding-ahead is given too"),
+    ],
+)
+def test_a_wrong_play_is_refused(tmp_path, play, more, message):
+    with pytest.raises(ValueError, match=message):
+        load(written(tmp_path, with_play(play, more)))
+
+
 def test_frames_that_pound_are_what_they_are_in_python(tmp_path):
     study = load(written(tmp_path, FRAMES))
     modules = [

@@ -388,7 +388,7 @@ def test_a_tower_with_a_stop_is_run_stored_and_drawn(tmp_path):
         ("springs.mount.law.coefficients=3", "springs.mount.law.coefficients = 3"),
     ],
 )
-def test_what_is_no_contact_or_load_is_refused(tmp_path, change, message):
+def test_invalid_contacts_and_loads_are_refused(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
         load(written(tmp_path, EVERY_PART), [change])
 
@@ -513,7 +513,8 @@ def test_every_annular_contact_is_what_it_is_in_python(tmp_path):
 CAPSULE = builtin_studies.folder() / "capsule.toml"
 
 
-def test_a_config_names_what_drifts(tmp_path):
+@pytest.mark.slow  # a study in a process of its own, 9 s
+def test_a_config_names_the_drifting_coordinate(tmp_path):
     run(CAPSULE, tmp_path / "out", "sweep.loads.drive.law.frequency=[9.0]")
     progress = jv.open_study(tmp_path / "out")["progress"]
     assert progress.attrs["units"] == "m"

@@ -61,7 +61,7 @@ def test_formulas_locked_loads_and_records_are_what_they_are_in_python(config):
     assert study.system.loads["seen"].law.source.endswith(f"push in kN, sha256 {digest}")
 
 
-def test_what_follows_moves_with_what_is_swept_and_is_no_parameter(config):
+def test_a_derived_parameter_follows_a_sweep_and_is_no_parameter(config):
     study = load(config)
     moved = jv.replace(build(study), {"variables.X": 0.01})
     amplitude = jv.parameters(moved)["loads.road.law.amplitude"].value
@@ -114,7 +114,7 @@ def test_a_number_replaces_a_formula(config):
         ("loads.seen.law.interpolation=quintic", '"linear", "cubic"'),
     ],
 )
-def test_what_cannot_be_read_is_pointed_at(config, change, message):
+def test_bad_loads_are_named(config, change, message):
     with pytest.raises(ValueError, match=message):
         load(config, [change])
 
@@ -139,7 +139,7 @@ def test_a_formula_of_integers_that_no_float_holds_is_refused(config):
         ("t (min),push\n0,1\n1,1\n", r't \(min\)" names another unit than time_unit'),
     ],
 )
-def test_files_that_are_no_records_are_told(config, content, message):
+def test_files_that_are_no_records_are_reported(config, content, message):
     config.with_name("seen.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
         load(config)
@@ -155,7 +155,7 @@ def test_headings_may_tell_the_unit_or_a_remark(config, heading):
     np.testing.assert_array_equal(found, [1e3, 3e3, 1e3])
 
 
-def test_a_heading_that_contradicts_the_unit_is_told(config):
+def test_a_heading_that_contradicts_the_unit_is_reported(config):
     config.with_name("seen.csv").write_text("t (ms),push (kN)\n0,1\n2000,3\n4000,1\n")
     told = 'value = "push (kN)", unit = "N"'
     config.write_text(CONFIG.replace('value = "push", unit = "kN"', told))
@@ -184,7 +184,7 @@ def test_a_heading_that_contradicts_the_unit_is_told(config):
         ("{ scale = 2.0 }", "; also missing: system.loads.seen.law.values"),
     ],
 )
-def test_all_keys_of_a_record_that_are_missing_are_told_at_once(config, law, words):
+def test_all_missing_keys_of_a_record_are_reported_at_once(config, law, words):
     lines = [line for line in CONFIG.splitlines() if not line.startswith("seen")]
     own = f'seen = {{ load = "record", at = "cart", law = {law} }}'
     where = lines.index("[analysis]")
@@ -194,7 +194,7 @@ def test_all_keys_of_a_record_that_are_missing_are_told_at_once(config, law, wor
     assert f"line {where + 1}: " in str(caught.value)
 
 
-def test_bytes_that_are_no_text_are_told(config):
+def test_bytes_that_are_no_text_are_reported(config):
     config.with_name("seen.csv").write_bytes(b"t,push\n0,\xff\n")
     with pytest.raises(ValueError, match="line 2: not UTF-8"):
         load(config)
@@ -207,7 +207,7 @@ def test_the_ready_quarter_car_is_pushed_by_its_tyre_and_copied_with_its_road(tm
     road = system.loads[0].law
     rows = np.loadtxt(tmp_path / "road.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(float(road.force(0.3)), 0.5 * 1.6e5 * rows[6, 1] * 1e-3)
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="already exists"):
         builtin_studies.copy("quarter_car", tmp_path / "mine.toml")
 
 

@@ -88,7 +88,7 @@ def test_a_config_declares_the_units_that_the_system_has():
         ("inertia", "2 kg", "kg is given where a moment of inertia in kg m.2 is"),
     ],
 )
-def test_a_unit_of_another_dimension_is_told(name, value, words):
+def test_a_unit_of_another_dimension_is_reported(name, value, words):
     with pytest.raises(ValueError, match=f"config, line .*{words}"):
         load_text(text(**{name: value}))
 

@@ -11,15 +11,17 @@ from ....orbits import (
     basins,
     basins_engine,
     robustness,
-    smallest_shock,
     state_grid,
 )
 from ....orbits.attractors import named
+from ....orbits.smallest_shock import smallest_shocks
 from ....systems.system import System
-from ...store.fields import Variable
+from ...store.fields import Variable, variables
+from ..basin_options import BasinTable
 from ..orbits import orbit_variables, own_variables
 from .kind import BasinsOptions
 
+_AXES = {"state": "state_component"}  # `attractors.state` is a field
 # Descriptions of attractors' fields that differ from those of an orbit.
 _OF_ORBITS = {
     "period": "period of the motion, NaN if aperiodic",
@@ -45,19 +47,16 @@ def compute(
     progress: Callable[[int], None],
 ) -> dict[str, Variable]:
     """Return labels along the axis `start`, and the fields of each attractor."""
-    names = system.state_names
-    grid = {
-        names.index(name): np.linspace(bounds[0], bounds[1], options.points)
-        for name, bounds in options.grid.items()
-    }
-    starts = state_grid(system, grid)
+    starts = starts_of(system, options)
     settings = SettlingSettings(options.transient, options.max_periods, run.rtol)
     found = basins(system, starts, settings=settings, period=options.period)
     progress(1)
     engine, why = basins_engine(system, len(starts), options.period)
     notes = {"engine": f"{engine} ({why})"}
     fields = _basin_variables(found)
-    result = fields.pop("result")
+    result, shocks = fields.pop("result"), {}
+    if options.shock and len(found.attractors.state):
+        shocks = shock_variables(system, found.attractors.state, options, settings)
     return {
         "starts": Variable(
             ("start", "state"), starts, "", "state at t = 0",
@@ -68,8 +67,18 @@ def compute(
             result.axes, result.values, result.unit, result.description, notes
         ),
         **(_robustness(found, options.box) if options.box else {}),
-        **(_shocks(system, found, options, settings) if options.shock else {}),
+        **shocks,
     }  # fmt: skip
+
+
+def starts_of(system: System, options: BasinTable) -> np.ndarray:
+    """Return the grid of initial states, (starts, n)."""
+    names = system.state_names
+    grid = {
+        names.index(name): np.linspace(bounds[0], bounds[1], options.points)
+        for name, bounds in options.grid.items()
+    }
+    return state_grid(system, grid)
 
 
 def _robustness(found, box: int) -> dict[str, Variable]:
@@ -79,30 +88,20 @@ def _robustness(found, box: int) -> dict[str, Variable]:
     return {f"robustness.{name}": one for name, one in own.items()}
 
 
-def _shocks(system, found, options, settings) -> dict[str, Variable]:
-    """Return the smallest shock of each attractor."""
+def shock_variables(
+    system: System, states: np.ndarray, options: BasinTable, settings: SettlingSettings
+) -> dict[str, Variable]:
+    """Return the smallest shock of each of one attractor or more by its states."""
     names = system.state_names
-    units = {names.index(name): unit for name, unit in options.shock.items()}
-    shocks = [
-        own_variables(
-            smallest_shock(
-                system, state, units, options.largest_shock, period=options.period,
-                settings=settings, throw=False,
-            )
-        )
-        for state in found.attractors.state
-    ]  # fmt: skip
-    if not shocks:
-        return {}
+    units = {names.index(name): unit for name, unit in (options.shock or {}).items()}
+    most, period = options.largest_shock, options.period
+    shocks = smallest_shocks(system, states, units, most, period=period, settings=settings)
     return {
         f"shock.{name}": replace(
-            one,
-            axes=("attractor", *(axis.replace("state", "state_component")
-                                 for axis in one.axes)),
-            values=np.stack([each[name].values for each in shocks]),
+            one, axes=tuple(_AXES.get(axis, axis) for axis in one.axes)
         )
-        for name, one in shocks[0].items()
-    }  # fmt: skip
+        for name, one in variables(shocks, ("attractor",)).items()
+    }
 
 
 def _basin_variables(found) -> dict[str, Variable]:
@@ -140,8 +139,8 @@ def summary(read: Callable, study: Any) -> list[str]:
 def entropy_words(read: Callable) -> str:
     """Return the stored basin entropies as text."""
     names = ("entropy", "entropy_error", "boundary_entropy", "boundary_entropy_error")
-    whole, error, edge, edge_error = (float(read(f"robustness.{name}")) for name in names)
-    text = f"basin entropy {whole:.3g} +- {error:.1g}"
+    entropy, error, edge, edge_error = (float(read(f"robustness.{name}")) for name in names)
+    text = f"basin entropy {entropy:.3g} +- {error:.1g}"
     return text if np.isnan(edge) else f"{text}, boundary {edge:.3g} +- {edge_error:.1g}"
 
 

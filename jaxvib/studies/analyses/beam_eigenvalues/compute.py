@@ -17,6 +17,7 @@ from ...config import samples as sampling
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
 from ...store.subsample import evenly_chosen
+from ..summary_text import at
 from .kind import BeamEigenvaluesOptions
 
 
@@ -36,8 +37,8 @@ def compute(
     known = parameters(system)
     fields = {}
     for path, values in slopes.items():
-        whole = next(p for p in known if f"{path}.".startswith(f"{p}."))
-        unit = f"(rad/s)/({known[whole].unit or '1'})"
+        parameter = next(p for p in known if f"{path}.".startswith(f"{p}."))
+        unit = f"(rad/s)/({known[parameter].unit or '1'})"
         words = f"d values / d {path}; NaN for repeated values"
         fields[f"slopes.{path}"] = Variable(("sample", "value"), values, unit, words)
     return {**variables(found), **fields}
@@ -85,14 +86,14 @@ def summary(read: Callable, study: Any) -> list[str]:
     repeated = int(read("repeated").sum())
     ratios = -values.real / np.where(values == 0, 1.0, np.abs(values))
     worst = np.unravel_index(np.nanargmin(ratios), ratios.shape)
-    at = ", ".join(f"{path} = {read(path)[worst[0]]:.5g}" for path in study.paths)
-    at = f" at {at}" if at else ""
+    where = at(read, study, worst[0])
+    where = f" at {where}" if where else ""
     lines = [
         f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
         "recomputed individually",
         f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
         f"to {np.nanmax(np.abs(values)):.6g} rad/s",
-        f"least      damped: {values[worst]:.6g} rad/s{at}",
+        f"least      damped: {values[worst]:.6g} rad/s{where}",
     ]
     if not study.sampling.how.drawn and len(values) > 2:  # neighbours are in rows
         lines.append(f"curves     {_met(read, study)}")

@@ -26,7 +26,7 @@ from ...pictures.picture import (
     Scene,
 )
 from ...pictures.swept_planes import axis, sample_text
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 
 _MOST_ROWS = 64  # rows of neighbouring samples in the page
 _WIDE = 30.0  # ratio of moduli from which the axis is logarithmic
@@ -66,7 +66,7 @@ def _choice(run: Run, rows) -> Choice | None:
         return None
     others = [path for path in run.grid if path != _x_path(run)]
     return Choice(
-        ", ".join(map(spoken, others)),
+        ", ".join(map(readable, others)),
         tuple(sample_text(run, row[0], others) for row, _ in rows),
     )
 
@@ -88,7 +88,7 @@ def _over_path(runs: Sequence[Run], rows) -> Picture:
     counts = {kind: sum(m.kind == kind for m in met) for kind in _MEETINGS}
     return Picture(
         "eigenvalues",
-        f"Eigenvalues over {path}",
+        f"Eigenvalues over {readable(path)}",
         "Modulus and damping ratio (-Re / modulus) of each value. Neighbouring samples are "
         "joined by the values' derivatives, so that a curve follows its mode: curves cross "
         "(diamonds), or veer (squares), that is, approach, turn away and exchange modes. "
@@ -154,21 +154,21 @@ def _loci(runs: Sequence[Run], rows) -> list[Picture]:
                 single.append(_dots(own, moved[curve][known[curve]], paint, place))
             every.append(_dots(curves.values[known], moved[known], paint, here))
     alt = f"Imaginary over real part of the eigenvalues as {path} grows."
-    text = f"Eigenvalues in the closed upper half plane, coloured by {path}."
+    text = f"Eigenvalues in the closed upper half plane, coloured by {readable(path)}."
     chart = Chart(_RE, _IM, tuple(every))
-    whole = Picture("root_locus", "Root locus", text, alt, (chart,), choice=choice)
+    picture = Picture("root_locus", "Root locus", text, alt, (chart,), choice=choice)
     if choice is not None:
-        return [whole]
+        return [picture]
     most = max(len(order_of(curves)) for _, curves in rows[0])
     alone = Picture(
         "root_locus_of_one",
         "Root locus of one value",
-        f"One value at a time, with individual axes, coloured by {path}.",
+        f"One value at a time, with individual axes, coloured by {readable(path)}.",
         alt,
         (Chart(_RE, _IM, tuple(single)),),
         choice=Choice("value", tuple(f"value {i + 1}" for i in range(most))),
     )
-    return [whole, alone]
+    return [picture, alone]
 
 
 def _dots(values, moved, paint: Scale, option: int | None) -> Points:

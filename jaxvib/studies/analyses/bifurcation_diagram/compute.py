@@ -92,13 +92,14 @@ def summary(read: Callable, study: Any) -> list[str]:
         wild = int(np.nanargmax(exponent))
         error = read("lyapunov_error")[wild]
         lines.append(
-            f"exponent   largest {exponent[wild]:.4g} +- {error:.1g} 1/s at {path} = "
-            f"{values[wild]:.5g}"
+            f"exponent   largest {exponent[wild]:.4g} +- {error:.1g} 1/s at "
+            f"{study.value_text(path, values[wild])}"
         )
     if np.nan_to_num(force).max() > 0:
         worst = int(np.nanargmax(force))
         lines.append(
-            f"worst      contact force {force[worst]:.4g} N at {path} = {values[worst]:.5g}"
+            f"worst      contact force {force[worst]:.4g} N at "
+            f"{study.value_text(path, values[worst])}"
         )
     return lines
 

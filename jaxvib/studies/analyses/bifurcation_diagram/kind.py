@@ -42,9 +42,6 @@ class BifurcationDiagramKind(AnalysisKind[BifurcationDiagramOptions]):
     ) -> None:
         """Raise `ValueError` for an unknown path or bounds outside of its range."""
         check_allowed(options.path, options.bounds, declared)
-        low, high = options.bounds
-        if not low < high:
-            raise ValueError(f"bounds = [{low:g}, {high:g}] do not ascend")
 
     def coordinates(self, options: BifurcationDiagramOptions) -> list[str]:
         """Return the parameter."""

@@ -9,7 +9,7 @@ from ...pictures.comparison_styles import named, symbol
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
 from ...pictures.swept_planes import axis
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 from .kind import SWEEPS
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}
@@ -46,7 +46,7 @@ def _diagram(runs: Sequence[Run]) -> Picture:
     words = ", ".join(f"{share.name}: {sum(share.counts)}" for share in sorting.shares)
     return Picture(
         "bifurcation_diagram",
-        f"Bifurcation diagram over {spoken(path)}",
+        f"Bifurcation diagram over {readable(path)}",
         "The state at t = 0, T, 2T, ..., once per load period, after the transient: one "
         "point for a motion of period 1, n points for period n, a cloud for chaos. "
         "Below, the largest Lyapunov exponent with 95 % confidence limits (dotted); it is "

@@ -11,10 +11,11 @@ from jaxtyping import Array
 
 from ....dynamics import CubicGround, Stop, kick, random_velocities, wave_packet
 from ....dynamics.chains.motion import chain_motion
+from ....foundation.arrays import stack_lanes
 from ....systems import BeamChain, HertzContact, replace
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
-from ..tree_stack import tree_stack
+from ..summary_text import at
 from .fields import fields_of_chains
 from .kind import ChainMotionOptions
 
@@ -39,7 +40,7 @@ def compute(
     for values in zip(*samples.values(), strict=True) if samples else [()]:
         rows.append(moved({p: np.asarray(v) for p, v in zip(samples, values, strict=True)}))
         progress(1)
-    return variables(tree_stack(rows), ("sample",))
+    return variables(stack_lanes(rows), ("sample",))
 
 
 def group(
@@ -61,25 +62,26 @@ def summary(read: Callable, study: Any) -> list[str]:
     """Return the mean energies and fluctuations of up to four samples."""
     lines = []
     for sample in range(min(4, len(read("result")))):
-        at = "".join(f"{path} = {read(path)[sample]:.5g}: " for path in study.paths)
+        where = at(read, study, sample)
+        where = f"{where}: " if where else ""
         parts = ", ".join(
             f"{kind} {read(f'statistics.mean.{kind}')[sample]:.4g} +- "
             f"{read(f'statistics.fluctuation.{kind}')[sample]:.2g} J"
             for kind in ("translational", "rotational", "potential")
         )
-        lines.append(f"energies   {at}{parts} (mean over time +- fluctuation)")
+        lines.append(f"energies   {where}{parts} (mean over time +- fluctuation)")
     return [*lines, f"energy     conserved to {read('energy_change').max():.1g}"]
 
 
 def _forces(options) -> dict:
     """Return the nonlinear forces of a chain, with the step size."""
     ground = (options.ground.stiffness, options.ground.cubic)
-    held = (CubicGround(*map(jnp.asarray, ground)),) if any(ground) else ()
+    springs = (CubicGround(*map(jnp.asarray, ground)),) if any(ground) else ()
     stops = tuple(
         Stop(stop.body, jnp.asarray(stop.gap), HertzContact(jnp.asarray(stop.stiffness)))
         for stop in options.stops
     )
-    return {"forces": (*held, *stops), "step": options.step}
+    return {"forces": (*springs, *stops), "step": options.step}
 
 
 def first_state(chain: BeamChain, options: ChainMotionOptions, seed: int) -> Array:

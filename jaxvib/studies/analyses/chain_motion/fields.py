@@ -7,12 +7,12 @@ import equinox as eqx
 import numpy as np
 
 from ....dynamics.chains.motion import chain_fields
+from ....foundation.arrays import stack_lanes
 from ....systems import replace
 from ...config import samples as sampled
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
 from ...store.subsample import evenly_chosen
-from ..tree_stack import tree_stack
 
 _MOST_SAMPLES = 4  # with stored fields, each bodies x times
 _MOST_TIMES = 257  # of the space-time picture
@@ -45,5 +45,5 @@ def fields_of_chains(
     return {
         "sample": Variable(("trace",), chosen, "", "position along sample"),
         "instants": Variable(("time",), times, "s", "time"),
-        **variables(tree_stack(rows), ("trace",)),
+        **variables(stack_lanes(rows), ("trace",)),
     }

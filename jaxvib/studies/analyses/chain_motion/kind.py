@@ -19,7 +19,7 @@ class Ground(Table):
 class Stopped(Table):
     """A Hertz stop at a distance from a body."""
 
-    body: int = option("the body that can hit it", ge=0)
+    body: int = option("the body that can hit the stop", ge=0)
     gap: float = option("gap at rest", unit="m")
     stiffness: float = option("Hertz stiffness K of the contact", gt=0.0, unit="N/m^1.5")
 

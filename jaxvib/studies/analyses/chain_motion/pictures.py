@@ -9,7 +9,7 @@ from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.swept_planes import sample_text
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 
 _MOST_BODIES = 192  # in the animation: more would be below screen resolution
 _MOST_CELLS = 256  # along one axis of the space-time picture
@@ -52,7 +52,7 @@ def _energies(runs: Sequence[Run]) -> Picture:
     choice = None
     if several:
         labels = tuple(sample_text(run, sample) for sample in range(run.size))
-        choice = Choice(", ".join(map(spoken, run.paths)), labels)
+        choice = Choice(", ".join(map(readable, run.paths)), labels)
     spread = ", ".join(
         f"{kind} {run.field(f'statistics.mean.{kind}')[0]:.3g} +- "
         f"{run.field(f'statistics.fluctuation.{kind}')[0]:.2g} J"
@@ -86,8 +86,8 @@ def _moving(run: Run) -> Picture:
         states = states.copy()
         states[:, :, ::2] -= states[:, :, ::2].mean(-1, keepdims=True)
     both = coarse(states.reshape(*states.shape[:2], 2, 2 * count))
-    whole = count == bodies
-    layout = chain_layout(count, chain["length"], chain["ends"] if whole else "free")
+    complete = count == bodies
+    layout = chain_layout(count, chain["length"], chain["ends"] if complete else "free")
     marked = [int(at) - first for name, at in _defects(run).items() if "body" in name]
     layout["marked"] = [k for k in marked if 0 <= k < count]
     picks = {}
@@ -102,21 +102,21 @@ def _moving(run: Run) -> Picture:
         rates=both[:, :, 1],
         duration=float(frames[-1]),
     )
-    part = "" if whole else f" Shown: bodies {first} to {first + count - 1} of {bodies}."
+    part = "" if complete else f" Shown: bodies {first} to {first + count - 1} of {bodies}."
     return Picture(
         "chain_motion",
         "Animation of the chain",
         "Each beam is drawn as its cubic, each body rotated; displacements and slopes are "
         "magnified; the mean motion of a free chain is subtracted."
-        f"{part}{_told(run)}",
+        f"{part}{_defect_sentence(run)}",
         "Animated bodies and beams of the chain.",
-        tuple(_still(both[0, i, 0], chain["length"], t) for i, t in _evenly(frames)),
+        tuple(_static_chart(both[0, i, 0], chain["length"], t) for i, t in _evenly(frames)),
         view="scene",
         scene=scene,
     )
 
 
-def _still(place: np.ndarray, length: float, time: float) -> Chart:
+def _static_chart(place: np.ndarray, length: float, time: float) -> Chart:
     y, angle = place.reshape(2, -1)
     s = np.linspace(0.0, 1.0, 9)[:-1, None]
     cubic = (
@@ -157,7 +157,8 @@ def _density(run: Run) -> Picture:
         "energy_density",
         "Energy in space and time",
         "Energy of each body and half of its beams, and the power transmitted by each "
-        f"beam; waves are stripes whose slope is the group velocity.{thinned}{_told(run)}",
+        "beam; waves are stripes whose slope is the group velocity."
+        f"{thinned}{_defect_sentence(run)}",
         "Maps of the energy of each body and of the flux through each beam over time.",
         tuple(charts),
         choice=_choice(run, samples) if several else None,
@@ -210,7 +211,7 @@ def _defects(run: Run) -> dict[str, float]:
     return places if len(places) <= _MOST_MARKED else {}
 
 
-def _told(run: Run) -> str:
+def _defect_sentence(run: Run) -> str:
     found = ", ".join(_defects(run))
     return f" Marked: {found}." if found else ""
 
@@ -249,7 +250,7 @@ def _bands(runs: Sequence[Run]) -> Picture:
 
 def _choice(run: Run, samples) -> Choice:
     return Choice(
-        ", ".join(map(spoken, run.paths)),
+        ", ".join(map(readable, run.paths)),
         tuple(sample_text(run, sample) for sample in samples),
     )
 

@@ -12,7 +12,7 @@ from .curves import KINDS
 from .stability_chart import bifurcation_lines, paths_of
 
 
-def lends_curves(run: Run, first: Run) -> bool:
+def has_curves_for(run: Run, first: Run) -> bool:
     """Whether a run has curves to draw over the first one, rather than to compare."""
     return run.has("curve.kind") and run.analysis != first.analysis
 
@@ -55,11 +55,11 @@ def _over(chart: Chart, paths: tuple[str, str], curves: Run) -> Chart:
     lines = (
         dataclasses.replace(line, rim=True) for line in bifurcation_lines(curves, here)
     )
-    x, y = _whole(chart.x, cells[0].x), _whole(chart.y, cells[0].y)
+    x, y = _cell_limits(chart.x, cells[0].x), _cell_limits(chart.y, cells[0].y)
     return dataclasses.replace(chart, x=x, y=y, layers=(*chart.layers, *lines))
 
 
-def _whole(axis: Axis, places: np.ndarray) -> Axis:
+def _cell_limits(axis: Axis, places: np.ndarray) -> Axis:
     """Return an axis limited to the cells of a map, regardless of lines."""
     places = np.unique(places)
     to, back = (np.log, np.exp) if axis.log else (np.asarray, np.asarray)

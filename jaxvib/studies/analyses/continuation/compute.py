@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ....branches import ContinuationSettings, bifurcation_curves, continue_orbit
-from ....branches.events import watch_of as watch_of
+from ....branches.events import orbit_events as orbit_events
 from ....ensemble import reason
 from ....orbits import periodic_orbit
 from ....systems import parameters
@@ -90,19 +90,21 @@ def summary(read: Callable, study: Any) -> list[str]:
     contacts = sorted(set(read("contacts").tolist()))
     codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
     marks = [
-        f"{KINDS[code].replace('_', ' ')} at {path} = {place:.8g}"
+        f"{KINDS[code].replace('_', ' ')} at {study.value_text(path, place, 8)}"
         + (f" (not located: {reason(how)})" if how else "")
         for code, place, how in zip(codes, places, read("bifurcation.result"), strict=True)
     ]
     return [
-        f"branch     from {path} = {values[0]:.6g} ({low})",
-        f"           to {path} = {values[-1]:.6g} ({high})",
+        f"branch     from {study.value_text(path, values[0], 6)} ({low})",
+        f"           to {study.value_text(path, values[-1], 6)} ({high})",
         f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
         f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
-        f"best       largest |multiplier| {largest[best]:.3g} at {values[best]:.5g}",
-        f"worst      contact force {force[worst]:.4g} N at {values[worst]:.5g}",
+        f"best       largest |multiplier| {largest[best]:.3g} at "
+        f"{study.value_text(path, values[best])}",
+        f"worst      contact force {force[worst]:.4g} N at "
+        f"{study.value_text(path, values[worst])}",
         *marks,
-        *_event_lines(read, study.analysis),
+        *_event_lines(read, study),
         *(curve_lines(read, study.analysis) if study.analysis.second_path else []),
     ]
 
@@ -150,9 +152,11 @@ def _events(branch, options) -> dict[str, Variable]:
     }
 
 
-def _event_lines(read: Callable, options) -> list[str]:
+def _event_lines(read: Callable, study: Any) -> list[str]:
+    options = study.analysis
     names = list(options.events)
     return [
-        f"{names[code]} = {options.events[names[code]]:g} at {options.path} = {place:.8g}"
+        f"{names[code]} = {options.events[names[code]]:g} at "
+        f"{study.value_text(options.path, place, 8)}"
         for code, place in zip(read("event.quantity"), read("event.parameter"), strict=True)
     ]

@@ -52,7 +52,7 @@ class ContinuationKind(AnalysisKind[ContinuationOptions]):
         """Raise `ValueError` for bounds that do not enclose the parameter's value."""
         check_bounds(options.path, options.bounds, values, declared)
         if options.events or options.stop_at:
-            self.submodule("compute").watch_of(options.events, options.stop_at)
+            self.submodule("compute").orbit_events(options.events, options.stop_at)
         if options.stop_at and options.method != "arclength":
             raise ValueError(
                 f"stop_at = {options.stop_at}; allowed: with method = 'arclength' only"

@@ -11,7 +11,7 @@ from ...pictures.comparison_styles import named
 from ...pictures.curves import amplitude_label
 from ...pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
 from ...pictures.swept_planes import axis, value_text
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 from .curves import KINDS
 from .stability_chart import stability_charts
 
@@ -50,7 +50,7 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
     ends = [value_text(runs[0], path, end(runs[0].field(path))) for end in (np.min, np.max)]
     return Picture(
         "loading_curve",
-        f"Loading curve over {spoken(path)}",
+        f"Loading curve over {readable(path)}",
         "A branch of periodic orbits: solid where stable, dashed where unstable, dotted "
         "where undecided. Diamonds: the number of contacts per orbit changes. Squares: "
         "ends of the branch, with the reason. Other marks: folds, period doublings and "
@@ -60,7 +60,7 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
         "The predictor error is the distance between the predicted state and the "
         "orbit found by Newton's method.",
         f"Amplitude, largest multiplier and peak contact force of a branch of orbits over "
-        f"{spoken(path)}, from {ends[0]} to {ends[1]}. {_ends(runs)}",
+        f"{readable(path)}, from {ends[0]} to {ends[1]}. {_ends(runs)}",
         tuple(charts),
     )
 
@@ -124,6 +124,7 @@ def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
             named("predictor error", run, runs),
             number,
             legend=len(runs) > 1,
+            marks=True,
         )
         for number, run in enumerate(runs)
     )

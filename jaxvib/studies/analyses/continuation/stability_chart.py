@@ -7,7 +7,7 @@ import numpy as np
 from ....drawing.labels import with_unit
 from ....ensemble import reason
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 from .curves import KINDS
 
 _SYMBOLS = ("star", "circle", "triangle-up", "cross", "diamond", "hexagon")
@@ -21,10 +21,10 @@ def stability_charts(runs: Sequence[Run]) -> list[Picture]:
 def _chart(run: Run, number_of_runs: int) -> Picture:
     paths = paths_of(run)
     x, y = (
-        Axis(with_unit(spoken(path), run.unit(f"curve.{path}")), path) for path in paths
+        Axis(with_unit(readable(path), run.unit(f"curve.{path}")), path) for path in paths
     )
     layers = (*bifurcation_lines(run, paths), *_special(run, paths), _beginning(run, paths))
-    over = " and ".join(map(spoken, paths))
+    over = " and ".join(map(readable, paths))
     name = "stability_chart" if number_of_runs == 1 else f"stability_chart_{run.name}"
     return Picture(
         name,

@@ -9,13 +9,13 @@ import numpy as np
 from ....design import (
     EvaluationLostError,
     Problem,
-    entry_at,
     evaluated,
     optimal_absorber,
     optimise,
 )
 from ....ensemble.evaluation_store import EvaluationStore
 from ....systems import parameters, replace
+from ....systems.parameters import parameter_at
 from ...store.fields import Variable
 from ..design_problem import (
     limits,
@@ -24,7 +24,8 @@ from ..design_problem import (
     without,
 )
 from ..measure_options import build_measure, describe_measure, unit_of
-from ..tree_stack import systems
+from ..sample_systems import systems
+from ..summary_text import at
 from .kind import DesignOptions, OneDesign
 from .verified import verified_fields, verified_lines
 
@@ -128,16 +129,16 @@ def _length(options, rows, swept: bool) -> int:
 
 def _fields(system, options, rows, length: int) -> dict[str, Variable]:
     """Return the fields of all designs along (sample, design, ...)."""
-    units = {path: entry_at(system, path) for path in options.variables}
+    units = {path: parameter_at(system, path) for path in options.variables}
     every = {unit_of(one.objective or options.objective) for one in options.each().values()}
     unit = every.pop() if len(every) == 1 else ""  # of several kinds of objective
-    kept = [[_chosen(design, length) for design in row] for row in rows]
+    chosen = [[_chosen(design, length) for design in row] for row in rows]
 
     def along(read, unit, words, fill=np.nan):
         values = [
             [_padded(np.asarray(read(d))[k], length, fill)
              for d, k in zip(row, places, strict=True)]
-            for row, places in zip(rows, kept, strict=True)
+            for row, places in zip(rows, chosen, strict=True)
         ]  # fmt: skip
         return Variable(("sample", "design", "step"), np.array(values), unit, words)
 
@@ -179,7 +180,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
     }
     for name, words in numbers.items():
         fields[name] = once(lambda d, n=name: getattr(d, n), "", words)
-    fields["best"] = _best_kept(rows, kept, fields["best"])
+    fields["best"] = _best_kept(rows, chosen, fields["best"])
     fields["starts.objective"] = Variable(
         ("sample", "design", "start"), _of_starts(rows, options), unit,
         "objective at the end of each start",
@@ -224,12 +225,12 @@ def _padded(values: np.ndarray, length: int, fill) -> np.ndarray:
 
 
 def _quantity(system, paths) -> np.ndarray:
-    values = [float(entry_at(system, path).value) for path in paths]
+    values = [float(parameter_at(system, path).value) for path in paths]
     return np.asarray(values[0] / (values[1] if len(values) == 2 else 1.0))
 
 
 def _ratio_unit(system, paths) -> str:
-    units = [entry_at(system, path).unit for path in paths]
+    units = [parameter_at(system, path).unit for path in paths]
     if len(units) == 1:
         return units[0]
     return "" if units[0] == units[1] else f"({units[0] or '1'})/({units[1] or '1'})"
@@ -243,15 +244,13 @@ def _several(read: Callable, study) -> list[str]:
     objective = np.reshape(read("optimum.objective"), shape)
     shown = [*options.quantities] or [f"optimum.{path}" for path in options.variables]
     values = {name: np.reshape(read(name), shape) for name in shown[:3]}
-    columns = {path: read(path) for path in study.paths}
     lines = []
     for sample, design in np.ndindex(objective.shape):
-        at = ", ".join(f"{path} = {each[sample]:.5g}" for path, each in columns.items())
         numbers = ", ".join(
             f"{name.removeprefix('optimum.')} {each[sample, design]:.7g}"
             for name, each in values.items()
         )
-        words = " ".join(part for part in (at, names[design]) if part)
+        words = " ".join(part for part in (at(read, study, sample), names[design]) if part)
         lines.append(f"{words}: {objective[sample, design]:.6g} with {numbers}")
     if len(lines) > 6:
         lines = [*lines[:5], f"and {len(lines) - 5} more designs"]

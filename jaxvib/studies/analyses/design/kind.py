@@ -52,7 +52,7 @@ class DesignOptions(SearchOptions):
         allowed="whole numbers in [0, 1000]",
     )  # fmt: skip
     periods: int | None = option(
-        "load periods of the motion, if the objective is a text", None, ge=1, le=8,
+        "load periods in one of the motion, if the objective is a text", None, ge=1, le=8,
         allowed="whole numbers in [1, 8]",
     )  # fmt: skip
     goal: Literal["minimise", "maximise"] = option("goal", "minimise")
@@ -72,7 +72,7 @@ class DesignOptions(SearchOptions):
     )  # fmt: skip
     designs: dict[str, OneDesign] = option(
         "several named designs", {}, max_length=100,
-        allowed="tables of the differing keys",
+        allowed="tables of the keys that differ",
     )  # fmt: skip
     quantities: dict[str, list[str]] = option(
         "stored quantities of the best design: a parameter, or a ratio of two", {},

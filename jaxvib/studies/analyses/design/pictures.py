@@ -8,7 +8,7 @@ import numpy as np
 from ...pictures.comparison_styles import look, named, symbol
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, value_text
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 
 _ALIKE = 1e-3  # relative difference below visibility in a chart
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}
@@ -135,7 +135,7 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
 
 def _label(run: Run, name: str) -> str:
     unit = run.unit(name)
-    word = spoken(name.removeprefix("optimum."))
+    word = readable(name.removeprefix("optimum."))
     return f"{word} ({unit})" if unit else word
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ....design import entry_at, verify_stable_range
+from ....design import verify_stable_range
+from ....systems.parameters import parameter_at
 from ...store.fields import Variable
 from .kind import DesignOptions
 
@@ -51,7 +52,7 @@ def verified_fields(rows, options: DesignOptions, run: Any) -> dict[str, Variabl
                 [nothing if each is None else getattr(each, field) for each in row]
                 for row in seen
             ])  # fmt: skip
-            unit = entry_at(rows[0][0].system, limit.path).unit
+            unit = parameter_at(rows[0][0].system, limit.path).unit
             fields[f"verified.{name}.{field}"] = Variable(
                 ("sample", "design", "random_point"), values,
                 unit if field == "parameter" else "", words,
@@ -60,7 +61,7 @@ def verified_fields(rows, options: DesignOptions, run: Any) -> dict[str, Variabl
 
 
 def _verified(system, limit, options: DesignOptions, run):
-    bounds = promised_range(limit, float(entry_at(system, limit.path).value))
+    bounds = promised_range(limit, float(parameter_at(system, limit.path).value))
     if bounds is None:
         return None
     return verify_stable_range(

@@ -9,11 +9,13 @@ import numpy as np
 
 from ....dynamics import random_velocities
 from ....dynamics.chains.ensemble import ensemble_split
+from ....foundation.arrays import stack_lanes
 from ....systems import replace
 from ....systems.chain import BeamChain
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
 from ..chain_motion.fields import fields_of_chains
+from ..summary_text import at
 from .kind import EnergySplitOptions
 
 
@@ -41,8 +43,7 @@ def compute(
     for values in zip(*samples.values(), strict=True):
         rows.append(split({p: np.asarray(v) for p, v in zip(samples, values, strict=True)}))
         progress(1)
-    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
-    return variables(stacked, ("sample",))
+    return variables(stack_lanes(rows), ("sample",))
 
 
 def group(
@@ -69,7 +70,7 @@ def summary(read: Callable, study: Any) -> list[str]:
     ]
     lines = []
     for sample in range(min(4, len(off[0]))):
-        at = ", ".join(f"{path} = {read(path)[sample]:.5g}" for path in study.paths)
+        where = at(read, study, sample)
         shares = [
             f"{read(kind)[sample, -1]:.4f} +- {read(f'{kind}_error')[sample, -1]:.4f} "
             f"(in equilibrium {read(f'equilibrium_{kind}')[sample]:.4f}) in {word}"
@@ -77,7 +78,7 @@ def summary(read: Callable, study: Any) -> list[str]:
                 ("translational", "translation"), ("rotational", "rotation"),
             )
         ]  # fmt: skip
-        lines.append(f"{at}: {', '.join(shares)}")
+        lines.append(f"{where}: {', '.join(shares)}")
     lines.append(
         f"deviation  at most {max(o.max() for o in off):.2g} error bars; energy "
         f"conserved to {read('energy_change').max():.1g}"

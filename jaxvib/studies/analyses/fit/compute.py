@@ -6,8 +6,9 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from ....design import entry_at, fit
+from ....design import fit
 from ....ensemble.evaluation_store import EvaluationStore
+from ....systems.parameters import parameter_at
 from ...store.fields import Variable
 from ..design_problem import scaled, settings_of
 from ..measure_options import build_measure, unit_of
@@ -36,7 +37,7 @@ def compute(
     unit = unit_of(options.measure)
     fields = {}
     for path in bounds:
-        entry = entry_at(system, path)
+        entry = parameter_at(system, path)
         words = entry.description
         values = {
             f"fitted.{path}": ((), found.values[path], words),

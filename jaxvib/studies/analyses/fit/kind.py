@@ -42,7 +42,7 @@ class FitOptions(Table):
     )
 
     @pydantic.model_validator(mode="after")
-    def _goes_together(self):
+    def _check_sizes(self):
         if self.deviations is not None:
             if len(self.deviations) not in (1, len(self.data)):
                 raise ValueError(

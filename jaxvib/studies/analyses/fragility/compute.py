@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....ensemble import Reason
+from ....foundation.arrays import stack_lanes
 from ....systems.system import System
 from ....transients import fragility_curve, responses, scaled
 from ...store.fields import Variable, variables
+from ..sample_systems import systems
 from ..summary_text import where
-from ..tree_stack import systems, tree_stack
 from .kind import FragilityOptions
 
 _AXES = ("sample", "intensity")
@@ -48,7 +49,7 @@ def compute(
     spread = np.sqrt(share * (1 - share) / np.maximum(trials, 1))
     wide = np.broadcast_to(levels, (len(curves), levels.size)).copy()
     return {
-        **variables(tree_stack(curves), ("sample",)),
+        **variables(stack_lanes(curves), ("sample",)),
         "intensities": Variable(_AXES, wide, "", "factor of the noise"),
         "failures": Variable(_AXES, passed, "", "seeds that reach the limit"),
         "trials": Variable(_AXES, trials, "", "seeds whose motion did not fail"),

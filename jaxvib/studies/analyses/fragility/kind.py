@@ -17,7 +17,7 @@ class FragilityOptions(Shaken):
 
     kind: Literal["fragility"] = option("the kind of analysis")
     seeds: int = option(
-        "noise samples at each intensity, different ones at each", 500, ge=2, le=1_000_000
+        "noise samples per intensity, different at each intensity", 500, ge=2, le=1_000_000
     )
     intensities: list[_Positive] = option(
         "factors of the noise amplitude, ascending", min_length=2, max_length=1000,

@@ -9,7 +9,7 @@ from ....transients import Fragility
 from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, sample_text
-from ...store.finished_study import Run
+from ...store.finished_study import Run, readable
 
 _MOST_SAMPLES = 6  # curves in one picture
 _POINTS = 200  # of a fitted curve
@@ -86,9 +86,9 @@ def _medians(runs: Sequence[Run], path: str) -> Picture:
             )  # fmt: skip
     return Picture(
         "medians",
-        f"The median intensity over {path}",
+        f"The median intensity over {readable(path)}",
         "The intensity at which half of the seeds reach the limit; dotted: 1.96 "
         "standard errors above and below.",
-        f"Median intensities over {path}.",
+        f"Median intensities over {readable(path)}.",
         (Chart(axis(runs[0], path), Axis("median intensity"), tuple(lines)),),
     )

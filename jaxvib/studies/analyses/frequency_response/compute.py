@@ -9,8 +9,8 @@ from ....ensemble import Reason, map_samples
 from ....modes import frequency_response
 from ....systems.roles import Linear
 from ...store.fields import Variable
+from ..sample_systems import each_system
 from ..summary_text import highest, where
-from ..tree_stack import each_system
 from .kind import FrequencyResponseOptions
 
 

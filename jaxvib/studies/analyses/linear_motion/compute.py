@@ -11,8 +11,8 @@ from ....ensemble import map_samples
 from ....systems import AppliedLoad, HarmonicLoad
 from ....systems.roles import Linear
 from ...store.fields import Variable, variables
+from ..sample_systems import each_system
 from ..summary_text import highest, where
-from ..tree_stack import each_system
 from .kind import LinearMotionOptions
 
 

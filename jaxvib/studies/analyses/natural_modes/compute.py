@@ -8,11 +8,11 @@ import jax
 import numpy as np
 
 from ....ensemble import map_samples
-from ....foundation.arrays import combine_arrays, partition_arrays
+from ....foundation.arrays import combine_arrays, partition_arrays, stack_lanes
 from ....kernels.kernel_cache import cached_kernel
 from ....modes.mode_table import mode_table, undamped
 from ...store.fields import Variable, variables
-from ..tree_stack import each_system, tree_stack
+from ..sample_systems import each_system
 from .kind import NaturalModesOptions
 
 _LISTED = 4  # modes in the summary
@@ -33,7 +33,7 @@ def compute(
         mode_table(part, jax.tree.map(lambda leaf, i=i: leaf[i], found))
         for i in range(count)
     ]
-    return variables(tree_stack(tables), ("sample",))
+    return variables(stack_lanes(tables), ("sample",))
 
 
 @functools.lru_cache(maxsize=32)

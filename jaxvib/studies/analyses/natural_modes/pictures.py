@@ -14,7 +14,7 @@ from ...pictures.swept_planes import (
     slider_samples,
     value_text,
 )
-from ...store.finished_study import Run
+from ...store.finished_study import Run, readable
 from ..kinds import SYSTEMS
 
 _MOST_MODES = 24  # more could not be distinguished
@@ -95,8 +95,8 @@ def _static(run: Run, shape: np.ndarray, names: list[str], title: str) -> Chart:
 
 def _each_kind_by_itself(shapes, kinetic, turns) -> np.ndarray:
     drawn = np.zeros_like(shapes)
-    held = np.stack([np.where(kind, kinetic, 0).sum(-1) for kind in (turns, ~turns)])
-    scale = np.sqrt(np.clip(held / np.maximum(held.max(0), 1e-300), 0, 1))
+    energies = np.stack([np.where(kind, kinetic, 0).sum(-1) for kind in (turns, ~turns)])
+    scale = np.sqrt(np.clip(energies / np.maximum(energies.max(0), 1e-300), 0, 1))
     for kind, share in zip((turns, ~turns), scale, strict=True):
         own = np.where(kind, shapes, 0)
         largest = np.abs(own).max(-1, keepdims=True)
@@ -126,7 +126,7 @@ def _over_path(runs: Sequence[Run], field: str, label: str, title: str) -> Pictu
                 )
     return Picture(
         field,
-        f"{title} over {path}",
+        f"{title} over {readable(path)}",
         "All modes, ascending in frequency: curves that meet exchange their modes."
         + " The slider sets the other swept paths." * bool(choice),
         f"{title} over {x.label}, one curve for each mode.",

@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....ensemble import Reason
-from ....systems.linear_part import linear_part
+from ....foundation.arrays import stack_lanes
+from ....systems.linear_part import linear_part_alone
 from ....systems.system import System
 from ....transients import response_covariance, responses, statistics
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
+from ..sample_systems import systems
 from ..summary_text import where
-from ..tree_stack import systems, tree_stack
 from .kind import NoiseResponseOptions
 
 # Fields per seed, with the axes that follow those of sample and seed.
@@ -42,15 +43,15 @@ def compute(
         linear.append(_linear_variance(each, options, noise))
         codes.append(_code(np.asarray(found.result)))
         progress(1)
-    whole = variables(tree_stack(every), ("sample", "seed"))
-    fields = {name: whole[name] for name in _OF_SEEDS if whole[name].values.size}
+    by_seed = variables(stack_lanes(every), ("sample", "seed"))
+    fields = {name: by_seed[name] for name in _OF_SEEDS if by_seed[name].values.size}
     touching = [np.mean(np.any(np.asarray(found.contacts) > 0, axis=-1)) for found in every]
     exact = Variable(
         ("sample", "state"), np.stack(linear), "",
         "variance at the end by Lyapunov's equation, without contacts and frictions",
     )  # fmt: skip
     return {
-        **variables(tree_stack(known), ("sample",)),
+        **variables(stack_lanes(known), ("sample",)),
         "linear_variance": exact,
         "touching": Variable(
             ("sample",), np.asarray(touching), "", "share of the seeds that touch a contact"
@@ -72,7 +73,7 @@ def _code(results: np.ndarray) -> int:
 def _linear_variance(system, options, noise) -> np.ndarray:
     """Return the exact variance of the state's linear part, NaN if there is none."""
     try:
-        part = linear_part(system)
+        part = linear_part_alone(system)
     except ValueError:  # springs without a slope, or under static load
         return np.full(len(system.rest()), np.nan)
     load = system.loads[load_place(system, options.load)]
@@ -94,7 +95,7 @@ def summary(read: Callable, study: Any) -> list[str]:
     ]
     apart = (read("variance") - read("linear_variance"))[at] / read("variance_error")[at]
     if read("touching")[at] > 0:
-        lines.append(f"contact    {read('touching')[at]:.1%} of the seeds touch")
+        lines.append(f"contact    {read('touching')[at]:.1%} of the seeds have contact")
     elif np.isfinite(apart).all():
         worst = np.max(np.abs(apart))
         lines.append(

@@ -7,7 +7,7 @@ import numpy as np
 from ...pictures.comparison_styles import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis, long_paths, slider_samples
-from ...store.finished_study import Run
+from ...store.finished_study import Run, readable
 
 _MOST_POINTS = 400  # of a curve: the pixels of a chart
 _WIDTH = 1.96  # standard errors: half-width of a 95 % interval
@@ -94,10 +94,10 @@ def _along(runs, path: str) -> Picture:
         charts.append(Chart(axis(runs[0], path), Axis(label), tuple(lines)))
     return Picture(
         "along",
-        f"Peaks and mean squares over {path}",
+        f"Peaks and mean squares over {readable(path)}",
         "Each point is an ensemble of the same seeds; dotted: 1.96 standard errors "
         "above and below.",
-        f"Mean peaks and root mean squares over {path}.",
+        f"Mean peaks and root mean squares over {readable(path)}.",
         tuple(charts),
         stacked=True,
     )

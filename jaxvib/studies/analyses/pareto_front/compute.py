@@ -10,11 +10,11 @@ from ....design import (
     EvaluationLostError,
     Goal,
     Problem,
-    entry_at,
     pareto_front,
     simplex_lattice,
 )
 from ....ensemble.evaluation_store import EvaluationStore
+from ....systems.parameters import parameter_at
 from ...store.fields import Variable
 from ..design_problem import (
     limits,
@@ -23,7 +23,7 @@ from ..design_problem import (
     without,
 )
 from ..measure_options import MeasureOptions, build_measure, unit_of
-from ..tree_stack import systems
+from ..sample_systems import systems
 from .kind import FrontOptions
 
 
@@ -109,7 +109,7 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
             lambda f, n=name: f.objectives[n], _unit(system, one), name
         )
     for path in options.variables:
-        entry = entry_at(system, path)
+        entry = parameter_at(system, path)
         fields[path] = along(
             lambda f, p=path: f.variables[p], entry.unit, entry.description
         )
@@ -144,5 +144,5 @@ def _unit(system, options: MeasureOptions) -> str:
     """Return the unit of an objective; of a parameter that of the system."""
     if options.measure != "parameter":
         return unit_of(options)
-    units = {entry_at(system, path).unit for path in options.paths or ()}
+    units = {parameter_at(system, path).unit for path in options.paths or ()}
     return units.pop() if len(units) == 1 else ""

@@ -45,7 +45,7 @@ class FrontOptions(SearchOptions):
     )
 
     @pydantic.model_validator(mode="after")
-    def _goes_together(self):
+    def _check_points(self):
         if self.points < len(self.objectives):
             raise ValueError(
                 f"points = {self.points} for {len(self.objectives)} objectives; allowed: "

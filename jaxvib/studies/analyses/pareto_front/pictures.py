@@ -75,15 +75,18 @@ def _layers(runs: Sequence[Run], x: str, y: str, choice) -> Iterator[Line | Note
         codes, behind = run.rows("point_result"), run.rows("dominated")
         for place, (across, up) in enumerate(zip(*columns, strict=True)):
             option = place if choice else None
-            kept = (codes[place] == 0) & (behind[place] == 0)
+            converged = (codes[place] == 0) & (behind[place] == 0)
             texts = _texts(run, place)
             if len(_goals(run)) == 2:
-                order = np.argsort(across[kept])
-                yield Line(across[kept][order], up[kept][order],
+                order = np.argsort(across[converged])
+                yield Line(across[converged][order], up[converged][order],
                            named("front", run, runs), number, option=option)  # fmt: skip
             classes = {
-                named("design", run, runs): (kept, "circle"),
-                named("dominated", run, runs): ((codes[place] == 0) & ~kept, "diamond"),
+                named("design", run, runs): (converged, "circle"),
+                named("dominated", run, runs): (
+                    (codes[place] == 0) & ~converged,
+                    "diamond",
+                ),
                 named("not converged", run, runs): (codes[place] != 0, "cross"),
             }
             for name, (chosen, symbol) in classes.items():

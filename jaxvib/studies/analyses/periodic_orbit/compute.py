@@ -24,6 +24,7 @@ from ...config import samples
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
 from ...store.subsample import evenly_chosen
+from ..summary_text import at
 from .kind import PeriodicOrbitOptions
 
 _TRACE_POINTS = 128  # of a stored motion, denser where it bends
@@ -51,6 +52,7 @@ def compute(
         ),
         number=number,
         progress=progress,
+        period=options.period,
     )
     fields = variables(orbits, ("sample",))
     notes = {"engine of transients": f"{engine} ({why})"}
@@ -136,12 +138,12 @@ def summary(read: Callable, study: Any) -> list[str]:
         best = int(np.nanargmin(largest))
         lines.append(
             f"best       largest |multiplier| {largest[best]:.3g} at "
-            f"{_at(study, read, best)}"
+            f"{at(read, study, best)}"
         )
     if np.nan_to_num(force).max() > 0:
         worst = int(np.nanargmax(force))
         lines.append(
-            f"worst      contact force {force[worst]:.4g} N at {_at(study, read, worst)}"
+            f"worst      contact force {force[worst]:.4g} N at {at(read, study, worst)}"
         )
     return lines
 
@@ -171,10 +173,8 @@ def _regime(code, periods, contacts) -> str:
     if code:
         if Reason(code).undecided:
             return "undecided"
+        if code == Reason.EQUILIBRIUM:
+            return Reason.EQUILIBRIUM.motion
         text = reason(code)
-        return text.removeprefix("settled on ") if Reason(code).motion else "failed"
+        return text.removeprefix("converged to ") if Reason(code).motion else "failed"
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
-
-
-def _at(study, read, sample: int) -> str:
-    return ", ".join(f"{path} = {read(path)[sample]:.5g}" for path in study.paths)

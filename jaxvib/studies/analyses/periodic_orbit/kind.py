@@ -1,5 +1,6 @@
 """The analysis `periodic_orbit`: the steady state of each sample."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from ...config.tables import Table, option
@@ -10,6 +11,10 @@ class PeriodicOrbitOptions(Table):
     """Longest period, engine and number of stored motions."""
 
     kind: Literal["periodic_orbit"] = option("the kind of analysis")
+    period: float | None = option(
+        "only for systems under constant loads: approximate period of the motions, s, from "
+        "which limit cycles are found", None, gt=0.0,
+    )  # fmt: skip
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
     engine: Literal["auto", "diffrax", "event"] = option("engine of the simulation", "auto")
     traces: int = option("motions stored over one period", 256, ge=0, le=4096)
@@ -30,6 +35,10 @@ class PeriodicOrbitKind(AnalysisKind[PeriodicOrbitOptions]):
             "lyapunov_exponent", "max_contact_force", "period",
         }
     )  # fmt: skip
+
+    def is_autonomous(self, table: Mapping) -> bool:
+        """Return whether a config gives a period, i.e. no load has one."""
+        return "period" in table
 
     def sample_bytes(self, options: PeriodicOrbitOptions) -> float:
         """Return the stored bytes per sample."""

@@ -9,13 +9,15 @@ from ...pictures.changes import change_maps
 from ...pictures.picture import Chart, Classes, Picture, Scale, Share
 from ...pictures.regimes import (
     Sorting,
+    period_of,
     periodic,
+    regimes_text,
     sort_by_regime,
     sort_by_verdict,
     touching,
 )
 from ...pictures.swept_planes import Plane, planes
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 
 _NO_CONTACT = ("no contact", colours.NO_CONTACT)
 
@@ -36,8 +38,7 @@ def regime_map(runs: Sequence[Run]) -> Picture:
     return _picture(
         "regimes",
         "Regimes",
-        "Each sample's steady state: its period in load periods, and its contacts "
-        "(onsets) per period.",
+        regimes_text(runs),
         charts,
         runs,
         sorting.shares,
@@ -94,10 +95,11 @@ def force_map(runs: Sequence[Run]) -> Picture:
 
 
 def contacts_map(runs: Sequence[Run]) -> Picture:
-    """Return the map of contacts per load period."""
+    """Return the map of contacts per period, that of the load if it has one."""
+    counted = f"per {period_of(runs)}"
     rates = [np.where(periodic(r), r.field("contacts_per_period"), np.nan) for r in runs]
     high = max([1.0, *(float(np.nanmax(r)) for r in rates if np.isfinite(r).any())])
-    scale = Scale("contacts per load period", "sea", 0.0, high)
+    scale = Scale(f"contacts {counted}", "sea", 0.0, high)
     sorting = sort_by_regime(runs)
     charts = []
     for plane, rate, members in zip(planes(runs), rates, sorting.members, strict=True):
@@ -107,7 +109,7 @@ def contacts_map(runs: Sequence[Run]) -> Picture:
     return _picture(
         "contacts",
         "Contacts",
-        "Contact onsets per load period of each periodic orbit: 1/2 is one contact in "
+        f"Contact onsets {counted} of each periodic orbit: 1/2 is one contact in "
         "two periods. Aperiodic motions are coloured as in the regime map.",
         charts,
         runs,
@@ -140,7 +142,7 @@ def _picture(name, title, text, charts, runs, shares: tuple[Share, ...]) -> Pict
     seen = [share for share in shares if sum(share.counts)]
     total = runs[0].size
     words = ", ".join(f"{share.name}: {share.counts[0]} of {total}" for share in seen)
-    over = f"{spoken(plane.x_path)} and {spoken(plane.y_path)}"
+    over = f"{readable(plane.x_path)} and {readable(plane.y_path)}"
     alt = f"{title} over {over}. {words or text}"
     return Picture(
         name,

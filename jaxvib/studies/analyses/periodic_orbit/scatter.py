@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...pictures.picture import Chart, Picture, Points, Scale
-from ...pictures.regimes import periodic, sort_by_regime, touching
+from ...pictures.regimes import periodic, regimes_text, sort_by_regime, touching
 from ...pictures.swept_planes import axis
-from ...store.finished_study import Run, spoken
+from ...store.finished_study import Run, readable
 
 _MOST_PATHS = 4  # more would give too many pairs
 
@@ -22,8 +22,7 @@ def scatters(runs: Sequence[Run]) -> list[Picture]:
     positive = [np.where(force > 0, force, np.nan) for force in forces]
     found = [
         _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
-                 "Each sample's steady state: its period in load periods, and its "
-                 "contacts (onsets) per period.", sorting.shares),
+                 regimes_text(runs), sorting.shares),
         _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
                  "stability", "Stability", "Modulus of the largest Floquet multiplier "
                  "over the orbit's period; periodic orbits only."),
@@ -46,7 +45,7 @@ def _scatter(runs, values, paint, name, title, text, shares=()) -> Picture:
         for pair in pairs
         for number, run in enumerate(runs)
     ]
-    over = " and ".join(", ".join(map(spoken, pair)) for pair in pairs)
+    over = " and ".join(", ".join(map(readable, pair)) for pair in pairs)
     alt = f"{title} of {runs[0].size} samples over {over}."
     return Picture(name, title, text, alt, tuple(charts), tuple(shares))
 

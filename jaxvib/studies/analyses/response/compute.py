@@ -1,6 +1,7 @@
 """Computes motions from rest, and a summary of their peaks."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -13,9 +14,10 @@ from ....ensemble import map_samples
 from ....foundation.quantity import result_field
 from ....systems.system import System
 from ....transients import Response, response
+from ....transients.limits import freedoms_of
 from ....transients.response import chosen_engine
 from ...store.fields import Variable, variables
-from ..tree_stack import each_system
+from ..sample_systems import each_system
 from .kind import ResponseOptions
 
 # Motions are expensive and large: chunks are small.
@@ -23,11 +25,14 @@ _CHUNK = 16
 
 
 class History(eqx.Module):
-    """Displacements from rest at given times."""
+    """Displacements from rest, and states of elements, at given times."""
 
     instants: Float[Array, " time"] = result_field("times", "s", ("time",))
     displacements: Float[Array, "time freedom"] = result_field(
         "displacements from rest", "m", ("time", "freedom")
+    )
+    further_states: Float[Array, "time further"] = result_field(
+        "states of elements", "", ("time", "further")
     )
 
 
@@ -54,14 +59,17 @@ def compute(
         )
         start = each.rest()
         path = simulate(each, start, times, run.rtol, throw=False)
-        count = start.shape[0] // 2
-        return _Motion(found, History(times, (path.states - start[None])[:, :count]))
+        change = path.states - start[None]
+        return _Motion(found, History(times, change[:, :count], change[:, further:]))
 
+    count, units = freedoms_of(system), system.labels.units
+    further = 2 * count  # states of elements are behind the velocities, and 0 at rest
     lanes = each_system(system, samples)
     found = map_samples(moved, lanes, chunk=_CHUNK, progress=progress)
-    fields = variables(found.response, ("sample",))
-    fields = {name: field for name, field in fields.items() if field.values.size}
-    return {**fields, **variables(found.history, ("sample",))}
+    fields = variables(found.response, ("sample",)) | variables(found.history, ("sample",))
+    notes = {"component_units": ", ".join(units[further:])}
+    fields["further_states"] = replace(fields["further_states"], notes=notes)
+    return {name: field for name, field in fields.items() if field.values.size}
 
 
 def summary(read: Callable, study: Any) -> list[str]:

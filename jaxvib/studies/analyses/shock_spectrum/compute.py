@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from ....ensemble import Reason
+from ....foundation.arrays import stack_lanes
 from ....foundation.geometric import geometric_values
 from ....systems.system import System
 from ....transients import shock_spectrum
 from ....transients.ensemble import load_place
 from ...store.fields import Variable, variables
+from ..sample_systems import systems
 from ..summary_text import where
-from ..tree_stack import systems, tree_stack
 from .kind import ShockSpectrumOptions
 
 
@@ -34,9 +35,9 @@ def compute(
                            points=options.resolution)
             for ratio in options.damping_ratios
         ]  # fmt: skip
-        found.append(tree_stack(spectra))
+        found.append(stack_lanes(spectra))
         progress(1)
-    whole = tree_stack(found)
+    whole = stack_lanes(found)
     known = np.isfinite(whole.maximax).all((1, 2))
     codes = np.where(known, int(Reason.SUCCESS), int(Reason.BAD_PARAMETER))
     return {

@@ -31,7 +31,10 @@ class ShockSpectrumOptions(Table):
         allowed="(0, inf) s",
     )  # fmt: skip
     resolution: int = option(
-        "points per piece of a law that is not a record", 1024, ge=2, le=100_000
+        "points between two breaks of the motion, unless it is a record",
+        1024,
+        ge=2,
+        le=100_000,
     )
 
 

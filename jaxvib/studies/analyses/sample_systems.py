@@ -1,4 +1,4 @@
-"""Systems of samples as an iterator or a batched pytree; stacking of results."""
+"""The systems of samples, as an iterator or as a batched pytree."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,7 +7,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ...foundation.arrays import one_lane
 from ...systems import replace
+from ...systems.sample_checks import check_batch, check_samples
 
 
 def systems(system: Any, samples: Mapping[str, np.ndarray]) -> Iterator[Any]:
@@ -23,7 +25,8 @@ def each_system(system: Any, samples: Mapping[str, np.ndarray]) -> Any:
     """Return the systems of samples as one pytree, each leaf with a leading axis.
 
     A function of it can be vmapped, and its compiled form is reused. Without a sweep:
-    the system itself, with a leading axis of length 1.
+    the system itself, with a leading axis of length 1. **Raises:** `ValueError` for the
+    first sample that `replace` would refuse.
     """
 
     def numbers(values):
@@ -32,11 +35,8 @@ def each_system(system: Any, samples: Mapping[str, np.ndarray]) -> Any:
 
     others = eqx.filter(system, eqx.is_array_like, inverse=True)
     if not samples:
-        one = jax.tree.map(lambda leaf: np.asarray(leaf)[None], numbers({}))
-        return eqx.combine(one, others)
-    return eqx.combine(jax.jit(jax.vmap(numbers))(dict(samples)), others)
-
-
-def tree_stack(results: list) -> Any:
-    """Stack modules of arrays along a new leading axis."""
-    return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *results)
+        return eqx.combine(one_lane(numbers({})), others)
+    check_samples(system, samples)
+    found = eqx.combine(jax.jit(jax.vmap(numbers))(dict(samples)), others)
+    check_batch(system, found, samples)
+    return found
