@@ -109,11 +109,13 @@ def pendulum() -> Study:
 def pendulum_area() -> float:
     """Return the share at rest as an area, between both stable manifolds of a saddle.
 
-    They are followed backwards by scipy out of the box, through as many turns as it takes.
+    They are followed backwards by scipy out of the box, through as many turns as it takes,
+    with the area that the line from the origin to them sweeps: dA = (x dy - y dx) / 2.
     """
 
     def back(t, x):
-        return [-x[1], ALPHA * x[1] - TORQUE + STIFFNESS * np.sin(x[0])]
+        rates = -x[1], ALPHA * x[1] - TORQUE + STIFFNESS * np.sin(x[0])
+        return [*rates, (x[0] * rates[1] - x[1] * rates[0]) / 2]
 
     def leaves(t, x):
         return x[1] + 10.0
@@ -121,16 +123,18 @@ def pendulum_area() -> float:
     leaves.terminal = True
     slope = STIFFNESS * np.cos(LEAN)  # of the rate by the angle, at the saddle
     rate = -ALPHA / 2 - np.sqrt(ALPHA**2 / 4 + slope)
-    sides = []
+    begins, ends = [], []
     for side in (-1e-7, 1e-7):
-        start = [SADDLE + side, side * rate]
+        begins.append([SADDLE + side, side * rate, 0.0])
         found = solve_ivp(
-            back, (0, 200), start, "DOP853", events=leaves, rtol=1e-12, atol=1e-14,
-            max_step=1e-3,
-        )  # fmt: skip
-        sides.append(found.y)
-    x, y = np.concatenate([sides[0], sides[1][:, ::-1]], axis=1)
-    area = np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) / 2
+            back, (0, 200), begins[-1], "DOP853", events=leaves, rtol=1e-12, atol=1e-14
+        )
+        ends.append(found.y[:, -1])
+
+    def chord(start, end):
+        return (start[0] * end[1] - start[1] * end[0]) / 2
+
+    area = ends[0][2] + chord(*ends) - ends[1][2] + chord(begins[1], begins[0])
     return abs(area) / (TAU * 20.0)
 
 

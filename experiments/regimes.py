@@ -291,7 +291,7 @@ def the_map(store: str) -> dict:
 
 
 # Of the map, by exponents of 256 periods and three standard errors.
-BEFORE = {"quasi-periodic": 293, "chaotic": 373, "not settled (undecided)": 112}
+BEFORE = {"quasi-periodic": 293, "chaotic": 373, "not converged (undecided)": 112}
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ their modes' frequency. `steps`: the largest number of steps of a period from 20
 on, relative to the smallest. `stops`: a period of 80
 modes with ten stops that close nearly at once, and its monodromy matrix. `lanes`: a
 period of 512 lanes of 20 modes under `jax.vmap`, per lane. `gradient`: `jax.jacfwd` of
-`flow` by stiffness, gap and load frequency, and the largest difference from central
-differences of `flow`. `bodies`: orbits of rows of bodies with five stops. Processor
-seconds of one process; LAPACK has one thread; `first_s` is the first call, whose
-programs may be cached. Writes `elastic-<device>-<cores>.json`.
+`flow` by stiffness, gap and load frequency; with a mode's frequency too, the largest
+difference from central differences of `flow`. `bodies`: orbits of rows of bodies with
+five stops. Processor seconds of one process; LAPACK has one thread; `first_s` is the
+first call, whose programs may be cached. Writes `elastic-<device>-<cores>.json`.
 """
 
 import argparse
@@ -169,7 +169,7 @@ def lanes(modes: int = 20, count: int = 512) -> dict:
 
 
 def gradient(modes: int) -> dict:
-    """Return time and error of the gradient of `flow` by three parameters."""
+    """Return time and error of the gradient of `flow` by four parameters."""
     system = modal_cantilever(modes, jv.HertzContact(STIFFNESS))
     start = np.zeros(2 * modes)
     start[0], start[modes] = 0.0095, 0.006
@@ -178,18 +178,24 @@ def gradient(modes: int) -> dict:
         "contacts.0.gap": GAP,
         "loads.0.law.frequency": FREQUENCY,
     }
-    logarithms = {name: jnp.asarray(0.0) for name in values}
+    squares = jnp.asarray(cantilever_frequencies(modes) ** 2)
+    nothing = {name: jnp.asarray(0.0) for name in (*values, "mode")}
 
     def end(changes):
-        changed = {name: values[name] * jnp.exp(changes[name]) for name in values}
+        changed = {name: values[name] * jnp.exp(changes.get(name, 0.0)) for name in values}
+        if "mode" in changes:
+            square = squares[1] * jnp.exp(2 * changes["mode"])
+            changed["linear.stiffness"] = jnp.diag(squares.at[1].set(square))
         there = jv.replace(system, changed)
         return jv.flow(there, start, 0.0, PERIOD, rtol=1e-12, engine="modal")
 
+    logarithms = {name: nothing[name] for name in values}
     found, cost = seconds(lambda: jax.jacfwd(end)(logarithms))
+    found |= jax.jacfwd(end)({"mode": nothing["mode"]})
     units = np.concatenate([1 / cantilever_frequencies(modes), np.ones(modes)])
     worst = 0.0
-    for name in values:
-        ends = [end(logarithms | {name: jnp.asarray(k * 1e-4)}) for k in (-2, -1, 1, 2)]
+    for name in nothing:
+        ends = [end({name: jnp.asarray(k * 1e-4)}) for k in (-2, -1, 1, 2)]
         slope = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-4 / units
         off = np.abs(np.asarray(found[name]) / units - slope).max()
         worst = max(worst, float(off / np.abs(slope).max()))

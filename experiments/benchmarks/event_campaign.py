@@ -37,7 +37,7 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from jaxvib.dynamics.events import Integrand, Request, integrate_events
-from jaxvib.dynamics.flow import watch
+from jaxvib.dynamics.flow import observe
 from jaxvib.ensemble import Reason
 
 PERIODS = 3
@@ -169,25 +169,25 @@ def run_of(kind: str, rtol: float, engine: str):
             return motion / 2 + stored
 
         if engine == "diffrax":
-            end, watched, result = watch(
+            end, observables, result = observe(
                 system, state, 0.0, span, rtol=rtol, grazing=1e-9, engine=engine
             )
-            return {"state": end, "result": result, "onsets": watched.onsets}
+            return {"state": end, "result": result, "onsets": observables.onsets}
         found = integrate_events(
             equation, state, 0.0, span, rtol, Request(1e-9, integrand=Integrand(power))
         )
         work, dissipated = found.integral
-        lost = jnp.sum(found.watched.lost)
+        lost = jnp.sum(found.observables.lost)
         before, after = energy(state), energy(found.state)
         scale = jnp.max(jnp.stack([before, after, jnp.abs(work), dissipated, lost]))
         defect = after - before - work + dissipated + lost
         return {
             "state": found.state,
             "result": found.result,
-            "onsets": found.watched.onsets,
+            "onsets": found.observables.onsets,
             "steps": found.steps,
             "energy_defect": jnp.abs(defect) / jnp.maximum(scale, 1e-12),
-            "deepest": found.watched.deepest,
+            "deepest": found.observables.deepest,
             "start": state,
         }
 
@@ -278,10 +278,10 @@ def grazed(number: int, seed: int) -> dict:
                 (jv.Contact(one[0], swing * (1 - sample["depth"]), law(sample["law"])),),
             )
             start = jnp.stack([-swing, 0.0 * swing])
-            _, watched, result = watch(
+            _, observables, result = observe(
                 system, start, 0.0, 5.0 / rate, rtol=1e-9, grazing=0.0, engine="event"
             )
-            return watched.onsets[0], result
+            return observables.onsets[0], result
 
         return one
 

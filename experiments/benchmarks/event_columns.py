@@ -21,7 +21,7 @@ import numpy as np
 
 from experiments.benchmarks.engines import RIGID, SOFT, varied
 from experiments.benchmarks.regime_map import machine
-from jaxvib.dynamics.flow import solve_system, watch
+from jaxvib.dynamics.flow import observe, solve_system
 from tests.independent import TwoBody, motion
 
 WIDTH = 64
@@ -118,9 +118,9 @@ def main() -> None:
         by = jax.jacfwd(end_of, (1, 2))
         return by(lane, state, lane[2], rtol)
 
-    def watched(lane, state):
+    def observables(lane, state):
         system = varied(lane)
-        return watch(
+        return observe(
             system, state, 0.0, system.period(), rtol=rtol, grazing=1e-9, engine="event"
         )
 
@@ -146,7 +146,11 @@ def main() -> None:
         }
         print(name, rows[name], flush=True)
     arguments = drawn(WIDTH, RIGID)
-    for name, function in (("values", values), ("watched", watched), ("columns", columns)):
+    for name, function in (
+        ("values", values),
+        ("watched", observables),
+        ("columns", columns),
+    ):
         rows[name] = timed(function, arguments, chosen.repeats)
         print(name, rows[name], flush=True)
     cost = rows["columns"]["us per lane"] / rows["values"]["us per lane"]

@@ -36,7 +36,8 @@ from jaxvib.kernels import gpu
 from jaxvib.kernels.cpu import Native, host_width
 from jaxvib.kernels.device_check import LANES, Subject, difference, verdict
 from jaxvib.kernels.device_choice import VARIABLE
-from jaxvib.kernels.driver import DriverError, LoadedProgram, driver, run_lanes
+from jaxvib.kernels.device_lanes import run_lanes
+from jaxvib.kernels.driver import DriverError, LoadedProgram, driver
 from jaxvib.kernels.lowering import lower_lanes, trace
 from tests.kernels.ptx_emulator import EmulatedModule
 

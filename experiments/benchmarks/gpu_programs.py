@@ -26,7 +26,7 @@ import numpy as np
 import jaxvib as jv
 from jaxvib.branches.corrector import LaneData
 from jaxvib.branches.orbit_equations import orbit_corrector
-from jaxvib.dynamics.events import Request, integrate_events, watch_kernel
+from jaxvib.dynamics.events import Request, integrate_events, observe_kernel
 from jaxvib.dynamics.flow import solve_system
 from jaxvib.foundation.arrays import partition_arrays
 from jaxvib.kernels import gpu
@@ -133,7 +133,7 @@ PROGRAMS = {
     "hard stops": flow("event", jv.two_body_impact(contact=jv.RestitutionContact(0.7))),
     "steps": flow("stepping"),
     "watched": (
-        watch_kernel(static).__wrapped__,
+        observe_kernel(static).__wrapped__,
         (STATE, shapes, NUMBER, NUMBER, NUMBER, NUMBER, None),
     ),
     "one tangent": tangents(1),

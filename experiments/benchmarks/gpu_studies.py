@@ -27,8 +27,10 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.kernels import loads
 from experiments.benchmarks.regime_map import machine, samples
+from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.kernels.device_choice import VARIABLE, computed_on
 from jaxvib.kernels.driver import DriverError, driver
+from tests.modal_cantilever import PERIOD, modal_cantilever
 
 bodies = jv.two_body_impact()
 
@@ -70,6 +72,20 @@ def diagram(number: int):
     return lambda: jv.orbits.bifurcation_diagram(bodies, "load.amplitude", values)
 
 
+def cantilevers(number: int, periods: float = 4.0, modes: int = 20):
+    """Return the final states of cantilevers of 20 modes that hit a stop."""
+    form = modal_form(modal_cantilever(modes, jv.HertzContact(5e3)))
+
+    def end(state):
+        return modal_flow(form, state, 0.0, periods * PERIOD, 1e-9).state
+
+    starts = np.zeros((number, 2 * modes))
+    starts[:, 0] = 0.0095
+    starts[:, modes] = 0.006 * (1 + 1e-3 * np.linspace(-1, 1, number))
+    run = jv.kernel(end)
+    return lambda: run.map(starts)
+
+
 def regimes(size: int, contact=None):
     """Return the regime map of the two bodies."""
     system = jv.two_body_impact(contact=contact)
@@ -82,6 +98,7 @@ MAPS: dict[str, Callable] = {
     "regimes with hard stops, 128 x 128": lambda: regimes(128, jv.RestitutionContact(0.7)),
     "basins of the double well, 256 x 256": lambda: double_well(256),
     "bifurcation diagram, 4096 values": lambda: diagram(4096),
+    "cantilevers of 20 modes over 4 periods, 8192": lambda: cantilevers(8192),
     "motions over 50 periods, 65536": lambda: motions(65536, 50.0),
     "motions over 50 periods, 262144": lambda: motions(1 << 18, 50.0),
 }
@@ -144,7 +161,8 @@ def main() -> None:
         devices = [device.identity for device in driver().devices]
     except DriverError as error:
         raise SystemExit(f"there is no GPU here: {error}") from None
-    named = f"gpu_studies-{re.sub(r'[^A-Za-z0-9]+', '_', devices[0])}.json"
+    device = re.sub(r"[^A-Za-z0-9]+", "_", devices[0]).strip("_")
+    named = f"gpu_studies-{device}.json"
     output = options.output or Path(__file__).with_name(named)
     result: dict = {"machine": machine(), "GPUs": devices, "rows": []}
     with tempfile.TemporaryDirectory() as folder:

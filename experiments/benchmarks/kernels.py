@@ -31,7 +31,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
-from jaxvib.dynamics.flow import observe, solve_system, watch
+from jaxvib.dynamics.flow import observe, observe_with_monodromy, solve_system
 from tests.independent import TwoBody, motion
 
 RTOL = 1e-8
@@ -55,16 +55,16 @@ def ended(engine):
     return lambda *motion: solve_system(*motion, rtol=RTOL, engine=engine).state
 
 
-def watched(*motion):
+def observables(*motion):
     """Return the state in the end, the contacts and the deepest penetration."""
-    state, seen, _ = watch(*motion, rtol=RTOL, grazing=1e-9, engine="event")
+    state, seen, _ = observe(*motion, rtol=RTOL, grazing=1e-9, engine="event")
     return state, seen.onsets, seen.deepest
 
 
 def with_monodromy(*motion):
     """Return the same with the monodromy matrix."""
-    seen = observe(*motion, rtol=RTOL, grazing=1e-9, engine="event")
-    return seen.state, seen.monodromy, seen.watched.onsets
+    seen = observe_with_monodromy(*motion, rtol=RTOL, grazing=1e-9, engine="event")
+    return seen.state, seen.monodromy, seen.observables.onsets
 
 
 def duffing(amplitude, frequency):
@@ -84,7 +84,7 @@ def duffing(amplitude, frequency):
 
 PROGRAMS = {
     "events": (two_bodies(ended("event")), 1),
-    "events, watched": (two_bodies(watched), 1),
+    "events, watched": (two_bodies(observables), 1),
     "events, watched, monodromy": (two_bodies(with_monodromy), 1),
     "hard stops": (two_bodies(ended("event"), jv.RestitutionContact(0.7), 3.0), 3),
     "steps": (two_bodies(ended("stepping")), 1),

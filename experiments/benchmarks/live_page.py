@@ -1,15 +1,18 @@
 """Time from a slider to the picture in live pages, and the weight of the pages.
 
-    python -m experiments.benchmarks.live_page STUDY
+    python -m experiments.benchmarks.live_page STUDY [AXE]
 
-
-In headless Chromium, for two bodies and for three masses with a Hertz contact and a hard
-stop: the slider of the load's frequency moves in 150 steps, every 40 ms, once while the
-motion settles and once while Newton's method follows an orbit. A time is from the
-slider's event to the end of drawing, without the screen's refresh. `writing`: core
-seconds to write a page, compilation included. STUDY is the folder of a finished study of
-periodic orbits, such as `configs/regime_map.toml`: its report is written again and its
-stored orbits are proved. Writes `live_page-<device>-<cores>.json`.
+In headless Chromium and Firefox, for two bodies, for three masses with a soft and a hard
+stop, for six masses with three soft stops and for three storeys under a record of 15 s: a
+slider moves in 150 steps, every 40 ms, while the motion settles, while Newton's method
+follows an orbit, and for two bodies also beside a map that is being computed and beside a
+finished one. A time is from the slider's event to the end of drawing the charts in sight,
+without the screen's refresh. `writing`: core seconds to write a page,
+compilation included; `requests` and `console`: what Chromium asked for and said, with
+the map, the diagram and an orbit open; `axe`: the violations that AXE, the file
+axe.min.js of axe-core, finds then. STUDY is the folder of a finished study of periodic
+orbits, such as `configs/regime_map.toml`: its report is written again and its stored
+orbits are proved. Writes `live_page-<device>-<cores>.json`.
 """
 
 import base64
@@ -25,12 +28,13 @@ import numpy as np
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from jaxvib.reports import write_report
-from jaxvib.reports.live.page import PANEL, worker
+from jaxvib.reports.live.page import panel_scripts, worker
 from jaxvib.reports.live.study import live_of
 from jaxvib.reports.packing import pack
 from jaxvib.reports.parts import scripts, text_of
 from jaxvib.studies.store.finished_study import read_run
 from tests.reports.browser import Browser
+from tests.reports.firefox import Firefox
 
 _READY = "document.documentElement.dataset.ready"
 _MOVE = """
@@ -39,7 +43,7 @@ _MOVE = """
   const control = live.controls.all.find(({ path }) => path === PATH);
   const took = [];
   live.play(false);
-  live.setMode(MODE);
+  live.setMode?.(MODE);
   for (let step = 0; step < 150; step++) {
     const before = live.id;
     control.slider.value = 300 + 2 * step;
@@ -51,6 +55,8 @@ _MOVE = """
   return took;
 })()
 """
+
+_DONE = "return document.querySelector('.live').live.map.done ?? 0"
 
 _PROVE = """
 (async () => {
@@ -64,38 +70,113 @@ _PROVE = """
 
 
 def three_masses() -> jv.ImpactSystem:
-    """Return three masses with a Hertz contact and a hard stop."""
+    """Return three masses, one with a soft and one with a hard stop."""
     linear = jv.assemble(
         [
             jv.TranslationTranslation(a, b, mass=1.0, stiffness=40.0, damping=2.0)
             for a, b in itertools.pairwise(["ground", "a", "b", "c"])
         ]
     )
-    between, stop = linear.direction({"a": 1.0, "b": -1.0}), linear.direction("c")
+    first, last = linear.direction("a"), linear.direction("c")
     contacts = (
-        jv.Contact(between, 0.02, jv.HertzContact(2e4), name="between"),
-        jv.Contact(stop, 0.05, jv.RestitutionContact(0.7), name="stop"),
+        jv.Contact(first, 0.04, jv.HertzContact(2e4), name="soft"),
+        jv.Contact(last, 0.05, jv.RestitutionContact(0.7), name="hard"),
     )
-    push = jv.AppliedLoad(stop, jv.HarmonicLoad(4.0, 2.8), name="push")
+    push = jv.AppliedLoad(last, jv.HarmonicLoad(4.0, 2.8), name="push")
     return jv.ImpactSystem(linear, contacts, (push,))
 
 
-SYSTEMS = {
-    "two bodies": (jv.two_body_impact, "load.frequency"),
-    "three masses": (three_masses, "loads.push.law.frequency"),
+def six_masses() -> jv.ImpactSystem:
+    """Return a chain of six masses, every other one with a soft stop."""
+    names = ["ground", *"abcdef"]
+    linear = jv.assemble(
+        [
+            jv.TranslationTranslation(a, b, mass=1.0, stiffness=40.0, damping=2.0)
+            for a, b in itertools.pairwise(names)
+        ]
+    )
+    contacts = tuple(
+        jv.Contact(linear.direction(name), 0.04, jv.HertzContact(2e4), name=name)
+        for name in names[2::2]
+    )
+    push = jv.AppliedLoad(linear.direction("f"), jv.HarmonicLoad(4.0, 2.8), name="push")
+    return jv.ImpactSystem(linear, contacts, (push,))
+
+
+def storeys() -> jv.ImpactSystem:
+    """Return three storeys beside a wall, under a record of 600 samples."""
+    linear = jv.assemble(
+        [
+            jv.TranslationTranslation(a, b, mass=2e4, stiffness=2.5e7, damping=4e4)
+            for a, b in itertools.pairwise(["ground", "first", "second", "roof"])
+        ]
+    )
+    wall = jv.Contact(
+        linear.direction("roof"), 0.03, jv.HuntCrossleyContact(2e9, 0.4), name="wall"
+    )
+    times = np.linspace(0.0, _DURATION, 601)
+    values = np.random.default_rng(5).normal(size=601) * times * np.exp(-times / 3)
+    quake = jv.BaseMotion([1.0] * 3, jv.RecordLoad(times, values), name="quake")
+    return jv.ImpactSystem(linear, (wall,), (quake,))
+
+
+_DURATION = 15.0  # s
+_CELLS = 64**2  # of a whole map
+_ORBITS = {"settling": "follow", "orbit": "orbit"}
+SYSTEMS = {  # the slider that moves, the duration of a response, and the modes
+    "two bodies": (jv.two_body_impact, "load.frequency", None, _ORBITS),
+    "three masses": (three_masses, "loads.push.law.frequency", None, _ORBITS),
+    "six masses": (six_masses, "loads.push.law.frequency", None, _ORBITS),
+    "record": (storeys, "loads.quake.motion.scale", _DURATION, {"response": ""}),
 }
 
 
-def measured(window: Browser, page: Path, path: str) -> dict[str, dict[str, float]]:
+def measured(window, page: Path, path: str, modes: dict) -> dict[str, dict[str, float]]:
     """Return the median and the 90th percentile of each mode, ms."""
     window.open(page)
     window.wait(_READY)
-    found = {}
-    for mode, name in (("follow", "settling"), ("orbit", "orbit")):
-        script = _MOVE.replace("PATH", json.dumps(path)).replace("MODE", json.dumps(mode))
-        took = np.array(window.evaluate(script))
-        median, most = np.percentile(took, [50, 90])
-        found[name] = {"median": round(median, 1), "90 %": round(most, 1)}
+    found = {name: _moved(window, path, mode) for name, mode in modes.items()}
+    if path == "load.frequency":
+        for number, name in (
+            (1, "settling beside a map begun"),
+            (_CELLS, "settling beside a map"),
+        ):
+            _open(window, ["map"], number)
+            found[name] = _moved(window, path, "follow")
+    return found
+
+
+def _open(window, names: list[str], cells: int) -> None:
+    """Open charts, and wait until the map has a number of cells."""
+    for name in names:
+        window.run(f"document.querySelector('.{name}').open = true")
+    while window.run(_DONE) < cells:
+        time.sleep(0.2)
+
+
+def _moved(window, path: str, mode: str) -> dict[str, float]:
+    script = _MOVE.replace("PATH", json.dumps(path)).replace("MODE", json.dumps(mode))
+    median, most = np.percentile(window.evaluate(script), [50, 90])
+    return {"median": round(median, 1), "90 %": round(most, 1)}
+
+
+def said(window: Browser, page: Path, axe: Path | None) -> dict[str, object]:
+    """Return what a page asks of a network, logs, and does wrong for readers by ear."""
+    window.console(), window.requests()
+    window.open(page)
+    window.wait(_READY)
+    if window.run("return 'map' in document.querySelector('.live').live"):
+        window.run("document.querySelector('.live').live.map.number = 8")
+        _open(window, ["map", "diagram"], 64)
+        window.run("document.querySelector('.orbit').click()")
+        window.wait("!document.querySelector('.live').live.busy")
+    own = page.resolve().as_uri()
+    asked = [address for address in window.requests() if address != own]
+    found = {"requests": len(asked), "console": window.console()}
+    if axe is not None:
+        window.evaluate(axe.read_text("utf-8") + "; true")
+        violations = window.evaluate("axe.run().then((found) => found.violations)")
+        found["axe"] = [each["id"] for each in violations]
     return found
 
 
@@ -110,7 +191,9 @@ def proved(window: Browser, folder: Path) -> dict[str, object]:
     told, seconds = window.evaluate(_PROVE)
     added = len(base64.b64encode(pack({"live": live}))) + len(worker())
     added += (
-        len(scripts(PANEL)) + len(text_of("live.css")) + len(text_of("live_panel.html"))
+        len(scripts(panel_scripts(live)))
+        + len(text_of("live.css"))
+        + len(text_of("live_panel.html"))
     )
     return {
         "study": run.study["title"],
@@ -121,23 +204,31 @@ def proved(window: Browser, folder: Path) -> dict[str, object]:
     }
 
 
-def main(study: str) -> None:
+def main(study: str, axe: str = "") -> None:
     """Measure each system and a study, print and store."""
     results: dict = {"machine": machine()}
     with tempfile.TemporaryDirectory() as folder:
-        window = Browser(Path(folder, "profile"))
-        for name, (system, path) in SYSTEMS.items():
-            begun = time.process_time()
-            page = jv.live_page(system(), Path(folder, "page.html"), title=name)
+        places = [Path(folder, name) for name in ("chromium", "firefox")]
+        for place in places:
+            place.mkdir()
+        chromium, firefox = Browser(places[0]), Firefox(places[1])
+        for name, (system, path, duration, modes) in SYSTEMS.items():
+            begun, page = time.process_time(), Path(folder, "page.html")
+            jv.live_page(system(), page, title=name, duration=duration)
             results[name] = {
                 "kB": page.stat().st_size // 1000,
                 "writing": round(time.process_time() - begun, 1),
-                "ms to the picture": measured(window, page, path),
+                **said(chromium, page, Path(axe) if axe else None),
+                "ms to the picture": {
+                    "Chromium": measured(chromium, page, path, modes),
+                    "Firefox": measured(firefox, page, path, modes),
+                },
             }
             print(name, json.dumps(results[name]), flush=True)
-        results["report"] = proved(window, Path(study))
+        results["report"] = proved(chromium, Path(study))
         print(json.dumps(results["report"]))
-        window.close()
+        chromium.close()
+        firefox.close()
     device, cores = results["machine"]["device"], results["machine"]["cores"]
     place = Path(__file__).with_name(f"live_page-{device}-{cores}.json")
     place.write_text(json.dumps(results, indent=2) + "\n", "utf-8")

@@ -78,7 +78,7 @@ def doubled(point, step: float, periods: int = 300) -> dict:
 
     `step`: to the side on which the motion of one period is unstable. The settling
     motion begins 1 % away from it and is integrated independently. Where the branch's
-    motion is unstable, as after a subcritical doubling, it cannot be settled on.
+    motion is unstable, as after a subcritical doubling, no transient converges to it.
     """
     frequency = float(point.parameter) + step
     low, high = sorted((float(point.parameter) - step / 10, frequency + step))
@@ -137,7 +137,10 @@ def fold(point, side: float, step: float, rival=rival, reach: float = 0.1) -> di
         away, ends = rival(float(point.parameter) + way * step), []
         for size in reach * np.array([-0.3, -0.1, -0.03, 0.03, 0.1, 0.3]):
             try:
-                orbit = periodic_orbit(away, state + size * vectors[:, which].real)
+                # A motion within reach is found in eight steps.
+                orbit = periodic_orbit(
+                    away, state + size * vectors[:, which].real, steps=12
+                )
             except RuntimeError:
                 continue
             near = np.abs(orbit.state - state).max() < reach * np.abs(state).max()

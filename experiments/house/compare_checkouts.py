@@ -56,6 +56,7 @@ SMALLER = {
     "damper_without_impacts": ["analysis.steps=2"],
     "first_design": ["analysis.steps=2"],
     "flip_out_of_range": ["analysis.steps=1"],
+    "integrity_curves": ["analysis.points=6", "analysis.values=3", "analysis.transient=32"],
     "loading_curve": ["analysis.most_points=12"],
     "optimisers": ["analysis.steps=5"],
     "quick": [
