@@ -20,6 +20,7 @@ from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.lock import Lock
 
+from .machine import slowness
 from .studies.pushed import CONFIG, PushedKind, accelerations, install
 from .users import newcomer
 
@@ -27,6 +28,8 @@ COMMANDS = [
     "run", "check", "status", "report", "live", "sample", "export", "merge", "new",
     "completion", "schema", "info", "cache", "cite",
 ]  # fmt: skip
+# Packages that take a tenth of a second and more to import.
+LARGE = {"jax", "numpy", "scipy", "equinox", "diffrax", "optax", "matplotlib", "zarr"}
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +55,18 @@ def shell(*words, **options):
     )
 
 
-def least_time(*words):
-    """Run a command a few times, since other processes may be in its way."""
-    seconds = []
-    for _ in range(4):
-        began = time.perf_counter()
-        done = shell(*words)
-        seconds.append(time.perf_counter() - began)
-    return done, min(seconds)
+def imported_by(*words):
+    """Run a command; return what it did, and the names of the modules that it imported.
+
+    What takes long before a command answers are imports: their names are the same on
+    slow and busy machines, seconds are not.
+    """
+    command = [sys.executable, "-X", "importtime", "-m", "jaxvib", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = done.stderr.splitlines(keepends=True)
+    imports = [line for line in lines if line.startswith("import time:")]
+    done.stderr = "".join(line for line in lines if line not in imports)
+    return done, {line.rpartition("|")[2].strip() for line in imports}
 
 
 def array_files(directory):
@@ -78,9 +85,10 @@ def test_alone_it_lists_all_commands_and_ends_with_one_to_try():
 
 
 def test_help_is_there_at_once():
-    done, seconds = least_time("--help")
-    assert seconds < 0.4
+    done, imported = imported_by("--help")
     assert done.returncode == 0
+    assert "jaxvib" in imported
+    assert imported.isdisjoint(LARGE)
 
 
 def test_a_run_stores_results_and_says_so_in_twelve_lines():
@@ -278,9 +286,9 @@ def test_bad_input_ends_with_code_2_and_nothing_written(words, message):
     assert sorted(Path().rglob("*")) == before
 
 
-def test_a_mistake_is_met_in_a_second_and_without_traceback():
-    done, seconds = least_time("run", "quick", "--set", "atached.mass=120")
-    assert seconds < 1
+def test_a_mistake_is_met_without_jax_and_without_traceback():
+    done, imported = imported_by("run", "quick", "--set", "atached.mass=120")
+    assert imported & LARGE == {"numpy"}
     assert done.returncode == 2
     assert done.stdout == ""
     first, *rest = done.stderr.splitlines()
@@ -410,7 +418,8 @@ def test_ctrl_c_while_it_compiles_ends_at_once_and_says_how_to_go_on(tmp_path):
         process.send_signal(signal.SIGINT)
         began = time.perf_counter()
         _, errors = process.communicate(timeout=60)
-        assert time.perf_counter() - began < 2
+        seconds = time.perf_counter() - began
+    assert seconds < 2 * slowness()
     assert process.returncode == 130
     again = "jaxvib run quick --out results/quick --resume"
     assert errors == f"\nstopped; finished samples are kept; resume with: {again}\n"
