@@ -351,15 +351,18 @@ def _first(flags: np.ndarray) -> int | None:
 def _normal(growth: np.ndarray) -> np.ndarray:
     """Return the direction of growth of derivatives (periods, state, components).
 
-    That after the number of periods at which it exceeds the others most.
+    That after the number of periods at which it exceeds the others most, as far as
+    rounding shows it.
     """
     best, found = 1.0, np.full(growth.shape[2], np.nan)
+    limits = np.finfo(float)
     for matrix in growth:
         if not np.isfinite(matrix).all():
             break
         _, sizes, right = np.linalg.svd(matrix)
-        if sizes[0] > best * sizes[1]:
-            best, found = sizes[0] / max(sizes[1], np.finfo(float).tiny), right[0]
+        ratio = sizes[0] / max(sizes[1], limits.eps * sizes[0], limits.tiny)
+        if ratio > best:
+            best, found = ratio, right[0]
     return found
 
 
