@@ -25,8 +25,8 @@ from .phases import Phases, phases_of
 FEW = 8
 # The tables of a step grow with the square of the number of axes of contacts.
 MOST_AXES = 16
-# A mode is rigid if it moves by less than this in a period: its amplitudes, divided by its
-# eigenvalues, have no bounds.
+# A mode is rigid if it turns by less than this in a period, rad: its amplitudes, divided by
+# its eigenvalues, have no bounds.
 _RIGID = 1e-6
 # Steps in contact are a quarter of the period, halved this often at most.
 LEVELS = 32
@@ -163,7 +163,9 @@ def _form_of(content: _Content) -> ModalForm | None:
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
     modes, period = eigenmodes(*split), jnp.asarray(system.period())
-    if np.min(modes.eigenvalues.paces()) * period < _RIGID:
+    slow, fast = np.split(split[2], 2)
+    # The product of two eigenvalues: a slow one of strong damping is not rigid.
+    if np.min(np.abs(slow * fast + split[3] ** 2)) * period**2 < _RIGID**2:
         return None
     numbers = [
         jnp.asarray(np.array([getattr(wave, name) for _, wave in pushed], float))
