@@ -29,8 +29,8 @@ _ALIGNMENT = 16  # bytes of a vector
 # storeys with two hard stops, take 0.7 s instead of 9 s, in 296 kB instead of 187 kB. They
 # run as fast once the browser has optimised them, and before that start in 0.3 s.
 _MANY = 20_000
-# Longer modules load slowly, and have more locals than a function may have from 250,000 on.
-_LONGEST = 70_000
+# Longer modules load slowly: a page of 100,000 lines gets 0.3 MB.
+_LONGEST = 100_000
 _WORK = "work"  # the symbol of the memory of long arrays
 # Bytes of memory: addresses are signed constants in LLVM's code.
 _MOST_MEMORY = 2**31
