@@ -1,5 +1,6 @@
 """Checked against: the results' own numbers, read back from matplotlib's artists."""
 
+import dataclasses
 import inspect
 import itertools
 import subprocess
@@ -188,6 +189,9 @@ def test_a_point_between_gaps_is_marked_and_panels_share_a_legend():
     alone, whole = axes.get_lines()
     assert alone.get_markevery() == [0, 2, 4]
     assert (alone.get_marker(), whole.get_marker()) == (".", "None")
+    sampled = dataclasses.replace(line[1], samples=np.arange(5))
+    [dotted] = draw(Chart(Axis("x"), Axis("y"), (sampled,))).get_lines()
+    assert (dotted.get_marker(), dotted.get_markevery()) == (".", None)
     charts = (Chart(Axis("x"), Axis("long label " * 4), line),) * 2
     figure = _drawn(Picture("p", "p", "p", "p", charts))
     assert [each.get_legend() for each in figure.axes] == [None, None]

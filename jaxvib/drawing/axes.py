@@ -127,21 +127,27 @@ def _points(figure, axes, layer: Points) -> None:
         figure.colorbar(drawn, ax=axes, label=layer.paint.label, pad=0.02)
 
 
+# Samples of a line whose dots are shown, and points of all dots: many are small.
+_DOTTED, _DOTS = 150, 240
+
+
 def _line(figure, axes, layer: Line) -> None:
     if layer.rim:
         axes.plot(layer.x, layer.y, color="white", linewidth=3.2)
     palette = colours.LINES["light"]
     known = np.pad(np.isfinite(np.asarray(layer.y, float)), 1)
     alone = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:])  # no line shows these
+    sampled = layer.samples is not None and len(layer.x) <= _DOTTED
+    marks = layer.marks or sampled
     axes.plot(
         layer.x,
         layer.y,
         color=palette[layer.colour % len(palette)],
         linestyle=_STYLES[layer.style],
         linewidth=0.9 if layer.style == "dot" else 1.4,
-        marker="." if layer.marks or len(alone) else None,
-        markevery=None if layer.marks or not len(alone) else alone.tolist(),
-        markersize=3,
+        marker="." if marks or len(alone) else None,
+        markevery=None if marks or not len(alone) else alone.tolist(),
+        markersize=np.clip(_DOTS / max(len(layer.x), 1), 2.2, 3.5),
         label=plain(layer.name) if layer.legend else None,
     )
 

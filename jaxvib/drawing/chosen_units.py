@@ -41,6 +41,15 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
     return unit, 1.0
 
 
+def quantity_text(
+    chosen: Sequence[str], unit: str, *values: float, digits: int = 5, joined: str = " to "
+) -> str:
+    """Return values in SI, of a unit, in the chosen unit: `5.646 to 7.697 rad/s`."""
+    name, factor = chosen_unit(unit, chosen)
+    numbers = joined.join(f"{factor * value:.{digits}g}" for value in values)
+    return f"{numbers} {name}".rstrip()
+
+
 def _axis(axis: Axis, chosen: Sequence[str]) -> tuple[Axis, float]:
     label, factor = _relabelled(axis.label, chosen)
     low, high = (None if end is None else end * factor for end in (axis.low, axis.high))

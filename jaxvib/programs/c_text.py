@@ -67,7 +67,10 @@ class CProgram(NamedTuple):
             for name, declaration in self.compiled.declarations.items()
         )
         contacts = part_names(self.system.contacts)
-        named = "".join(f"\n *   {k}: {_plain(name)}" for k, name in enumerate(contacts))
+        named = "".join(
+            f"\n *   {k}: {'without a name' if name == str(k) else _plain(name)}"
+            for k, name in enumerate(contacts)
+        )
         return f"""/* Motions of a system by jaxvib's kernels, in SI units and rad.
  *
  * Entries of a state:

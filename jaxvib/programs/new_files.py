@@ -28,7 +28,9 @@ def write_new(directory: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def refuse_taken(directory: Path, names: Iterable[str]) -> None:
-    """Raise `ValueError` for a file that exists."""
+    """Raise `ValueError` for a file that exists, or in the place of the folder."""
+    if directory.exists() and not directory.is_dir():
+        raise ValueError(f"{directory} is a file; allowed: a folder")
     for name in names:
         if os.path.lexists(directory / name):
             raise ValueError(f"{directory / name} already exists; choose a new name")

@@ -93,6 +93,9 @@ def _fit(axes, width: float, names: Sequence[str], *, alone: bool) -> None:
     """
     title = axes.get_title(loc="left")
     letters = int(width * _LETTERS)
+    parts = title.split(", ")
+    if max(map(len, parts)) < letters:  # no line breaks within a value and its unit
+        title = ", ".join(part.replace(" ", "\u00a0") for part in parts)
     axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
     if sum(len(name) + 2 for name in names) > letters:
         for tick in axes.get_xticklabels():

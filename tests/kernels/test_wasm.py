@@ -138,6 +138,16 @@ def test_modules_are_small_and_soon_compiled(name):
     assert len(module.code) < size
 
 
+@pytest.mark.parametrize("engine", [WASMTIME])
+def test_long_programs_compute_the_same_without_the_stack(engine, monkeypatch):
+    name = "hard stops"
+    function, arguments, _ = PROGRAMS[name]
+    expected = computed(module_of_program(name, "simd"), jax.tree.leaves(arguments), engine)
+    monkeypatch.setattr(wasm, "_MANY", 0)
+    for ours, theirs in pairs(module_of(function, arguments), arguments, expected, engine):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 EXTREMES = [
     0.0,
     -0.0,

@@ -340,6 +340,8 @@ def test_files_that_exist_are_kept(bodies, folder):
     with pytest.raises(ValueError, match=r"bodies\.o already exists"):
         jv.programs.export_c(bodies, folder, name="bodies")
     assert (folder / "bodies.h").read_bytes() == before
+    with pytest.raises(ValueError, match=r"bodies\.h is a file; allowed: a folder"):
+        jv.programs.export_c(bodies, folder / "bodies.h", name="bodies")
 
 
 @needs_compiler

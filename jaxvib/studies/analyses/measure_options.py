@@ -1,7 +1,7 @@
 """Measures in a config: the analysis, and the numbers taken from its result."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -298,17 +298,32 @@ def check_measure(options: MeasureOptions, declared: Mapping) -> None:
             raise ValueError(unknown_key("parameter", path, declared))
 
 
-def unit_of(options: MeasureOptions) -> str:
-    """Return the unit of a measure."""
+def unit_of(options: MeasureOptions, unit_at: Callable[[str], str]) -> str:
+    """Return the unit of a measure, "" if it has none or several.
+
+    `unit_at`: returns the unit of the parameter at a path, which is also that of the
+    place of a bifurcation and of a stable range.
+    """
+    paths = options.paths if options.measure == "parameter" else None
+    if options.measure in ("bifurcation", "stable_range") and options.path is not None:
+        paths = [options.path]
+    if paths is not None:
+        units = {unit_at(path) for path in paths}
+        return units.pop() if len(units) == 1 else ""
     unit = KEYS[options.measure].unit
     return unit if isinstance(unit, str) else unit.get(options.field or "", "")
 
 
-def describe_measure(options: MeasureOptions) -> str:
-    """Return a short description of a measure, for summaries and axes."""
+def describe_measure(options: MeasureOptions, freedoms: Sequence[str]) -> str:
+    """Return a short description of a measure, for summaries.
+
+    `freedoms`: the names of the degrees of freedom, for the amplitude of one of them.
+    """
     word = options.measure.replace("_", " ")
     detail = options.field or options.share or options.bifurcation
     place = "" if options.component is None else f"[{options.component}]"
+    if options.field == "amplitude" and (options.component or 0) < len(freedoms):
+        place = f" of {freedoms[options.component or 0]}"
     where = options.path and f" in {options.path}"
     words = f"{detail.replace('_', ' ')}{place}" if detail else word
     every = f" over {', '.join(options.over)}" if options.over else ""

@@ -12,6 +12,8 @@ from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import period_of, periodic, sort_by_regime, touching
 from .swept_planes import Plane, axis, long_paths, planes
 
+_BREAKS = "Lines break where the regime changes, and at samples that did not converge."
+
 
 def amplitude_label(runs: Sequence[Run]) -> str:
     """Return the label of the amplitude axis, with the units of displacements."""
@@ -30,8 +32,7 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
         "Amplitude (max - min)/2 of each body's displacement, at the "
         f"{' and '.join(map(readable, [plane.y_path, *plane.others]))} selected by the "
         f"slider{'s' if plane.slices else ''}. The vertical range is the same "
-        "for all of them. Lines break where the regime changes, and at samples that did "
-        "not converge.",
+        f"for all of them. {_BREAKS}",
         f"Curves of amplitude over {readable(plane.x_path)}, for {len(labels)} values of "
         f"{readable(plane.y_path)}.",
         (
@@ -99,7 +100,11 @@ def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, tex
     lines = [line for i, run in enumerate(runs) for line in _lines(run, i, x, field, runs)]
     chart = Chart(x, Axis(label), tuple(lines))
     return Picture(
-        field, f"{title} over {readable(x.path)}", text, _alt(title, runs, x), (chart,)
+        field,
+        f"{title} over {readable(x.path)}",
+        f"{text} {_BREAKS}",
+        _alt(title, runs, x),
+        (chart,),
     )
 
 

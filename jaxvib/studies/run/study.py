@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ...drawing.chosen_units import chosen_unit
+from ...drawing.chosen_units import quantity_text
 from ...foundation.suggestions import nearest
 from ...foundation.text import check_name
 from ...foundation.units import parse_unit
@@ -144,6 +144,11 @@ class Study:
         """The number of values along each path, `None` if the samples form no grid."""
         return samples.grid_of(self.sampling, self.paths) if self.paths else None
 
+    @functools.cached_property
+    def freedom_units(self) -> list[str]:
+        """The unit of each degree of freedom's displacement."""
+        return SYSTEMS[self.system.kind].freedom_units(self.system)
+
     def sampling_text(self) -> str:
         """Return a short description of the samples and what is swept."""
         if not self.paths:
@@ -161,8 +166,17 @@ class Study:
 
     def value_text(self, path: str, value: float, digits: int = 5) -> str:
         """Return a parameter's value, SI, in the unit shown: `load.frequency = 14 Hz`."""
-        unit, factor = chosen_unit(self._units.get(path, ""), self.output.units)
-        return f"{path} = {factor * value:.{digits}g} {unit}".rstrip()
+        return f"{path} = {self.quantity_text(self.unit(path), value, digits=digits)}"
+
+    def unit(self, path: str) -> str:
+        """Return a parameter's unit, "" for a number without one."""
+        return self._units.get(path, "")
+
+    def quantity_text(
+        self, unit: str, *values: float, digits: int = 5, joined: str = " to "
+    ) -> str:
+        """Return values in SI, of a unit, in the unit shown: `5.646 to 7.697 rad/s`."""
+        return quantity_text(self.output.units, unit, *values, digits=digits, joined=joined)
 
     def resolved(self, directory: Path | None = None) -> dict:
         """Return the config with all defaults, as nested tables.

@@ -143,6 +143,10 @@ class AssemblyKind(SystemKind):
         system = self.build(options)
         return {"freedom": list(system.names), "module": list(system.module_names())}
 
+    def freedom_units(self, options: Any) -> list[str]:
+        """Return the unit of each degree of freedom's displacement."""
+        return ["rad" if turns else "m" for turns in self.build(options).rotations()]
+
     def modules(self, table: Mapping) -> dict[str, Mapping]:
         """Return the modules of a config's table, by name."""
         return table["modules"]

@@ -72,6 +72,10 @@ class SystemKind(abc.ABC):
         """Return the names along each axis of its results."""
         return {}
 
+    def freedom_units(self, options: Any) -> list[str]:
+        """Return the unit of each degree of freedom's displacement."""
+        return list(self.build(options).labels.freedom_units)
+
     def modules(self, table: Mapping) -> dict[str, Mapping]:
         """Return the modules of a config's table, by name, if it has any."""
         return {}

@@ -1,6 +1,7 @@
 """Checked against: closed forms of absorbers, the same search unbroken, the messages."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -79,7 +80,9 @@ def written(tmp_path, text, name="study.toml"):
 def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
     done = run(written(tmp_path, SMALL), tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "objective  white noise" in done.output
+    assert re.search(r"objective  white noise [\d.]+ -> [\d.]+ m\^2\n", done.output)
+    assert re.search(r"attached\.frequency 0\.95 -> [\d.]+ rad/s\n", done.output)
+    assert re.search(r"attached\.damping_ratio 0\.1 -> [\d.]+\n", done.output)
     results = jv.open_study(tmp_path / "out")
     exact = optimal_absorber("h2", 0.05)
     assert float(results["frequency_ratio"]) == pytest.approx(
@@ -100,6 +103,7 @@ def test_a_front_is_stored_along_its_points_with_its_report(tmp_path):
     done = run(written(tmp_path, FRONT), tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "front      5 points, 5 non-dominated" in done.output
+    assert re.search(r"variance from [\d.]+ to [\d.]+ m\^2\n", done.output)
     results = jv.open_study(tmp_path / "out")
     damping = results["objective.damping"]
     assert damping.dims == ("point",)

@@ -1,6 +1,6 @@
 """Computes designs of one or many systems, with search histories and summary."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -70,15 +70,17 @@ def summary(read: Callable, study: Any) -> list[str]:
     if study.paths or options.designs:
         return _several(read, study)
     objective, best = read("objective"), int(read("best"))
+    unit = unit_of(options.objective, study.unit)
     lines = [
         f"steps      {len(objective) - 1}, the best design at step {best}; "
         f"{int(read('evaluations'))} evaluations",
-        f"objective  {describe_measure(options.objective)} {objective[0]:.6g} -> "
-        f"{objective[best]:.6g}",
+        f"objective  {describe_measure(options.objective, study.axes.get('freedom', ()))} "
+        f"{study.quantity_text(unit, objective[0], objective[best], joined=' -> ')}",
     ]
     for path in options.variables:
         values = read(path)
-        lines.append(f"           {path} {values[0]:.6g} -> {values[best]:.6g}")
+        ends = study.quantity_text(study.unit(path), values[0], values[best], joined=" -> ")
+        lines.append(f"           {path} {ends}")
     if not options.verify:
         return lines[:6]
     verified = verified_lines(read, options)[:2]
@@ -130,7 +132,14 @@ def _length(options, rows, swept: bool) -> int:
 def _fields(system, options, rows, length: int) -> dict[str, Variable]:
     """Return the fields of all designs along (sample, design, ...)."""
     units = {path: parameter_at(system, path) for path in options.variables}
-    every = {unit_of(one.objective or options.objective) for one in options.each().values()}
+
+    def unit_at(path):
+        return parameter_at(system, path).unit
+
+    every = {
+        unit_of(one.objective or options.objective, unit_at)
+        for one in options.each().values()
+    }
     unit = every.pop() if len(every) == 1 else ""  # of several kinds of objective
     chosen = [[_chosen(design, length) for design in row] for row in rows]
 
@@ -159,7 +168,9 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
         )
     for name, limit in options.constraints.items():
         fields[f"limit.{name}"] = along(
-            lambda d, n=name: d.limits[n], unit_of(limit), f"{name}: margin to its limit"
+            lambda d, n=name: d.limits[n],
+            unit_of(limit, unit_at),
+            f"{name}: margin to its limit",
         )
     words = (
         "0: derivatives are valid; 1: grazing crossed since the last step; 2: at grazing"
@@ -170,7 +181,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
     )
     for name, paths in options.quantities.items():
         fields[name] = once(
-            lambda d, p=paths: _quantity(d.system, p), _ratio_unit(system, paths),
+            lambda d, p=paths: _quantity(d.system, p), _ratio_unit(unit_at, paths),
             f"best: {' over '.join(paths)}",
         )  # fmt: skip
     numbers = {
@@ -229,8 +240,8 @@ def _quantity(system, paths) -> np.ndarray:
     return np.asarray(values[0] / (values[1] if len(values) == 2 else 1.0))
 
 
-def _ratio_unit(system, paths) -> str:
-    units = [parameter_at(system, path).unit for path in paths]
+def _ratio_unit(unit_at: Callable[[str], str], paths: Sequence[str]) -> str:
+    units = [unit_at(path) for path in paths]
     if len(units) == 1:
         return units[0]
     return "" if units[0] == units[1] else f"({units[0] or '1'})/({units[1] or '1'})"
@@ -242,16 +253,24 @@ def _several(read: Callable, study) -> list[str]:
     names = list(options.each())
     shape = (-1, len(names))
     objective = np.reshape(read("optimum.objective"), shape)
-    shown = [*options.quantities] or [f"optimum.{path}" for path in options.variables]
-    values = {name: np.reshape(read(name), shape) for name in shown[:3]}
+    units = {
+        name: _ratio_unit(study.unit, paths) for name, paths in options.quantities.items()
+    } or {f"optimum.{path}": study.unit(path) for path in options.variables}
+    values = {name: np.reshape(read(name), shape) for name in list(units)[:3]}
+    goals = [
+        unit_of(one.objective or options.objective, study.unit)
+        for one in options.each().values()
+    ]
     lines = []
     for sample, design in np.ndindex(objective.shape):
         numbers = ", ".join(
-            f"{name.removeprefix('optimum.')} {each[sample, design]:.7g}"
+            f"{name.removeprefix('optimum.')} "
+            f"{study.quantity_text(units[name], each[sample, design])}"
             for name, each in values.items()
         )
         words = " ".join(part for part in (at(read, study, sample), names[design]) if part)
-        lines.append(f"{words}: {objective[sample, design]:.6g} with {numbers}")
+        reached = study.quantity_text(goals[design], objective[sample, design])
+        lines.append(f"{words}: {reached} with {numbers}")
     if len(lines) > 6:
         lines = [*lines[:5], f"and {len(lines) - 5} more designs"]
     return lines

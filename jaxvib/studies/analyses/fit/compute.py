@@ -34,7 +34,7 @@ def compute(
         settings=settings_of(options, run), remember=remember,
     )  # fmt: skip
     progress(1)
-    unit = unit_of(options.measure)
+    unit = unit_of(options.measure, lambda path: parameter_at(system, path).unit)
     fields = {}
     for path in bounds:
         entry = parameter_at(system, path)
@@ -66,11 +66,12 @@ def summary(read: Callable, study: Any) -> list[str]:
     """Return each parameter with its interval, and the deviation of the data."""
     lines = []
     for path in list(study.analysis.variables)[:5]:
-        low, high = read(f"interval.{path}")
+        fitted, bounds = float(read(f"fitted.{path}")), read(f"interval.{path}")
         lines.append(
-            f"fitted     {path} {float(read(f'fitted.{path}')):.6g} (95 %: {low:.6g} "
-            f"to {high:.6g})"
+            f"fitted     {study.value_text(path, fitted)} "
+            f"(95 %: {study.quantity_text(study.unit(path), *bounds)})"
         )
-    deviation = float(read("deviation"))
-    lines.append(f"deviation  {deviation:.4g} over {len(read('measured'))} measured values")
+    unit = unit_of(study.analysis.measure, study.unit)
+    deviation = study.quantity_text(unit, float(read("deviation")), digits=3)
+    lines.append(f"deviation  {deviation} over {len(read('measured'))} measured values")
     return lines

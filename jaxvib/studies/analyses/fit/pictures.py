@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....drawing.chosen_units import quantity_text
 from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...store.finished_study import Run
@@ -56,11 +57,9 @@ def _words(run: Run) -> str:
         if name.startswith("fitted."):
             path = name.removeprefix("fitted.")
             low, high = run.field(f"interval.{path}")
-            value, unit = float(run.field(name)), run.unit(name)
-            parts.append(
-                f"{path} {value:.5g} {unit}".rstrip() + f" (95 %: {low:.5g} to {high:.5g})"
-            )
+            fitted = quantity_text(run.chosen_units, run.unit(name), float(run.field(name)))
+            bounds = quantity_text(run.chosen_units, run.unit(name), low, high)
+            parts.append(f"{path} {fitted} (95 %: {bounds})")
     deviation = float(run.field("deviation"))
-    return (
-        f"{'; '.join(parts)}. The data deviate by {deviation:.3g} {run.unit('measured')}."
-    )
+    spread = quantity_text(run.chosen_units, run.unit("measured"), deviation, digits=3)
+    return f"{'; '.join(parts)}. The standard deviation of the residuals is {spread}."

@@ -45,10 +45,11 @@ def compute(
 
 def summary(read: Callable, study: Any) -> list[str]:
     """Return the highest peak of up to five degrees of freedom over all samples."""
-    names = study.axes["freedom"]
+    names, units = study.axes["freedom"], study.freedom_units
     amplitude, frequencies = read("amplitude"), read("frequencies")[0]
+    per = "N" if units[names.index(study.analysis.force)] == "m" else "(N m)"
     return [
-        f"peak       {name} {amplitude[sample, at, i]:.4g} per unit force at "
+        f"peak       {name} {amplitude[sample, at, i]:.4g} {units[i]}/{per} at "
         f"{frequencies[at]:.5g} rad/s{where(read, study, sample)}"
         for i, (name, sample, at) in enumerate(highest(amplitude, names))
     ]

@@ -44,10 +44,11 @@ def compute(
 
 def summary(read: Callable, study: Any) -> list[str]:
     """Return the largest displacements over all samples, of up to five bodies."""
-    names = study.axes["freedom"]
+    names, units = study.axes["freedom"], study.freedom_units
     places, times = np.abs(read("places")), read("instants")[0]
     return [
-        f"largest    {name} {places[sample, at, i]:.4g} at t = {times[at]:.4g} s"
+        f"largest    {name} {places[sample, at, i]:.4g} {units[i]} at "
+        f"t = {times[at]:.4g} s"
         f"{where(read, study, sample)}"
         for i, (name, sample, at) in enumerate(highest(places, names))
     ]

@@ -89,9 +89,11 @@ def summary(read: Callable, study: Any) -> list[str]:
     at = int(np.nanargmax(peak[:, 0])) if np.isfinite(peak[:, 0]).any() else 0
     here = where(read, study, at)
     lines = [
-        f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} m on average, root "
-        f"mean square {read('root_mean_square')[at, i]:.4g} m{here}"
-        for i, name in enumerate(names[:2])
+        f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} {unit} on average, "
+        f"root mean square {read('root_mean_square')[at, i]:.4g} {unit}{here}"
+        for i, (name, unit) in enumerate(
+            zip(names[:2], study.freedom_units[:2], strict=True)
+        )
     ]
     apart = (read("variance") - read("linear_variance"))[at] / read("variance_error")[at]
     if read("touching")[at] > 0:

@@ -22,7 +22,7 @@ from ..design_problem import (
     settings_of,
     without,
 )
-from ..measure_options import MeasureOptions, build_measure, unit_of
+from ..measure_options import build_measure, unit_of
 from ..sample_systems import systems
 from .kind import FrontOptions
 
@@ -79,11 +79,14 @@ def summary(read: Callable, study: Any) -> list[str]:
         f"front      {good.size} points, {int(good.sum())} non-dominated; "
         f"{int(np.sum(read('evaluations')))} evaluations"
     ]
-    names = [*(f"objective.{name}" for name in options.objectives), *options.variables]
-    for name in names:
+    units = {
+        f"objective.{name}": unit_of(one, study.unit)
+        for name, one in options.objectives.items()
+    } | {path: study.unit(path) for path in options.variables}
+    for name, unit in units.items():
         values = np.reshape(read(name), (-1, np.shape(read(name))[-1]))[0]
-        word = name.removeprefix("objective.")
-        lines.append(f"           {word} {values[0]:.6g} ... {values[-1]:.6g}")
+        ends = study.quantity_text(unit, values[0], values[-1])
+        lines.append(f"           {name.removeprefix('objective.')} from {ends}")
     return lines[:6]
 
 
@@ -98,6 +101,9 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
     number = len(simplex_lattice(len(options.objectives), options.points))
     goals = list(options.objectives)
 
+    def unit_at(path):
+        return parameter_at(system, path).unit
+
     def along(read, unit, words, fill=np.nan):
         nothing = np.full(number, fill)
         rows = [nothing if f is None else np.asarray(read(f)) for f in fronts]
@@ -106,7 +112,7 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
     fields = {}
     for name, one in options.objectives.items():
         fields[f"objective.{name}"] = along(
-            lambda f, n=name: f.objectives[n], _unit(system, one), name
+            lambda f, n=name: f.objectives[n], unit_of(one, unit_at), name
         )
     for path in options.variables:
         entry = parameter_at(system, path)
@@ -115,7 +121,9 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
         )
     for name, limit in options.constraints.items():
         fields[f"limit.{name}"] = along(
-            lambda f, n=name: f.limits[n], unit_of(limit), f"{name}: margin to its limit"
+            lambda f, n=name: f.limits[n],
+            unit_of(limit, unit_at),
+            f"{name}: margin to its limit",
         )
     words = "1: another point is as good in all and better in one objective"
     fields["dominated"] = along(lambda f: f.dominated, "", words, 0)
@@ -138,11 +146,3 @@ def _fields(system, options, fronts) -> dict[str, Variable]:
         ("sample",), np.array(counts, np.int32), "", "evaluations in all"
     )
     return fields
-
-
-def _unit(system, options: MeasureOptions) -> str:
-    """Return the unit of an objective; of a parameter that of the system."""
-    if options.measure != "parameter":
-        return unit_of(options)
-    units = {parameter_at(system, path).unit for path in options.paths or ()}
-    return units.pop() if len(units) == 1 else ""

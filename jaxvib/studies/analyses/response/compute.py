@@ -18,6 +18,7 @@ from ....transients.limits import freedoms_of
 from ....transients.response import chosen_engine
 from ...store.fields import Variable, variables
 from ..sample_systems import each_system
+from ..summary_text import where
 from .kind import ResponseOptions
 
 # Motions are expensive and large: chunks are small.
@@ -81,10 +82,10 @@ def summary(read: Callable, study: Any) -> list[str]:
         if not np.isfinite(peaks[:, i]).any():
             continue
         at = int(np.nanargmax(peaks[:, i]))
-        where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
         lines.append(
-            f"largest    {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} m at "
-            f"t = {times[at, i]:.4g} s{where}"
+            f"largest    {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} "
+            f"{study.freedom_units[i]} at t = {times[at, i]:.4g} s"
+            f"{where(read, study, at)}"
         )
     contacts = study.axes.get("contact", [])
     forces = read("max_contact_force") if contacts else np.zeros((1, 0))
@@ -92,8 +93,9 @@ def summary(read: Callable, study: Any) -> list[str]:
         if not np.isfinite(forces[:, i]).any():
             continue
         at = int(np.nanargmax(forces[:, i]))
-        where = "".join(f", {p} = {read(p)[at]:.5g}" for p in study.paths)
-        lines.append(f"largest    force of {name} {forces[at, i]:.4g} N" + where)
+        lines.append(
+            f"largest    force of {name} {forces[at, i]:.4g} N{where(read, study, at)}"
+        )
     for i, name in enumerate(limits[:2]):
         passed = np.isfinite(read("first_passage")[:, i])
         lines.append(

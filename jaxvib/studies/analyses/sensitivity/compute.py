@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from ....design import local_sensitivity, sobol_indices
+from ....systems.parameters import parameter_at
 from ...store.fields import Variable
 from ..measure_options import build_measure, unit_of
 from .kind import SensitivityOptions
@@ -27,7 +28,7 @@ def compute(
         measure = build_measure(one, run, system, bounds)
         local = local_sensitivity(measure, system, bounds)
         number = f"{name}_number"
-        unit = unit_of(one)
+        unit = unit_of(one, lambda path: parameter_at(system, path).unit)
         fields[f"{name}.value"] = Variable((number,), np.asarray(local.values), unit,
                                            "value")  # fmt: skip
         each = {
