@@ -5,13 +5,14 @@
 
 Structures in 10 to 40 modes with 1 to 5 contacts of every law: stops, round holes with and
 without friction, about other centres, pressed ones, and both. Each moves over one period
-of its load from a random state, by `flow` and, with monodromy matrix and observables, by
-`observe_with_monodromy`, at the tolerance 1e-9. scipy's DOP853 at 1e-11, with equations
-by hand, restarted at every onset, release and jump of a slope, gives the same: the state,
-what a random small change has become (by complex steps), and the largest force of each
-contact. Displacements are multiplied by their mode's frequency. Error bars: the tolerance
-times the largest state, ten times it for changes, both times what the motion makes of
-changes if that is more than 1; for forces that of the state times their slopes.
+of its load from a random state by the engine "modal" at the tolerance 1e-9, by `flow` and,
+with monodromy matrix and observables, by `observe_with_monodromy`. scipy's DOP853 at
+1e-11, with equations by hand, restarted at every onset, release and jump of a slope, gives
+the same: the state, what a random small change has become (by complex steps), and the
+largest force of each contact. Displacements are multiplied by their mode's frequency.
+Error bars: the tolerance times the largest state, ten times it for changes, both times
+what the motion makes of changes if that is more than 1; for forces that of the state times
+their slopes.
 Prints the largest errors of each kind in bars and, of all kinds together, writes them to
 `random_structures-<device>-<cores>.json`.
 """
@@ -391,8 +392,12 @@ def compared(structure: Structure) -> dict:
     """Return the errors of a structure's motion by jaxvib in bars, and what it did."""
     system, scales, period = structure.built(), structure.scales, structure.period
     state = jnp.asarray(structure.start)
-    end = np.asarray(jv.flow(system, state, 0.0, period, rtol=RTOL, throw=False))
-    seen = observe_with_monodromy(system, state, 0.0, period, rtol=RTOL, grazing=0.0)
+    end = np.asarray(
+        jv.flow(system, state, 0.0, period, rtol=RTOL, throw=False, engine="modal")
+    )
+    seen = observe_with_monodromy(
+        system, state, 0.0, period, rtol=RTOL, grazing=0.0, engine="modal"
+    )
     forces = np.asarray(largest_forces(system.equation(), seen.observables))
     if not np.isfinite(end).all() or int(seen.result):
         return {"reason": reason(int(seen.result))}

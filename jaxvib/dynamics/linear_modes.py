@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 import scipy  # loads .linalg lazily
 
-# Eigenvectors closer to each other than this lose digits; sharp resonances do too.
+# Eigenvectors closer to each other than this lose digits.
 _WORST_CONDITION = 1e6
+# Resonances sharper than this do too: motions are differences from a steady state that is
+# so much larger than what the load does in a radian.
+_SHARPEST = 1e5
 # Off-diagonal rest allowed in a matrix diagonalized by modes, relative to its size.
 _ROUNDING = 1e-12
 
@@ -138,7 +141,7 @@ def _modes_of(matrix):
 
 
 def forced_motion(mass, damping, stiffness, pushed):
-    """Return the linear steady state's parts (2, waves, 2n), or None at a resonance.
+    """Return the linear steady state's parts (2, waves, 2n), or None at a sharp resonance.
 
     `pushed`: the force per unit and the harmonic load of each wave. The parts are those
     with the cosine and the sine of its angle.
@@ -150,7 +153,12 @@ def forced_motion(mass, damping, stiffness, pushed):
         inverse = np.linalg.inv(matrix)
         if not _condition(matrix, inverse) < 1 / _ROUNDING:
             return None
-        shift = inverse @ (float(wave.amplitude) * np.asarray(push))
+        force = float(wave.amplitude) * np.asarray(push)
+        shift = inverse @ force
+        blunt = np.linalg.solve(matrix + 1j * frequency**2 * mass, force)
+        sizes = [np.vdot(x, mass @ x).real for x in (shift, blunt)]
+        if sizes[0] > _SHARPEST**2 * sizes[1]:
+            return None
         state = np.concatenate([shift, 1j * frequency * shift])
         parts.append(np.stack([state.real, -state.imag]))  # Re(S exp(i angle))
     return np.stack(parts, axis=1)

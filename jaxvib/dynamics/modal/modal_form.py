@@ -25,6 +25,9 @@ from .phases import Phases, phases_of
 FEW = 8
 # The tables of a step grow with the square of the number of axes of contacts.
 MOST_AXES = 16
+# A mode is rigid if it turns by less than this in a period, rad: its amplitudes, divided by
+# its eigenvalues, have no bounds.
+_RIGID = 1e-6
 # Steps in contact are a quarter of the period, halved this often at most.
 LEVELS = 32
 
@@ -97,8 +100,8 @@ def modal_form(system: System) -> ModalForm | None:
 
     None for few degrees of freedom, a drift, many contacts, hard ones or such with jumping
     forces, loads that are all constant or not sums of harmonics, or traced parameters; also
-    where eigenvectors are nearly dependent (critically damped modes, rigid-body modes, an
-    undamped resonance). The last few are kept, for repeated calls.
+    for rigid-body modes, where eigenvectors are nearly dependent (critically damped modes),
+    and at a resonance with nearly no damping. The last few are kept, for repeated calls.
     """
     if state_shape(system)[0] <= 2 * FEW or not system.mechanical:
         return None
@@ -159,12 +162,15 @@ def _form_of(content: _Content) -> ModalForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    modes = eigenmodes(*split)
+    modes, period = eigenmodes(*split), jnp.asarray(system.period())
+    slow, fast = np.split(split[2], 2)
+    # The product of two eigenvalues: a slow one of strong damping is not rigid.
+    if np.min(np.abs(slow * fast + split[3] ** 2)) * period**2 < _RIGID**2:
+        return None
     numbers = [
         jnp.asarray(np.array([getattr(wave, name) for _, wave in pushed], float))
         for name in ("frequency", "phase")
     ]
-    period = jnp.asarray(system.period())
     coupled = _gap_rows(motion, modes), _pushes(motion, modes)
     rates = follows_rates(motion)
     steps = _tables(modes.eigenvalues, *coupled, period, rates)

@@ -13,6 +13,7 @@ from ..resources import library
 from .assembly import Modules, assembled
 from .base import Role
 from .impact_assembly import ImpactAssemblyKind, ImpactAssemblyOptions
+from .places import AT, is_number, is_place
 from .read_matrices import MatricesTable, ModalTable, with_read_matrices
 
 _SOURCES = ("beam", "modules", "modal")
@@ -33,8 +34,7 @@ class BeamTable(Table):
 
 
 def _place(given: object) -> object:
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    if number or (isinstance(given, str | dict) and given):
+    if is_number(given) or is_place(given):
         return given
     raise ValueError(
         f"{shown(given)} is not a point; allowed: a position on the beam (m), or a degree "
@@ -99,7 +99,7 @@ class StopTable(Table):
     """A stop in series with the flexibility of the modes left out."""
 
     contact: Literal["stop"] = option("the kind of contact")
-    at: Any = option("where it acts: a point, or several with coefficients")
+    at: AT = option("where it acts: a point, or several with coefficients")
     gap: float = option("gap at static equilibrium", unit="m")
     stiffness: float | None = option(
         "stiffness of the stop, rigid without", None, gt=0.0, unit="N/m"

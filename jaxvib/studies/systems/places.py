@@ -8,14 +8,21 @@ from pydantic import Field
 from ..config.tables import flattened, shown
 
 
+def is_number(given: object) -> bool:
+    """Return whether a value of a config is a number."""
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+def is_place(given: object) -> bool:
+    """Return whether it is a name, or a table of names with coefficients."""
+    if isinstance(given, dict):
+        return bool(given) and all(map(is_number, flattened(given).values()))
+    return isinstance(given, str) and bool(given)
+
+
 def checked_place(given: object) -> object:
     """Return a degree of freedom, or several with coefficients; raise `ValueError`."""
-    coefficients = flattened(given) if isinstance(given, dict) else {}
-    numbers = all(
-        isinstance(value, int | float) and not isinstance(value, bool)
-        for value in coefficients.values()
-    )
-    if not (isinstance(given, str) and given) and not (coefficients and numbers):
+    if not is_place(given):
         raise ValueError(
             f"{shown(given)} is not a position; allowed: a degree of freedom or "
             "a table of several with their coefficients"

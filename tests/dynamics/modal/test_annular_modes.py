@@ -1,4 +1,4 @@
-"""Checked against: DOP853 on equations by hand; the closed form of a circular rub."""
+"""Checked against: DOP853 on equations by hand; closed forms of rub and rolling."""
 
 import functools
 
@@ -137,11 +137,21 @@ def test_tubes_in_two_holes_move_as_an_independent_integration(turn):
     np.testing.assert_allclose(along, slope, rtol=0, atol=1e-7 * np.abs(slope).max())
 
 
-def flexibility(one, other):
+def response(place, force, speed=SPEED):
+    """Return the modes' complex amplitudes under a force that turns at a place."""
+    shape, paces = np.asarray(TUBE.direction(f"{place}.x"))[:MODES], PACES[:MODES]
+    return shape * force / (paces**2 - speed**2 + 0.04j * paces * speed)
+
+
+def flexibility(one, other, speed=SPEED):
     """Return the complex amplitude at a place under a unit force that turns at another."""
-    shapes = [np.asarray(TUBE.direction(f"{name}.x"))[:MODES] for name in (one, other)]
-    paces = PACES[:MODES]
-    return np.sum(shapes[0] * shapes[1] / (paces**2 - SPEED**2 + 0.04j * paces * SPEED))
+    return response(one, 1.0, speed) @ np.asarray(TUBE.direction(f"{other}.x"))[:MODES]
+
+
+def whirling(q, turn, speed=SPEED):
+    """Return the state of the complex amplitudes in a circular whirl."""
+    rate = 1j * speed * q
+    return np.concatenate([q.real, turn * q.imag, rate.real, turn * rate.imag])
 
 
 @pytest.mark.slow  # compiles the motion
@@ -163,15 +173,7 @@ def test_a_circular_rub_of_all_modes_has_its_closed_form(turn):
     # The phase of the middle, relative to which the load leads.
     phase = force / needed(radius)
     pulled = -rub(radius) * phase
-    amplitudes = [
-        np.asarray(TUBE.direction(f"{name}.x"))[:MODES] * size
-        for name, size in (("flow", force), ("middle", pulled))
-    ]
-    paces = PACES[:MODES]
-    q = sum(amplitudes) / (paces**2 - SPEED**2 + 0.04j * paces * SPEED)
-    state = np.concatenate(
-        [q.real, turn * q.imag, (1j * SPEED * q).real, turn * (1j * SPEED * q).imag]
-    )
+    state = whirling(response("flow", force) + response("middle", pulled), turn)
     system = tube(force, turn, side_gap=1.0, offset=(0.0, 0.0))
     found = moved(system, state)
     assert int(found.result) == 0
@@ -181,6 +183,60 @@ def test_a_circular_rub_of_all_modes_has_its_closed_form(turn):
     lost = PERIOD * turn * rub(radius).imag * slides
     np.testing.assert_allclose(found.observables.lost, [lost, 0.0], rtol=1e-9)
     np.testing.assert_allclose(found.observables.deepest[0], radius - GAP, rtol=1e-9)
+
+
+def rolling():
+    r"""Return radius, frequency, friction, state and loss of a tube that rolls backwards.
+
+    Its middle is pressed by $(1 - 0.6 i \mu) N = -r / H$, H its flexibility, as it slides
+    by 3/4 of the regularization, so slowly that the surfaces nearly stick.
+    """
+    speed, slow = 1.05 * PACES[0], 1e-5
+    own = flexibility("middle", "middle", speed)
+
+    def pressed(radius):
+        return STIFFNESS * (radius - GAP) ** 1.5
+
+    radius = brentq(
+        lambda r: (-r / own).real - pressed(r), GAP, 9 * GAP, xtol=1e-18, rtol=1e-15
+    )
+    normal, slides = pressed(radius), 0.75 * slow
+    against = radius / own
+    friction = {
+        "friction_coefficient": against.imag / normal / 0.6,
+        "surface_speed": speed * radius + slides,
+        "regularization": slow,
+    }
+    state = whirling(response("middle", against, speed), -1.0, speed)
+    return radius, speed, friction, state, against.imag * slides
+
+
+@pytest.mark.slow  # compiles the motion
+def test_a_tube_that_rolls_in_its_hole_whirls_backwards_at_its_closed_form():
+    radius, speed, friction, state, power = rolling()
+    # Pure rolling: the frequency is surface speed / radius.
+    assert abs(speed * radius / friction["surface_speed"] - 1) < 2e-4
+    system = tube(0.0, side_gap=1.0, offset=(0.0, 0.0), **friction)
+    found = moved(system, state)
+    assert int(found.result) == 0
+    q, v = (x.reshape(2, MODES) for x in np.split(state, 2))
+    angle = speed * PERIOD
+    back = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    expected = np.concatenate([(back @ q).reshape(-1), (back @ v).reshape(-1)])
+    size = np.abs(SCALES * state).max()
+    np.testing.assert_allclose(SCALES * found.state, SCALES * expected, atol=1e-10 * size)
+    np.testing.assert_allclose(found.observables.duration, [PERIOD, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(found.observables.lost, [PERIOD * power, 0.0], rtol=1e-6)
+
+
+@pytest.mark.slow  # a program of its own
+def test_a_tube_whose_dry_friction_sticks_has_no_motion():
+    _, _, friction, state, _ = rolling()
+    given = friction | {"regularization": None, "number": 1, "offset": (0.0, 0.0)}
+    found = moved(tube(0.0, **given), state)
+    assert int(found.result) == Reason.STEP_LIMIT
+    assert np.isnan(found.state).all()
+    assert np.isnan(found.sensitivities).all()
 
 
 @pytest.mark.slow  # a program of its own

@@ -134,6 +134,32 @@ def test_a_structure_moves_under_its_weight_alone():
     np.testing.assert_allclose(SCALES * found, SCALES * known, rtol=0, atol=1e-8 * size)
 
 
+def test_a_damped_rigid_body_mode_is_left_to_time_stepping():
+    without = {"mode": -(cantilever_frequencies(MODES)[1] ** 2)}
+    system = changed(dict.fromkeys(STEPS, 0.0) | without)
+    assert modal_form(system) is None
+    found = jv.flow(system, START, 0.0, PERIOD, rtol=1e-9)
+    expected = by_hand(**without)
+    error = np.abs(SCALES * (np.asarray(found) - expected)).max()
+    assert error < 1e-8 * np.abs(SCALES * expected).max()
+
+
+def test_motions_are_not_differences_from_a_much_larger_steady_state():
+    def near_resonance(relative):
+        frequency = cantilever_frequencies(MODES)[0] * (1 + relative)
+        undamped = jnp.zeros((MODES, MODES))
+        return jv.replace(
+            SYSTEM,
+            {"linear.damping": undamped, "loads.0.law.frequency": frequency},
+        )
+
+    assert modal_form(near_resonance(1e-6)) is None
+    assert modal_form(near_resonance(1e-4)) is not None
+    # A mode that the load does not push has no steady state.
+    still = jv.replace(near_resonance(1e-6), {"loads.0.law.amplitude": 0.0})
+    assert modal_form(still) is not None
+
+
 def test_a_system_without_a_modal_form_is_refused():
     small = modal_cantilever(3, jv.HertzContact(5e3))
     with pytest.raises(ValueError, match=r"engine = 'modal': .* more than 8 degrees"):

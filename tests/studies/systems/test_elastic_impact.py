@@ -150,6 +150,11 @@ def test_the_ready_cantilever_has_a_stop_by_residual_flexibility(tmp_path):
         ('"linear", at = "right", gap = 0.1, law.stiffness = 1e4',
          '"stop", at = "right", gap = 0.1, stiffness = -1.0', "stiffness = -1"),
         ('"left.x", right', '[1], right', "is not a point"),
+        ('"left.x" = 1.0', '"left.x" = "1"', "is not a point"),
+        ('"linear", at = "right", gap = 0.1, law.stiffness = 1e4',
+         '"stop", at = 2.0, gap = 0.1', "2.0 is not a position"),
+        ('"linear", at = "right", gap = 0.1, law.stiffness = 1e4',
+         '"stop", at = { right = "1" }, gap = 0.1', "is not a position"),
     ],
 )  # fmt: skip
 def test_bad_keys_are_named(tmp_path, old, new, message):
