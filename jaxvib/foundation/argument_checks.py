@@ -26,7 +26,7 @@ class _Kind(NamedTuple):
     is_real: bool = False
     # How many numbers a tuple has, 0 if any number of them.
     count: int = 0
-    # Values of a mapping are checked against this annotation.
+    # Values of a mapping, or plain ones of a list, are checked against this annotation.
     of_values: Any = Any
 
 
@@ -42,9 +42,8 @@ def check_argument(name: str, value: object, annotation: Any) -> None:
         raise _unfit(name, value, kinds)
     if not all(kind.is_numeric for kind in accepting):
         for kind in accepting:
-            if isinstance(value, collections.abc.Mapping):
-                for key, each in value.items():
-                    check_argument(f"{name}[{key!r}]", each, kind.of_values)
+            for key, each in _items(value):
+                check_argument(f"{name}[{key!r}]", each, kind.of_values)
         return
     if any(kind.is_real for kind in accepting) and _is_complex(value):
         shown = truncate(repr(value), 60)
@@ -52,6 +51,15 @@ def check_argument(name: str, value: object, annotation: Any) -> None:
     shape = (len(value),) if isinstance(value, list | tuple) else _shape(value)
     if shape and all(kind.is_scalar for kind in kinds if kind.is_numeric):
         raise ValueError(f"{name} has shape {shape}; allowed: (), a number")
+
+
+def _items(value: object) -> list[tuple[Any, Any]]:
+    """Return what is checked of a mapping or list: of a list what is no object."""
+    if isinstance(value, collections.abc.Mapping):
+        return list(value.items())
+    listed = value if isinstance(value, list | tuple) else ()
+    plain = _SHOWN | bytes | list | tuple | dict | None
+    return [(k, x) for k, x in enumerate(listed) if isinstance(x, plain) or _is_array(x)]
 
 
 def _unfit(name: str, value: Any, kinds: tuple[_Kind, ...]) -> Exception:
@@ -123,11 +131,21 @@ def _of_sequence(kind: type, of: tuple[Any, ...]) -> _Kind:
             lambda value: _are_numbers(value, count), f"{count} numbers", count=count
         )
     if of and set(of) <= {float, int, complex, ...}:
-        return _Kind(_is_numeric, "numbers", is_numeric=True, is_real=complex not in of)
+        return _Kind(_are_listed, "numbers", is_numeric=True, is_real=complex not in of)
     one = of[0] if of and isinstance(of[0], type) else None
     name = "text" if one is str else getattr(one, "__name__", "").lower()
     accepts = _are_texts if one is str else _is_list
-    return _Kind(accepts, f"a list of {name}s" if name else "a list")
+    ours = (
+        of
+        and of[1:] in ((), (...,))
+        and all(map(_is_ours, typing.get_args(of[0]) or of[:1]))
+    )
+    of_values = of[0] if ours else Any
+    return _Kind(accepts, f"a list of {name}s" if name else "a list", of_values=of_values)
+
+
+def _is_ours(part: Any) -> bool:
+    return isinstance(part, type) and _root(part) == "jaxvib"
 
 
 def _of_arrays(kind: type) -> _Kind:
@@ -159,14 +177,22 @@ def _is_mapping(value: object) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    text = isinstance(value, str | bytes | collections.abc.Mapping)
-    return hasattr(value, "__iter__") and not text
+    text = isinstance(value, str | bytes | type | collections.abc.Mapping)
+    return hasattr(value, "__iter__") and not text and not _is_single(value)
+
+
+def _is_single(value: object) -> bool:
+    return hasattr(value, "dtype") and not _shape(value)
 
 
 def _are_texts(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(isinstance(each, str) for each in value)
-    return _is_list(value)
+    return _is_list(value) and (not hasattr(value, "dtype") or not _is_numeric(value))
+
+
+def _are_listed(value: object) -> bool:
+    return _is_numeric(value) and _is_list(value)
 
 
 def _is_whole(value: object) -> bool:
@@ -183,8 +209,11 @@ def _is_numeric(value: object) -> bool:
         return even and all(map(_is_numeric, value))
     if hasattr(value, "dtype"):
         return getattr(value.dtype, "kind", "f") not in "OSUVMm"
-    array = hasattr(value, "__array__") or hasattr(value, "__jax_array__")
-    return array or isinstance(value, numbers.Number | range)
+    return _is_array(value) or isinstance(value, numbers.Number | range)
+
+
+def _is_array(value: object) -> bool:
+    return any(hasattr(value, name) for name in ("dtype", "__array__", "__jax_array__"))
 
 
 def _are_numbers(value: Any, count: int) -> bool:

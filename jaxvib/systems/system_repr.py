@@ -7,13 +7,13 @@ import jax
 import numpy as np
 
 from ..foundation.notebook_repr import NotebookRepr
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 from .parameters import parameters
 
 _MOST_LINES = 8  # of a system's text
 
 
-class SystemRepr(CheckedKeywords, NotebookRepr):
+class SystemRepr(CheckedArguments, NotebookRepr):
     """A module whose repr shows its physical parameters with units.
 
     **Raises:** `ValueError` for an array in place of a number.

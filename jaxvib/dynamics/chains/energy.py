@@ -9,6 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ...foundation.quantity import check_count, result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain
+from .stepping import checked_fields
 
 
 class EnergyField(ResultRepr):
@@ -47,7 +48,7 @@ def energy_field(
     >>> float(jv.dynamics.energy_field(chain, state).density.sum())
     0.5
     """
-    state = jnp.asarray(state, float)
+    state = checked_fields(chain, state)
     sheared, bent = chain.strains(state[:2])
     weights = chain.strain_weights()
     force, moment = weights[0] * sheared, weights[1] * bent
@@ -71,7 +72,7 @@ def beam_shapes(
     (32, 9)
     """
     check_count("points", points, chain.bodies)
-    state = jnp.asarray(state, float)
+    state = checked_fields(chain, state)
     length = chain.length
     s = jnp.linspace(0.0, 1.0, points)
     (y1, y2), (p, q) = (chain.beam_motion(field) for field in state[:2])
