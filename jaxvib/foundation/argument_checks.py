@@ -28,6 +28,7 @@ class _Kind(NamedTuple):
     count: int = 0
     # Values of a mapping, or plain ones of a list, are checked against this annotation.
     of_values: Any = Any
+    has_text_keys: bool = False
 
 
 def check_argument(name: str, value: object, annotation: Any) -> None:
@@ -43,13 +44,21 @@ def check_argument(name: str, value: object, annotation: Any) -> None:
     if not all(kind.is_numeric for kind in accepting):
         for kind in accepting:
             for key, each in _items(value):
+                if kind.has_text_keys and not isinstance(key, str):
+                    raise TypeError(f"{name} has the key {key!r}; allowed: texts as keys")
                 check_argument(f"{name}[{key!r}]", each, kind.of_values)
         return
     if any(kind.is_real for kind in accepting) and _is_complex(value):
         shown = truncate(repr(value), 60)
         raise ValueError(f"{name} = {shown} is not real; allowed: real numbers")
+    if all(kind.is_scalar for kind in kinds if kind.is_numeric):
+        check_scalar(name, value)
+
+
+def check_scalar(name: str, value: object) -> None:
+    """Raise `ValueError` for a list or an array in place of a number."""
     shape = (len(value),) if isinstance(value, list | tuple) else _shape(value)
-    if shape and all(kind.is_scalar for kind in kinds if kind.is_numeric):
+    if shape:
         raise ValueError(f"{name} has shape {shape}; allowed: (), a number")
 
 
@@ -115,8 +124,10 @@ def _kind(part: Any) -> _Kind:
             name = _SYSTEM if kind.__name__ == "Module" else kind.__name__
             return _Kind(lambda value: isinstance(value, kind), name)
         if issubclass(kind, collections.abc.Mapping):
-            of_values = of[1] if len(of) == 2 else Any
-            return _Kind(_is_mapping, "a mapping", of_values=of_values)
+            of_keys, of_values = of if len(of) == 2 else (Any, Any)
+            return _Kind(
+                _is_mapping, "a mapping", of_values=of_values, has_text_keys=of_keys is str
+            )
         if issubclass(kind, collections.abc.Sequence):
             return _of_sequence(kind, of)
         if _root(kind) in ("jaxtyping", "numpy", "jaxlib", "jax"):
@@ -134,13 +145,13 @@ def _of_sequence(kind: type, of: tuple[Any, ...]) -> _Kind:
         return _Kind(_are_listed, "numbers", is_numeric=True, is_real=complex not in of)
     one = of[0] if of and isinstance(of[0], type) else None
     name = "text" if one is str else getattr(one, "__name__", "").lower()
-    accepts = _are_texts if one is str else _is_list
     ours = (
         of
         and of[1:] in ((), (...,))
         and all(map(_is_ours, typing.get_args(of[0]) or of[:1]))
     )
     of_values = of[0] if ours else Any
+    accepts = _are_texts if one is str else _are_objects if ours else _is_list
     return _Kind(accepts, f"a list of {name}s" if name else "a list", of_values=of_values)
 
 
@@ -188,6 +199,10 @@ def _is_single(value: object) -> bool:
 def _are_texts(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(isinstance(each, str) for each in value)
+    return _are_objects(value)
+
+
+def _are_objects(value: object) -> bool:
     return _is_list(value) and (not hasattr(value, "dtype") or not _is_numeric(value))
 
 

@@ -5,10 +5,11 @@ import difflib
 import functools
 import inspect
 import itertools
+import typing
 from collections.abc import Iterable
 from typing import Any
 
-from .argument_checks import check_argument
+from .argument_checks import check_argument, check_scalar
 
 _MOST_COMPARED = 1000  # names: takes a second
 _LONGEST_COMPARED = 200  # characters: the cost is quadratic
@@ -49,27 +50,40 @@ def with_nearest_arguments(found: Any) -> Any:
 
 def _check_arguments(found: Any, given: tuple, named: dict[str, Any]) -> None:
     check_keywords(found, named)
-    annotations, positional = _annotations(found)
+    annotations, scalars, positional = _annotations(found)
     for name, value in [*zip(positional, given, strict=False), *named.items()]:
         if name in annotations:  # not those of `**`
             check_argument(name, value, annotations[name])
+        elif name in scalars:
+            check_scalar(scalars[name], value)
 
 
 @functools.cache
-def _annotations(found: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return the annotations of all arguments, and the names of positional ones."""
-    kinds = _parameters(found)
+def _annotations(found: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Return annotations of arguments, names of scalar quantities, and positional names.
+
+    The numbers of quantities are checked by these themselves.
+    """
+    kinds, scalars = _parameters(found), {}
     annotations = {name: each.annotation for name, each in kinds.items()}
     if dataclasses.is_dataclass(found):
         for field in dataclasses.fields(found):
-            if "range" in field.metadata:  # a quantity, which checks itself
+            if "range" in field.metadata:
                 annotations.pop(field.name, None)
+                if is_scalar(field):
+                    scalars[field.name] = field.metadata["name"]
             elif field.metadata.get("converter") is tuple:  # hides the annotation
                 annotations[field.name] = field.type
     positional = [
         name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
     ]
-    return annotations, positional
+    return annotations, scalars, positional
+
+
+def is_scalar(field: dataclasses.Field) -> bool:
+    """Return whether a field is declared as a quantity without axes."""
+    kinds = typing.get_args(field.type) or (field.type,)
+    return "range" in field.metadata and getattr(kinds[0], "dim_str", None) == ""
 
 
 def check_keywords(found: Any, named: Iterable[str]) -> None:

@@ -77,6 +77,7 @@ REFUSED = [
     (tuple[int, ...], 3, TypeError, "name = 3 is of type int; allowed: numbers"),
     (tuple[jv.Contact, ...], [1.0], TypeError, "name[0] = 1.0 is of type float"),
     (tuple[jv.Contact, ...], np.array(1.0), TypeError, "allowed: a list of contacts"),
+    (Mapping[str, float], {0: 1.0}, TypeError, "name has the key 0; allowed: texts"),
     (jv.Beam, 1.0, TypeError, "name = 1.0 is of type float; allowed: Beam"),
 ]
 
@@ -100,6 +101,15 @@ BUILT = [
         "did you mean 'curvature_sum'?",
     ),
 ]
+
+
+def test_a_list_in_place_of_a_number_is_named_before_other_checks():
+    for build in (
+        lambda: jv.CoulombFriction([1.0], force=[], static=0.5),
+        lambda: jv.PulseLoad("triangle", 1.0, 0.0, duration=np.ones(2), every=3.0),
+    ):
+        with pytest.raises(ValueError, match=r"has shape \(.,\); allowed: \(\), a number"):
+            build()
 
 
 @pytest.mark.parametrize(("build", "message"), BUILT, ids=range(len(BUILT)))
