@@ -127,3 +127,19 @@ def test_traced_numbers_are_accepted():
         return x
 
     assert jax.jit(jax.vmap(of_traced))(np.arange(2.0)).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("verb", [
+    jv.modes.damped_modes,
+    lambda system: jv.modes.lowest_frequencies(system, 1),
+    lambda system: jv.modes.frequency_derivatives(system, ["mass"]),
+    lambda system: jv.bifurcation_diagram(jv.ImpactSystem(system), "gap", [1.0]),
+])  # fmt: skip
+def test_functions_on_the_host_refuse_traced_systems(verb):
+    def of_traced(stiffness):
+        verb(jv.LinearSystem([[1.0]], [[0.1]], [[stiffness]]))
+        return stiffness
+
+    for transformed in (jax.jit, jax.grad, jax.vmap):
+        with pytest.raises(ValueError, match="of traced values, but it computes on the"):
+            transformed(of_traced)(np.ones(1) if transformed is jax.vmap else 1.0)
