@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .argument_checks import check_argument, check_scalar
@@ -73,7 +73,9 @@ def _annotations(found: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]
                 if is_scalar(field):
                     scalars[field.name] = field.metadata["name"]
             elif field.metadata.get("converter") is tuple:  # hides the annotation
-                annotations[field.name] = field.type
+                of_texts = typing.get_args(field.type)[0] is str
+                # The keys of a mapping are texts.
+                annotations[field.name] = field.type | Mapping if of_texts else field.type
     positional = [
         name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
     ]

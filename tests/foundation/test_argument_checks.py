@@ -119,6 +119,11 @@ def test_arguments_of_classes_and_their_methods_are_named(build, message):
     assert message in str(caught.value)
 
 
+def test_texts_of_a_class_may_be_the_keys_of_a_mapping():
+    shapes = np.ones((2, 1))
+    assert jv.ElasticStructure([1.0], shapes, {"a": 1, "b": 2}).names == ("a", "b")
+
+
 def test_traced_numbers_are_accepted():
     def of_traced(x):
         for value in (x, [x, 1.0], [[x], [x]]):
