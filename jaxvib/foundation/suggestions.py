@@ -73,9 +73,10 @@ def _annotations(found: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]
                 if is_scalar(field):
                     scalars[field.name] = field.metadata["name"]
             elif field.metadata.get("converter") is tuple:  # hides the annotation
-                of_texts = typing.get_args(field.type)[0] is str
+                kind: Any = field.type
                 # The keys of a mapping are texts.
-                annotations[field.name] = field.type | Mapping if of_texts else field.type
+                of_texts = typing.get_args(kind)[0] is str
+                annotations[field.name] = kind | Mapping if of_texts else kind
     positional = [
         name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
     ]
