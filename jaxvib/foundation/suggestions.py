@@ -75,7 +75,7 @@ def _annotations(found: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]
             elif field.metadata.get("converter") is tuple:  # hides the annotation
                 kind: Any = field.type
                 # The keys of a mapping are texts.
-                of_texts = typing.get_args(kind)[0] is str
+                of_texts = typing.get_args(kind)[:1] == (str,)
                 annotations[field.name] = kind | Mapping if of_texts else kind
     positional = [
         name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
