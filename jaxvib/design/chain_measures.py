@@ -8,13 +8,13 @@ import numpy as np
 
 from ..dynamics import energy_field, step_chain, wave_packet
 from ..dynamics.chains.motion import FINE
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 from ..systems import BeamChain
 from .measure import Direct, Measure
 
 
 @dataclasses.dataclass(frozen=True)
-class Packet(CheckedKeywords):
+class Packet(CheckedArguments):
     """A wave packet that travels along a chain, with its reflected energy share.
 
     **Fields:** `centre`, `width` (bodies) and `wave_number` (rad/body) of the packet,
@@ -63,7 +63,7 @@ def packet_measure(share: str, packet: Packet) -> Measure:
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomSplit(CheckedKeywords):
+class RandomSplit(CheckedArguments):
     """Distribution of energy in a chain started with random velocities.
 
     **Fields:** `duration` (s); `rotational`: the initial share of rotational energy;

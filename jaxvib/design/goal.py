@@ -6,7 +6,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import CheckedKeywords, unknown_key
+from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..foundation.types import AnyArray
 from .measure import Measure, as_measure
 
@@ -27,7 +27,7 @@ COMBINATIONS = tuple(_COMBINED)
 
 
 @dataclasses.dataclass(frozen=True)
-class Goal(CheckedKeywords):
+class Goal(CheckedArguments):
     """One of several objectives: a measure (or any function) and its direction.
 
     `goal`: "minimise" or "maximise"; `combine`, `weight`: the combination of several

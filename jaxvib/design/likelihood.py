@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import CheckedKeywords, unknown_key
+from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..systems.parameters import replace
 from .fitting import CLOSER, Fit, fit
 from .measure import Measure, Outcome, as_measure, itself
@@ -40,7 +40,7 @@ _MOST_FITS, _CONVERGED = 16, 1e-2
 _TINY = 1e-12  # relative deviation of a record that is fitted exactly
 
 
-class Record(CheckedKeywords, eqx.Module):
+class Record(CheckedArguments, eqx.Module):
     """Measured numbers of one measure, with independent normal noise.
 
     **Fields:** `measure`: gives one number per datum, in the order and unit of `data`;

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..ensemble import reason
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 from ..systems.parameters import parameter_at, replace
 
 _SAME = 1e-14  # changes below this part of the bounds are rounding
@@ -70,7 +70,7 @@ class Analysis(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Measure(CheckedKeywords):
+class Measure(CheckedArguments):
     """Numbers extracted from the result of an analysis, with a unit.
 
     Measures with equal analyses share one result. **Fields:** `read`: maps the result

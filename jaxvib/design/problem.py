@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal, check_goal, combined, worst_counts
@@ -21,7 +21,7 @@ from .variables import Bounds, Variable, values_at, variables_of
 
 
 @dataclasses.dataclass(frozen=True)
-class Limit(CheckedKeywords):
+class Limit(CheckedArguments):
     """A constraint: bounds on every number of a measure, in its unit.
 
     Equal bounds give an equality constraint. **Raises:** `ValueError` for bounds that
@@ -57,7 +57,7 @@ class Limit(CheckedKeywords):
         return self.at_least == self.at_most
 
 
-class Problem(CheckedKeywords):
+class Problem(CheckedArguments):
     r"""A design problem: optimise an objective over bounded parameters.
 
     $$\min_{p} c\bigl(f_1(p), \dots, f_k(p)\bigr), \qquad l \le p \le h, \qquad

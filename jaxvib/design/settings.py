@@ -3,11 +3,11 @@
 import dataclasses
 
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchSettings(CheckedKeywords):
+class SearchSettings(CheckedArguments):
     """Settings of `optimise`, `pareto_front` and `fit`.
 
         several = jv.design.SearchSettings(starts=8, steps=100)

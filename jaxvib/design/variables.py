@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.suggestions import CheckedKeywords, unknown_key
+from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..foundation.types import AnyArray
 from ..linalg import kernel_of
 from ..systems.parameters import enclosing_bounds, parameter_at
@@ -18,7 +18,7 @@ SCALES = ("linear", "log")
 
 
 @dataclasses.dataclass(frozen=True)
-class Variable(CheckedKeywords):
+class Variable(CheckedArguments):
     r"""A design variable, parametrised by a normalised value $s \in [0, 1]$.
 
     The `scale` "linear" gives $p = l + (h - l) s$, "log" gives $p = l\,(h/l)^s$ for a

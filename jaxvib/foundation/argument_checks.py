@@ -26,8 +26,9 @@ class _Kind(NamedTuple):
     is_real: bool = False
     # How many numbers a tuple has, 0 if any number of them.
     count: int = 0
-    # Values of a mapping are checked against this annotation.
+    # Values of a mapping, or plain ones of a list, are checked against this annotation.
     of_values: Any = Any
+    has_text_keys: bool = False
 
 
 def check_argument(name: str, value: object, annotation: Any) -> None:
@@ -42,16 +43,32 @@ def check_argument(name: str, value: object, annotation: Any) -> None:
         raise _unfit(name, value, kinds)
     if not all(kind.is_numeric for kind in accepting):
         for kind in accepting:
-            if isinstance(value, collections.abc.Mapping):
-                for key, each in value.items():
-                    check_argument(f"{name}[{key!r}]", each, kind.of_values)
+            for key, each in _items(value):
+                if kind.has_text_keys and not isinstance(key, str):
+                    raise TypeError(f"{name} has the key {key!r}; allowed: texts as keys")
+                check_argument(f"{name}[{key!r}]", each, kind.of_values)
         return
     if any(kind.is_real for kind in accepting) and _is_complex(value):
         shown = truncate(repr(value), 60)
         raise ValueError(f"{name} = {shown} is not real; allowed: real numbers")
+    if all(kind.is_scalar for kind in kinds if kind.is_numeric):
+        check_scalar(name, value)
+
+
+def check_scalar(name: str, value: object) -> None:
+    """Raise `ValueError` for a list or an array in place of a number."""
     shape = (len(value),) if isinstance(value, list | tuple) else _shape(value)
-    if shape and all(kind.is_scalar for kind in kinds if kind.is_numeric):
+    if shape:
         raise ValueError(f"{name} has shape {shape}; allowed: (), a number")
+
+
+def _items(value: object) -> list[tuple[Any, Any]]:
+    """Return what is checked of a mapping or list: of a list what is no object."""
+    if isinstance(value, collections.abc.Mapping):
+        return list(value.items())
+    listed = value if isinstance(value, list | tuple) else ()
+    plain = _SHOWN | bytes | list | tuple | dict | None
+    return [(k, x) for k, x in enumerate(listed) if isinstance(x, plain) or _is_array(x)]
 
 
 def _unfit(name: str, value: Any, kinds: tuple[_Kind, ...]) -> Exception:
@@ -107,8 +124,10 @@ def _kind(part: Any) -> _Kind:
             name = _SYSTEM if kind.__name__ == "Module" else kind.__name__
             return _Kind(lambda value: isinstance(value, kind), name)
         if issubclass(kind, collections.abc.Mapping):
-            of_values = of[1] if len(of) == 2 else Any
-            return _Kind(_is_mapping, "a mapping", of_values=of_values)
+            of_keys, of_values = of if len(of) == 2 else (Any, Any)
+            return _Kind(
+                _is_mapping, "a mapping", of_values=of_values, has_text_keys=of_keys is str
+            )
         if issubclass(kind, collections.abc.Sequence):
             return _of_sequence(kind, of)
         if _root(kind) in ("jaxtyping", "numpy", "jaxlib", "jax"):
@@ -123,11 +142,21 @@ def _of_sequence(kind: type, of: tuple[Any, ...]) -> _Kind:
             lambda value: _are_numbers(value, count), f"{count} numbers", count=count
         )
     if of and set(of) <= {float, int, complex, ...}:
-        return _Kind(_is_numeric, "numbers", is_numeric=True, is_real=complex not in of)
+        return _Kind(_are_listed, "numbers", is_numeric=True, is_real=complex not in of)
     one = of[0] if of and isinstance(of[0], type) else None
     name = "text" if one is str else getattr(one, "__name__", "").lower()
-    accepts = _are_texts if one is str else _is_list
-    return _Kind(accepts, f"a list of {name}s" if name else "a list")
+    ours = (
+        of
+        and of[1:] in ((), (...,))
+        and all(map(_is_ours, typing.get_args(of[0]) or of[:1]))
+    )
+    of_values = of[0] if ours else Any
+    accepts = _are_texts if one is str else _are_objects if ours else _is_list
+    return _Kind(accepts, f"a list of {name}s" if name else "a list", of_values=of_values)
+
+
+def _is_ours(part: Any) -> bool:
+    return isinstance(part, type) and _root(part) == "jaxvib"
 
 
 def _of_arrays(kind: type) -> _Kind:
@@ -159,14 +188,26 @@ def _is_mapping(value: object) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    text = isinstance(value, str | bytes | collections.abc.Mapping)
-    return hasattr(value, "__iter__") and not text
+    text = isinstance(value, str | bytes | type | collections.abc.Mapping)
+    return hasattr(value, "__iter__") and not text and not _is_single(value)
+
+
+def _is_single(value: object) -> bool:
+    return hasattr(value, "dtype") and not _shape(value)
 
 
 def _are_texts(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(isinstance(each, str) for each in value)
-    return _is_list(value)
+    return _are_objects(value)
+
+
+def _are_objects(value: object) -> bool:
+    return _is_list(value) and (not hasattr(value, "dtype") or not _is_numeric(value))
+
+
+def _are_listed(value: object) -> bool:
+    return _is_numeric(value) and _is_list(value)
 
 
 def _is_whole(value: object) -> bool:
@@ -183,8 +224,11 @@ def _is_numeric(value: object) -> bool:
         return even and all(map(_is_numeric, value))
     if hasattr(value, "dtype"):
         return getattr(value.dtype, "kind", "f") not in "OSUVMm"
-    array = hasattr(value, "__array__") or hasattr(value, "__jax_array__")
-    return array or isinstance(value, numbers.Number | range)
+    return _is_array(value) or isinstance(value, numbers.Number | range)
+
+
+def _is_array(value: object) -> bool:
+    return any(hasattr(value, name) for name in ("dtype", "__array__", "__jax_array__"))
 
 
 def _are_numbers(value: Any, count: int) -> bool:

@@ -40,6 +40,15 @@ def is_concrete(*values: Any) -> bool:
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
+def require_concrete(verb: str, *values: Any) -> None:
+    """Raise `ValueError`, naming the function, for traced values."""
+    if not is_concrete(values):
+        raise ValueError(
+            f"{verb} of traced values, but it computes on the host; allowed: concrete "
+            "ones, outside of jit, vmap and derivatives"
+        )
+
+
 def has_tangents(*values: Any) -> bool:
     """Return whether any leaf is being differentiated."""
     return any(map(_has_tangent, jax.tree.leaves(values)))

@@ -1,13 +1,15 @@
 """Error messages for unknown names, with suggestions, and for wrong arguments."""
 
+import dataclasses
 import difflib
 import functools
 import inspect
 import itertools
-from collections.abc import Iterable
+import typing
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .argument_checks import check_argument
+from .argument_checks import check_argument, check_scalar
 
 _MOST_COMPARED = 1000  # names: takes a second
 _LONGEST_COMPARED = 200  # characters: the cost is quadratic
@@ -37,21 +39,54 @@ def with_nearest_arguments(found: Any) -> Any:
     """
     if not inspect.isfunction(found):
         return found
-    kinds = inspect.signature(found).parameters
-    annotations = {name: each.annotation for name, each in kinds.items()}
-    positional = [
-        name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
-    ]
 
     @functools.wraps(found)
     def called(*given, **named):
-        check_keywords(found, named)
-        for name, value in [*zip(positional, given, strict=False), *named.items()]:
-            if name in annotations:  # not those of `**`
-                check_argument(name, value, annotations[name])
+        _check_arguments(found, given, named)
         return found(*given, **named)
 
     return called
+
+
+def _check_arguments(found: Any, given: tuple, named: dict[str, Any]) -> None:
+    check_keywords(found, named)
+    annotations, scalars, positional = _annotations(found)
+    for name, value in [*zip(positional, given, strict=False), *named.items()]:
+        if name in annotations:  # not those of `**`
+            check_argument(name, value, annotations[name])
+        elif name in scalars:
+            check_scalar(scalars[name], value)
+
+
+@functools.cache
+def _annotations(found: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Return annotations of arguments, names of scalar quantities, and positional names.
+
+    The numbers of quantities are checked by these themselves.
+    """
+    kinds, scalars = _parameters(found), {}
+    annotations = {name: each.annotation for name, each in kinds.items()}
+    if dataclasses.is_dataclass(found):
+        for field in dataclasses.fields(found):
+            if "range" in field.metadata:
+                annotations.pop(field.name, None)
+                if is_scalar(field):
+                    scalars[field.name] = field.metadata["name"]
+            elif field.metadata.get("converter") is tuple:  # hides the annotation
+                kind: Any = field.type
+                # The keys of a mapping are texts.
+                of_texts = typing.get_args(kind)[:1] == (str,)
+                annotations[field.name] = kind | Mapping if of_texts else kind
+    positional = [
+        name for name, each in kinds.items() if each.kind is not each.KEYWORD_ONLY
+    ]
+    return annotations, scalars, positional
+
+
+def is_scalar(field: dataclasses.Field) -> bool:
+    """Return whether a field is declared as a quantity without axes."""
+    kinds = typing.get_args(field.type) or (field.type,)
+    return "range" in field.metadata and getattr(kinds[0], "dim_str", None) == ""
 
 
 def check_keywords(found: Any, named: Iterable[str]) -> None:
@@ -62,21 +97,36 @@ def check_keywords(found: Any, named: Iterable[str]) -> None:
             raise TypeError(unknown_key(f"argument of {found.__name__}()", name, known))
 
 
-class CheckedKeywords:
-    """Base of classes whose misspelt arguments are named with the nearest one."""
+class CheckedArguments:
+    """Base of classes whose arguments are checked as those of public functions.
+
+    Their class methods are checked too.
+    """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, classmethod) and not name.startswith("_"):
+                setattr(cls, name, classmethod(with_nearest_arguments(method.__func__)))
 
     def __new__(cls, *given, **named):
         """Create an instance. **Raises:** `TypeError` for a misspelt argument."""
-        check_keywords(cls, named)
+        _check_arguments(cls, given, named)
         return super().__new__(cls)
 
 
 @functools.cache
 def _arguments(found: Any) -> list[str] | None:
     """Return the names of keyword arguments, `None` if any name is accepted."""
-    called = found.__init__ if isinstance(found, type) else found
-    kinds = inspect.signature(called).parameters
+    kinds = _parameters(found)
     if any(each.kind is each.VAR_KEYWORD for each in kinds.values()):
         return None
-    named = [name for name, each in kinds.items() if each.kind is not each.POSITIONAL_ONLY]
-    return [name for name in named if name != "self"]
+    return [name for name, each in kinds.items() if each.kind is not each.POSITIONAL_ONLY]
+
+
+def _parameters(found: Any) -> dict[str, inspect.Parameter]:
+    called = found.__init__ if isinstance(found, type) else found
+    kinds = dict(inspect.signature(called).parameters)
+    if isinstance(found, type):
+        kinds.pop("self", None)
+    return kinds

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..foundation.arrays import require_concrete
 from ..systems.parameters import parameter_at, replace
 from ..systems.roles import Linear
 from .modal import natural_modes
@@ -35,6 +36,7 @@ def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, 
     >>> jv.modes.frequency_derivatives(tower, ["modules.first-roof.mass"]).round(3).tolist()
     [[-4.082, -4.082]]
     """
+    require_concrete("frequency_derivatives", system)
     modes = natural_modes(system)
     frequencies = np.asarray(modes.frequencies)
     shapes = np.asarray(modes.shapes)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .. import linalg
 from ..drawing import Plottable, draw, spectrum_chart
 from ..drawing.axes import Axes
-from ..foundation.arrays import HOST, array_namespace, to_numpy
+from ..foundation.arrays import HOST, array_namespace, require_concrete, to_numpy
 from ..foundation.quantity import result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.chain import BeamChain
@@ -150,6 +150,7 @@ def damped_modes(system: Linear) -> DampedModes:
     >>> jv.modes.damped_modes(tower).values.round(3).tolist()
     [(-0.25+12.245j), (-1+24.474j), (nan+0j), (nan+0j)]
     """
+    require_concrete("damped_modes", system)
     system = linear_part(system)
     mass, damping, stiffness = (np.asarray(m, float) for m in system.matrices())
     size = mass.shape[0]

@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.sparse import csc_array, diags_array
 
+from ..foundation.arrays import require_concrete
 from ..foundation.quantity import Range, check_range
 from ..systems.chain import BeamChain
 from ..systems.linear_part import linear_part
@@ -35,6 +36,7 @@ def lowest_frequencies(
     >>> jv.modes.lowest_frequencies(tower, 1).round(4).tolist()
     [12.2474]
     """
+    require_concrete("lowest_frequencies", system, count, shift)
     system = linear_part(system)
     size = len(system.freedom_names or system.matrices()[0])
     check_range("count", count, "", Range(at_least=1, at_most=size))

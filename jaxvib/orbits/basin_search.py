@@ -7,7 +7,13 @@ import jax
 import numpy as np
 
 from ..ensemble import Reason, checkpointed, map_samples
-from ..foundation.arrays import combine_arrays, one_lane, partition_arrays, to_numpy
+from ..foundation.arrays import (
+    combine_arrays,
+    one_lane,
+    partition_arrays,
+    require_concrete,
+    to_numpy,
+)
 from ..kernels.kernel_cache import cached_kernel
 from ..linalg import kernel_of
 from .aperiodic import track_motions
@@ -51,6 +57,7 @@ class Search:
     driven = True  # by loads, to which linear bodies have a steady state
 
     def __init__(self, system, settings: SettlingSettings, transient: int, engine):
+        require_concrete("a search of attractors", system)
         self.leaves, self.static = partition_arrays(system)
         self.system = system
         self.period = float(system.period())

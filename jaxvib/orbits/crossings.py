@@ -13,7 +13,7 @@ from ..dynamics.flow import end_of
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import quantity
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import Number
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
@@ -27,7 +27,7 @@ PARTS, LONGEST_WAIT = 64, 64
 _MOST_STEPS, _CLOSEST = 60, 1e-13
 
 
-class FieldSection(CheckedKeywords, eqx.Module):
+class FieldSection(CheckedArguments, eqx.Module):
     r"""The Poincaré section $g(x) = 0$ of an autonomous motion, crossed as g increases.
 
     **Fields:** `period`: an approximate time between crossings, s: a motion that does

@@ -15,7 +15,7 @@ from ..drawing.axes import Axes
 from ..dynamics.engines import engine_for
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, checkpointed, map_samples
-from ..foundation.arrays import concatenate_lanes, gather_lanes
+from ..foundation.arrays import concatenate_lanes, gather_lanes, require_concrete
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.parameters import parameter_at, replace
@@ -136,6 +136,7 @@ def bifurcation_diagram(
     **Raises:** `ValueError` for an unknown path, or a value or another argument out of
     its range.
     """
+    require_concrete("bifurcation_diagram", system, values)
     values = np.asarray(values, float)
     if values.ndim != 1 or not values.size:
         raise ValueError(f"values have shape {values.shape}; allowed: (n,), one or more")

@@ -111,7 +111,7 @@ def periodic_orbit(
     if period is not None:
         allowed = "periods, the number of load periods in one of the motion"
         refuse_period(system, period, allowed)
-    if not hasattr(system, "rest"):
+    if not hasattr(system, "equation"):
         raise TypeError(
             f"periodic_orbit of {type(system).__name__}, which has no loads; allowed: a "
             "system with loads, such as ImpactSystem"

@@ -14,7 +14,13 @@ from ..dynamics.engines import MANY, engine_for
 from ..dynamics.engines.choice import MODAL
 from ..dynamics.modal import ModalForm, modal_form
 from ..ensemble import Reason, compile_ahead, map_samples
-from ..foundation.arrays import combine_arrays, gather_lanes, partition_arrays, put_lanes
+from ..foundation.arrays import (
+    combine_arrays,
+    gather_lanes,
+    partition_arrays,
+    put_lanes,
+    require_concrete,
+)
 from ..foundation.quantity import Range, check_number, check_range
 from ..kernels.device_choice import by_xla
 from ..linalg import kernel_of
@@ -175,6 +181,7 @@ def batched(
     system: eqx.Module, samples: Mapping[str, Sequence[float] | np.ndarray]
 ) -> tuple[PyTree, Any]:
     """Return a system's parameters with a leading axis of samples, and the rest."""
+    require_concrete("a batch of samples", system, samples)
     values = {path: np.asarray(value, float) for path, value in samples.items()}
     lengths = {path: value.shape for path, value in values.items()}
     if (

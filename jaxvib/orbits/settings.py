@@ -5,7 +5,7 @@ from typing import Any
 
 from ..dynamics.engines import check_engine
 from ..foundation.quantity import Range, check_range
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments
 from .crossings import FieldSection
 from .error_estimates import error_factor
 from .periodic_orbit import LONGEST_PERIOD
@@ -18,7 +18,7 @@ _LONGEST = 248
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(CheckedKeywords):
+class Settings(CheckedArguments):
     """Settings shared by several functions, which may not use all of them."""
 
     def refuse(self, verb: str, *names: str) -> None:

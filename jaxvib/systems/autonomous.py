@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..foundation.quantity import Range, check_range
+from ..foundation.quantity import check_count
 from .drift import Drift
 from .equation import Equation, Time
 from .forced import check_field, checked_state_names
@@ -116,7 +116,7 @@ def autonomous_system(
     >>> jv.equilibrium(oscillator, [0.1, 0.1]).eigenvalues.round(4).tolist()
     [(0.5+0.866j), (0.5-0.866j)]
     """
-    check_range("dimension", dimension, "", Range(at_least=1))
+    check_count("dimension", dimension, 1)
     values = named_values(parameters)
     names = checked_state_names(states, dimension)
     numbers = tuple(values.values())

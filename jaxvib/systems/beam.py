@@ -1,5 +1,7 @@
 """Euler-Bernoulli beams carrying bodies on linear links."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -82,16 +84,17 @@ ENDS = {"clamped": Clamped, "hinged": Hinged, "sliding": Sliding, "free": Free}
 
 
 def _as_ends(ends) -> tuple:
-    ends = tuple(ends)
+    several = hasattr(ends, "__iter__") and not isinstance(ends, str)
+    ends = tuple(ends) if several else (ends,)
     if len(ends) != 2:
         raise ValueError(f"ends = {ends!r} has {len(ends)} ends; allowed: left and right")
     return tuple(_as_end(end) for end in ends)
 
 
 def _as_end(end):
-    if not isinstance(end, str):
+    if hasattr(end, "conditions"):
         return end
-    if end not in ENDS:
+    if not isinstance(end, str) or end not in ENDS:
         raise ValueError(f"ends: {end!r} is not one of {', '.join(ENDS)}")
     return ENDS[end]()
 
@@ -178,7 +181,7 @@ class BeamWithBodies(SystemRepr):
 
     def __init__(
         self,
-        beam,
+        beam: Beam,
         positions=(),
         link_stiffness=(),
         link_damping=None,
@@ -189,7 +192,7 @@ class BeamWithBodies(SystemRepr):
         coupling_stiffness=None,
         coupling_damping=None,
         link_inertance=None,
-        turns=None,
+        turns: Sequence[bool] | None = None,
     ):
         links = len(positions)
         none = np.zeros(links)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.machine import memory
-from ..foundation.quantity import Range, check_range, quantity, result_field
+from ..foundation.quantity import Range, check_number, quantity, result_field
 from ..foundation.result_repr import ResultRepr
 from ..foundation.suggestions import unknown_key
 from ..foundation.text import size_text
@@ -157,8 +157,10 @@ class BeamChain(Linear):
 
         **Raises:** `ValueError` naming an argument that is not positive.
         """
-        check_range("mass", mass, "kg", Range(above=0.0))
-        check_range("inertia", inertia, "kg m^2", Range(above=0.0))
+        for name, value, unit in (
+            ("mass", mass, "kg"), ("inertia", inertia, "kg m^2"), ("length", length, "m")
+        ):  # fmt: skip
+            check_number(name, value, unit, Range(above=0.0))
         return cls(
             bodies, mass * length**2 / (6 * inertia), ends, mass=mass, length=length,
             bending_stiffness=bending_stiffness,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import combine_arrays, has_tangents, is_concrete, partition_arrays
-from ..foundation.quantity import Range, check_range
+from ..foundation.quantity import Range, check_count, check_range
 from .drift import Drift
 from .equation import Equation, Time
 from .parameters import as_given, named_values
@@ -133,7 +133,7 @@ def forced_system(
     >>> round(float(jv.periodic_orbit(duffing).amplitude[0]), 4)
     0.1251
     """
-    check_range("dimension", dimension, "", Range(at_least=1))
+    check_count("dimension", dimension, 1)
     values = named_values(parameters)
     if not is_concrete(period):
         raise ValueError(

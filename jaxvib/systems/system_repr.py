@@ -1,19 +1,18 @@
 """Base class of systems and their parts: a repr with units, and checks of arguments."""
 
 import dataclasses
-import typing
 
 import jax
 import numpy as np
 
 from ..foundation.notebook_repr import NotebookRepr
-from ..foundation.suggestions import CheckedKeywords
+from ..foundation.suggestions import CheckedArguments, is_scalar
 from .parameters import parameters
 
 _MOST_LINES = 8  # of a system's text
 
 
-class SystemRepr(CheckedKeywords, NotebookRepr):
+class SystemRepr(CheckedArguments, NotebookRepr):
     """A module whose repr shows its physical parameters with units.
 
     **Raises:** `ValueError` for an array in place of a number.
@@ -21,7 +20,7 @@ class SystemRepr(CheckedKeywords, NotebookRepr):
 
     def __check_init__(self):
         for field in dataclasses.fields(self):
-            shape = np.shape(getattr(self, field.name)) if _is_number(field) else ()
+            shape = np.shape(getattr(self, field.name)) if is_scalar(field) else ()
             if shape:
                 name = field.metadata["name"]
                 raise ValueError(f"{name} has shape {shape}; allowed: (), a number")
@@ -44,12 +43,6 @@ class SystemRepr(CheckedKeywords, NotebookRepr):
             hidden = len(lines) - _MOST_LINES + 2
             lines = [*lines[: _MOST_LINES - 2], f"  and {hidden} more parts"]
         return "\n".join([head, *lines])
-
-
-def _is_number(field: dataclasses.Field) -> bool:
-    """Return whether a field is declared as a quantity without axes."""
-    kinds = typing.get_args(field.type) or (field.type,)
-    return "range" in field.metadata and getattr(kinds[0], "dim_str", None) == ""
 
 
 def _text(value) -> str:

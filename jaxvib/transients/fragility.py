@@ -104,10 +104,11 @@ def fragility_of_capacities(
     **Raises:** `ValueError` for capacities that are not above 0, or fewer than 2.
     """
     check_range("capacities", capacities, "", Range(above=0.0))
+    if np.ndim(capacities) != 1 or np.size(capacities) < 2:
+        shape = np.shape(capacities)
+        raise ValueError(f"capacities has shape {shape}; allowed: (2,) or longer")
     logs = jnp.log(jnp.asarray(capacities, float))
     number = logs.shape[0]
-    if number < 2:
-        raise ValueError(f"capacities has shape ({number},); allowed: (2,) or longer")
     place, spread = jnp.mean(logs), jnp.std(logs, ddof=1)
     covariance = jnp.diag(jnp.stack([spread**2 / number, spread**2 / (2.0 * (number - 1))]))
     likelihood = jnp.sum(jax.scipy.stats.norm.logpdf(logs, place, spread) - logs)

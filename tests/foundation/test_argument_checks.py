@@ -11,6 +11,8 @@ from jaxtyping import Array, ArrayLike, Real
 import jaxvib as jv
 from jaxvib.foundation.argument_checks import check_argument
 
+tower = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
+
 NUMBERS = Real[ArrayLike, " n"] | Sequence
 PAIR = tuple[float, float]
 NUMBER = Real[Array, ""] | float
@@ -31,7 +33,11 @@ ACCEPTED = [
     (Mapping[str, PAIR], {"a": (1.0, 2.0)}),
     (Mapping[str, object], {"a": None}),
     (Sequence[str], {"a": 1}.keys()),
+    (Sequence[str], np.array(["a"])),
     (Sequence[str] | Mapping[str, float], {"a": 1.0}),
+    (tuple[int, ...], np.arange(2)),
+    (tuple[jv.Contact | jv.AnnularContact, ...], [object()]),  # of the same interface
+    (tuple[jv.Contact, ...], (each for each in ())),
     (str | int | Mapping[str, float] | Sequence[float], {"a": 1.0}),
 ]
 
@@ -66,6 +72,12 @@ REFUSED = [
         "name = 'abc' is of type str; allowed: a list of texts",
     ),
     (Sequence[str], [1.0], TypeError, "allowed: a list of texts"),
+    (Sequence[str], np.ones(2), TypeError, "allowed: a list of texts"),
+    (Sequence[str], np.str_("a"), TypeError, "allowed: a list of texts"),
+    (tuple[int, ...], 3, TypeError, "name = 3 is of type int; allowed: numbers"),
+    (tuple[jv.Contact, ...], [1.0], TypeError, "name[0] = 1.0 is of type float"),
+    (tuple[jv.Contact, ...], np.array(1.0), TypeError, "allowed: a list of contacts"),
+    (Mapping[str, float], {0: 1.0}, TypeError, "name has the key 0; allowed: texts"),
     (jv.Beam, 1.0, TypeError, "name = 1.0 is of type float; allowed: Beam"),
 ]
 
@@ -77,6 +89,41 @@ def test_a_value_that_does_not_fit_is_named(annotation, value, error, message):
     assert message in str(caught.value)
 
 
+BUILT = [
+    (lambda: jv.ImpactSystem(None), "linear = None; allowed: Linear"),
+    (lambda: jv.ImpactSystem(tower, 1.0), "contacts = 1.0 is of type float"),
+    (lambda: jv.ImpactSystem(tower, loads=[2.0]), "loads[0] = 2.0 is of type float"),
+    (lambda: jv.FunctionLaw(pow, 3), "parameters = 3 is of type int; allowed: a mapping"),
+    (lambda: jv.design.Problem(tower, [1], pow), "variables is of type list"),
+    (lambda: jv.HertzContact.from_materials(1.0, (0.3, 0.3), 1.0), "youngs_moduli = 1.0"),
+    (
+        lambda: jv.HertzContact.from_materials((1.0,) * 2, (0.3,) * 2, curvature=1.0),
+        "did you mean 'curvature_sum'?",
+    ),
+]
+
+
+def test_a_list_in_place_of_a_number_is_named_before_other_checks():
+    for build in (
+        lambda: jv.CoulombFriction([1.0], force=[], static=0.5),
+        lambda: jv.PulseLoad("triangle", 1.0, 0.0, duration=np.ones(2), every=3.0),
+    ):
+        with pytest.raises(ValueError, match=r"has shape \(.,\); allowed: \(\), a number"):
+            build()
+
+
+@pytest.mark.parametrize(("build", "message"), BUILT, ids=range(len(BUILT)))
+def test_arguments_of_classes_and_their_methods_are_named(build, message):
+    with pytest.raises(TypeError) as caught:
+        build()
+    assert message in str(caught.value)
+
+
+def test_texts_of_a_class_may_be_the_keys_of_a_mapping():
+    shapes = np.ones((2, 1))
+    assert jv.ElasticStructure([1.0], shapes, {"a": 1, "b": 2}).names == ("a", "b")
+
+
 def test_traced_numbers_are_accepted():
     def of_traced(x):
         for value in (x, [x, 1.0], [[x], [x]]):
@@ -85,3 +132,19 @@ def test_traced_numbers_are_accepted():
         return x
 
     assert jax.jit(jax.vmap(of_traced))(np.arange(2.0)).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("verb", [
+    jv.modes.damped_modes,
+    lambda system: jv.modes.lowest_frequencies(system, 1),
+    lambda system: jv.modes.frequency_derivatives(system, ["mass"]),
+    lambda system: jv.bifurcation_diagram(jv.ImpactSystem(system), "gap", [1.0]),
+])  # fmt: skip
+def test_functions_on_the_host_refuse_traced_systems(verb):
+    def of_traced(stiffness):
+        verb(jv.LinearSystem([[1.0]], [[0.1]], [[stiffness]]))
+        return stiffness
+
+    for transformed in (jax.jit, jax.grad, jax.vmap):
+        with pytest.raises(ValueError, match="of traced values, but it computes on the"):
+            transformed(of_traced)(np.ones(1) if transformed is jax.vmap else 1.0)

@@ -12,6 +12,7 @@ from scipy.special import beta
 
 import jaxvib as jv
 from jaxvib.dynamics.flow import observe
+from jaxvib.systems.contacts.hunt_crossley import restitution_of
 
 STIFFNESS, DAMPING, MASS, GAP = 3e7, 0.4, 2.0, 0.1
 law = jv.HuntCrossleyContact(STIFFNESS, DAMPING)
@@ -40,12 +41,46 @@ def test_restitution_is_the_root_of_the_exact_integral():
     np.testing.assert_allclose(law.restitution(speeds), expected, rtol=1e-14)
 
 
-def test_restitution_has_the_slope_of_its_equation():
-    speed = 0.7
-    with mpmath.workdps(30):
-        expected = float(mpmath.diff(lambda y: (1 + mpmath.lambertw(
-            -(1 + y) * mpmath.exp(-1 - y))) / y, DAMPING * speed)) * DAMPING  # fmt: skip
-    assert float(jax.grad(law.restitution)(speed)) == pytest.approx(expected, rel=1e-12)
+@jax.jit
+@jax.vmap
+def restitution_and_derivatives(turn):
+    slope = jax.grad(restitution_of)
+    return restitution_of(turn), slope(turn), jax.grad(slope)(turn)
+
+
+@jax.jit
+@jax.vmap
+def damping_and_derivatives(restitution):
+    def damping(restitution):
+        return jv.HuntCrossleyContact.with_restitution(1.0, restitution, 1.0).damping
+
+    slope = jax.grad(damping)
+    return damping(restitution), slope(restitution), jax.grad(slope)(restitution)
+
+
+def test_restitution_and_its_inverse_have_the_derivatives_of_their_equation():
+    turns = np.array([0.0, 1e-300, 1e-9, 1e-3, 0.28, 0.99, 1.0, 70.0, 1e9])
+    found = np.transpose(restitution_and_derivatives(turns))
+    # e = 1 - 2/3 c v + 4/9 (c v)^2 - ..., the reversion of its equation
+    np.testing.assert_allclose(found[:2], [[1.0, -2 / 3, 8 / 9]] * 2, rtol=1e-15)
+    for (value, slope, bend), turn in zip(found[2:], turns[2:], strict=True):
+        with mpmath.workdps(60):
+            expected = [
+                mpmath.diff(
+                    lambda y: (1 + mpmath.lambertw(-(1 + y) * mpmath.exp(-1 - y)).real) / y,
+                    mpmath.mpf(turn),
+                    order,
+                )
+                for order in range(3)
+            ] if turn < 100 else [1 / turn, -1 / turn**2, 2 / turn**3]  # fmt: skip
+        np.testing.assert_allclose(
+            [value, slope, bend], np.array(expected, float), rtol=1e-13
+        )
+    # Of the inverse y(e): y' = 1/e', y'' = -e''/e'^3.
+    ratios, slopes, bends = found[[0, 3, 4, 5, 6, 7]].T
+    _, inverse, bent = damping_and_derivatives(ratios)
+    np.testing.assert_allclose(inverse, 1 / slopes, rtol=1e-12)
+    np.testing.assert_allclose(bent, -bends / slopes**3, rtol=1e-12)
 
 
 @pytest.mark.parametrize("restitution", [0.05, 0.999, 1.0])

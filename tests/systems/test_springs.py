@@ -78,6 +78,16 @@ def test_each_force_is_its_formula():
     np.testing.assert_allclose(polygon, expected, atol=1e-15)
 
 
+def test_dampers_have_their_slope_at_rest():
+    def force(coefficients, rate):
+        return jv.PolynomialDamperLaw(coefficients).force(0.0, rate)
+
+    given, rates = jnp.array([2.0, 0.5, 3.0]), jnp.array([-0.2, 0.0, 0.2])
+    slope = jax.jit(jax.vmap(jax.grad(force, argnums=1), (None, 0)))(given, rates)
+    expected = 2.0 + 2 * 0.5 * np.abs(rates) + 3 * 3.0 * rates**2
+    np.testing.assert_allclose(slope, expected, rtol=1e-14)
+
+
 def test_mistakes_are_named():
     with pytest.raises(ValueError, match="direction of a spring = 0"):
         jv.NonlinearSpring([0.0], jv.PolynomialLaw([1.0]))

@@ -6,9 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ...foundation.quantity import check_count, result_field
+from ...foundation.quantity import Range, check_count, check_range, result_field
 from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain
+from .stepping import checked_fields
+
+_SHARE = Range(at_least=0.0, at_most=1.0)
 
 
 class EnergyField(ResultRepr):
@@ -47,7 +50,7 @@ def energy_field(
     >>> float(jv.dynamics.energy_field(chain, state).density.sum())
     0.5
     """
-    state = jnp.asarray(state, float)
+    state = checked_fields(chain, state)
     sheared, bent = chain.strains(state[:2])
     weights = chain.strain_weights()
     force, moment = weights[0] * sheared, weights[1] * bent
@@ -71,7 +74,7 @@ def beam_shapes(
     (32, 9)
     """
     check_count("points", points, chain.bodies)
-    state = jnp.asarray(state, float)
+    state = checked_fields(chain, state)
     length = chain.length
     s = jnp.linspace(0.0, 1.0, points)
     (y1, y2), (p, q) = (chain.beam_motion(field) for field in state[:2])
@@ -108,6 +111,8 @@ def kinetic_split(
     >>> round(float(jv.dynamics.kinetic_split(chain, 4.0).translational), 4)
     0.4721
     """
+    check_range("times", times, "s", Range())
+    check_range("rotational", rotational, "", _SHARE)
     times = jnp.asarray(times, float)
     lower, upper, cos, sin = chain.waves(_zone(points))
 
@@ -144,6 +149,7 @@ def equilibrium_split(
     >>> round(float(jv.dynamics.equilibrium_split(chain).rotational), 6)
     0.137628
     """
+    check_range("rotational", rotational, "", _SHARE)
     _, _, cos, sin = chain.waves(_zone(points))
     passed = jnp.mean((cos * sin) ** 2)
     turning = jnp.asarray(rotational, float)

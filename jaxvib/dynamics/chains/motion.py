@@ -8,12 +8,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ...ensemble import Reason
-from ...foundation.quantity import check_count, result_field
+from ...foundation.quantity import (
+    Range,
+    check_ascending,
+    check_count,
+    check_range,
+    floats,
+    result_field,
+)
 from ...foundation.result_repr import ResultRepr
 from ...systems.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
 from .energy import beam_shapes, energy_field
-from .stepping import step_chain
+from .stepping import checked_fields, step_chain
 
 # Wave numbers of the reported bands, including 0 and the ends of the zone: a band's
 # maximum between two of them is missed by 3e-4 of it at most.
@@ -115,10 +122,10 @@ def chain_motion(
     >>> float(motion.energy_change) < 1e-12
     True
     """
-    times = jnp.asarray(times, float)
+    state, times = _checked(chain, state, times, forces)
     states = _moved(chain, state, times, forces, step)
     energies = _energies(chain, states, forces)
-    start = _energies(chain, jnp.asarray(state, float)[None], forces).total
+    start = _energies(chain, state[None], forces).total
     change = jnp.max(jnp.abs(energies.total / start - 1))
     waves = jnp.linspace(-jnp.pi, jnp.pi, _WAVES)
     bands = chain.bands(waves)
@@ -155,7 +162,7 @@ def chain_fields(
     0.5
     """
     check_count("frames", frames, 4 * chain.bodies)
-    times = jnp.asarray(times, float)
+    state, times = _checked(chain, state, times, forces)
     last = jnp.minimum(times[-1], (frames - 1) * 2 * jnp.pi / _highest(chain) / _PER_PERIOD)
     shown = jnp.linspace(0.0, last, frames)
     field = jax.lax.map(
@@ -164,6 +171,16 @@ def chain_fields(
     states = _moved(chain, state, shown, forces, step)
     beams = jax.vmap(lambda s: beam_shapes(chain, s, 2))(states)
     return ChainFields(field.density, field.flux, shown, states, beams.moment, beams.shear)
+
+
+def _checked(chain, state, times, forces) -> tuple[Array, Array]:
+    state, times = checked_fields(chain, state), floats("times", times)
+    if times.ndim != 1 or not times.size:
+        raise ValueError(f"times has shape {times.shape}; allowed: (times,), not empty")
+    check_range("times", times, "s", Range(at_least=0.0) if forces else Range())
+    if forces:
+        check_ascending("times", times, "s")
+    return state, times
 
 
 def _moved(chain, state, times, forces, step):
@@ -177,7 +194,7 @@ def _moved(chain, state, times, forces, step):
         return state, state
 
     intervals = jnp.diff(times, prepend=0.0)
-    return jax.lax.scan(on, jnp.asarray(state, float), intervals)[1]
+    return jax.lax.scan(on, state, intervals)[1]
 
 
 def _energies(chain, states, forces) -> ChainEnergies:

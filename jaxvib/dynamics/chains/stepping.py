@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_range, floats, quantity
-from ...foundation.suggestions import CheckedKeywords
+from ...foundation.suggestions import CheckedArguments
 from ...systems.chain import BeamChain
 from ...systems.roles import ElasticLaw
 
@@ -26,7 +26,7 @@ _COMPOSITIONS = {
 }  # fmt: skip
 
 
-class CubicGround(CheckedKeywords, eqx.Module):
+class CubicGround(CheckedArguments, eqx.Module):
     r"""A spring from every body to the ground with $f = -k y - c y^3$.
 
     **Fields:** `stiffness` $k$ (N/m), `cubic` $c$ (N/m^3). **Raises:** `ValueError` for a
@@ -51,7 +51,7 @@ class CubicGround(CheckedKeywords, eqx.Module):
         return jnp.sum(self.stiffness * square / 2 + self.cubic * square**2 / 4)
 
 
-class Stop(CheckedKeywords, eqx.Module):
+class Stop(CheckedArguments, eqx.Module):
     r"""A stop that acts on a body beyond a gap: $f = -F(y_i - g)$.
 
     **Fields:** `body` $i$; `gap` $g$ (m); `law`: any elastic contact law, from penetration
@@ -104,11 +104,19 @@ def step_chain(
     """
     check_order(order)
     check_range("steps", steps, "", Range(at_least=1))
+    state = checked_fields(chain, state)
+    step = jnp.asarray(duration, float) / steps
+    return _stepped(chain, forces, order, state, step, jnp.asarray(steps, int))
+
+
+def checked_fields(
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence
+) -> Float[Array, "4 bodies"]:
+    """Return a state as an array. **Raises:** `ValueError` for another shape."""
     state = floats("state", state)
     if state.shape != (4, chain.bodies):
         raise ValueError(f"state has shape {state.shape}; allowed: (4, {chain.bodies})")
-    step = jnp.asarray(duration, float) / steps
-    return _stepped(chain, forces, order, state, step, jnp.asarray(steps, int))
+    return state
 
 
 def check_order(order: int) -> None:

@@ -126,52 +126,99 @@ class HuntCrossleyContact(SystemRepr):
 
 
 def restitution_of(turn: ArrayLike) -> Array:
-    """Return e of `HuntCrossleyContact.restitution` from c v, elementwise."""
+    """Return e of `HuntCrossleyContact.restitution` from c v, elementwise; 1 below 0."""
     turn = jnp.asarray(turn, float)
-    moving = turn > 0
-    forward = jnp.where(moving, turn, 1.0)
-    target = _excess(forward)
+    strong = turn >= 1
+    near = _weakly_damped(jnp.where(strong | (turn < 0), 0.0, turn))
+    forward = jnp.where(strong, turn, 1.0)
+    far = -jnp.expm1(-_strongly_damped(forward)) / forward
+    return jnp.where(strong, far, near)
 
-    # x = c e v = 1 - exp(-w): w - (1 - exp(-w)) is increasing and convex in w.
-    def step(w, target):
-        x = -jnp.expm1(-w)
-        value = jnp.where(x < _SMALL, _excess(-x), w - x)
-        return w - (value - target) / x
 
-    fixed = jax.lax.stop_gradient(target)
-    start = jnp.sqrt(2 * fixed) + fixed
-    root = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, w: step(w, fixed), start)
-    # One more Newton step carries the derivatives of the implicit equation.
-    back = -jnp.expm1(-step(root, target))
-    return jnp.where(moving, back / forward, 1.0)
+# Each derivative is that of the implicit equation, and so are its own derivatives.
+@jax.custom_jvp
+def _weakly_damped(turn):
+    """Return e for c v in [0, 1), from an equation that is regular at 0."""
+
+    def step(_, ratio):
+        miss, slope = _along(lambda ratio: _miss(ratio, turn), ratio)
+        return ratio - miss / slope
+
+    return jax.lax.fori_loop(0, _NEWTON_STEPS, step, 1 - turn / 3)
+
+
+@_weakly_damped.defjvp
+def _weakly_damped_jvp(primals, tangents):
+    (turn,), (dturn,) = primals, tangents
+    ratio = _weakly_damped(turn)
+    _, of_turn = _along(lambda turn: _miss(ratio, turn), turn)
+    _, of_ratio = _along(lambda ratio: _miss(ratio, turn), ratio)
+    return ratio, -of_turn / of_ratio * dturn
+
+
+def _miss(ratio, turn):
+    """Return the difference of both sides of the equation for e, over (c v)^2."""
+    return _excess(turn) - ratio**2 * _excess(-ratio * turn)
 
 
 def _excess(x):
-    """Return x - log(1 + x), accurate also for small x."""
+    """Return (x - log(1 + x)) / x^2, accurate also for small x."""
     small = jnp.abs(x) < _SMALL
-    near = jnp.where(small, x, 0.0)
+    near, far = jnp.where(small, x, 0.0), jnp.where(small, 1.0, x)
     series = jnp.zeros_like(near)
     for k in reversed(range(2, _TERMS)):
         series = series * near + (-1) ** k / k
-    return jnp.where(small, series * near**2, x - jnp.log1p(jnp.where(small, 0.0, x)))
+    return jnp.where(small, series, (far - jnp.log1p(far)) / far**2)
+
+
+@jax.custom_jvp
+def _strongly_damped(turn):
+    """Return w = -log(1 - c e v) for c v >= 1: 1 - c e v is below rounding."""
+    target = turn - jnp.log1p(turn)
+
+    # w - (1 - exp(-w)) is increasing and convex in w.
+    def step(_, w):
+        x = -jnp.expm1(-w)
+        return w - (w - x - target) / x
+
+    return jax.lax.fori_loop(0, _NEWTON_STEPS, step, jnp.sqrt(2 * target) + target)
+
+
+@_strongly_damped.defjvp
+def _strongly_damped_jvp(primals, tangents):
+    (turn,), (dturn,) = primals, tangents
+    w = _strongly_damped(turn)
+    return w, turn / ((1 + turn) * -jnp.expm1(-w)) * dturn
+
+
+def _along(function, x):
+    """Return the value and the slope of a function that acts elementwise."""
+    return jax.jvp(function, (x,), (jnp.ones_like(x),))
 
 
 def _flores(ratio):
     return 8 * (1 - ratio) / (5 * ratio)
 
 
+@jax.custom_jvp
 def _exact(ratio):
     """Return c v for a coefficient of restitution."""
     # Monotone and convex in log(c v): Newton iterations from Flores' value converge.
+    below = ratio < 1
+    ratio = jnp.where(below, ratio, 0.5)
     turn = jnp.log(_flores(ratio))
-
-    def miss(turn):
-        return restitution_of(jnp.exp(turn)) - ratio
-
     for _ in range(_NEWTON_STEPS):
-        value, slope = jax.jvp(miss, (turn,), (jnp.ones_like(turn),))
-        turn = turn - value / slope
-    return jnp.where(ratio < 1, jnp.exp(turn), 0.0)
+        value, slope = _along(lambda turn: restitution_of(jnp.exp(turn)), turn)
+        turn = turn - (value - ratio) / slope
+    return jnp.where(below, jnp.exp(turn), 0.0)
+
+
+@_exact.defjvp
+def _exact_jvp(primals, tangents):
+    (ratio,), (dratio,) = primals, tangents
+    turn = _exact(ratio)
+    _, slope = _along(restitution_of, turn)
+    return turn, dratio / slope
 
 
 # c v as a function of the coefficient of restitution.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import Range, check_range, quantity
+from ...foundation.quantity import Range, check_number, quantity
 from ...foundation.types import Number
 from ..system_repr import SystemRepr
 from .fourier import FourierLoad
@@ -129,8 +129,8 @@ class FilteredNoise(SystemRepr):
 
 
 def _second_order(frequency, damping_ratio):
-    check_range("frequency", frequency, "rad/s", Range(above=0.0))
-    check_range("damping_ratio", damping_ratio, "", Range(above=0.0))
+    check_number("frequency", frequency, "rad/s", Range(above=0.0))
+    check_number("damping_ratio", damping_ratio, "", Range(above=0.0))
     frequency, ratio = jnp.asarray(frequency, float), jnp.asarray(damping_ratio, float)
     return frequency**2, 2 * ratio * frequency
 

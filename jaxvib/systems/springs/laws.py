@@ -67,7 +67,11 @@ class PolynomialDamperLaw(SystemRepr):
     ) -> Float[Array, "*n"]:
         """Return the force, N, at a rate, m/s, independent of the elongation."""
         rate = jnp.asarray(rate)
-        return jnp.sign(rate) * _polynomial(self.coefficients, jnp.abs(rate))
+        # With the sign of the rate as a factor, the slope at rest would be 0, not d_1.
+        total = jnp.zeros_like(rate)
+        for coefficient in self.coefficients[::-1]:
+            total = total * jnp.abs(rate) + coefficient
+        return total * rate
 
 
 class PiecewiseLinearLaw(SystemRepr):

@@ -122,3 +122,22 @@ def test_random_velocities_and_kicks_have_the_requested_energy():
         jv.dynamics.kick(chain, 512, 1.0)
     with pytest.raises(ValueError, match="rotational = 2 is not in"):
         jv.dynamics.random_velocities(chain, jax.random.key(0), 1.0, 2.0)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    (lambda chain, state: jv.dynamics.energy_field(chain, state[:, 1:]), r"\(4, 5\)"),
+    (lambda chain, state: jv.dynamics.beam_shapes(chain, [3.0]), r"shape \(1,\)"),
+    (lambda chain, state: jv.dynamics.chain_fields(chain, state, []), "times has shape"),
+    (lambda chain, state: jv.dynamics.kinetic_split(chain, [np.nan]), "times = nan s"),
+    (lambda chain, state: jv.dynamics.equilibrium_split(chain, 2.0), "rotational = 2 is"),
+    (
+        # Steps of forces go forward: a step back would be one, of any length.
+        lambda chain, state: jv.dynamics.chain_motion(
+            chain, state, [1.0, 0.5], forces=(jv.dynamics.CubicGround(1.0, 1.0),)
+        ),
+        "times = 1, 0.5 s do not ascend",
+    ),
+])  # fmt: skip
+def test_bad_states_and_times_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong(jv.BeamChain(6, 1.0), np.zeros((4, 6)))
