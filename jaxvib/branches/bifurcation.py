@@ -14,7 +14,7 @@ from jaxtyping import ArrayLike, Real
 
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import checked_state, flow
-from ..ensemble import raise_if_empty, reason
+from ..ensemble import Reason, raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.suggestions import nearest
 from ..orbits.equilibrium import Equilibrium
@@ -32,6 +32,7 @@ from .defining_equations import (
     Setting,
     beginning,
     equations,
+    is_grazing,
     is_torus,
     section,
     state_at_start,
@@ -79,19 +80,22 @@ def bifurcation_point(
 
     **Arguments:** `guess`: a periodic orbit of `system` near the bifurcation, or its
     state at t = 0, or one of a branch's `bifurcations`, whose parameter is then the
-    initial value. `periods`: load periods per period of the orbit, if the guess is a
-    state. For an autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a
-    `LimitCycle` ("fold", "period_doubling", "neimark_sacker"), or one of their
-    branches' `bifurcations`; the result is a `FieldBifurcation`, with period and
-    frequency. Cycles are solved for by multiple shooting, in the segments of the
-    branch's bifurcation; in 6 to 96, as needed, for a `LimitCycle`, and in 6 under
+    initial value. A grazing is that of the contact nearest to it in the guess: where a
+    contact is touched for an instant, or opens for one, as where two contacts merge.
+    `periods`: load periods per period of the orbit, if the guess is a state. For an
+    autonomous system: an `Equilibrium` or a state ("fold", "hopf"), a `LimitCycle`
+    ("fold", "period_doubling", "neimark_sacker"), or one of their branches'
+    `bifurcations`; the result is a `FieldBifurcation`, with period and frequency. Cycles
+    are solved for by multiple shooting, in the segments of the branch's bifurcation; in 6
+    to 96, as needed, for a `LimitCycle`, and in 6 under
     transformations. For canards the guess must be one of a branch's `bifurcations`.
 
     **Raises:** `ValueError` for an unknown kind or path, a system that cannot have such
     a point, or an orbit that was not found; `RuntimeError` with the reason if a single
     call finds no point, unless `throw=False`: then, and under transformations, the
-    reason is in `.result`. Real multipliers with product 1 (neutral saddles) are not
-    accepted as a torus bifurcation.
+    reason is in `.result`. It is `NO_BIFURCATION` for real multipliers with product 1
+    (neutral saddles) in place of a torus bifurcation, and where the contact is not touched
+    as in the guess.
     """
     at_rest = isinstance(guess, Equilibrium) or getattr(guess, "of", "") == "equilibrium"
     if is_autonomous(system) or (at_rest and is_unforced(system)):
@@ -139,7 +143,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     cut = section(here, state, periods)
     range_ = jnp.abs(value) if sized else _range(here, path, value, periods, cut)
     start, units = beginning(kind, cut, value[None], range_[None])
-    setting = Setting(periods, cut.begin, units, cut.contact)
+    setting = Setting(periods, cut.begin, units, cut.contact, cut.opens)
     both = equations(static, kind, (path,))
     genuine = is_torus if kind == "neimark_sacker" else None
     found, solved = bifurcation_near(
@@ -147,6 +151,12 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     )
     size = state.shape[0]
     there = with_values(combine_arrays(leaves, static), (path,), solved[-1:])
+    code = found.code
+    if kind == "grazing":
+        exact = with_values(combine_arrays(frozen, static), (path,), solved[-1:])
+        grazes = is_grazing(exact, setting, jax.lax.stop_gradient(solved))
+        lost = (code == Reason.SUCCESS) & ~grazes
+        code = jnp.where(lost, Reason.NO_BIFURCATION, code)
     span = periods * there.period()
     initial = state_at_start(kind, there, setting, solved, 1)
     time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span
@@ -160,7 +170,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
         residual=jnp.max(jnp.abs(found.left[:size])),
         test=jnp.max(jnp.abs(found.left[size:])),
         iterations=found.iterations,
-        result=found.code,
+        result=code,
     )
 
 

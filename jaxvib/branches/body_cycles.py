@@ -35,7 +35,13 @@ from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .corrector import Corrected, LaneData, lane_corrector, system_of
-from .cycle_margins import cycle_samples, margin_of, sliding_speeds
+from .cycle_margins import (
+    cycle_samples,
+    margin_of,
+    margins_of,
+    nearest_of,
+    sliding_speeds,
+)
 from .cycles import NOT_OF_CYCLES, CycleBranch
 from .field_points import field_bifurcation_point
 from .grazing import Grazing, has_grazing
@@ -57,6 +63,7 @@ _GRAZES = 1e-2
 _BEYOND, _HALVINGS = 16, 50
 # A grazing is approached by this part of its distance, at most so far, so many times.
 _TOWARDS, _NEAR, _APPROACHES = 0.9, 1e-2, 6
+_KINKED = 0.999  # cosine between the tangents on both sides of a kink
 _ASIDE = 1e-5  # distance at which margins tell on which side cycles are
 
 
@@ -177,21 +184,52 @@ class BodyCycleProblem(BranchProblem):
 
     def _corner(self, branch: int, limits: Limits, x: np.ndarray) -> Grazing | None:
         """Return the grazing near a point, and cycles beyond it along their tangent."""
-        found = self._grazing(branch, limits, x)
+        start, found = x, self._grazing(branch, limits, x)
         for _ in range(_APPROACHES):
             if found is not None:
                 break
             x = self._approached(branch, x)
             found = self._grazing(branch, limits, x)
         if found is None:
-            return None
+            return self._kink(branch, limits, start)
         linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        matrix, margin = linearised(data, found.behind)
+        matrix, margin, _ = linearised(data, found.behind)
         tangent = _null_vector(matrix)
         # Along the cycles beyond, the margin becomes larger with the same sign.
         grown = linearised(data, found.behind + _ASIDE * tangent)[1] / margin
         tangent = tangent if grown > 1 else -tangent
         return Grazing(found.x, lambda reach: found.x + reach * tangent)
+
+    def _kink(self, branch: int, limits: Limits, x: np.ndarray) -> Grazing | None:
+        """Return the kink next to a point, and cycles beyond it, or None.
+
+        Where a body that sticks is just carried into a stop, before it would slip, the
+        equations have other derivatives on either side.
+        """
+        linearised, data = _linearised(self.static, self.path), self.lane(branch)
+        tangent = _null_vector(linearised(data, x)[0])
+
+        def is_across(there: np.ndarray) -> bool:
+            """Return whether the branch has another tangent there."""
+            other = _null_vector(linearised(data, there)[0])
+            return bool(abs(linalg.dot(other, tangent)) < _KINKED)
+
+        far = _BEYOND * limits.smallest_step
+        ways = [way for way in (far, -far) if is_across(x + way * tangent)]
+        if not ways:
+            return None
+        low, high = 0.0, ways[0]
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            beyond = is_across(x + middle * tangent)
+            low, high = (low, middle) if beyond else (middle, high)
+        kink = x + high * tangent
+        other = _null_vector(linearised(data, kink)[0])
+        sides = [is_across(kink + side * _ASIDE * other) for side in (1, -1)]
+        if sides[0] == sides[1]:
+            return None
+        onwards = other if sides[0] else -other
+        return Grazing(kink, lambda reach: kink + reach * onwards)
 
     def _approached(self, branch: int, x: np.ndarray) -> np.ndarray:
         """Return a point of the branch nearer to a grazing, or the point itself.
@@ -199,7 +237,7 @@ class BodyCycleProblem(BranchProblem):
         A sharp turn may lead to cycles that are many of the smallest steps away from it.
         """
         linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        matrix, margin = linearised(data, x)
+        matrix, margin, _ = linearised(data, x)
         tangent = _null_vector(matrix)
         slope = linearised(data, x + _ASIDE * tangent)[1] - margin
         reach = float(-_TOWARDS * margin / slope * _ASIDE)
@@ -211,11 +249,13 @@ class BodyCycleProblem(BranchProblem):
     def _grazing(self, branch: int, limits: Limits, x: np.ndarray) -> "_Grazed | None":
         """Return the grazing next to a point along the tangent there, or None."""
         linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        matrix, margin = linearised(data, x)
+        matrix, _, margins = linearised(data, x)
         tangent, far = _null_vector(matrix), _BEYOND * limits.smallest_step
 
         def passed(reach: float) -> bool:
-            return bool(margin * linearised(data, x + reach * tangent)[1] < 0)
+            # Of each: where a body is no longer carried, it may also not be stopped.
+            beyond = linearised(data, x + reach * tangent)[2]
+            return bool(np.any(np.multiply(margins, beyond) < 0))
 
         for way in (far, -far):
             if not passed(way):
@@ -291,17 +331,19 @@ def cycle_equations(
 
 
 @functools.lru_cache(maxsize=32)
-def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array]]:
-    """Return the function from a branch's data and a point to equations and margin.
+def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, list]]:
+    """Return the function from a branch's data and a point to equations and margins.
 
-    The equations are their matrix without the plane's row.
+    The equations are their matrix without the plane's row; the margins are the nearest
+    one, and those of each friction and stop.
     """
 
     def both(data, x):
         unscaled, system = x * data.units, system_of(data, static)
         there = at(system, path, unscaled[-1])
         matrix = cycle_equations(system, path, data, x, x)[1]
-        return matrix, margin_of(there, unscaled[:-2], unscaled[-2], data.tight)
+        every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight)
+        return matrix, nearest_of(every), every
 
     compiled = jax.jit(both)
     return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))

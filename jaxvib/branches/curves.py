@@ -269,5 +269,5 @@ def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
     periods = point.periods.astype(float)
     cut = section(system, point.state, periods)
     start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))
-    setting = Setting(periods, cut.begin, units, cut.contact)
+    setting = Setting(periods, cut.begin, units, cut.contact, cut.opens)
     return LaneData(leaves, units, _RTOL, _CLOSE, setting=setting), start / units

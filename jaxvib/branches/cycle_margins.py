@@ -57,10 +57,20 @@ def sliding_speeds(system: System, states: Any) -> Any:
 
 def margin_of(system: System, state, period, rtol) -> Float[Array, ""]:
     """Return the margin of a cycle from a state at which no friction sticks, or NaN."""
+    return nearest_of(margins_of(system, state, period, rtol))
+
+
+def nearest_of(margins: list[Array]) -> Float[Array, ""]:
+    """Return the margin of a cycle from those of its frictions and stops, or NaN."""
+    return functools.reduce(_nearer, margins, jnp.asarray(jnp.nan))
+
+
+def margins_of(system: System, state, period, rtol) -> list[Array]:
+    """Return the margin of each friction and hard stop, see `margin_of`."""
     states = cycle_samples(system, state, period, rtol)
     places = [*_of_frictions(system, states), *_of_stops(system, states)]
     if not places:
-        return jnp.asarray(jnp.nan)
+        return []
     begins = states[jnp.stack([place.begin for place in places])]
     span = 2 * period / _SAMPLES
 
@@ -68,8 +78,7 @@ def margin_of(system: System, state, period, rtol) -> Float[Array, ""]:
         return cycle_samples(system, begin, span, rtol, _FINER)
 
     windows = jax.lax.map(window, begins)
-    margins = [place.margin(window) for place, window in zip(places, windows, strict=True)]
-    return functools.reduce(_nearer, margins)
+    return [place.margin(window) for place, window in zip(places, windows, strict=True)]
 
 
 def _of_frictions(system: System, states: Array) -> list[_Place]:

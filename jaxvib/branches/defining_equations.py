@@ -30,6 +30,7 @@ from ..foundation.types import AnyArray, Number
 from ..orbits.multipliers import floquet_multipliers
 from ..orbits.shooting import scales
 from ..systems.drift import modulo_drift
+from ..systems.equation import Equation
 from ..systems.parameters import replace
 from ..systems.system import System
 from .contact_removed import contact_removed
@@ -40,6 +41,7 @@ RTOL = 1e-11
 # Tolerance of multipliers: the error of a double one is the root of the matrix error.
 NEAR = 1e-4
 _SAMPLES = 2001  # per period, for the search of contacts
+_APART = 0.05  # of the period, between a motion's start and where its contact opens
 
 
 class Setting(NamedTuple):
@@ -47,13 +49,14 @@ class Setting(NamedTuple):
 
     `periods`: load periods per period of the motion; `begin`: the phase at which the
     state is taken; `units`: scales of the unknowns; `contact`: the index of the grazing
-    contact.
+    contact; `opens`: whether it is closed before and after, and opens for an instant.
     """
 
     periods: Any
     begin: Any
     units: Any
     contact: Any
+    opens: Any
 
 
 class Section(NamedTuple):
@@ -61,7 +64,8 @@ class Section(NamedTuple):
 
     A monodromy matrix that starts during a contact is not differentiable. `size`:
     scales of the state; `speed`: that of a velocity; `turn`: the time, after that, of
-    the extremum nearest to grazing; `contact`: its contact.
+    the extremum nearest to grazing; `contact`: its contact; `opens`: whether it is a
+    minimum of the depth, where two contacts merge.
     """
 
     state: Any
@@ -69,6 +73,7 @@ class Section(NamedTuple):
     begin: Any
     turn: Any
     contact: Any
+    opens: Any
     speed: Any
 
 
@@ -163,21 +168,48 @@ def section(system: System, state: Array, periods: Number) -> Section:
     nothing = jnp.asarray(0.0)
     if not system.has_contacts:
         size = scales(system, state)
-        return Section(state, size, nothing, nothing, jnp.asarray(0), size[-1])
+        none = jnp.asarray(0), jnp.asarray(False)
+        return Section(state, size, nothing, nothing, *none, size[-1])
     span = periods * system.period()
     parts = jnp.linspace(0.0, 1.0, _SAMPLES)
     states = _states_along(system, state, span * parts)
-    depths = jax.vmap(system.equation().penetrations)(states)
-    first = jnp.argmin(jnp.max(depths, axis=1))
-    inner = depths[1:-1]
-    turns = (inner >= depths[:-2]) & (inner >= depths[2:])
-    size = jnp.where(turns, jnp.abs(inner), jnp.inf)
-    row, contact = jnp.unravel_index(jnp.argmin(size), size.shape)
-    turn = parts[row + 1] + jnp.where(row + 1 < first, 1.0, 0.0)
+    equation = system.equation()
+    depths, heights, opens, ahead = _extrema(equation, states, span * parts)
+    row, contact = jnp.unravel_index(jnp.argmin(jnp.abs(heights)), heights.shape)
+    turn = span * parts[row + 1] + ahead[row, contact]
+    # Not where a closed contact opens for an instant: its time is solved for.
+    apart = jnp.abs(parts - parts[row + 1])
+    touched = opens[row, contact] & (jnp.minimum(apart, 1 - apart) < _APART)
+    first = jnp.argmin(jnp.where(touched, jnp.inf, jnp.max(depths, axis=1)))
+    turn = turn + jnp.where(row + 1 < first, span, 0.0)
     # The state at a single time may be small: take the maximum over the motion.
     size = jnp.max(jax.vmap(lambda state: scales(system, state))(states), axis=0)
     speed = size[_velocity(system, state)]
-    return Section(states[first], size, parts[first], turn * span, contact, speed)
+    which = contact, opens[row, contact]
+    return Section(states[first], size, parts[first], turn, *which, speed)
+
+
+def _extrema(equation: Equation, states: Array, times: AnyArray) -> tuple[Array, ...]:
+    """Return depths (times, contacts), and at inner times those of extrema.
+
+    These are the heights of parabolas, infinite where there is no extremum, whether it is
+    a minimum, and the time to it. A sample beside an impact or a short contact is an
+    extremum of the samples only: its parabola is high. A hard stop has no minimum.
+    """
+
+    def one(time, state):
+        return equation.contact_motion(state, equation.vector_field(time, state))
+
+    depths, speeds, accelerations = jax.vmap(one)(times, states)
+    before, inner, after = depths[:-2], depths[1:-1], depths[2:]
+    speeds, accelerations = speeds[1:-1], accelerations[1:-1]
+    highest = (inner >= before) & (inner >= after) & (accelerations < 0)
+    lowest = (inner <= before) & (inner <= after) & (accelerations > 0)
+    lowest = lowest & ~np.array(equation.hard_contacts(), bool)[None]
+    turns = highest | lowest
+    bend = jnp.where(turns, accelerations, 1.0)
+    heights = jnp.where(turns, inner - speeds**2 / (2 * bend), jnp.inf)
+    return depths, heights, lowest, jnp.where(turns, -speeds / bend, 0.0)
 
 
 def _velocity(system: System, state: Array) -> int:
@@ -214,8 +246,32 @@ def _parts(kind: str, unscaled, parameters: int):
     return unscaled[:size], unscaled[size], unscaled[unscaled.size - parameters :]
 
 
+def is_grazing(system: System, setting: Setting, unscaled: Array) -> Array:
+    """Return whether unscaled unknowns are a motion of a system that grazes as asked.
+
+    The equations leave out the contact around the touch, where the motion may meet it, and
+    hold at a minimum of the depth as they do at a maximum.
+    """
+    state, time, _ = _parts("grazing", unscaled, 1)
+    span = setting.periods * system.period()
+    first = setting.begin * span
+    inside = (time >= first) & (time <= first + span)
+    time = jnp.clip(time, first, first + span)
+    there = _flow(system, state, first, time)
+    image = modulo_drift(system, _flow(system, there, time, first + span), state)
+    equation = system.equation()
+    rate = equation.vector_field(time, there)
+    acceleration = equation.contact_motion(there, rate)[2][setting.contact]
+    rest = jnp.max(jnp.abs(image - state) / setting.units[: state.size])
+    return inside & (rest < NEAR) & ((acceleration > 0) == setting.opens)
+
+
 def _without_contact(system, setting: Setting, time, state, begin, end):
-    size, contact = setting.units[0], setting.contact
+    """Return the states at the touch and at the end, see `contact_removed`.
+
+    Where two contacts merge, none is removed: the force begins and ends at 0 there.
+    """
+    size, contact = setting.units[0], jnp.where(setting.opens, -1, setting.contact)
     return contact_removed(system, contact, time, state, begin, end, size, RTOL)
 
 

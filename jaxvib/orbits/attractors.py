@@ -38,6 +38,7 @@ class Attractors(eqx.Module):
     For an autonomous system equilibria come first, marked by their `result`, with
     the largest real part of an eigenvalue as exponent, and then cycles: also with 0
     `periods`, and with a `period` of their own and the multipliers of a `LimitCycle`.
+    An interval in which a friction sticks is given by its middle and even points.
 
     >>> starts = jv.orbits.state_grid(system, {0: [-0.1, 0.0], 2: [0.0, 0.5]})
     >>> jv.orbits.attractors(system, starts).points.shape

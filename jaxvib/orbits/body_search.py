@@ -3,8 +3,10 @@ r"""Search for attractors of bodies that may stick and hit stops, under constant
 Their motions come to rest, or converge to cycles of a period of their own. Where
 frictions stick, states at rest are a set: a body on the ground rests anywhere in an
 interval. Two states are of one set if bodies also rest everywhere on the line between
-them. A state is at rest if the motion from there does not leave it; a set attracts if
-the multipliers of a motion at rest, except those along the set, are below 1.
+them. A set in which one friction sticks is given by the middle and by even points of its
+line, one in which several stick by a single state. A state is at rest if the motion from
+there does not leave it; a set attracts if the multipliers of a motion at rest, except
+those along the set, are below 1.
 """
 
 import equinox as eqx
@@ -29,6 +31,10 @@ _SHORT = 0.0375  # part of a span, 16 times of which a state at rest does not mo
 _BETWEEN = 15  # states on a line that must be at rest
 _LONGEST_PAUSE = 31  # segments between two searches
 _STEPS = 2  # of Newton's method, from a state that is at rest to six digits
+# A set at rest is searched for up to this distance from a state, relative to the sizes, at
+# so many places, between two of which its end is bracketed so many times.
+_REACH, _PLACES, _BRACKETS = 2.0, 256, 5
+_POINTS = 33  # of a set at rest
 _NEUTRAL = 1e-6  # a multiplier this near to 1 is that of a shift within a set
 
 
@@ -82,9 +88,15 @@ class BodySearch(FieldSearch):
     def _resting(self, state) -> Motion | None:
         """Return the set of states at rest around one, None if it does not attract."""
         for _ in range(_STEPS):
-            state, moved, largest = _refined(self.system, state, self.sizes, self.rtol)
+            state, moved, largest, along = _refined(
+                self.system, state, self.sizes, self.rtol
+            )
         if not largest < 1 - _NEUTRAL:
             return None
+        points = state[None]
+        if along.shape[0] == 1:
+            points = self._line(state, along[0])
+            state = points[0]
         with np.errstate(divide="ignore"):
             exponent = np.log(largest) / self.period
         bodies = self.system.moved
@@ -104,7 +116,23 @@ class BodySearch(FieldSearch):
             apart[rest[self._rests_between(states[rest], state)]] = 0.0
             return apart
 
-        return Motion(orbit, state[None], self.sizes, away, 1.0, self.system.drift)
+        return Motion(orbit, points, self.sizes, away, 1.0, self.system.drift)
+
+    def _line(self, state, along) -> np.ndarray:
+        """Return the middle and even points of a line at rest through a state."""
+        low, high = (self._end(state, side * along) for side in (-1, 1))
+        shares = np.append(0.5, np.linspace(0.0, 1.0, _POINTS))[:, None]
+        return low + shares * (high - low)
+
+    def _end(self, state, along) -> np.ndarray:
+        """Return the last state at rest from one in a direction."""
+        low, step, places = 0.0, _REACH / _PLACES, _PLACES
+        for _ in range(1 + _BRACKETS):
+            far = low + step * np.arange(1, places + 1)
+            rests = self.at_rest(state + far[:, None] * along)
+            low += step * (places if rests.all() else int(np.argmin(rests)))
+            step, places = step / (_BETWEEN + 1), _BETWEEN
+        return state + low * along
 
     def _rests_between(self, states, other) -> np.ndarray:
         """Return from which states at rest (s, n) the line to another one is at rest."""
@@ -135,7 +163,10 @@ def _progress(drift: Drift | None, state, moved, span: float) -> dict[str, np.nd
 
 
 def _refined(system: System, state, sizes, rtol: float) -> tuple:
-    r"""Return a state at rest after a Newton step, the step, and the largest multiplier.
+    r"""Return a state at rest after a Newton step, and what is known of it.
+
+    These are the step, the largest multiplier, and the directions (d, n) of the set of
+    states at rest.
 
     The step is $(I - M)^+ (\varphi^T(s) - s)$, with none along the set of states at rest,
     whose multipliers are left out. The largest one is NaN if more of them are neutral
@@ -149,7 +180,7 @@ def _refined(system: System, state, sizes, rtol: float) -> tuple:
     matrix = np.asarray(across_drift(system, to_numpy(seen.monodromy).T)).T
     scaled = matrix * sizes / sizes[:, None]
     if int(seen.result) or not np.isfinite(scaled).all():
-        return state, np.full_like(state, np.nan), np.nan
+        return state, np.full_like(state, np.nan), np.nan, np.zeros((0, len(state)))
     away = modulo_drift(system, np.asarray(seen.state)) - state
     inverse = np.linalg.pinv(np.eye(len(state)) - scaled, rcond=_NEUTRAL)
     step = sizes * (inverse @ (away / sizes))
@@ -159,4 +190,7 @@ def _refined(system: System, state, sizes, rtol: float) -> tuple:
     sliding = [each.direction @ state[half:] - each.speed for each in system.frictions]
     sticks = np.sum(np.abs(np.asarray(sliding)) <= _AT_REST * sizes[half:].max())
     largest = np.max(np.abs(multipliers[~neutral]), initial=0.0)
-    return state + step, step, largest if np.sum(neutral) <= sticks else np.nan
+    known = np.sum(neutral) <= sticks
+    _, _, right = np.linalg.svd(np.eye(len(state)) - scaled)
+    along = right[len(state) - np.sum(neutral) :] * sizes
+    return state + step, step, largest if known else np.nan, along

@@ -19,7 +19,12 @@ from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.periods import check_period, period_of
 from ..systems.system import System
-from ..systems.unforced import UnforcedSystem, is_unforced, unforced_system
+from ..systems.unforced import (
+    UnforcedSystem,
+    field_in_spans,
+    is_unforced,
+    may_stick_or_hit,
+)
 from .crossings import FieldSection, crossings_kernel
 from .settings import MOST_PERIODS
 from .settling import poincare_map
@@ -94,7 +99,8 @@ def lyapunov_exponents(
     or more. `count`: by default all exponents. `skip`: preceding periods, in which
     the motion and the frame converge. `period`: of an autonomous system, the time (s)
     after which the frame is orthonormalized, such as a mean return time. An exponent
-    is NaN if its direction shrinks to rounding errors in that time: try a shorter one.
+    is NaN if its direction shrinks to rounding errors in that time, as where a body
+    sticks; otherwise try a shorter one.
 
     **Raises:** `ValueError` for an argument out of its range or a state of the wrong
     shape; `RuntimeError` with the reason if the motion of a single call fails; with
@@ -108,7 +114,7 @@ def lyapunov_exponents(
     True
     """
     check_engine(engine)
-    system = _with_period(system, period, "lyapunov_exponents")
+    system = _with_period(system, period)
     state = checked_state(system, state)
     size = state.shape[0]
     count = size if count is None else count
@@ -121,7 +127,7 @@ def lyapunov_exponents(
     return found
 
 
-def _with_period(system: System, period: Any, verb: str) -> System:
+def _with_period(system: System, period: Any) -> System:
     """Return the system whose period is that of the load, or a given time.
 
     **Raises:** `ValueError` for a period that is missing, or not allowed.
@@ -137,11 +143,11 @@ def _with_period(system: System, period: Any, verb: str) -> System:
     require_float64()
     if period is None:
         raise ValueError(
-            f"period = None in {verb} of a system without a load period; allowed: a time, "
-            "s, such as a mean return time of the motion"
+            "period = None in lyapunov_exponents of a system without a load period; "
+            "allowed: a time, s, such as a mean return time of the motion"
         )
     check_range("period", period, "s", Range(above=0.0))
-    return unforced_system(system, period, verb)
+    return field_in_spans(system, period, modulo_drift=False)
 
 
 class _Framed(NamedTuple):
@@ -157,13 +163,15 @@ def _exponents(system, state, periods, count, skip, rtol, engine) -> LyapunovExp
     period = period_of(system)
     # Units common to all components: only their ratios matter.
     units = ratios(system, state)
+    jumps = isinstance(system, UnforcedSystem) and may_stick_or_hit(system.moved)
+    moved_by = system.moved if jumps else system  # by events, which the field has not
 
     def step(last: _Framed, _):
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
 
         def moved(along):
             start = last.state + units * (last.frame @ along)
-            solution = solve_system(system, start, 0.0, end, rtol=rtol, engine=engine)
+            solution = solve_system(moved_by, start, 0.0, end, rtol=rtol, engine=engine)
             return solution.state / units, (solution.state, solution.result)
 
         columns, (image, code) = jax.jacfwd(moved, has_aux=True)(jnp.zeros(count))

@@ -124,7 +124,8 @@ def unforced_system(
     if may_stick_or_hit(system):
         raise ValueError(
             f"{verb} of bodies under constant loads with hard stops, friction or a law "
-            "that may jump; allowed: contacts and springs with continuous forces"
+            "that may jump; allowed: contacts and springs with continuous forces; "
+            "continue_orbit and basins find cycles of such bodies"
         )
     return field_in_spans(system, span, modulo_drift)
 

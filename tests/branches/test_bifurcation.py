@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.defining_equations import second_compound
+from jaxvib.branches.defining_equations import Setting, is_grazing, second_compound
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion, periodic_orbit
 from tests.systems_table import SOFT
@@ -78,6 +78,42 @@ def test_a_branch_s_grazing_is_that_of_the_linear_response(law):
     assert [int(point.result) for point in grazing] == [0]
     expected = linear_grazing(5.8, 0.05)
     assert float(grazing[0].parameter) == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.slow  # compiles a system of its own
+def test_a_pressed_body_opens_its_contact_for_an_instant_as_the_linear_response_says():
+    # In contact all the time, it is a linear oscillator of the stiffness k + K.
+    mass, damping, stiffness, contact, gap, frequency = 2.0, 3.0, 100.0, 1e3, 0.02, 12.0
+
+    def pressed(force, amplitude):
+        push, shake = jv.ConstantLoad(force), jv.HarmonicLoad(amplitude, frequency)
+        return jv.ImpactSystem(
+            jv.LinearSystem([[mass]], [[damping]], [[stiffness]]),
+            (jv.Contact([1.0], gap, jv.LinearContact(contact)),),
+            tuple(jv.AppliedLoad([1.0], law) for law in (push, shake)),
+        )
+
+    system, path = pressed(50.0, 28.0), "loads.1.law.amplitude"
+    orbit = jv.periodic_orbit(system)
+
+    def opening(force):
+        point = jv.bifurcation_point(pressed(force, 28.0), orbit, "grazing", path)
+        return point.parameter, point
+
+    slope, point = jax.jacfwd(opening, has_aux=True)(50.0)
+    dynamic = stiffness + contact - mass * frequency**2 + 1j * damping * frequency
+    depth = (50.0 - stiffness * gap) / (stiffness + contact)
+    assert float(point.parameter) == pytest.approx(depth * abs(dynamic), rel=1e-12)
+    assert float(slope) == pytest.approx(abs(dynamic) / (stiffness + contact), rel=1e-11)
+    behind = (np.pi + np.angle(dynamic)) / frequency  # where the displacement is lowest
+    assert float(point.time) == pytest.approx(behind, rel=1e-9)
+    # The same motion is none that touches for an instant.
+    numbers = point.state, point.time[None], point.parameter[None]
+    one = jnp.ones(4)
+    there = jv.replace(system, {path: point.parameter})
+    for opens in (True, False):
+        setting = Setting(1.0, 0.0, one, 0, opens)
+        assert bool(is_grazing(there, setting, jnp.concatenate(numbers))) == opens
 
 
 def independent(frequency, guess, **values):

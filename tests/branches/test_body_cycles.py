@@ -197,3 +197,60 @@ def test_bad_input_is_named():
     nothing = jv.periodic_orbit(rests, [0.2, 0.1], period=1.0, throw=False)
     with pytest.raises(ValueError, match="orbit was not found: converged to an equilib"):
         jv.continue_orbit(rests, nothing, SPEED, (0.0, 0.3))
+
+
+def after_an_impact(gap, velocity):
+    """Return where and when a body below the belt's speed reaches it, or is fastest.
+
+    Also its velocity there. It starts from a stop, by scipy.
+    """
+    mass, damping, stiffness, sliding, speed = 2.0, 1.0, 5e3, 30.0, 0.2
+
+    def rates(t, s):
+        return [s[1], (sliding - damping * s[1] - stiffness * s[0]) / mass]
+
+    def fastest(t, s):
+        return rates(t, s)[1]
+
+    def caught(t, s):
+        return s[1] - speed
+
+    fastest.direction = -1
+    for event in (caught, fastest):
+        event.terminal = True
+    seen = solve_ivp(
+        rates, (0, 1), [gap, velocity], "DOP853", events=(caught, fastest),
+        rtol=1e-12, atol=1e-14,
+    )  # fmt: skip
+    return *seen.y[:, -1], float(seen.t[-1])
+
+
+@pytest.mark.slow
+def test_a_body_is_carried_into_a_stop_until_it_is_caught_no_more():
+    gap, speed, restitution = "contacts.stop.gap", 0.2, 0.8
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[2.0]], [[1.0]], [[5e3]]),
+        (jv.Contact([1.0], 0.0105, jv.RestitutionContact(restitution), "stop"),),
+        frictions=(jv.CoulombFriction([1.0], 30.0, 45.0, speed),),
+    )
+    cycle = jv.periodic_orbit(system, [0.006, 0.2], period=0.15)
+    branch = jv.continue_orbit(system, cycle, gap, (0.003, 0.0108), progress=False)
+
+    # Nearer than where it would slip, the body meets the stop at the belt's speed.
+    gaps, slips = np.asarray(branch.parameter), (45.0 - speed) / 5e3
+    carried = gaps < slips
+    assert carried.sum() > 10
+    periods = []
+    for place in gaps[carried][2:]:
+        back, _, time = after_an_impact(place, -restitution * speed)
+        periods.append(time + (place - back) / speed)
+    np.testing.assert_allclose(branch.periods[carried][2:], periods, rtol=1e-9)
+
+    # It ends where the rebound is just too slow to be caught by the belt.
+    def short(place):
+        return after_an_impact(place, -restitution * speed)[1] - speed + 1e-9
+
+    last = brentq(short, 0.0080, 0.0089)
+    assert gaps[0] == pytest.approx(last, rel=1e-6)
+    assert int(branch.ends[0]) == jv.Reason.GRAZING
+    assert [point.kind for point in branch.bifurcations] == ["grazing"]

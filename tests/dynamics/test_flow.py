@@ -1,5 +1,6 @@
 """Checked against: matrix exponentials, and tests.independent (variational equations)."""
 
+import functools
 import gc
 
 import jax
@@ -113,6 +114,26 @@ def test_second_derivatives_are_the_slope_of_the_independent_monodromy(stiffness
     expected = (ahead - behind) / (2 * small)
     actual = bent(hertz(stiffness), state, jnp.asarray(direction))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.slow  # compiles second derivatives of two engines
+def test_second_derivatives_beside_a_grazing_are_those_of_events():
+    # Depths relative to the gap: steps of differences become shorter.
+    linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
+    system = jv.ImpactSystem(linear, (jv.Contact([1.0], 0.1, jv.LinearContact(30.0)),))
+
+    def second(engine):
+        end = functools.partial(jv.flow, system, t0=0.0, t1=2.5, engine=engine)
+        return jax.jit(jax.jacfwd(jax.jacfwd(end)))
+
+    stepped, by_events = second("diffrax"), second("event")
+    for deep in (1e-2, 1e-3, 1e-4, 1e-5):
+        start = jnp.array([0.0, 0.1 * (1 + deep)])
+        exact = np.asarray(by_events(start))
+        found = stepped(start)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-4 * np.abs(exact).max())
+    # Even nearer, differences would span the grazing.
+    assert np.isnan(stepped(jnp.array([0.0, 0.1 * (1 + 1e-7)]))).all()
 
 
 def test_forward_and_reverse_derivatives_agree_and_times_have_theirs():

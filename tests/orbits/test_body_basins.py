@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.orbits import basins, smallest_shock, state_grid
+from jaxvib.orbits import basins, robustness, smallest_shock, state_grid
 from tests.dynamics.test_friction import NUMBERS
 
 SPEED = "frictions.0.speed"
@@ -43,7 +43,8 @@ def test_a_body_between_two_wells_rests_in_one_of_three_intervals_as_scipy_says(
     body = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
     pad = jv.CoulombFriction([1.0], sliding, static)
     system = jv.ImpactSystem(body, springs=[spring], frictions=[pad])
-    starts = np.random.default_rng(1).uniform(-2, 2, (200, 2))
+    axis = np.linspace(-2.0, 2.0, 15)
+    starts = state_grid(system, {0: axis, 1: axis})
     found = basins(system, starts, period=4.0, progress=False)
     assert not (found.label < 0).any()
     assert (found.attractors.orbits.result == jv.Reason.EQUILIBRIUM).all()
@@ -55,6 +56,16 @@ def test_a_body_between_two_wells_rests_in_one_of_three_intervals_as_scipy_says(
     for start, label in zip(starts[::4], found.label[::4], strict=True):
         place = until_it_rests(start, sliding, static)
         assert np.searchsorted(ends, place) == rests[label]
+    # Wherever the motions came to rest, distances are those of the intervals.
+    intervals = np.reshape(ends, (3, 2))
+    points = found.attractors.points[:, :, 0]
+    np.testing.assert_allclose(points[:, [1, -1]], intervals, atol=1e-7)
+    np.testing.assert_allclose(points[:, 0], intervals.mean(axis=1), atol=1e-7)
+    measured = robustness(found, units={0: 1.0, 1: 1.0})
+    for i, (low, high) in enumerate(intervals):
+        x, speed = starts[found.label != i].T
+        nearest = np.hypot(x - np.clip(x, low, high), speed).min()
+        assert measured.local_integrity[i] == pytest.approx(nearest, rel=1e-3)
 
 
 def on_a_belt(speed):

@@ -188,5 +188,6 @@ def test_missing_and_forbidden_arguments_are_named():
     stop = jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5))
     body = jv.LinearSystem([[1.0]], [[0.3]], [[1.0]])
     stopped = jv.ImpactSystem(body, contacts=[stop])
+    section = jv.orbits.FieldSection(1.0, lambda x: x[1])
     with pytest.raises(ValueError, match="hard stops, friction or a law that may jump"):
-        jv.lyapunov_exponents(stopped, np.zeros(2), period=1.0)
+        jv.orbits.poincare_section(stopped, np.zeros(2), section=section)

@@ -247,3 +247,18 @@ def test_a_missing_or_forbidden_period_is_reported(system, period, words):
     state = np.ones(system.dimension)
     with pytest.raises(ValueError, match=words):
         jv.lyapunov_exponents(system, state, period=period)
+
+
+@pytest.mark.slow  # compiles an event-driven flow of its own
+def test_the_exponents_of_a_self_excited_body_at_a_stop_sum_to_damping_and_impacts():
+    # det M = exp(c T / m) e^2 over a cycle with one impact, and one exponent is 0.
+    mass, pushes, restitution = 1.0, 0.2, 0.6
+    linear = jv.LinearSystem([[mass]], [[-pushes]], [[4.0]])
+    stop = jv.Contact([1.0], 0.1, jv.RestitutionContact(restitution))
+    system = jv.ImpactSystem(linear, (stop,))
+    cycle = jv.periodic_orbit(system, [0.0, 0.5], period=3.0)
+    period = float(cycle.period)
+    found = jv.lyapunov_exponents(system, cycle.state, 16, period=period, skip=32)
+    expected = [0.0, pushes / mass + 2 * np.log(restitution) / period]
+    np.testing.assert_allclose(found.exponents, expected, atol=1e-9)
+    assert float(found.dimension) == 1.0
