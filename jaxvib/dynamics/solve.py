@@ -24,8 +24,9 @@ PyTree = Any
 
 # The tolerance t and step h of differences of first-order sensitivities: the
 # fourth-order truncation error is h^4 = 1e-16 of the size, the tolerance contributes
-# t/h = 1e-9. Near a grazing the step is a tenth or a hundredth of that.
+# t/h = 1e-9.
 _TIGHTEST, _RELATIVE_STEP = 1e-13, 1e-4
+# Near a grazing the step is a tenth or a hundredth of that.
 _SHORTER, _SHORTEST_STEP = 0.1, 1e-6
 # If one-sided slopes differ by more than this part of themselves, a contact begins
 # between them: those of a smooth function differ by h^2 times higher ones.

@@ -202,7 +202,7 @@ def test_a_tower_let_go_moves_as_an_independent_integration(tmp_path):
     sets = ["analysis.points=21", "analysis.duration=1.5", "output.report=false"]
     done = run(MOTION, tmp_path / "out", *sets)
     assert done.exit_code == 0, done.output
-    assert "largest    roof 0.01 at t = 0 s" in done.output
+    assert "largest    roof 0.01 m at t = 0 s" in done.output
     results = jv.open_study(tmp_path / "out")
     system = build(load(MOTION))
     start = np.array([0.006, 0.01, 0.0, 0.0, 0.0, 0.0])
