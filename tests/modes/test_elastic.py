@@ -185,7 +185,8 @@ COUPLED = jv.LinearSystem(np.eye(3), SLIGHT, np.diag([1.0, 4.0, 1e8]))
         ("rigid-body", lambda: jv.elastic_structure(
             jv.BeamWithBodies(jv.Beam(1.0, 1.0, 1.0, ends=("hinged", "free"))), 3,
             {"tip": 1.0})),
-        ("residual = None", lambda: jv.ElasticStructure([1.0], [[1.0]], "a").stop("a", 0)),
+        ("residual = None",
+         lambda: jv.ElasticStructure([1.0], [[1.0]], ["a"]).stop("a", 0)),
         ("shapes has shape", lambda: jv.ElasticStructure([1.0], [[1.0]], ["a", "b"])),
         ("names = ", lambda: jv.ElasticStructure([1.0], [[1.0], [1.0]], ["a", "a"])),
         ("at the stop", lambda: jv.elastic_structure(elements(1), 2).stop("n1.y", 0.0)),
