@@ -29,7 +29,7 @@ _ALIGNMENT = 16  # bytes of a vector
 # storeys with two hard stops, take 0.7 s instead of 9 s, in 296 kB instead of 187 kB. They
 # run as fast once the browser has optimised them, and before that start in 0.3 s.
 _MANY = 20_000
-# Longer modules load slowly: a page of 100,000 lines gets 0.3 MB.
+# Longer modules load slowly: one of 70,000 lines adds 0.3 MB to a page.
 _LONGEST = 100_000
 _WORK = "work"  # the symbol of the memory of long arrays
 # Bytes of memory: addresses are signed constants in LLVM's code.
