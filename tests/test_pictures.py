@@ -21,7 +21,7 @@ from jaxvib.drawing import Axis, Chart, Classes, Line, Points, colours, draw
 from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits
 from jaxvib.reports.files import _drawn
-from jaxvib.studies.pictures.picture import Picture
+from jaxvib.studies.pictures.picture import Choice, Picture
 
 mpl.use("Agg")
 
@@ -198,6 +198,27 @@ def test_a_point_between_gaps_is_marked_and_panels_share_a_legend():
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
     assert "\n" in figure.axes[0].get_ylabel()
+
+
+def test_the_charts_of_an_option_of_a_slider_are_a_row_with_one_legend():
+    x = np.arange(5.0)
+    several = tuple(Line(x, x, name, k) for k, name in enumerate("ab"))
+    charts = (
+        Chart(Axis("x"), Axis("y"), several, "amplitude"),
+        Chart(Axis("x"), Axis("y"), (Line(x, x, "c", 2),), "phase"),
+    )
+    choice = Choice("stiffness", ("stiffness 1 N/m", "stiffness 2 N/m", "stiffness 3 N/m"))
+    figure = _drawn(Picture("p", "p", "p", "p", charts, choice=choice))
+    assert figure.axes[0].get_gridspec().get_geometry() == (3, 2)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    words = [
+        title.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ") for title in titles
+    ]
+    assert words[:3] == [
+        "amplitude, stiffness 1 N/m", "phase, stiffness 1 N/m", "amplitude, stiffness 2 N/m"
+    ]  # fmt: skip
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
 
 
 def test_numbers_along_x_do_not_touch():

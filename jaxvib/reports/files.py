@@ -62,7 +62,7 @@ def _drawn(picture: Picture):
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     panels = _panels(picture)
-    across = 1 if picture.stacked else 2 if len(panels) == 4 else min(3, len(panels))
+    across = 1 if picture.stacked else _across(picture, len(panels))
     down = -(-len(panels) // across)
     width = _COLUMN if across == 1 else _PAGE
     width, shape = (_ONE_AND_A_HALF, 0.45) if picture.stacked else (width, _HEIGHT)
@@ -76,7 +76,8 @@ def _drawn(picture: Picture):
         _wrap_label(axes, shape * width / across)
     for axes in figure.axes[len(panels) : across * down]:
         axes.remove()
-    _legend(figure, picture, _shared_handles(figure))
+    named = [axes for axes, chart in zip(places, panels, strict=True) if chart.legend]
+    _legend(figure, picture, _shared_handles(named))
     # Laid out once: each savefig would repeat it with an engine, even with "none".
     engine.execute(figure)
     figure.set_layout_engine(None)
@@ -84,6 +85,14 @@ def _drawn(picture: Picture):
         if not (chart.x.log or chart.x.ticks):
             _part_numbers(axes)
     return figure
+
+
+def _across(picture: Picture, panels: int) -> int:
+    """Return the number of panels in a row: the charts of one option of a slider."""
+    charts = len(picture.charts)
+    if picture.choice is not None and 1 < charts <= 3:
+        return charts
+    return 2 if panels == 4 else min(3, panels)
 
 
 def _fit(axes, width: float, names: Sequence[str], *, alone: bool) -> None:
@@ -96,7 +105,8 @@ def _fit(axes, width: float, names: Sequence[str], *, alone: bool) -> None:
     parts = title.split(", ")
     if max(map(len, parts)) < letters:  # no line breaks within a value and its unit
         title = ", ".join(part.replace(" ", "\u00a0") for part in parts)
-    axes.set_title(textwrap.fill(title, letters), loc="left", fontsize=8)
+    title = textwrap.fill(title, letters, break_on_hyphens=False)
+    axes.set_title(title, loc="left", fontsize=8)
     if sum(len(name) + 2 for name in names) > letters:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
@@ -132,19 +142,21 @@ def _wrap_label(axes, height: float) -> None:
     axes.set_ylabel(textwrap.fill(label, letters, break_on_hyphens=False))
 
 
-def _shared_handles(figure) -> list[Any]:
+def _shared_handles(panels: Sequence[Any]) -> list[Any]:
     """Return the entries of the panels' legends, and remove these legends.
 
     Where the panels are small, legends would hide curves. The only legend of a picture
     stays if it is short, and each panel keeps its own if names have another meaning in
-    another panel.
+    another panel. A panel of one curve has no legend of its own.
     """
-    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend()]
+    legends = [axes.get_legend() for axes in panels if axes.get_legend()]
     if not legends or (len(legends) == 1 and len(legends[0].legend_handles) <= _FITTING):
         return []
     found: dict[str, Any] = {}
-    for legend in legends:
-        for handle in legend.legend_handles:
+    for axes in panels:
+        legend = axes.get_legend()
+        entries = legend.legend_handles if legend else axes.get_legend_handles_labels()[0]
+        for handle in entries:
             known = found.setdefault(handle.get_label(), handle)
             if _look(known) != _look(handle):
                 return []
@@ -178,7 +190,7 @@ def _at_option(chart: Chart, option: int, words: str) -> Chart:
     layers = [
         each for each in chart.layers if getattr(each, "option", None) in (None, option)
     ]
-    title = " ".join(filter(None, (chart.title, words)))
+    title = ", ".join(filter(None, (chart.title, words)))
     return dataclasses.replace(chart, layers=tuple(layers), title=title)
 
 
