@@ -267,7 +267,7 @@ def test_the_response_study_is_that_of_the_library():
     lines = ANALYSES["response"].summary(known.__getitem__, study)
     assert lines[0].startswith("largest    machine")
     forces = fields["max_contact_force"].values[:, 0]
-    worst = f"{forces.max():.4g} N, {path} = {values[forces.argmax()]:g}"
+    worst = f"{forces.max():.4g} N, {path} = {values[forces.argmax()]:g} s"
     assert lines[1] == f"largest    force of buffer {worst}"
 
 
