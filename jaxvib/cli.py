@@ -138,7 +138,7 @@ def _run_to_completion(
 )
 @_json
 def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: bool) -> None:
-    """Estimate samples, memory and run time of a study.
+    """Tell samples and memory of a study; with --measure its run time too.
 
     CONFIG is a TOML file or the name of a built-in study. Nothing is stored.
     """

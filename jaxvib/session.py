@@ -3,7 +3,6 @@
 import concurrent.futures
 import os
 import shlex
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,7 +114,7 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.run import runtime_history, sharing, summary
+        from .studies.run import sharing, summary
 
         if self.study.share is not None:
             found = sharing.summary(self.study, self.directory)
@@ -130,9 +129,6 @@ class Session:
             if written.no_live:
                 found["live"] = f"none: {written.no_live}"
         found["next"] = self._next()
-        runtime_history.record_run(
-            self.study, self.directory, time.monotonic() - self._started
-        )
 
         def lines(found: dict) -> list[str]:
             ends = [

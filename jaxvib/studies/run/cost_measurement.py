@@ -3,12 +3,14 @@
 import dataclasses
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # loads submodules lazily: .optimize takes 0.3 s
 
+from ...foundation.cache import programs_kept
 from ..config import samples
 from ..config.values import Values
 from ..store.compile_times import CompileTimes
@@ -22,18 +24,24 @@ _SIZES = (4, 16, 64, 256, 1024)  # samples per batch
 _ENOUGH = 10.0  # s, from which batches are not enlarged further
 _BATCHES = 3  # of the last size, for the spread
 _DRAWN = 64  # maximum size of the small study that is stored and drawn
+_APART = 1.5  # minimum ratio of batch sizes to separate a fixed time from a rate
 
 
 def measure(
     study: Study, started: float, device: str, draw: Callable[[Path], object]
-) -> tuple[dict[str, Any], list[tuple[int, float]]]:
-    """Compute some samples, discard them, and return what `record_runtime` stores.
+) -> dict[str, Any]:
+    """Predict the run time of a study from some samples, which are discarded.
 
     Samples are drawn at random in growing batches, since lanes share the fixed cost of
-    a loop; `low` and `high` are the minimum and maximum seconds of batches of the last
-    size, relative to their mean. Then a small study is run completely, to measure
-    storing, summary and report. **Arguments:** `started`: by `time.monotonic`;
-    `device`: as recorded; `draw`: draws the report of a study's folder.
+    a loop. Then a small study is run completely, to measure storing, summary and
+    report. **Arguments:** `started`: by `time.monotonic`; `device`: as recorded;
+    `draw`: draws the report of a study's folder.
+
+    **Returns:** seconds to start (`startup`), to `compile`, `computing`, and `after`;
+    their sum `seconds` between `least` and `most`, from the spread of the last batches;
+    `cold`: the sum without compiled programs; `kept`: whether they are cached now;
+    `samples`: the number measured.
+
     **Raises:** `ValueError` for a study that is computed in one piece.
     """
     if not study.paths or study.sampling.how.refined:
@@ -72,17 +80,43 @@ def measure(
         few = max(n for n in took if n <= _DRAWN)
         after = _complete_run(study, few, device, draw, compiling) - took[few][0]
     mean = float(np.mean(took[size]))
-    measured = {
+    rates = [(number, float(np.mean(each))) for number, each in took.items()]
+    low, high = computing_time(rates, study.samples)
+    kept = programs_kept()
+    made = compiling.seconds
+    loaded = made - compiling.backend_seconds if kept and cold else made
+    startup = begun - started + max(0.0, first - took[sizes[0]][0])
+    fixed = startup + max(0.0, after)
+    return {
         "samples": _BATCHES * size,
-        "startup": begun - started + max(0.0, first - took[sizes[0]][0]),
-        "compile": compiling.seconds,
-        "backend": compiling.backend_seconds,
-        "low": min(took[size]) / mean,
-        "high": max(took[size]) / mean,
+        "startup": startup,
+        "compile": loaded,
+        "computing": high,
         "after": max(0.0, after),
-        "cold": cold,
+        "least": fixed + loaded + low * min(took[size]) / mean,
+        "seconds": fixed + loaded + high,
+        "most": fixed + loaded + high * max(took[size]) / mean,
+        "cold": fixed + made + high,
+        "kept": kept and cold,
     }
-    return measured, [(number, float(np.mean(each))) for number, each in took.items()]
+
+
+def computing_time(batches: Sequence[Sequence[float]], number: int) -> tuple[float, float]:
+    """Return bounds of the seconds to compute a number of samples.
+
+    `batches`: sizes and seconds. A batch takes a fixed time plus a time per sample:
+    fitted by relative least squares, both non-negative. If all had similar sizes, the
+    split is unknown and the bounds cover both extremes.
+    """
+    sizes, seconds = np.asarray(batches, float).T
+    if sizes.max() < _APART * sizes.min():
+        low, high = sorted((seconds[-1], seconds[-1] * number / sizes[-1]))
+        return float(low), float(high)
+    weights = 1 / np.maximum(seconds, 1e-3)  # s, the precision of the clock
+    terms = np.stack([np.ones_like(sizes), sizes], axis=1) * weights[:, None]
+    (fixed, each), _ = scipy.optimize.nnls(terms, seconds * weights)
+    expected = float(fixed + each * number)
+    return expected, expected
 
 
 def _complete_run(

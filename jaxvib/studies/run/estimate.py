@@ -13,11 +13,10 @@ from .chunk import build, number_of_chunks
 from .cost_measurement import measure
 from .device import choose
 from .memory import needed, too_large
-from .runtime_history import computing, past_runtime, record_runtime
 from .study import Study
 
 _TAKEN = "already contains a study"
-_WIDE = 1.5  # ratio of bounds from which a range of seconds is shown
+_UNKNOWN = "not predicted; --measure computes a few samples to predict it"
 
 
 def estimate(
@@ -26,21 +25,18 @@ def estimate(
     measured_from: float | None = None,
     draw: Callable[[Path], object] = lambda folder: None,
 ) -> dict[str, Any]:
-    """Return samples, memory and run time of a study; nothing is stored.
+    """Return samples and memory of a study and, measured, its run time.
 
-    The time is scaled from the last run of the same structure on this machine, or of
-    the same kinds; without one it is unknown. `seconds` is the estimate, between
-    `least` and `most`; `cold` that without compiled programs, if known. **Arguments:**
-    `measured_from`: when the command began, by `time.monotonic`, to measure a few
-    samples instead; `draw`: draws the report of a study's folder, which is then
-    included.
+    Nothing is stored. **Arguments:** `measured_from`: when the command began, by
+    `time.monotonic`, to predict the run time from a few samples (`measure`); otherwise
+    `time` is `None`. `draw`: draws the report of a study's folder, which is included.
     **Raises:** `ValueError` for a study that cannot run here.
     """
     device, line = choose(study.run.device)
     build(study)
+    took = None
     if measured_from is not None:
-        record_runtime(study, *measure(study, measured_from, device, draw))
-    took = past_runtime(study)
+        took = measure(study, measured_from, device, draw)
     return {
         "study": study.title,
         "described": study.sampling_text(),
@@ -57,7 +53,7 @@ def estimate(
         "fits": too_large(study) is None,
         "stored": study.samples
         * ANALYSES[study.analysis.kind].sample_bytes(study.analysis),
-        "time": _expected(study, took),
+        "time": took,
         "results": str(directory),
         "free": not has_study(directory),
     }
@@ -75,59 +71,27 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"device     {found['device']}, {found['cores']} cores",
         f"memory     about {memory}{'' if found['fits'] else here}, "
         f"and {size_text(found['stored'])} on disk",
-        f"time       {_unknown(found) if found['time'] is None else _time_text(found)}",
+        f"time       {_UNKNOWN if found['time'] is None else _time_text(found['time'])}",
         f"results    {found['results']} {'(new folder)' if found['free'] else _TAKEN}",
     ]
 
 
-def _expected(study: Study, took: dict[str, Any] | None) -> dict[str, Any] | None:
-    if took is None:
-        return None
-    least, most = computing(took["runs"], study.samples)
-    others = took["startup"] + took["after"]
-    made = took["cold_compile"]
-    return took | {
-        "computing": most,
-        "least": others + took["compile"] + took.get("low", 1.0) * least,
-        "seconds": others + took["compile"] + most,
-        "most": others + took["compile"] + took.get("high", 1.0) * most,
-        "cold": None if made is None else others + made + most,
-    }
-
-
-def _time_text(found: dict[str, Any]) -> str:
-    time = found["time"]
-    number = time["samples"]
-    some = f"{number} sample{'s' * (number > 1)}"
-    if "low" in time:
-        source = f"from {some}, measured now"
-    elif time["same"]:
-        source = f"from the last run of this structure ({some})"
-    else:
-        source = f"from the last comparable run ({some})"
-    made = "load programs" if time["kept"] else "compile"
-    cold = ""
-    if time["kept"] and time["cold"] is not None:
-        cold = f" ({duration_text(time['cold'])} without compiled programs)"
+def _time_text(time: dict[str, Any]) -> str:
     least, seconds, most = (
         duration_text(time[key]) for key in ("least", "seconds", "most")
     )
-    computed = duration_text(time["computing"])
-    if time["bound"]:
-        about = f"at least {least}"
-    elif (
-        time["seconds"] > _WIDE * time["least"]
-    ):  # one run does not separate start-up from rate
-        about, computed = f"{least} to {seconds}", f"up to {computed}"
-    else:
-        about = f"about {seconds}" + (f" ({least} to {most})" if least != most else "")
-    return (
-        f"{about}{cold}: {duration_text(time['startup'])} to start, "
-        f"{duration_text(time['compile'])} to {made}, {computed} to compute, "
-        f"{duration_text(time['after'])} to summarise and draw; {source}"
+    around = f" ({least} to {most})" if least != most else ""
+    cold = f", {duration_text(time['cold'])} without compiled programs"
+    parts = ", ".join(
+        f"{duration_text(time[key])} to {what}"
+        for key, what in (
+            ("startup", "start"),
+            ("compile", "load programs" if time["kept"] else "compile"),
+            ("computing", "compute"),
+            ("after", "summarise and draw"),
+        )
     )
-
-
-def _unknown(found: dict[str, Any]) -> str:
-    kinds = f"{found['analysis']} of {found['system']}"
-    return f"unknown: no {kinds} has run here; --measure computes a few samples"
+    return (
+        f"about {seconds}{around}{cold if time['kept'] else ''}: {parts}; "
+        f"measured from {time['samples']} samples"
+    )

@@ -75,11 +75,6 @@ class Times:
         session["seconds"] = round(now - self._started, 3)
         session["startup_seconds"] = round(self._computing - self._started, 3)
         session["compile_seconds"] = round(self._compiling.seconds, 3)
-        session["backend_seconds"] = round(self._compiling.backend_seconds, 3)
-        session["cold"] = self._compiling.cold
-        if samples and "first" not in session:  # the time of the first chunk
-            computing = now - self._computing - self._compiling.seconds
-            session["first"] = [samples, round(max(0.0, computing), 3)]
         text = json.dumps({"sessions": self.sessions}, indent=2) + "\n"
         with contextlib.suppress(OSError):  # not essential
             self._folder.write(FILE, text.encode(), sync=False)
