@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
+from jaxvib.branches.point import evaluate_state, linearised
 from tests.independent import TwoBody, motion
 
 PATH = "load.amplitude"
@@ -43,47 +44,64 @@ def five_cauchy_problems(stiffness: float, state) -> dict:
     }
 
 
+def paper_steps(system, orbit, bounds, size):
+    """Return values, states and residuals of the paper's steps of one size, both ways.
+
+    A step changes the state by (M - I) ds = -r - (dr/dp) dp and is not corrected.
+    """
+    periods, rtol = orbit.periods, jnp.asarray(1e-8)
+
+    def towards(bound):
+        value, state = float(jv.parameters(system)[PATH].value), orbit.state
+        while value != bound:
+            here = linearised(system, PATH, value, state, periods, rtol)
+            step = np.sign(bound - value) * min(size, abs(bound - value))
+            change = -here.residual - here.column * step
+            state = state + jnp.linalg.solve(here.matrix, change)
+            value += step
+            there = jv.replace(system, {PATH: value})
+            seen = evaluate_state(there, state, periods, rtol, 1e-2 * rtol)
+            if int(seen.result) != jv.Reason.SUCCESS:
+                return
+            yield value, np.asarray(state), float(seen.residual)
+
+    low, high = (list(towards(bound)) for bound in bounds)
+    first = float(jv.parameters(system)[PATH].value), np.asarray(orbit.state), 0.0
+    return (np.array(column) for column in zip(*low[::-1], first, *high, strict=True))
+
+
 def steps(stiffness: float, sizes=(20.0, 5.0, 1.0)) -> dict:
     """Return how far the paper's own step drifts from the branch, for steps in N."""
     system = jv.two_body_impact(contact=jv.HertzContact(stiffness))
     orbit = jv.periodic_orbit(system)
-    corrected = jv.continue_orbit(system, orbit, PATH, (100.0, 1000.0), "natural")
+    corrected = jv.continue_orbit(system, orbit, PATH, (100.0, 1000.0))
+    fold = next(point for point in corrected.bifurcations if point.kind == "fold")
     report = {
         "five Cauchy problems": five_cauchy_problems(stiffness, orbit.state),
         "with correction": {
             "points": len(corrected.parameter),
-            "from, N": float(corrected.parameter[0]),
-            "because": jv.reason(corrected.ends[0]),
-            "to, N": float(corrected.parameter[-1]),
-            "because there": jv.reason(corrected.ends[1]),
-            "largest |multiplier| at the low end": float(corrected.largest_multiplier[0]),
+            "fold, N": float(fold.parameter),
+            "to, N": float(corrected.parameter.max()),
             "largest error bar of a state": float(corrected.orbits.state_error.max()),
         },
     }
     for size in sizes:
-        own = jv.continue_orbit(
-            system, orbit, PATH, (100.0, 1000.0), "natural",
-            settings=jv.branches.ContinuationSettings(
-                correct=False, first_step=size, most_points=2000
-            ),
-        )  # fmt: skip
+        values, states, residuals = paper_steps(system, orbit, (100.0, 1000.0), size)
         deviation = {}
         for amplitude in (1000.0, 700.0, 300.0, 200.0, 140.0):
-            point = int(np.abs(own.parameter - amplitude).argmin())
-            there = jv.replace(system, {PATH: float(own.parameter[point])})
-            near = int(np.abs(corrected.parameter - own.parameter[point]).argmin())
+            point = int(np.abs(values - amplitude).argmin())
+            there = jv.replace(system, {PATH: values[point]})
+            near = int(np.abs(corrected.parameter - values[point]).argmin())
             true = jv.periodic_orbit(there, corrected.states[near])
-            deviation[f"{own.parameter[point]:g} N"] = float(
-                np.abs(own.states[point] - true.state).max() / np.abs(true.state).max()
+            deviation[f"{values[point]:g} N"] = float(
+                np.abs(states[point] - true.state).max() / np.abs(true.state).max()
             )
-        beyond = own.parameter < corrected.parameter[0]
+        beyond = values < fold.parameter
         report[f"without, steps of {size:g} N"] = {
-            "points": len(own.parameter),
+            "points": len(values),
             "relative deviation from the branch": deviation,
             "points below the fold, where there is no such motion": int(beyond.sum()),
-            "their smallest |s(T) - s(0)|": float(
-                own.orbits.residual[beyond].min(initial=np.inf)
-            ),
+            "their smallest |s(T) - s(0)|": float(residuals[beyond].min(initial=np.inf)),
         }
     return report
 
@@ -166,7 +184,7 @@ def without_transients(stiffness: float) -> dict:
     orbit = jv.periodic_orbit(system)
 
     def follow():
-        return jv.continue_orbit(system, orbit, PATH, (200.0, 1000.0), "natural")
+        return jv.continue_orbit(system, orbit, PATH, (200.0, 1000.0))
 
     branch, seconds = timed(follow)
     first = int(np.argmin(np.abs(branch.parameter - 500.0)))

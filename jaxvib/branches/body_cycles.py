@@ -79,13 +79,10 @@ def continue_body_cycle(
     cycle: Any,
     path: str,
     bounds: tuple[float, float],
-    method: str,
     settings: ContinuationSettings,
     report: Callable[[int], None],
 ) -> CycleBranch:
     """Continue a cycle of bodies in both directions, see `continue_orbit`."""
-    if method != "arclength":
-        raise ValueError(f"method = {method!r} of a limit cycle; allowed: arclength")
     settings.refuse("continue_orbit of a limit cycle", *NOT_OF_CYCLES)
     settings.refuse("continue_orbit of a limit cycle of bodies", "segments")
     value = float(parameter_at(system, path).value)

@@ -7,13 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import linalg
 from ..ensemble import Reason, reason
 from ..foundation.arrays import (
     combine_arrays,
     one_lane,
     partition_arrays,
-    stack_lanes,
     to_jax,
 )
 from ..foundation.progress import Report, progress_reporter
@@ -27,16 +25,11 @@ from ..systems.unforced import is_unforced
 from .body_cycles import continue_body_cycle
 from .branch import Branch
 from .cycles import CycleBranch, continue_cycle
-from .location import locate
-from .natural_continuation import Follower
-from .orbit_problem import OrbitProblem, orbit_problem, trace_orbits
-from .parameter_range import ParameterRange, parameter_range
-from .point import Point
+from .orbit_problem import orbit_problem, trace_orbits
+from .parameter_range import parameter_range
 from .settings import USUAL, ContinuationSettings, report_to
-from .tracer import BranchPoint
-from .tracing import Traced
 
-METHODS = ("natural", "arclength")
+METHODS = ("arclength",)
 
 
 @overload
@@ -68,18 +61,6 @@ def continue_orbit(
     number of periods ends where they become orbits of half the period (the reason
     `PERIOD_HALVED`); this period doubling is among the `bifurcations`.
 
-    `method="natural"` is the step of Pogorelova and Postnikova: a change $\delta p$ of
-    the parameter changes the state by
-
-    $$(M - I)\,\delta s = -r - \frac{\partial\varphi^{nT}}{\partial p}\,\delta p,$$
-
-    both columns from `jax.jacfwd` of the flow, where the paper solves five Cauchy
-    problems. Newton's method then corrects the state; the step size is controlled so
-    that the prediction error is 0.3 % of the motion's size. The method stops at a fold,
-    where M - I is singular, with the reason `SINGULAR`. With `correct=False` in the
-    settings the step of the paper is not corrected, with the step size `first_step`;
-    each orbit's `residual` and `state_error` measure the drift.
-
     A cycle of an autonomous system is continued by arclength with its period as an
     additional unknown, down to the equilibrium to which it shrinks (the reason
     `EQUILIBRIUM`) or to the cycle of half its period; the result is a `CycleBranch`.
@@ -101,7 +82,7 @@ def continue_orbit(
     **Raises:** `ValueError` for an unknown path or method, bounds that do not enclose
     the system's value, or an orbit that was not found.
 
-    **Source:** Pogorelova and Postnikova (2011).
+    **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977).
 
     >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (450.0, 550.0))
     >>> float(branch.parameter[0]), float(branch.parameter[-1])
@@ -112,74 +93,20 @@ def continue_orbit(
     if is_autonomous(system) or (isinstance(orbit, LimitCycle) and is_unforced(system)):
         follow = continue_cycle if is_autonomous(system) else continue_body_cycle
         with progress_reporter(progress, None, "continue_orbit", "points") as report:
-            return follow(system, orbit, path, bounds, method, settings, report)
+            return follow(system, orbit, path, bounds, settings, report)
     if isinstance(orbit, LimitCycle):
         raise ValueError("orbit = LimitCycle; allowed: a PeriodicOrbit of the system")
     declared = parameter_at(system, path)
     value = float(declared.value)
     extent = parameter_range(system, path, bounds, value, settings)
-    _check_method(method, settings)
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")
     leaves, static = partition_arrays(system)
     one = one_lane((leaves, orbit.state, orbit.amplitude))
     problem = orbit_problem(one, static, path, extent.span, orbit.periods, settings)
     with progress_reporter(progress, None, "continue_orbit", "points") as report:
-        if method == "arclength":
-            starts = one[1], np.array([value])
-            return trace_orbits(problem, *starts, extent.limits, settings, report)[0]
-        return _natural(system, orbit, value, problem, extent, settings, report)
-
-
-def _check_method(method: str, settings: ContinuationSettings) -> None:
-    if settings.stop_at and method != "arclength":
-        raise ValueError(
-            f"stop_at = {settings.stop_at}; allowed: with method = 'arclength' only"
-        )
-    if method == "arclength" and not settings.correct:
-        raise ValueError("correct = False; allowed: correct = True, or method = 'natural'")
-    if method == "natural" and (settings.segments or 1) > 1:
-        raise ValueError(
-            f"segments = {settings.segments}; allowed: 1 with method = 'natural'"
-        )
-
-
-def _natural(
-    system, orbit, value, problem: OrbitProblem, extent: ParameterRange, settings, report
-) -> Branch:
-    """Return the branch by natural continuation, corrected or not."""
-    follow = Follower(
-        system,
-        problem.path,
-        jnp.asarray(orbit.periods),
-        jnp.asarray(settings.rtol, float),
-        jnp.asarray(settings.factor),
-        extent.steps,
-    )
-    step = follow.corrected if settings.correct else follow.uncorrected
-    start, most = Point(value, orbit, 0.0), settings.most_points
-    below, low_end = step(start, extent.low, most // 2, report)
-    above, high_end = step(start, extent.high, most - 1 - len(below), report)
-    points = [*reversed(below), start, *above]
-    orbits = stack_lanes([point.orbit for point in points])
-    located = []
-    if settings.correct:
-        located = locate(problem, [_scaled(problem, points)], [orbits])[0]
-    values, _, misses = zip(*points, strict=True)
-    results = [result for _, result in located]
-    columns = np.array(values), orbits, np.array(misses)
-    return problem.branch(0, Traced(*columns, (low_end, high_end), results))
-
-
-def _scaled(problem: OrbitProblem, points: list[Point]) -> list[BranchPoint]:
-    """Return the points in scaled coordinates, with finite-difference tangents."""
-    units = problem.data.units[0]
-    scaled = np.array([np.append(p.orbit.state, p.value) / units for p in points])
-    tangents = np.gradient(scaled, axis=0) if len(points) > 1 else np.ones_like(scaled)
-    tangents = tangents / linalg.norm(tangents)[..., None]
-    return [
-        BranchPoint(x, tangent, 0.0) for x, tangent in zip(scaled, tangents, strict=True)
-    ]
+        starts = one[1], np.array([value])
+        return trace_orbits(problem, *starts, extent.limits, settings, report)[0]
 
 
 def continue_orbits(
@@ -217,7 +144,6 @@ def continue_orbits(
     >>> [float(branch.parameter[-1]) for branch in branches]
     [550.0, 550.0]
     """
-    settings.refuse("continue_orbits", "correct")
     leaves, static = batched(system, samples)
     number = len(jax.tree.leaves(leaves)[0])
     if np.shape(orbits.result) != (number,):

@@ -35,7 +35,7 @@ from .tracing import trace
 _CLOSE, _RTOL = 1e-11, 1e-8
 _GRAZES = 1e-6  # distance to a contact, per amplitude, below which grazing ends a curve
 _SAME = 5e-3  # tolerance of equal points, relative to a parameter's range
-_NOT_OF_CURVES = ("segments", "correct", "rtol", "evidence", "events", "stop_at")
+_NOT_OF_CURVES = ("segments", "rtol", "evidence", "events", "stop_at")
 
 
 class BifurcationCurve(Plottable, eqx.Module):

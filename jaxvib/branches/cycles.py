@@ -52,7 +52,7 @@ _KNOWN = 0.1
 # The largest number of segments: beyond it the linear equations take longer than the flow.
 _MOST_SEGMENTS = 384
 # Settings that do not apply to cycles.
-NOT_OF_CYCLES = ("correct", "events", "stop_at")
+NOT_OF_CYCLES = ("events", "stop_at")
 
 
 class CycleBranch(AbstractBranch):
@@ -98,7 +98,6 @@ def continue_cycle(
     cycle: object,
     path: str,
     bounds: tuple[float, float],
-    method: str,
     settings: ContinuationSettings,
     report: Callable[[int], None],
 ) -> CycleBranch:
@@ -106,8 +105,6 @@ def continue_cycle(
     if not isinstance(cycle, LimitCycle):
         found = type(cycle).__name__
         raise ValueError(f"orbit = {found} of an autonomous system; allowed: LimitCycle")
-    if method != "arclength":
-        raise ValueError(f"method = {method!r} of an autonomous system; allowed: arclength")
     settings.refuse("continue_orbit of an autonomous system", *NOT_OF_CYCLES)
     value = float(parameter_at(system, path).value)
     extent = parameter_range(system, path, bounds, value, settings)

@@ -41,7 +41,7 @@ _RTOL, _CLOSE = 1e-12, 1e-14
 # Tolerance of a zero or imaginary eigenvalue, relative to the largest.
 _NEAR = 1e-5
 # Settings that apply to orbits only.
-_NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
+_NOT_OF_EQUILIBRIA = ("segments", "events", "stop_at")
 
 
 class EquilibriumBranch(AbstractBranch):

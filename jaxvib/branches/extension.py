@@ -45,7 +45,7 @@ def extend_branch(
     >>> float(longer.parameter[-1])
     600.0
     """
-    settings.refuse("extend_branch", "segments", "correct")
+    settings.refuse("extend_branch", "segments")
     values = np.asarray(branch.parameter)
     if len(values) < 2:
         raise ValueError(f"branch has {len(values)} points; allowed: 2 or more")

@@ -60,7 +60,7 @@ def find_branches(
     **Raises:** `ValueError` for an unknown path, bounds out of range, or states of the
     wrong size. Branches to which no start converges are missed.
     """
-    settings.refuse("find_branches", "correct", "stop_at")
+    settings.refuse("find_branches", "stop_at")
     parameter_at(system, path)
     starts = np.atleast_2d(np.asarray(states, float))
     size = state_size(system)

@@ -26,14 +26,6 @@ class Linearised(NamedTuple):
     column: Float[Array, " n"]
 
 
-class Point(NamedTuple):
-    """A periodic orbit of a branch, with its prediction error."""
-
-    value: float
-    orbit: PeriodicOrbit
-    predictor_error: float
-
-
 @eqx.filter_jit
 def linearised(
     system: System,

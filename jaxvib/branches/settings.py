@@ -20,13 +20,12 @@ class ContinuationSettings(Settings):
     **Fields:** `first_step`, `smallest_step`, `largest_step`: in the parameter's unit,
     default: 1/50, 1e-7 and 1/20 of its range; for curves in two parameters relative to
     their ranges. `most_points`: the largest number of points of a branch. `segments`:
-    of the period for multiple shooting, with `method="arclength"`: default one; for
+    of the period for multiple shooting: default one; for
     cycles an even number of at least 6, default: chosen automatically, 6 to 384.
-    `correct`: whether Newton's method corrects each step, optional with
-    `method="natural"`. `rtol`, `evidence`: of each orbit, see `periodic_orbit`.
+    `rtol`, `evidence`: of each orbit, see `periodic_orbit`.
     `events`: values of an orbit's quantities, as `{"max_contact_force": 2e4}`, or
     functions of an orbit by any name; their zeros are located like bifurcations and are
-    in a branch's `.events`. `stop_at`: terminal events, with `method="arclength"`.
+    in a branch's `.events`. `stop_at`: terminal events.
 
     **Raises:** `ValueError` for a number out of its range, an unknown level of
     evidence, an unknown quantity, a name of a bifurcation, or an event to stop at that
@@ -41,7 +40,6 @@ class ContinuationSettings(Settings):
     largest_step: float | None = None
     most_points: int = 500
     segments: int | None = None
-    correct: bool = True
     rtol: float = 1e-8
     evidence: str = "checked"
     events: Mapping[str, float | Callable] = dataclasses.field(default_factory=dict)

@@ -97,7 +97,7 @@ def switch_branch(
 def _refused(of: str, kind: str) -> tuple[str, ...]:
     """Return the names of the settings that do not apply."""
     if not of:
-        return "segments", "correct"
+        return ("segments",)
     return (*NOT_OF_CYCLES, *(["segments"] if (of, kind) == _CROSSING else []))
 
 

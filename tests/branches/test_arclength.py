@@ -82,12 +82,3 @@ def test_an_island_is_followed_once_round():
     other = TwoBody(contact_stiffness=SOFT, load_frequency=float(island.parameter[middle]))
     expected = periodic_orbit(other, np.asarray(island.states[middle]), 4)
     np.testing.assert_allclose(island.states[middle], expected.state, atol=1e-8)
-
-
-def test_the_paper_s_step_is_no_arc():
-    orbit = jv.periodic_orbit(system, published)
-    with pytest.raises(ValueError, match="correct = False; allowed"):
-        jv.continue_orbit(
-            system, orbit, "load.amplitude", (50.0, 1000.0),
-            settings=jv.branches.ContinuationSettings(correct=False),
-        )  # fmt: skip

@@ -128,14 +128,17 @@ def test_a_multiplier_is_one_at_a_fold():
         jv.periodic_orbit(base, np.array([0.0800212, 0.2072154, 0.7223403, 0.3775680])),
         "load.amplitude",
         (124.0, 600.0),
-        "natural",
     )
-    system = jv.replace(base, {"load.amplitude": float(arc.parameter[0])})
-    orbit = jv.periodic_orbit(system, arc.states[0])
+    parameter = np.asarray(arc.parameter)
+    turns = 1 + np.flatnonzero(np.diff(np.sign(np.diff(parameter))))
+    start = int(np.argmin(np.abs(parameter - 500.0)))
+    turn = int(turns[np.argmin(np.abs(turns - start))])
+    system = jv.replace(base, {"load.amplitude": float(parameter[turn])})
+    orbit = jv.periodic_orbit(system, arc.states[turn])
     point = jv.bifurcation_point(system, orbit, "fold", "load.amplitude")
     assert int(point.result) == 0
-    # Natural continuation stops at it, as near as its steps become small.
-    assert float(point.parameter) == pytest.approx(float(arc.parameter[0]), abs=1e-4)
+    # The branch turns back there.
+    assert 0 <= float(parameter[turn] - point.parameter) < 1
     other = TwoBody(contact_stiffness=SOFT, load_amplitude=float(point.parameter))
     seen = motion(other, np.asarray(point.state), 0, other.period, ())
     np.testing.assert_allclose(seen.state, point.state, atol=1e-9)

@@ -184,8 +184,6 @@ def test_with_falling_friction_stick_slip_turns_at_a_grazing_to_cycles_of_a_hopf
 
 def test_bad_input_is_named():
     cycle = jv.periodic_orbit(belt, [0.06, -0.3], period=1.2)
-    with pytest.raises(ValueError, match="method = 'natural' of a limit cycle; allow"):
-        jv.continue_orbit(belt, cycle, SPEED, (0.05, 0.3), "natural")
     segments = jv.branches.ContinuationSettings(segments=12)
     with pytest.raises(ValueError, match="segments = 12; continue_orbit of a limit cycle"):
         jv.continue_orbit(belt, cycle, SPEED, (0.05, 0.3), settings=segments)

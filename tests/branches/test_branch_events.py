@@ -109,13 +109,6 @@ def test_invalid_events_are_refused(given, words):
         jv.branches.ContinuationSettings(**given)
 
 
-@pytest.mark.slow  # compiles a branch of its own, 2 s
-def test_the_parameter_s_own_steps_stop_at_no_event(orbit):
-    settings = jv.branches.ContinuationSettings(events=EVENTS, stop_at=["wide"])
-    with pytest.raises(ValueError, match="method = 'arclength' only"):
-        jv.continue_orbit(DUFFING, orbit, "w", BOUNDS, "natural", settings=settings)
-
-
 @pytest.mark.parametrize(
     ("verb", "given"),
     [

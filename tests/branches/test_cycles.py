@@ -145,8 +145,6 @@ def test_a_doubled_branch_ends_where_its_parent_flips_again():
 def test_bad_input_is_named():
     system = jv.replace(circles, {"mu": 0.5})
     cycle = jv.periodic_orbit(system, [1.1, 0.0], period=2.5)
-    with pytest.raises(ValueError, match="method = 'natural' of an autonomous system"):
-        jv.continue_orbit(system, cycle, "mu", BOUNDS, method="natural")
     with pytest.raises(ValueError, match="kind = 'grazing' of a cycle; allowed: fold"):
         jv.bifurcation_point(system, cycle, "grazing", "mu")
 

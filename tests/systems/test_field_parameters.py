@@ -205,7 +205,7 @@ def test_regimes_and_branches_take_entries_of_arrays():
     np.testing.assert_allclose(found.state, expected, rtol=1e-7)
     system = jv.replace(system, {"push.1": 0.5})
     orbit = jv.periodic_orbit(system)
-    branch = jv.continue_orbit(system, orbit, "push.1", (0.4, 0.6), method="natural")
+    branch = jv.continue_orbit(system, orbit, "push.1", (0.4, 0.6))
     expected = [(whirl @ [0.5, push]).real for push in np.asarray(branch.parameter)]
     np.testing.assert_allclose(branch.states, expected, rtol=1e-7)
     with pytest.raises(ValueError, match=r"unknown parameter 'push\.2'"):

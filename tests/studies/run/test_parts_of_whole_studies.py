@@ -56,13 +56,6 @@ path = "load.amplitude"
 bounds = [300.0, 600.0]
 method = "arclength"
 """,
-    "natural": """
-[analysis]
-kind = "continuation"
-path = "load.amplitude"
-bounds = [300.0, 600.0]
-method = "natural"
-""",
 }
 
 

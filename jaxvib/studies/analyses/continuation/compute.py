@@ -54,7 +54,6 @@ def compute(
         tuple(options.bounds),
         method=options.method,
         settings=ContinuationSettings(
-            correct=options.correct,
             most_points=options.most_points,
             rtol=run.rtol,
             evidence=run.evidence,

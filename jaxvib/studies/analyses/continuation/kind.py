@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import pydantic
+
 from ...config.bounds import Bounds, check_bounds
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
@@ -14,23 +16,26 @@ class ContinuationOptions(Table):
     kind: Literal["continuation"] = option("the kind of analysis")
     path: str = option("the parameter", allowed="a parameter's path")
     bounds: Bounds = option("range of the parameter")
-    method: Literal["natural", "arclength"] = option(
-        "natural: steps in the parameter; arclength: along the branch, around folds",
-        "arclength",
-    )
-    correct: bool = option("whether Newton's method corrects each step", True)
+    method: Literal["arclength"] = option("along the branch, around folds", "arclength")
     periods: int = option("period of the motion in load periods", 1, ge=1, le=8)
     most_points: int = option("maximum number of orbits", 500, ge=2, le=100_000)
     events: dict[str, float] = option(
         "events: values of an orbit's quantities to be located", {},
         allowed="numbers by quantity, such as max_contact_force",
     )  # fmt: skip
-    stop_at: list[str] = option("events that end the branch; arclength only", [])
+    stop_at: list[str] = option("events that end the branch", [])
     second_path: str = option(
         "a second parameter, to continue bifurcations in both", "",
         allowed="a parameter's path, or nothing",
     )  # fmt: skip
     second_bounds: Bounds | None = option("range of the second parameter", None)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _name_what_went(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "correct" in given:
+            raise ValueError("correct: every point is corrected; leave the key out")
+        return given
 
 
 class ContinuationKind(AnalysisKind[ContinuationOptions]):
@@ -53,12 +58,6 @@ class ContinuationKind(AnalysisKind[ContinuationOptions]):
         check_bounds(options.path, options.bounds, values, declared)
         if options.events or options.stop_at:
             self.submodule("compute").orbit_events(options.events, options.stop_at)
-        if options.stop_at and options.method != "arclength":
-            raise ValueError(
-                f"stop_at = {options.stop_at}; allowed: with method = 'arclength' only"
-            )
-        if not options.correct and options.method != "natural":
-            raise ValueError("correct = false; allowed: with method = 'natural' only")
         if bool(options.second_path) != (options.second_bounds is not None):
             raise ValueError("second_path and second_bounds; allowed: both or neither")
         if options.second_path and options.second_bounds:
