@@ -3,8 +3,8 @@
     python -m experiments.house.notebooks    # docs/notebooks/*.ipynb
 
 A block of code becomes a code cell, the text between two blocks a Markdown cell; output
-blocks are omitted, since the cell prints its own output. `tests/test_manual.py` checks
-that the notebooks equal their tutorials and, in a slow test, runs them.
+blocks are omitted, since the cell prints its own output. They are made when the manual
+is built; a slow test runs them.
 """
 
 import json

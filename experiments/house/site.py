@@ -2,7 +2,8 @@
 
     python -m experiments.house.site
 
-The reference is generated from the docstrings first, the gallery from the configs.
+The reference is generated from the docstrings first, notebooks from the tutorials, the
+gallery from the configs.
 Errors are: warnings of the build, links to missing pages, files or anchors, and any
 resource that a browser would load from elsewhere.
 """
@@ -15,7 +16,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 from experiments import gallery
 
-from . import reference
+from . import notebooks, reference
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "site"
@@ -76,6 +77,7 @@ def _fault(path: Path, page: _Page, tag: str, link: str, pages: dict) -> str:
 def main() -> None:
     """Build the site; `SystemExit` with what is wrong."""
     reference.main()
+    notebooks.main()
     gallery.PAGE.write_text(gallery.page(), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
