@@ -1,11 +1,23 @@
 """Checked against: the sources themselves, read as text; nothing of jaxvib is imported."""
 
 import graphlib
+import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from experiments.house import imports, measures, sources
+
+ROOT = Path(__file__).parents[1]
+ROOT_NAMES = {
+    ".ci", ".github", ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff",
+    "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "LICENSE", "README.md",
+    "RELEASING.md", "SECURITY.md", "SUPPORT.md", "codemeta.json", "configs", "docs",
+    "experiments", "jaxvib", "llms.txt", "mkdocs.yml", "pylock.toml", "pyproject.toml",
+    "tests",
+}  # fmt: skip
+BINARY_FORMATS = {".gif", ".ico", ".npy", ".npz", ".png", ".woff2"}
 
 # A folder imports from the floors below it only. The modules at the top of the package
 # that belong to no floor are the ground; among themselves they may import each other.
@@ -155,3 +167,20 @@ def test_every_spelling_of_an_import_is_seen():
     ]:
         assert sources.Import(importer, imported, False) in found
     assert any(link.lazy for link in found)
+
+
+def tracked_files():
+    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
+    if found.returncode:
+        pytest.skip("needs git and a clone")
+    return [Path(name) for name in found.stdout.decode().split("\0") if name]
+
+
+def test_the_root_holds_only_names_that_a_reader_expects():
+    assert {path.parts[0] for path in tracked_files()} <= ROOT_NAMES
+
+
+def test_no_compiled_file_is_stored():
+    """A file with a null byte that is neither a picture, a font nor an array."""
+    paths = [path for path in tracked_files() if path.suffix not in BINARY_FORMATS]
+    assert not [path for path in paths if b"\0" in (ROOT / path).read_bytes()]
