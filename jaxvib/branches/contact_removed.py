@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import flow
 from ..foundation.types import Integer, Number
+from ..systems.around import AroundSystem
 from ..systems.system import System
 
 _WINDOW = 0.02  # half width of the window around the touch, relative to the span
@@ -51,23 +52,15 @@ def contact_removed(
     return images[1], final
 
 
-class _Retracted(System):
+class _Retracted(AroundSystem):
     """A system whose gaps are increased by `away`, m."""
 
-    system: System
     away: Float[Array, " contacts"]
-    has_contacts = True
-
-    def rest(self):
-        return self.system.rest()
-
-    def period(self):
-        return self.system.period()
 
     def equation(self):
         def gaps(equation):
             return [contact.gap for contact in equation.contacts]
 
-        equation = self.system.equation()
+        equation = self.moved.equation()
         farther = [gap + more for gap, more in zip(gaps(equation), self.away, strict=True)]
         return eqx.tree_at(gaps, equation, farther)

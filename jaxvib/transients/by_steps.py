@@ -16,6 +16,7 @@ from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import partition_arrays
 from ..kernels import Kernel
 from ..kernels.kernel_cache import cached_kernel
+from ..systems.around import AroundSystem
 from ..systems.system import System
 from .limits import Limit, Moving, freedoms_of, with_limits
 
@@ -23,32 +24,18 @@ from .limits import Limit, Moving, freedoms_of, with_limits
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(6))
 
 
-class _Limited(System):
+class _Limited(AroundSystem):
     """A system whose equation has limits as thresholds in addition to its contacts."""
 
-    system: System
     limits: tuple
 
     has_contacts = True
 
-    @property
-    def loads(self):
-        """The loads of the system."""
-        return self.system.loads
-
     def equation(self):
         """Return the equation of motion with the thresholds."""
-        equation = self.system.equation()
+        equation = self.moved.equation()
         assert isinstance(equation, Moving)
         return with_limits(equation, self.limits)
-
-    def rest(self):
-        """Return the state at rest."""
-        return self.system.rest()
-
-    def period(self):
-        """Return the period of the system, s."""
-        return self.system.period()
 
 
 def observe_by_steps(

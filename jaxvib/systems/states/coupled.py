@@ -9,20 +9,22 @@ from jaxtyping import Array, Float
 
 from ...foundation.types import Number
 from ...linalg import positive_inverse
-from ..equation import Equation, Time
+from ..around import AroundEquation
+from ..equation import Time
 from ..parameters import part_names
 from .element import StateElement
 
 
-class CoupledEquation(Equation):
+class CoupledEquation(AroundEquation):
     r"""The equation of bodies and of the states of elements: $(q, \dot q, s)$.
+
+    `moved` is the `EquationOfMotion` of the bodies:
 
     $$M \ddot q + D \dot q + C q + \sum_c n_c F_c + \sum_s n_s F_s
         + \sum_k n_k F_k(s_k, m_k^T q, m_k^T \dot q, t) = \sum_l r_l f_l(t), \qquad
       \dot s_k = g_k(s_k, m_k^T q, m_k^T \dot q, t).$$
     """
 
-    moved: Any  # the `EquationOfMotion` of the bodies
     elements: tuple[StateElement, ...]
     responses: tuple[Float[Array, " n"], ...]
 
@@ -51,14 +53,6 @@ class CoupledEquation(Equation):
         """The nonlinear springs of the bodies."""
         return self.moved.springs
 
-    def at(self, time: Number) -> "CoupledEquation":
-        """Return the equation with the coefficients of its forces at a time, s."""
-        return CoupledEquation(self.moved.at(time), self.elements, self.responses)
-
-    def factors(self, time: Number) -> Float[Array, " varying"]:
-        """Return the factors of all forces that vary in time."""
-        return self.moved.factors(time)
-
     def vector_field(
         self, time: Time, state: Float[Array, " state"]
     ) -> Float[Array, " state"]:
@@ -86,75 +80,15 @@ class CoupledEquation(Equation):
         ]
         return jnp.stack(powers) if powers else jnp.zeros(0)
 
-    def displacements(
-        self, time: Time, state: Array, rate: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return the displacements, m, and their first and second time derivatives."""
-        return self.moved.displacements(time, state[: self.size], rate[: self.size])
-
-    def displaced(self, state: Float[Array, " state"]) -> Float[Array, " n"]:
-        """Return the displacements, m."""
-        return self.moved.displaced(state[: self.size])
-
-    def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return each contact's penetration, m, negative if open."""
-        return self.moved.penetrations(state[: self.size])
-
-    def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return the rate of each contact's penetration, m/s."""
-        return self.moved.closing_rates(state[: self.size])
-
-    def contact_forces(self, penetrations: Array, rates: Array) -> Array:
-        """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
-        return self.moved.contact_forces(penetrations, rates)
-
-    def lost_powers(self, penetrations: Array, rates: Array) -> Array:
-        """Return each contact's dissipated power, W; rates are in m/s."""
-        return self.moved.lost_powers(penetrations, rates)
-
-    def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return the power lost to the friction of each annular contact, W."""
-        return self.moved.rubbing_powers(state[: self.size])
-
-    def contact_motion(
-        self, state: Float[Array, " state"], rate: Float[Array, " state"]
-    ) -> tuple[Array, Array, Array]:
-        """Return z (m), dz/dt and d2z/dt2 of each contact from a state and its rate."""
-        return self.moved.contact_motion(state[: self.size], rate[: self.size])
-
-    def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
-        """Return the largest penetration change for displacements of given sizes, m."""
-        return self.moved.contact_reach(sizes[: self.size])
-
-    def hard_contacts(self) -> tuple[bool, ...]:
-        """Return which contacts are hard stops."""
-        return self.moved.hard_contacts()
-
-    def damped_contacts(self) -> tuple[bool, ...]:
-        """Return which contacts are damped."""
-        return self.moved.damped_contacts()
-
-    def varying_contacts(self) -> tuple[bool, ...]:
-        """Return which contacts have a variation."""
-        return self.moved.varying_contacts()
-
     def may_pulse(self) -> bool:
         """Return whether there may be short pulses that a step could miss."""
         laws = [element.law for element in self.elements]
-        return self.moved.may_pulse() or any(getattr(x, "pulses", True) for x in laws)
+        return super().may_pulse() or any(getattr(x, "pulses", True) for x in laws)
 
     def may_jump(self) -> bool:
         """Return whether a law is not declared continuous."""
         laws = [element.law for element in self.elements]
-        return self.moved.may_jump() or any(getattr(x, "jumps", True) for x in laws)
-
-    def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
-        """Return the next non-smooth time of a load or variation, s; None if none."""
-        return self.moved.next_breakpoint(time)
-
-    def repeats_in(self, span: Time) -> Time:
-        """Return the longest period of a load or variation, s; `span` without one."""
-        return self.moved.repeats_in(span)
+        return super().may_jump() or any(getattr(x, "jumps", True) for x in laws)
 
     def _elements(self, state) -> Iterator[tuple]:
         """Yield each element with its states, its elongation, m, and its rate, m/s."""
