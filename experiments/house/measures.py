@@ -4,8 +4,10 @@
 
 prints modules and lines, lines of code (without blank lines, comments and docstrings),
 the median and the largest function, lines with `isinstance`, those that ask for classes
-of laws outside `jaxvib/systems`, and the share of typed parameters and results of public
-functions and methods, for the package of this checkout or one of another.
+of laws outside `jaxvib/systems`, the share of typed parameters and results of public
+functions and methods, calls of `hasattr` and `getattr`, `zip` in systems and dynamics,
+functions that return bare tuples of four values or more, the largest number of modules
+in a folder, and lines and code by folder, for the package of this checkout or another.
 """
 
 import ast
@@ -14,6 +16,7 @@ import re
 import statistics
 import sys
 import tokenize
+from collections import Counter
 from pathlib import Path
 
 from .sources import PACKAGE
@@ -22,6 +25,7 @@ _BLANK = (
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,
 )  # fmt: skip
+_PROBES = re.compile(r"\b(?:hasattr|getattr)\(")
 _LAWS = re.compile(r"isinstance\([^)]*\w(Contact|Law|Load|Friction)\b")
 
 
@@ -43,13 +47,50 @@ def measures(package: Path) -> dict[str, float]:
         "isinstance of laws above systems": classes_of_laws(package),
         "typed public parameters, %": 100 * statistics.mean(hints),
         "typed public results, %": 100 * statistics.mean(_has_result(f) for f in public),
+        "hasattr and getattr": sum(len(_PROBES.findall(text)) for text in texts.values()),
+        "zip in systems and dynamics": sum(
+            text.count("zip(")
+            for path, text in texts.items()
+            if path.relative_to(package).parts[0] in ("systems", "dynamics")
+        ),
+        "functions returning 4+ bare values": sum(
+            isinstance(node, ast.FunctionDef) and _values_returned(node) >= 4
+            for node in nodes
+        ),
+        "most modules in a folder": max(Counter(path.parent for path in texts).values()),
     }
+
+
+def by_folder(package: Path) -> dict[str, tuple[int, int]]:
+    """Return lines and lines of code by folder of a package."""
+    found: dict[str, tuple[int, int]] = {}
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        parts = path.relative_to(package).parts
+        folder = parts[0] if len(parts) > 1 else "."
+        lines, code = found.get(folder, (0, 0))
+        own = len(_code(text, ast.parse(text)))
+        found[folder] = lines + len(text.splitlines()), code + own
+    return dict(sorted(found.items()))
 
 
 def classes_of_laws(package: Path) -> int:
     """Return how often a module outside of `systems` asks for the class of a law."""
     paths = [path for path in package.rglob("*.py") if "systems" not in path.parts]
     return sum(len(_LAWS.findall(path.read_text(encoding="utf-8"))) for path in paths)
+
+
+def _values_returned(function: ast.FunctionDef) -> int:
+    """Return the length of the longest tuple that a function itself returns."""
+    found, left = 0, list(function.body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            continue
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            found = max(found, len(node.value.elts))
+        left += ast.iter_child_nodes(node)
+    return found
 
 
 def _length(node: ast.FunctionDef | ast.Expr) -> int:
@@ -98,7 +139,9 @@ def main() -> None:
     """Print the measures of a package."""
     package = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
     for name, value in measures(package).items():
-        print(f"{name:34}{value:9.6g}")
+        print(f"{name:38}{value:9.6g}")
+    for folder, (lines, code) in by_folder(package).items():
+        print(f"{folder:38}{lines:9}{code:9}")
 
 
 if __name__ == "__main__":
