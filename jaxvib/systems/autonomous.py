@@ -9,10 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import check_count
-from .drift import Drift
 from .equation import Equation, Time
-from .forced import check_field, checked_state_names
-from .parameters import as_given, named_values
+from .fields import FieldSystem, check_field, checked_state_names
+from .parameters import named_values
 from .system import System
 
 Field = Callable[[Any, dict[str, Any]], Any]
@@ -34,12 +33,11 @@ class AutonomousEquation(Equation):
         return False
 
 
-class AutonomousSystem(System):
+class AutonomousSystem(FieldSystem):
     r"""An autonomous system $\dot x = f(x, p)$.
 
-    **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
-    of a state of shape (`dimension`,) and a dict of parameters. Built by
-    `autonomous_system`.
+    **Fields:** those of `FieldSystem`. Its state at rest, 0, need not be an equilibrium.
+    Built by `autonomous_system`.
 
     >>> decay = jv.autonomous_system(
     ...     lambda x, p: [-p["rate"] * x[0]], parameters={"rate": 2.0}, dimension=1
@@ -48,32 +46,11 @@ class AutonomousSystem(System):
     ['rate']
     """
 
-    values: tuple[Any, ...] = eqx.field(metadata={"named_by": "names"})
-    names: tuple[str, ...] = eqx.field(static=True)
-    field: Field = eqx.field(static=True)
-    dimension: int = eqx.field(static=True)
-    states: tuple[str, ...] = eqx.field(static=True, default=())
-    drift: Drift | None = eqx.field(static=True, default=None)
-
     autonomous = True
 
     def equation(self) -> AutonomousEquation:
         """Return the equation of motion."""
-        return AutonomousEquation(self.field, as_given(self.names, self.values))
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """The names of a state's components, by default their numbers."""
-        return self.states or super().state_names
-
-    @property
-    def freedom_names(self) -> tuple[str, ...]:
-        """The same names: each component of a field has an amplitude."""
-        return self.state_names
-
-    def rest(self) -> Float[Array, " n"]:
-        """Return the state 0, which need not be an equilibrium."""
-        return jnp.zeros(self.dimension)
+        return AutonomousEquation(self.field, self.named)
 
     def period(self) -> Float[Array, ""]:
         """Return NaN: there is no forcing period."""

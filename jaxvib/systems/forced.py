@@ -4,16 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ..foundation.arrays import combine_arrays, has_tangents, is_concrete, partition_arrays
+from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_count, check_range
-from .drift import Drift
 from .equation import Equation, Time
-from .parameters import as_given, named_values
-from .system import System
+from .fields import FieldSystem, check_field, checked_state_names
+from .parameters import named_values
 
 Field = Callable[[Any, Any, dict[str, Any]], Any]
 
@@ -36,12 +34,11 @@ class ForcedEquation(Equation):
         return self.period
 
 
-class ForcedSystem(System):
+class ForcedSystem(FieldSystem):
     r"""A time-periodic system $\dot x = f(t, x, p)$, $f(t + T, x, p) = f(t, x, p)$.
 
-    **Fields:** `values` of the parameters, whose `names` are their paths; `field`: $f$,
-    of a time, a state of shape (`dimension`,) and a dict of parameters; `repeats`: the
-    period $T$ as a function of that dict. Built by `forced_system`.
+    **Fields:** those of `FieldSystem`, with `field` $f$ of a time first; `repeats`: the
+    period $T$ as a function of the parameters' dict. Built by `forced_system`.
 
     >>> turning = jv.forced_system(
     ...     lambda t, x, p: [p["rate"] * jnp.sin(t)],
@@ -53,41 +50,18 @@ class ForcedSystem(System):
     ('rate',)
     """
 
-    values: tuple[Any, ...] = eqx.field(metadata={"named_by": "names"})
-    names: tuple[str, ...] = eqx.field(static=True)
-    field: Field = eqx.field(static=True)
-    repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True)
-    dimension: int = eqx.field(static=True)
-    largest_step: float | None = eqx.field(static=True, default=None)
-    states: tuple[str, ...] = eqx.field(static=True, default=())
-    drift: Drift | None = eqx.field(static=True, default=None)
+    repeats: Callable[[dict[str, Any]], Any] = eqx.field(static=True, kw_only=True)
+    largest_step: float | None = eqx.field(static=True, kw_only=True, default=None)
 
     period_is_declared = True
 
     def equation(self) -> ForcedEquation:
         """Return the equation of motion."""
-        return ForcedEquation(self.field, self._named(), self.period(), self.largest_step)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """The names of a state's components, by default their numbers."""
-        return self.states or super().state_names
-
-    @property
-    def freedom_names(self) -> tuple[str, ...]:
-        """The same names: each component of a field has an amplitude."""
-        return self.state_names
-
-    def rest(self) -> Float[Array, " n"]:
-        """Return the state 0, the default initial state."""
-        return jnp.zeros(self.dimension)
+        return ForcedEquation(self.field, self.named, self.period(), self.largest_step)
 
     def period(self) -> Float[Array, ""]:
         """Return the period T."""
-        return jnp.asarray(self.repeats(self._named()), float)
-
-    def _named(self) -> dict[str, Any]:
-        return as_given(self.names, self.values)
+        return jnp.asarray(self.repeats(self.named), float)
 
 
 def forced_system(
@@ -145,45 +119,16 @@ def forced_system(
         tuple(values.values()),
         tuple(values),
         field,
-        repeats,
         int(dimension),
-        largest_step,
         checked_state_names(states, dimension),
+        repeats=repeats,
+        largest_step=largest_step,
     )
     if largest_step is not None:
         check_range("largest_step", largest_step, "periods", Range(above=0.0, at_most=1.0))
     check_range("period", system.period(), "", Range(above=0.0))
     check_field(system, system.dimension)
     return system
-
-
-def checked_state_names(states: Sequence[str], dimension: int) -> tuple[str, ...]:
-    """Return the names of a state's components; none if they are not named."""
-    names = tuple(map(str, states))
-    if names and (
-        isinstance(states, str) or not len(set(names)) == len(names) == dimension
-    ):
-        raise ValueError(f"states = {states!r}; allowed: {dimension} different names")
-    return names
-
-
-def check_field(system: System, dimension: int) -> None:
-    """Raise `ValueError` for a wrong shape or for captured values with tangents."""
-    numbers, static = partition_arrays(system)
-
-    def rates(numbers, time, state):
-        return combine_arrays(numbers, static).equation().vector_field(time, state)
-
-    given = numbers, jnp.zeros(()), system.rest()
-    closed, shape = jax.make_jaxpr(rates, return_shape=True)(*given)
-    if shape.shape != (dimension,):
-        raise ValueError(f"field has shape {shape.shape}; allowed: ({dimension},)")
-    if has_tangents(closed.consts):
-        raise ValueError(
-            "field captures a value that is being differentiated; allowed: such a value "
-            "among its parameters: field(..., p) with p['w'] and "
-            "parameters={'w': w}, a number, an array or a pytree of them"
-        )
 
 
 class _Constant(eqx.Module):
