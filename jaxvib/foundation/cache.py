@@ -1,17 +1,15 @@
 """The per-user cache of machine code and programs, in a private folder.
 
 Cached content is executed. A folder is therefore used only if no other user can change
-it or its parents, an entry only if its HMAC under the user's key matches.
+it or its parents, an entry only if its digest matches its name and content.
 """
 
 import atexit
 import contextlib
 import functools
 import hashlib
-import hmac
 import logging
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -33,9 +31,9 @@ UNUSED = 90 * 86400  # s after which an unread entry is removed
 _DAY = 86400  # s between updates of an entry's time of last use
 _OFTEN = 3600  # s between two scans of all files
 _CUT_OFF = 3600  # s after which an unfinished file is abandoned
-_DIGEST = 32  # bytes of a digest and of the key, as for SHA-256
+_DIGEST = 32  # bytes of a digest, SHA-256
 _UNFINISHED = ".new-"  # prefix of files that are being written
-_KEY, _LOOKED = ".key", ".looked"
+_LOOKED = ".looked"
 _PRIVATE = "JAXVIB_PRIVATE_CACHE"  # passes the private folder to child processes
 _INHERITED = os.environ.get(_PRIVATE)
 _PLAIN = os.O_RDONLY
@@ -82,30 +80,27 @@ def read_entry(name: str) -> bytes | None:
 
     `None` unless it is a complete regular file of the user, written under this name.
     """
-    path, key = _place(name)
-    if path is None or key is None:
-        return None
-    entry = _content(path, LARGEST + _DIGEST)
+    path = _place(name)
+    entry = None if path is None else _content(path, LARGEST + _DIGEST)
     if entry is None:
         return None
     content = entry[_DIGEST:]
-    valid = hmac.compare_digest(entry[:_DIGEST], _digest(key, name, content))
-    return content if valid else None
+    return content if entry[:_DIGEST] == _digest(name, content) else None
 
 
 def write_entry(name: str, content: bytes) -> None:
     """Store content under a name, atomically."""
-    path, key = _place(name)
-    if path is None or key is None or len(content) > LARGEST:
+    path = _place(name)
+    if path is None or len(content) > LARGEST:
         return
     with contextlib.suppress(OSError):  # a full disk: recomputed next time
-        _write(path, _digest(key, name, content) + content)
+        _write(path, _digest(name, content) + content)
     _bound(path.parents[1], len(content))
 
 
 def remove_entry(name: str) -> None:
     """Remove the content stored under a name, if any."""
-    path, _ = _place(name)
+    path = _place(name)
     if path is not None:
         _remove_file(path)
 
@@ -138,7 +133,6 @@ def clear() -> tuple[int, int]:
         with contextlib.suppress(FileNotFoundError):  # removed by another process
             path.unlink()
             files, size = files + 1, size + found.st_size
-    _key.cache_clear()
     return files, size
 
 
@@ -258,30 +252,15 @@ def _remove(folder: Path, maker: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _place(name: str) -> tuple[Path | None, bytes | None]:
-    """Return the path of an entry and the key of the cache."""
+def _place(name: str) -> Path | None:
+    """Return the path of an entry."""
     kind, _, file = name.partition("/")
     folder = cache_folder(kind)
-    return (None, None) if folder is None else (folder / file, _key(folder.parent))
+    return None if folder is None else folder / file
 
 
-def _digest(key: bytes, name: str, content: bytes) -> bytes:
-    return hmac.digest(key, name.encode() + b"\0" + content, "sha256")
-
-
-@functools.cache
-def _key(root: Path) -> bytes | None:
-    """Return the user's key, creating it if missing; `None` if it cannot be stored."""
-    path, new = root / _KEY, secrets.token_bytes(_DIGEST)
-    key = _content(path, _DIGEST)
-    try:
-        if key is None or len(key) != _DIGEST:
-            _write(path, new)
-            # Of two concurrent writers, the last one's key stays.
-            key = _content(path, _DIGEST)
-    except OSError:
-        return None
-    return key
+def _digest(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 def _content(path: Path, most: int) -> bytes | None:
