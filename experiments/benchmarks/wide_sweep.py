@@ -3,12 +3,11 @@
     python -m experiments.benchmarks.wide_sweep [--lanes 4096]
 
 The two-body system, rigid and soft, load 10 to 5000 N at 1 to 20 rad/s, 50 periods from
-rest. Lanes that run together wait for the slowest one. For the stepping engine, whose
-lanes differ in their number of steps only: steps needed over steps run, in one batch,
-in random chunks of 64, in those of `map_samples` sorted by amplitude and frequency, and
-sorted by the steps of a pilot run of 5 periods at 1e-4. The lanes of the event engine
-also wait at each contact, so that its share is measured: the CPU time of chunks of 64
-copies of one lane, which never wait, over that of the chunks, for the same lanes.
+rest. Lanes that run together wait for the slowest one, and at each contact. Measured is
+the share of a chunk of 64 that is busy: the CPU time of chunks of 64 copies of one lane,
+which never wait, over that of the chunks, for the same lanes; in random chunks, in those
+of `map_samples` sorted by amplitude and frequency, and sorted by the steps of a pilot run
+of 5 periods at 1e-4.
 Writes `wide_sweep-<device>-<cores>.json`.
 """
 
@@ -38,22 +37,16 @@ def lanes(number: int):
     return stiffness, rng.uniform(10, 5000, number), rng.uniform(1, 20, number)
 
 
-def steps_by(engine: str, periods: int, rtol: float):
+def steps_of(periods: int, rtol: float):
     """Return the function from a lane to the number of steps of its motion."""
 
     def run(lane):
         system = varied(lane)
         span = periods * system.period()
         rest = system.rest()
-        return solve_system(system, rest, 0.0, span, rtol=rtol, engine=engine).steps
+        return solve_system(system, rest, 0.0, span, rtol=rtol, engine="event").steps
 
     return run
-
-
-def busy(steps, width: int) -> float:
-    """Return steps needed over steps run by chunks in the order given."""
-    chunks = steps[: len(steps) // width * width].reshape(-1, width)
-    return float(chunks.sum() / (chunks.max(1).sum() * width))
 
 
 def chunk_seconds(compiled, values, chunks) -> np.ndarray:
@@ -80,30 +73,20 @@ def main() -> None:
             (values[1], np.round(values[2]), values[0])
         ),
     }
-    rows = {}
-    for engine, rtol in (("stepping", 1e-8), ("event", 1e-7)):
-        pilot = map_samples(steps_by(engine, PILOT, 1e-4), values, orders["by frequency"])
-        orders["by a pilot run"] = np.argsort(pilot, kind="stable")
-        run = steps_by(engine, PERIODS, rtol)
-        if engine == "stepping":
-            steps = map_samples(run, values, pilot)
-            rows[engine] = {"one batch": busy(steps, number)} | {
-                f"chunks of {WIDTH}, {name}": busy(steps[order], WIDTH)
-                for name, order in orders.items()
-            }
-        else:
-            compiled = jax.jit(jax.vmap(run)).lower(tuple(x[:WIDTH] for x in values))
-            compiled = compiled.compile()
-            some = np.random.default_rng(0).choice(number, COPIED, replace=False)
-            alone = chunk_seconds(compiled, values, [np.full(WIDTH, i) for i in some])
-            shares = {}
-            for name, order in orders.items():
-                place = np.argsort(order)[some] // WIDTH
-                chunks = [order[p * WIDTH : (p + 1) * WIDTH] for p in place]
-                together = chunk_seconds(compiled, values, chunks)
-                shares[f"chunks of {WIDTH}, {name}"] = float(alone.sum() / together.sum())
-            rows[engine] = shares
-        print(engine, rows[engine], flush=True)
+    pilot = map_samples(steps_of(PILOT, 1e-4), values, orders["by frequency"])
+    orders["by a pilot run"] = np.argsort(pilot, kind="stable")
+    run = jax.jit(jax.vmap(steps_of(PERIODS, 1e-7)))
+    compiled = run.lower(tuple(x[:WIDTH] for x in values)).compile()
+    some = np.random.default_rng(0).choice(number, COPIED, replace=False)
+    alone = chunk_seconds(compiled, values, [np.full(WIDTH, i) for i in some])
+    shares = {}
+    for name, order in orders.items():
+        place = np.argsort(order)[some] // WIDTH
+        chunks = [order[p * WIDTH : (p + 1) * WIDTH] for p in place]
+        together = chunk_seconds(compiled, values, chunks)
+        shares[f"chunks of {WIDTH}, {name}"] = float(alone.sum() / together.sum())
+    rows = {"event": shares}
+    print(rows, flush=True)
     about["load at the end"] = os.getloadavg()[0]
     name = f"wide_sweep-{about['device']}-{os.cpu_count()}.json"
     whole = {"machine": about, "lanes": number, "rows": rows}
