@@ -5,6 +5,7 @@ import difflib
 import functools
 import inspect
 import itertools
+import sys
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -58,7 +59,11 @@ def with_nearest_arguments(found: Any) -> Any:
     @functools.wraps(found)
     def called(*given, **named):
         _check_arguments(found, given, named)
-        return found(*given, **named)
+        if "jax" not in sys.modules:
+            return found(*given, **named)
+        from .entry import call
+
+        return call(found, given, named)
 
     return called
 

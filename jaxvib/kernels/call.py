@@ -75,7 +75,8 @@ def _shapes(*arrays, callee):
 
 @_CALL.def_impl
 def _called(*arrays, callee):
-    return _jitted(callee)(*arrays)
+    with jax.disable_jit(False):  # its program is the call of this primitive
+        return _jitted(callee)(*arrays)
 
 
 @functools.lru_cache(maxsize=64)
