@@ -42,6 +42,7 @@ def _in_float64(arguments):
     if not any(_is_module(each) and not isinstance(each, ResultRepr) for each in modules):
         return arguments
     require_float64()
+    _refuse_explicit_axes(leaves)
     return jax.tree.map(_entered, arguments, is_leaf=_is_module)
 
 
@@ -53,6 +54,17 @@ def within_ranges(module: PyTree) -> Any:
     if is_concrete(module):
         return module
     return jax.tree_util.tree_map_with_path(functools.partial(_within, module), module)
+
+
+def _refuse_explicit_axes(leaves) -> None:
+    for leaf in leaves:
+        traced = isinstance(leaf, jax.core.Tracer)
+        mesh = jax.typeof(leaf).sharding.mesh if traced else None
+        if mesh is not None and jax.sharding.AxisType.Explicit in mesh.axis_types:
+            raise ValueError(
+                f"an argument is sharded over explicit axes {mesh.axis_names}; allowed: "
+                "axis_types=jax.sharding.AxisType.Auto, or jax.shard_map"
+            )
 
 
 def _is_module(node) -> bool:
