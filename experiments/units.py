@@ -175,9 +175,7 @@ def swept(length, time):
 VERBS = {
     "flow, diffrax, two bodies": flow_by("diffrax", two_bodies, START, 2.2),
     "flow, event, two bodies": flow_by("event", two_bodies, START, 2.2),
-    "flow, stepping, two bodies": flow_by("stepping", two_bodies, START, 2.2),
     "flow, diffrax, Duffing": flow_by("diffrax", duffing, SWING, 7.0),
-    "flow, stepping, Duffing": flow_by("stepping", duffing, SWING, 7.0),
     "simulate, two bodies": simulated,
     "simulate, Duffing": simulated_field,
     "periodic_orbit, two bodies": orbit_of(two_bodies, ORBIT, 2),

@@ -1,13 +1,11 @@
-"""Cost of a chain: exact motion and time-stepping, numpy and memory bandwidth.
+"""Cost of a chain: exact motion, and steps of high order to a late time.
 
-jaxvib, a plain numpy stencil and a pass over memory run alternately; the least of
-several times is reported, compilation separately, and the error with each time. Runs
-unchanged on a GPU.
+The least of several times is reported, compilation separately, and the error with each
+time. Runs unchanged on a GPU.
 
-    python -m experiments.benchmarks.chain_cost [--repeats 3] [--small] [--steps]
+    python -m experiments.benchmarks.chain_cost [--repeats 3] [--small]
 
-Writes `experiments/benchmarks/chain_cost-<machine>.json`; with `--steps` for
-time-stepping only (`taskset -c 0 python -m ... --steps` for one core).
+Writes `experiments/benchmarks/chain_cost-<machine>.json`.
 """
 
 import argparse
@@ -24,94 +22,16 @@ from experiments.benchmarks.regime_map import machine
 from jaxvib.foundation.machine import usable_cores
 
 RESULTS = Path(__file__).parent
-STEP = 0.05
 
 
 def timed(function, repeats: int) -> tuple[float, float]:
     """Return the first call's time and the least of the later ones, s."""
-    return in_turns([function], repeats)[0]
-
-
-def in_turns(functions, repeats: int) -> list[tuple[float, float]]:
-    """Return the first and the least later time of each, s, one after another each time."""
-    times = np.empty((repeats + 1, len(functions)))
-    for turn in times:
-        for i, function in enumerate(functions):
-            start = time.perf_counter()
-            jax.block_until_ready(function())
-            turn[i] = time.perf_counter() - start
-    return [(float(column[0]), float(column[1:].min())) for column in times.T]
-
-
-def numpy_steps(state: np.ndarray, steps: int) -> np.ndarray:
-    """Return the state (4, ..., bodies) after Verlet's steps, gamma = 1, periodic."""
-    y, phi, v, w = state.copy()
-
-    def rates():
-        ahead, behind = np.roll(y, -1, -1), np.roll(y, 1, -1)
-        before, after = np.roll(phi, 1, -1), np.roll(phi, -1, -1)
-        push = ahead - 2 * y + behind - (after - before) / 2
-        return push, 3 * (ahead - behind) - (after + 4 * phi + before)
-
-    push, turn = rates()
-    for _ in range(steps):
-        v += STEP / 2 * push
-        w += STEP / 2 * turn
-        y += STEP * v
-        phi += STEP * w
-        push, turn = rates()
-        v += STEP / 2 * push
-        w += STEP / 2 * turn
-    return np.stack([y, phi, v, w])
-
-
-def passing():
-    """Return a function that reads and writes 128 MB in place, and the bytes it moves."""
-    block = [jax.numpy.ones(2**24)]
-    add = jax.jit(lambda x: x + 1.0, donate_argnums=0)
-
-    def over():
-        block[0] = add(block[0])
-        return block[0]
-
-    return over, 2 * block[0].nbytes
-
-
-def stepping(chains: int, bodies: int, steps: int, repeats: int) -> dict:
-    """Return the particle-steps per second of ours and of numpy, and their difference."""
-    chain = jv.BeamChain(bodies=bodies, gamma=1.0)
-    rng = np.random.default_rng(0)
-    states = np.zeros((chains, 4, bodies))
-    states[:, 2] = rng.normal(size=(chains, bodies))
-    few = max(1, steps // 20)
-
-    def ours():
-        if chains == 1:
-            return jv.dynamics.step_long_chain(
-                chain, states[0], STEP * steps, steps, tile=1000
-            )
-        return jv.dynamics.step_chains(chain, states, STEP * steps, steps, order=2)
-
-    over, moved = passing()
-    (first, least), (_, plain), (_, passed) = in_turns(
-        [ours, lambda: numpy_steps(np.moveaxis(states, 1, 0), few), over], repeats
-    )
-    check = numpy_steps(np.moveaxis(states[:1], 1, 0), steps)[:, 0]
-    found = np.asarray(ours() if chains == 1 else ours()[0])
-    work = chains * bodies * steps
-    return {
-        "chains": chains,
-        "bodies": bodies,
-        "steps": steps,
-        "first call, s": first,
-        "s": least,
-        "particle-steps/s": work / least,
-        "numpy, particle-steps/s": chains * bodies * few / plain,
-        "difference to numpy": float(np.abs(found - check).max()),
-        "memory, bytes/s": moved / passed,
-        # a step that reads and writes four fields of 8 bytes moves 64
-        "over what memory allows at 64 bytes each": 64 * work / least / (moved / passed),
-    }
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        jax.block_until_ready(function())
+        times.append(time.perf_counter() - start)
+    return times[0], min(times[1:])
 
 
 def exact(bodies: int, repeats: int) -> dict:
@@ -208,23 +128,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--steps", action="store_true")
     options = parser.parse_args()
     repeats, small = options.repeats, options.small
     before = machine() | {"cores": usable_cores()}
-    lengths = (8_000,) if small else (8_000, 64_000, 1_000_000)
+    sizes = (256, 2**16) if small else (256, 2**16, 10**6)
     results: dict = {
         "machine": before,
-        "steps, ensemble": stepping(256 if small else 4096, 256, 200, 3 * repeats),
-        "steps, one long chain": [stepping(1, n, 64, 3 * repeats) for n in lengths],
+        "exact": [exact(n, repeats) for n in sizes],
+        "to a late time": long_run(repeats, small),
+        "network": network(200 if small else 2000, 10, 1),
     }
-    if not options.steps:
-        sizes = (256, 2**16) if small else (256, 2**16, 10**6)
-        results |= {
-            "exact": [exact(n, repeats) for n in sizes],
-            "to a late time": long_run(repeats, small),
-            "network": network(200 if small else 2000, 10, 1),
-        }
     results["machine"]["load afterwards"] = os.getloadavg()[0]
     kind = jax.devices()[0].device_kind.replace(" ", "-").lower()
     name = f"chain_cost-{kind}-{before['cores']}{'-small' if small else ''}.json"

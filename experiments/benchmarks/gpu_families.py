@@ -48,14 +48,6 @@ def long_chain(bodies: int = 10**6, steps: int = 64):
     return lambda: jv.dynamics.step_chain(chain, state, 0.05 * steps, steps, order=2)
 
 
-def many_chains(number: int = 4096, bodies: int = 256, steps: int = 200):
-    """Return steps of many chains."""
-    chain = jv.BeamChain(bodies=bodies, gamma=1.0)
-    states = np.zeros((number, 4, bodies))
-    states[:, 2] = np.random.default_rng(0).normal(size=(number, bodies))
-    return lambda: jv.dynamics.step_chains(chain, states, 0.05 * steps, steps, order=2)
-
-
 def masses(number: int, damping: float = 0.0) -> jv.Assembled:
     """Return a row of masses and springs between two walls."""
     names = ["ground", *(f"mass{k}" for k in range(number))]
@@ -101,7 +93,6 @@ def responses(number: int = 4096):
 CASES: dict[str, Callable] = {
     "chain of a million particles, exact motion": exact_chain,
     "chain of a million particles, 64 steps": long_chain,
-    "4096 chains of 256 particles, 200 steps": many_chains,
     "64 masses, response at 65536 frequencies": frequency_response,
     "8 masses, natural frequencies of 4096 samples": frequencies,
     "tower with a stop, 4096 records of noise": responses,

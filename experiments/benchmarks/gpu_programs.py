@@ -131,7 +131,6 @@ def branch():
 PROGRAMS = {
     "flow": flow("event"),
     "hard stops": flow("event", jv.two_body_impact(contact=jv.RestitutionContact(0.7))),
-    "steps": flow("stepping"),
     "watched": (
         observe_kernel(static).__wrapped__,
         (STATE, shapes, NUMBER, NUMBER, NUMBER, NUMBER, None),

@@ -87,7 +87,6 @@ PROGRAMS = {
     "events, watched": (two_bodies(observables), 1),
     "events, watched, monodromy": (two_bodies(with_monodromy), 1),
     "hard stops": (two_bodies(ended("event"), jv.RestitutionContact(0.7), 3.0), 3),
-    "steps": (two_bodies(ended("stepping")), 1),
     "diffrax": (two_bodies(ended("diffrax")), 1),
     "Duffing by diffrax": (duffing, 1),
 }

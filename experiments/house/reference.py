@@ -60,7 +60,7 @@ GROUPS = {
         """
         Beam BeamWithBodies ElasticSupport oscillators_on_beam lumped_masses_on_beam
         rigid_body_on_beam beam_eigenvalues modes.BeamModes modes.beam_spectra
-        modes.BeamSpectra modes.beam_response modes.beam_motion
+        modes.BeamSpectra modes.beam_response
         """,
     ),
     "chains": (
@@ -71,7 +71,7 @@ GROUPS = {
         dynamics.chain_motion dynamics.chain_fields dynamics.energy_field
         dynamics.energy_statistics dynamics.beam_shapes dynamics.kinetic_split
         dynamics.equilibrium_split dynamics.ensemble_split dynamics.step_chain
-        dynamics.step_chains dynamics.step_long_chain dynamics.Stop dynamics.CubicGround
+        dynamics.Stop dynamics.CubicGround
         """,
     ),
     "motion": (

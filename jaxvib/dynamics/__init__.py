@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .chains.energy import equilibrium_split as equilibrium_split
     from .chains.energy import kinetic_split as kinetic_split
     from .chains.ensemble import ensemble_split as ensemble_split
-    from .chains.lanes import step_chains as step_chains
     from .chains.motion import chain_fields as chain_fields
     from .chains.motion import chain_motion as chain_motion
     from .chains.motion import energy_statistics as energy_statistics
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from .chains.stepping import CubicGround as CubicGround
     from .chains.stepping import Stop as Stop
     from .chains.stepping import step_chain as step_chain
-    from .chains.tiles import step_long_chain as step_long_chain
     from .contact_histories import ContactHistories as ContactHistories
     from .contact_histories import contact_histories as contact_histories
     from .element_power import mean_element_power as mean_element_power

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..foundation.arrays import to_numpy
+from ..foundation.arrays import require_concrete, to_numpy
 from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.annular import annular
@@ -99,6 +99,7 @@ def contact_histories(
     >>> seen.impulses.shape
     (9, 1)
     """
+    require_concrete("contact_histories", system, state, times, rtol)
     equation = system.equation()
     if any(equation.hard_contacts()):
         raise ValueError(

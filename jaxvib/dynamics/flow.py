@@ -16,9 +16,8 @@ from ..foundation.quantity import Range, check_ascending, check_range, floats, r
 from ..foundation.result_repr import ResultRepr
 from ..foundation.types import Number
 from ..systems.system import System, state_shape
-from .engines.choice import engine_of, in_precision
+from .engines.choice import engine_of
 from .engines.engine import Engine, Observation, Segment
-from .engines.stepping import SteppingEngine
 from .observables import Observables
 from .pictures import trajectory_animation, trajectory_chart, trajectory_text
 from .solve import Solution
@@ -78,7 +77,6 @@ def flow(
     *,
     rtol: Real[Array, ""] | float = 1e-10,
     engine: str | Engine = "auto",
-    precision: str = "float64",
     throw: bool = True,
 ) -> Float[Array, " state"]:
     r"""Return the state at time `t1` (s), `t0` or later, of a motion in `state` at `t0`.
@@ -93,30 +91,23 @@ def flow(
     event-driven, from contact to contact (`dynamics.events`): several times as fast,
     but for many degrees of freedom slower to compile. "auto" selects it where it is faster
     and for hard stops, see `engine_for`, and time stepping by diffrax otherwise. All
-    are kernels, see `jv.kernel`. `engine="stepping"` (`dynamics.lanes`) is for many
-    samples of any vector field on a GPU. `engine="modal"` (`dynamics.modal`) is for
-    linear systems of more than 8 degrees of freedom with elastic contacts and harmonic
-    loads; "auto" selects it for single calls. With `precision="float32"` it evaluates the
-    rates of a system without contacts in float32 and accumulates steps in float64,
-    mainly for GPUs with few float64 units; parameters then have seven digits, and
-    `rtol` must be 1e-6 or more.
+    are kernels, see `jv.kernel`. `engine="modal"` (`dynamics.modal`) is for linear
+    systems of more than 8 degrees of freedom with elastic contacts and harmonic loads;
+    "auto" selects it for single calls.
 
     **Raises:** `ValueError` for a state of the wrong shape, a time before `t0` (NaN under
     transformations: motions do not run backwards), a tolerance out of range, an unknown
-    engine, an engine that does not support the system, or float32 where the error does
-    not allow it; `RuntimeError` with the reason if a single solve fails.
+    engine, or an engine that does not support the system; `RuntimeError` with the
+    reason if a single solve fails.
 
     >>> after = jv.flow(system, orbit.state, 0.0, orbit.period)
     >>> bool(abs(after - orbit.state).max() < 1e-7)
     True
     """
-    chosen = in_precision(engine, precision)
-    if isinstance(chosen, SteppingEngine):
-        chosen.check(system, rtol)
     traced = not is_concrete(t0, t1)
     if not traced and t1 < t0:
         raise ValueError(f"t1 = {t1} s is before t0 = {t0} s; allowed: t0 or later")
-    solution = solve_system(system, state, t0, t1, rtol=rtol, engine=chosen)
+    solution = solve_system(system, state, t0, t1, rtol=rtol, engine=engine)
     raise_if_empty("flow", throw, solution.result, solution.state)
     return jnp.where(t1 < t0, jnp.nan, solution.state) if traced else solution.state
 

@@ -21,8 +21,7 @@ an estimate of the components' influence on each other ($\overline{|f|}$: mean o
 period). The sensitivities of a motion have the same ratios between their components.
 """
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -111,46 +110,6 @@ class Scales(NamedTuple):
         leaves = zip(*map(jax.tree.leaves, (least, first, last)), strict=True)
         parts = [of(*leaf, self.zero if k == 0 else None) for k, leaf in enumerate(leaves)]
         return jax.tree.unflatten(jax.tree.structure(first), parts)
-
-    def allowed_parts(
-        self, rtol: Number, least: Sequence, first: Sequence, last: Sequence
-    ) -> list:
-        """Return `allowed` for scalars: a state's components, then its sensitivities'.
-
-        Mapped over lanes each is one array, like all data in `lanes`.
-        """
-        count, parts = self.units.shape[0], []
-        units, zeros = list(self.units), list(self.zero)
-        for begin in range(0, len(first), count):
-            row = slice(begin, begin + count)
-            shift = [0.0] * count if begin else zeros
-            ends = list(zip(first[row], last[row], strict=True))
-            both = [jnp.maximum(jnp.abs(a), jnp.abs(b)) for a, b in ends]
-            size = both
-            if not begin and self.slow is not None:
-                size = [
-                    jnp.maximum(jnp.abs(a - z), jnp.abs(b - z))
-                    for (a, b), z in zip(ends, shift, strict=True)
-                ]
-            reached = self._reached(size, units)
-            for s, far, low, x in zip(size, reached, least[row], both, strict=True):
-                s = s + SHARE * jnp.maximum(far, low)
-                parts.append(rtol * s + _ROUNDING * x + _TINY)
-        return parts
-
-    def _reached(self, size: list, units: list) -> list:
-        """Return `sizes` of scalars."""
-        ratios = [
-            jnp.where(u > 0, s / jnp.where(u > 0, u, 1.0), 0.0)
-            for s, u in zip(size, units, strict=True)
-        ]
-        if self.slow is None:
-            most = functools.reduce(jnp.maximum, ratios)
-            return [u * most for u in units]
-        half = len(ratios) // 2
-        x, v = (functools.reduce(jnp.maximum, r) for r in (ratios[:half], ratios[half:]))
-        x, v = jnp.maximum(x, v / self.fast), jnp.maximum(v, x * self.slow)
-        return [u * (x if i < half else v) for i, u in enumerate(units)]
 
     def slack(self, rtol: Number, first: Array, last: Array) -> Array:
         """Return the sizes below which displacements of two states are neglected."""

@@ -57,7 +57,7 @@ class Problem(NamedTuple):
     whether the state already includes its sensitivities; `steps`: the engine's
     integration, see `engines.stepped`; `longest(t0, t1, state, prepared)`: the longest
     step that resolves the field, None for no limit; `jumps(scales, t, first, last,
-    prepared)`: whether the field jumps between two states; `next_break(t, prepared)`:
+    prepared)`: whether the field jumps between two states; `next_breakpoint(t, prepared)`:
     the time of the field's next break, None if it has none; `crossed(t, state,
     prepared)`: the state behind the next break after a time; `method`: diffrax's
     solver, its 8(7) pair by default; `key`: a hashable key under which the problem's

@@ -14,8 +14,8 @@ from .scales import Scales, base
 from .solve import Problem, Tolerance
 
 # Evaluations in one period, at most 1.5 mean spacings apart: a feature of a 340th of
-# the period is seen. Lanes stepped together use fewer.
-PROBES, PROBES_OF_A_LANE = 512, 64
+# the period is seen.
+PROBES = 512
 # Used before an orbit is accepted: resolves a 1300th of a period.
 PROBES_OF_AN_ORBIT = 2048
 # Longest step of an orbit's error estimate, in periods.

@@ -45,7 +45,7 @@ class Stepper(diffrax.AbstractAdaptiveSolver):
     last digit, a linear contact's stiffness jumps with every rounding. `jumps(t, start,
     end, args)`: whether the field jumps between two states, or None if it cannot; the
     solver state records it. `crossed(t, state, args)`: the state behind the next break
-    after a time t, see `breaks`; None where the field has no breaks.
+    after a time t, see `breakpoints`; None where the field has no breaks.
     """
 
     method: Any

@@ -11,33 +11,24 @@ import itertools
 import threading
 import zlib
 from collections.abc import Callable, Generator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from .evaluation_store import EvaluationStore
+
 # Bytes, a small part of a study's memory: evaluations beyond that are not stored, and
 # are computed again on resumption.
 _MOST = 1 << 30
 
 
-@runtime_checkable
-class CheckpointStore(Protocol):
-    """A store of arrays by key."""
-
-    def get(self, key: str) -> list[np.ndarray] | None:
-        """Return the arrays stored under a key, or `None`."""
-
-    def put(self, key: str, arrays: list[np.ndarray]) -> None:
-        """Store arrays under a key."""
-
-
 class Checkpoint:
     """A memory, and a counter that numbers the evaluations."""
 
-    def __init__(self, memory: CheckpointStore):
+    def __init__(self, memory: EvaluationStore):
         self._memory = memory
         self._lock = threading.Lock()
         self._calls = itertools.count()
@@ -89,12 +80,12 @@ def _structure(function: Callable, given):
 
 
 _current: contextvars.ContextVar[Checkpoint | None] = contextvars.ContextVar(
-    "recall", default=None
+    "checkpoint", default=None
 )
 
 
 @contextlib.contextmanager
-def checkpointing(memory: CheckpointStore) -> Generator[None]:
+def checkpointing(memory: EvaluationStore) -> Generator[None]:
     """Store every evaluation of the maps inside, and reuse those already stored.
 
     >>> callable(jv.ensemble.checkpointing)

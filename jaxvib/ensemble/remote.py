@@ -26,7 +26,7 @@ class ChunkExecutor(Protocol):
 
 
 _current: contextvars.ContextVar[ChunkExecutor | None] = contextvars.ContextVar(
-    "elsewhere", default=None
+    "executor", default=None
 )
 
 

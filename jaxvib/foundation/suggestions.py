@@ -5,12 +5,21 @@ import difflib
 import functools
 import inspect
 import itertools
+import sys
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .argument_checks import check_argument, check_scalar
 
+# What to write instead of what version 0.1 had, as in docs/from_0_1_to_0_2.md.
+_REPLACED = {
+    "engine 'stepping'": 'leave out engine, or write "diffrax"',
+    "argument of flow() 'precision'": "leave it out: all is computed in float64",
+    "name in jaxvib.dynamics 'step_chains'": "write jax.vmap of propagate",
+    "name in jaxvib.dynamics 'step_long_chain'": "write propagate, which is exact",
+    "name in jaxvib.modes 'beam_motion'": "write elastic_structure and response",
+}
 _MOST_COMPARED = 1000  # names: takes a second
 _LONGEST_COMPARED = 200  # characters: the cost is quadratic
 
@@ -22,8 +31,15 @@ def nearest(key: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
+def replaced(kind: str, key: object) -> str | None:
+    """Return what to write instead of a name that version 0.1 had, `None` for others."""
+    return _REPLACED.get(f"{kind} {key!r}")
+
+
 def unknown_key(kind: str, key: str, known: Iterable[str]) -> str:
     """Return the message for an unknown key, with a suggestion."""
+    if instead := replaced(kind, key):
+        return f"{kind} {key!r} is no longer there; {instead}"
     near = nearest(key, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known))}"
     return f"unknown {kind} {key!r}; {hint}"
@@ -43,7 +59,11 @@ def with_nearest_arguments(found: Any) -> Any:
     @functools.wraps(found)
     def called(*given, **named):
         _check_arguments(found, given, named)
-        return found(*given, **named)
+        if "jax" not in sys.modules:
+            return found(*given, **named)
+        from .entry import call
+
+        return call(found, given, named)
 
     return called
 

@@ -5,6 +5,7 @@ serves several devices, and a host with a GPU keeps the kernels of its CPU.
 """
 
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +15,7 @@ from jax.interpreters import mlir
 from jaxtyping import Array
 
 from .derivative_rule import function_of
+from .mesh_axes import aligned, typed_like
 
 
 @runtime_checkable
@@ -43,7 +45,7 @@ class Callee(Protocol):
 
 def kernel_call(callee: Callee, arrays: Sequence[Array]) -> list:
     """Call a program on arrays, concrete or traced."""
-    return _CALL.bind(*arrays, callee=callee)
+    return _CALL.bind(*aligned(arrays), callee=callee)
 
 
 def kernels_called(jaxpr: Any) -> Iterator[Callee]:
@@ -69,13 +71,13 @@ _CALL.multiple_results = True
 
 @_CALL.def_abstract_eval
 def _shapes(*arrays, callee):
-    shapes = callee.shapes(arrays[0].shape[-1])
-    return [jax.core.ShapedArray(each.shape, each.dtype) for each in shapes]
+    return typed_like(callee.shapes(arrays[0].shape[-1]), arrays)
 
 
 @_CALL.def_impl
 def _called(*arrays, callee):
-    return _jitted(callee)(*arrays)
+    with jax.disable_jit(False):  # its program is the call of this primitive
+        return _jitted(callee)(*arrays)
 
 
 @functools.lru_cache(maxsize=64)
@@ -84,6 +86,16 @@ def _jitted(callee):
 
 
 def _on_cpu(context, *operands, callee):
+    module = context.module_context
+    if module.lowering_parameters.for_export:  # machine code is not portable
+        return _by_xla(context, *operands, callee=callee)
+    devices = getattr(module.axis_context, "num_devices", 1)
+    if devices > 1:
+        warnings.warn(
+            f"a kernel is computed whole on each of {devices} devices; jax.shard_map "
+            "computes the part of each",
+            stacklevel=2,
+        )
     return jax.ffi.ffi_lowering(callee.target())(context, *operands)
 
 
@@ -99,4 +111,5 @@ mlir.register_lowering(_CALL, _on_cpu, platform="cpu")
 mlir.register_lowering(
     _CALL, mlir.lower_fun(_on_cuda, multiple_results=True), platform="cuda"
 )
-mlir.register_lowering(_CALL, mlir.lower_fun(_on_other_platforms, multiple_results=True))
+_by_xla = mlir.lower_fun(_on_other_platforms, multiple_results=True)
+mlir.register_lowering(_CALL, _by_xla)

@@ -18,6 +18,7 @@ from jax.interpreters import ad, batching, mlir
 
 from ..foundation.arrays import is_concrete
 from ..foundation.zero_tangents import symbolic_zero
+from .mesh_axes import aligned, typed_like
 from .tangents import is_lowering
 
 
@@ -48,7 +49,7 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
             return jax.tree.leaves(values), jax.tree.leaves(changes)
 
         both = _Both(of_leaves, of_changes, tuple(jax.tree.leaves(shapes)))
-        found = _RULED.bind(*map(jnp.asarray, leaves), both=both)
+        found = _RULED.bind(*aligned(list(map(jnp.asarray, leaves))), both=both)
         return jax.tree.unflatten(jax.tree.structure(shapes), found)
 
     return called
@@ -76,7 +77,7 @@ def function_of(equation: Any) -> Any:
 
 @_RULED.def_abstract_eval
 def _shapes(*arrays, both):
-    return [jax.core.ShapedArray(r.shape, r.dtype) for r in both.results]
+    return typed_like(both.results, arrays)
 
 
 @_RULED.def_impl

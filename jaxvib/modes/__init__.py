@@ -7,7 +7,6 @@ from ..foundation.lazy_exports import export_lazily
 if TYPE_CHECKING:
     from .beams.modes import BeamModes as BeamModes
     from .beams.modes import beam_eigenvalues as beam_eigenvalues
-    from .beams.motion import beam_motion as beam_motion
     from .beams.response import beam_response as beam_response
     from .beams.spectra import BeamSpectra as BeamSpectra
     from .beams.spectra import beam_spectra as beam_spectra

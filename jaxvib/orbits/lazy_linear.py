@@ -10,6 +10,8 @@ from jax.extend import core
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
+from ..kernels.mesh_axes import aligned, typed_like
+
 
 class _Linear(NamedTuple):
     """`function(values, changes)`, linear in the changes, and the shapes of its results.
@@ -37,7 +39,8 @@ def lazy_linearize(
         len(values),
         tuple(jax.ShapeDtypeStruct(r.shape, r.dtype) for r in results),
     )
-    return _DEFERRED.bind(*map(jnp.asarray, (*values, *changes)), linear=linear)
+    arrays = aligned([jnp.asarray(array) for array in (*values, *changes)])
+    return _DEFERRED.bind(*arrays, linear=linear)
 
 
 _DEFERRED = core.Primitive("deferred_changes")
@@ -50,12 +53,14 @@ def _called(*arrays, linear):
 
 @_DEFERRED.def_abstract_eval
 def _shapes(*arrays, linear):
-    return [jax.core.ShapedArray(r.shape, r.dtype) for r in linear.results]
+    return typed_like(linear.results, arrays)
 
 
 @_DEFERRED.def_impl
 def _eager(*arrays, linear):
-    return jax.jit(linear.function)(*arrays)
+    # A derivative may be unknown, and unused.
+    with jax.disable_jit(False), jax.debug_nans(False):
+        return jax.jit(linear.function)(*arrays)
 
 
 mlir.register_lowering(_DEFERRED, mlir.lower_fun(_called, multiple_results=True))

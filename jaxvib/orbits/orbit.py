@@ -260,10 +260,11 @@ def orbit_from_shooting(
     # Without error estimates multipliers within this band are undecided.
     band = xp.where(evidenced, found.multiplier_error, _BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
-    nothing = xp.full_like(found.condition, np.nan)
+    period = periods.astype(float) * values.details.period
+    exponent, exponent_error = _exponent(largest, found.multiplier_error, period)
     estimates = {
         "state": values.state,
-        "period": periods.astype(float) * values.details.period,
+        "period": period,
         "periods": periods,
         "monodromy": values.monodromy,
         "floquet_multipliers": multipliers,
@@ -275,8 +276,8 @@ def orbit_from_shooting(
         "contact_duration": xp.sum(values.observables.duration, axis=-1),
         "grazing_margin": found.nearest,
         "amplitude": (values.observables.highest - values.observables.lowest) / 2,
-        "lyapunov_exponent": nothing,
-        "lyapunov_error": nothing,
+        "lyapunov_exponent": exponent,
+        "lyapunov_error": exponent_error,
         "residual": xp.max(xp.abs(found.residual), axis=-1),
         "state_error": found.state_error,
         "monodromy_error": found.monodromy_error,
@@ -297,11 +298,31 @@ def orbit_from_shooting(
     return make(**fields, labels=system.labels)
 
 
+def _exponent(largest, error, period) -> tuple[Any, Any]:
+    """Return the exponent of an orbit, 1/s, and its error; NaN in a batch of NumPy.
+
+    Studies store that of motions without an orbit there.
+    """
+    xp = array_namespace(largest, error, period)
+    if xp is HOST and np.ndim(largest):
+        return (np.full_like(largest, np.nan),) * 2
+    size, duration = stop_gradient(largest), stop_gradient(period)
+    bar = xp.where(size > error, error, xp.inf) / xp.where(size > 0, size, 1.0)
+    with np.errstate(divide="ignore"):
+        return xp.log(largest) / period, bar / duration
+
+
 def _determinant_defect(system: System, found, details) -> Any:
-    """Return det M / det M by Liouville - 1; NaN where M has no part along a shift."""
+    """Return det M / det M by Liouville - 1; NaN where M has no part along a shift.
+
+    As JAX arrays it is inf there: for `jax_debug_nans` any NaN is a fault.
+    """
     defect = found.determinant / details.determinant - 1
-    free = system.drift is not None and system.drift.step is None
-    return defect + np.nan if free else defect
+    if system.drift is None or system.drift.step is not None:
+        return defect
+    return array_namespace(defect).full_like(
+        defect, np.nan if array_namespace(defect) is HOST else np.inf
+    )
 
 
 def _progress(shift: Shift, ahead) -> Any:
@@ -358,9 +379,7 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
         revolution, (state, arguments), given.monodromy, observables,
         details.forces, details.times, engine, key,
     )  # fmt: skip
-    # The derivative of the duration is not computed: NaN rather than 0.
-    duration = jnp.sum(observables.duration)
-    duration = with_derivative_of(_nan_slope, duration, (parameters,))
+    duration = without_derivative(jnp.sum(observables.duration), system)
     details = details._replace(forces=forces, period=system.period())
     progress = given.progress
     if progress is not None:
@@ -371,6 +390,11 @@ def _differentiable(system, given: _Values, periods, tight) -> _Values:
         progress = with_derivative_of(length, progress, (state, arguments))
     seen = seen._replace(duration=duration[None])
     return _Values(state, monodromy, details, seen, progress)
+
+
+def without_derivative(value: Array, system: System) -> Array:
+    """Return a value whose derivatives by parameters are not computed: they are NaN."""
+    return with_derivative_of(_nan_slope, value, (partition_arrays(system)[0],))
 
 
 def _nan_slope(parameters):

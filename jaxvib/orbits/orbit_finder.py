@@ -37,10 +37,9 @@ class OrbitFinder:
         by_events = functools.partial(
             shooting_kernel(static, "event").unsupported_reason, lane
         )
-        requested = "auto" if how.engine == "stepping" else how.engine
         engine = MODAL
         if not isinstance(static, ModalForm):
-            engine, _ = engine_for(system, requested, 1, by_events if quick else None)
+            engine, _ = engine_for(system, how.engine, 1, by_events if quick else None)
         self._shots = shooting_kernel(static, engine)
         compile_ahead(self._shots, lane, chunk=chunk)
         self._find = TwoStageFunction(self._shots, functools.partial(_evidence, system))

@@ -17,6 +17,7 @@ from ..foundation.arrays import (
     as_array,
     is_concrete,
     partition_arrays,
+    stop_gradient,
     stop_gradient_tree,
     to_numpy,
 )
@@ -34,7 +35,12 @@ from .limit_cycle import LimitCycle, limit_cycle
 from .motion_kernels import shoot_in_modes, shooting_kernel
 from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
-from .orbit import orbit_from_shooting, with_failure
+from .orbit import (
+    orbit_from_shooting,
+    with_failure,
+    with_fields,
+    without_derivative,
+)
 from .orbit import unknown_orbits as unknown_orbits
 from .settling import GRAZING as GRAZING
 from .shooting import scales
@@ -236,10 +242,18 @@ def _with_evidence(system, found, periods, rtol, factor) -> PeriodicOrbit:
 def _found_by_xla(system, guess, periods, rtol, factor, plan: Plan) -> PeriodicOrbit:
     fixed = stop_gradient_tree(system), jax.lax.stop_gradient(guess)
     found = _shot(*fixed, periods, rtol, factor, plan)
-    return orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
+    orbit = orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
+    return with_fields(orbit, contact_duration=stop_gradient(orbit.contact_duration))
 
 
-_orbit_by_xla = eqx.filter_jit(_found_by_xla)
+_compiled_orbit = eqx.filter_jit(_found_by_xla)
+
+
+def _orbit_by_xla(system, *settings) -> PeriodicOrbit:
+    orbit = _compiled_orbit(system, *settings)
+    # Outside: `jax_debug_nans` takes a NaN among a program's tangents for a fault.
+    duration = without_derivative(orbit.contact_duration, system)
+    return with_fields(orbit, contact_duration=duration)
 
 
 def _shot(system, guess, periods, rtol, factor, plan: Plan):
@@ -248,5 +262,6 @@ def _shot(system, guess, periods, rtol, factor, plan: Plan):
         leaves, static = partition_arrays(system)
         kernel = shooting_kernel(static, plan.engine)
         lane = leaves, guess, periods, rtol, factor
-        return kernel.on_host(lane) if is_concrete(lane) else kernel(lane)
+        # Without derivatives the lane may be concrete, as under `jax.disable_jit`.
+        return kernel.on_host(lane) if plan.by_kernels else kernel(lane)
     return shoot_in_modes(plan.modal, guess, periods, rtol, rtol * factor)

@@ -147,8 +147,6 @@ slow = pytest.mark.slow
         ("periodic record", "diffrax"),
         ("chirp", "event"),
         pytest.param("rectangles", "diffrax", marks=slow),
-        pytest.param("rectangles", "stepping", marks=slow),
-        pytest.param("chirp", "stepping", marks=slow),
         *(
             pytest.param(name, "event", marks=slow)
             for name in ("half sine", "triangles", "record", "step", "ramp")
@@ -178,8 +176,8 @@ def after_rectangle(engine, *numbers):
 
 
 @pytest.mark.parametrize(
-    "engine",  # the slow ones take 2 s to compile
-    ["event", *(pytest.param(name, marks=slow) for name in ("diffrax", "stepping"))],
+    "engine",  # the slow one takes 2 s to compile
+    ["event", pytest.param("diffrax", marks=slow)],
 )
 def test_derivatives_by_when_a_pulse_starts_and_ends_are_the_closed_forms(engine):
     numbers = tuple(map(jnp.asarray, (5.0, 0.4, 0.3)))

@@ -77,7 +77,7 @@ def test_multipliers_are_exponentials_of_the_roots(law):
     np.testing.assert_allclose(np.sum(found), np.sum(expected), atol=1e-8)
 
 
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["diffrax"])
 def test_a_harvester_that_hits_a_stop_moves_as_scipy_says(engine):
     stop = jv.Contact([1.0], 2e-3, jv.HertzContact(1e6), "stop")
     system = shaken(PATCH, (stop,))

@@ -14,13 +14,12 @@ from jaxvib.dynamics.engines import (
     Engine,
     EventEngine,
     Segment,
-    SteppingEngine,
     engine_for,
     plan_for,
 )
 from jaxvib.dynamics.flow import solve_system
 
-MODULES = {"diffrax": DiffraxEngine(), "event": EventEngine(), "stepping": SteppingEngine()}
+MODULES = {"diffrax": DiffraxEngine(), "event": EventEngine()}
 swing = jv.ImpactSystem(
     jv.LinearSystem(jnp.eye(1), 0.1 * jnp.eye(1), jnp.eye(1)),
     loads=(jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 0.7)),),
@@ -50,21 +49,10 @@ def test_equal_engines_are_compiled_once():
         traced.append(engine)
         return state
 
-    for engine in (SteppingEngine(), SteppingEngine(), SteppingEngine("float32")):
+    for engine in (EventEngine(), EventEngine(), EventEngine(order=9)):
         run(engine, START)
-        assert hash(engine) == hash(SteppingEngine(engine.precision))
-    assert traced == [SteppingEngine(), SteppingEngine("float32")]
-
-
-def test_float32_is_an_engine_of_its_own():
-    by_name = jv.flow(
-        swing, START, 0.0, 1.0, rtol=1e-6, engine="stepping", precision="float32"
-    )
-    engine = SteppingEngine(precision="float32")
-    found = jv.flow(swing, START, 0.0, 1.0, rtol=1e-6, engine=engine)
-    np.testing.assert_array_equal(found, by_name)
-    with pytest.raises(ValueError, match=r"rtol = 1e-08 in float32 is not in"):
-        jv.flow(swing, START, 0.0, 1.0, rtol=1e-8, engine=engine)
+        assert hash(engine) == hash(EventEngine(engine.order))
+    assert traced == [EventEngine(), EventEngine(order=9)]
 
 
 def test_a_call_with_traced_values_is_planned_as_a_program_of_xla():
@@ -82,13 +70,21 @@ def forced_by(size):
 
 
 def test_engines_that_a_system_cannot_be_taken_by_are_refused():
-    for engine in (DiffraxEngine(), SteppingEngine()):
-        with pytest.raises(
-            ValueError, match="by impulses, at events; allowed: auto, event"
-        ):
-            jv.flow(stop, START, 0.0, 1.0, engine=engine)
-    with pytest.raises(ValueError, match=r"precision = .float16.; allowed: float32, "):
-        SteppingEngine(precision="float16")
+    with pytest.raises(ValueError, match="by impulses, at events; allowed: auto, event"):
+        jv.flow(stop, START, 0.0, 1.0, engine=DiffraxEngine())
+
+
+def test_what_is_no_longer_there_says_what_to_write_instead():
+    with pytest.raises(ValueError, match=r"engine = 'stepping'; .*write \"diffrax\""):
+        jv.flow(swing, START, 0.0, 1.0, engine="stepping")
+    with pytest.raises(TypeError, match="'precision' is no longer there; leave it out"):
+        jv.flow(swing, START, 0.0, 1.0, precision="float32")
+    for package, name in [
+        (jv.dynamics, "step_chains"), (jv.dynamics, "step_long_chain"),
+        (jv.modes, "beam_motion"),
+    ]:  # fmt: skip
+        with pytest.raises(AttributeError, match=f"'{name}' is no longer there; write"):
+            getattr(package, name)
 
 
 def duffing(t, x, p):
@@ -110,7 +106,7 @@ def by_scipy(state, times, **values):
 
 
 @pytest.mark.slow  # four programs for each engine, 6 s; test_laws.py has fields too
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["diffrax"])
 def test_a_field_moves_as_scipy_has_it_and_so_do_its_derivatives(engine):
     """Samples on the way, a traced program, the monodromy, derivatives by parameters."""
     times = np.linspace(0.0, 20.0, 90)
@@ -193,7 +189,7 @@ def test_a_field_that_takes_another_constant_is_another_field(verb, monkeypatch)
 
 
 @pytest.mark.slow  # compiles two flows for each engine, 4 s
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["diffrax"])
 def test_a_field_may_close_over_traced_values(engine):
     """X = cos(sqrt(k) t) from x = 1 at rest."""
 
@@ -230,7 +226,7 @@ class Overtones(eqx.Module):
 
 
 @pytest.mark.slow  # compiles an orbit and three flows for each load, 8 s
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["diffrax"])
 def test_integers_in_a_law_distinguish_systems(engine):
     for order in ([0, 1], [0, 2]):
         load = jv.AppliedLoad([1.0], Overtones(jnp.asarray(0.3), jnp.asarray(order)))

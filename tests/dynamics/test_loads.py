@@ -44,10 +44,7 @@ def by_scipy(weight=-2.0, hertz=HERTZ):
     return found.y[:, -1]
 
 
-@pytest.mark.parametrize(
-    "engine",
-    ["event", "diffrax", "stepping"],
-)
+@pytest.mark.parametrize("engine", ["event", "diffrax"])
 @pytest.mark.slow  # compiles a flow under three loads and its derivative, 4 s each
 def test_every_engine_takes_weights_and_series_with_contacts(engine):
     def end(weight):

@@ -44,7 +44,7 @@ def kicked(after):
 KICKED = swing(bump)
 
 
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["diffrax"])
 def test_a_short_pulse_moves_a_body_at_rest(engine):
     end = jv.flow(KICKED, jnp.zeros(2), 0.0, PERIOD, rtol=1e-8, engine=engine)
     np.testing.assert_allclose(end, kicked(PERIOD - AT), atol=1e-4)  # of its width

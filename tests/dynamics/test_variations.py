@@ -48,7 +48,7 @@ def monodromy(system):
     return jax.jacfwd(lambda s: jv.flow(system, s, 0.0, TURN, rtol=1e-12))(jnp.ones(2))
 
 
-@pytest.mark.parametrize("engine", ["event", "diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["event", "diffrax"])
 def test_meissners_monodromy_matrix_is_a_product_of_exponentials(engine):
     half = jv.PulseLoad("rectangle", 1.4, 0.0, np.pi, TURN)  # 1 + v: 2.4, then 1
     system = pumped(0.5, 0.1, half)

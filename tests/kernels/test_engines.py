@@ -91,11 +91,6 @@ def test_a_field_by_diffrax_is_that_of_xla():
 
 
 @pytest.mark.slow
-def test_a_field_by_steps_is_that_of_xla():
-    agree(*duffing("stepping"), 1e-11)
-
-
-@pytest.mark.slow
 def test_motions_of_two_bodies_are_those_of_xla():
     agree(motion(jv.two_body_impact(), "event"), loads(), 1e-11)
 

@@ -37,7 +37,7 @@ BEFORE = {
     "branch": 1792, "orbit": 4096,
 }  # fmt: skip
 # One architecture of each program; the slow tests take all.
-QUICK = dict(zip(("flow", "hard stops", "steps", "watched", "one tangent", "four tangents"),
+QUICK = dict(zip(("flow", "hard stops", "field", "watched", "one tangent", "four tangents"),
                  ARCHITECTURES, strict=True))  # fmt: skip
 
 

@@ -63,8 +63,8 @@ PROGRAMS = {
     ),
     "flow": (moved, FREQUENCIES, 1),
     "sensitivities": (jax.jacfwd(moved), FREQUENCIES, 1),
-    "stepping": (
-        lambda state: jv.flow(bodies, state, 0.0, 1.0, engine="stepping"), lanes(rest), 1,
+    "diffrax": (
+        lambda state: jv.flow(bodies, state, 0.0, 1.0, engine="diffrax"), lanes(rest), 1,
     ),
     "monodromy": (
         lambda x: observe_with_monodromy(bodies, x, 0.0, 1.0, **settings), lanes(rest), 1,

@@ -183,8 +183,8 @@ ANALYSES = {
         jv.two_body_impact(), {"load.frequency": [5.6, 5.8]}
     ),
     "branch": branch,
-    "stepping": lambda: jax.vmap(
-        lambda state: jv.flow(jv.two_body_impact(), state, 0.0, 1.0, engine="stepping")
+    "diffrax": lambda: jax.vmap(
+        lambda state: jv.flow(jv.two_body_impact(), state, 0.0, 1.0, engine="diffrax")
     )(MOTIONS["two bodies, soft"].states(0, 5)),
 }
 

@@ -83,7 +83,6 @@ def test_a_result_with_numbers_is_an_answer_whatever_its_reason():
         # 2 s and 3 s to compile
         pytest.param("event", jv.RestitutionContact(0.8), marks=pytest.mark.slow),
         pytest.param("diffrax", None, marks=pytest.mark.slow),
-        ("stepping", None),
     ],
 )
 def test_where_a_motion_is_not_known_its_contact_force_is_not(engine, law):

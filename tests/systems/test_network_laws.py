@@ -118,7 +118,7 @@ def by_scipy(name: str, start: tuple, end: float):
 
 
 @pytest.mark.slow  # compiles a gradient for each engine, 10 s
-@pytest.mark.parametrize("engine", ["diffrax", "stepping"])
+@pytest.mark.parametrize("engine", ["diffrax"])
 def test_a_network_has_the_gradients_that_scipy_has(engine):
     def end(law):
         return jv.flow(sprung(law), [0.1, 0.3], 0.0, 1.0, rtol=1e-11, engine=engine)

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ...foundation.arrays import is_concrete
 from ...foundation.quantity import Range, check_range, floats, quantity
 from ...foundation.suggestions import CheckedArguments
 from ...systems.chain import BeamChain
@@ -106,7 +108,9 @@ def step_chain(
     check_range("steps", steps, "", Range(at_least=1))
     state = checked_fields(chain, state)
     step = jnp.asarray(duration, float) / steps
-    return _stepped(chain, forces, order, state, step, jnp.asarray(steps, int))
+    if is_concrete(chain, forces, state, duration, steps):
+        steps = np.asarray(steps, int)  # one program for all; others have reverse mode
+    return _stepped(chain, forces, order, state, step, steps)
 
 
 def checked_fields(

@@ -11,4 +11,3 @@ from .engine import Engine as Engine
 from .engine import Observation as Observation
 from .engine import Segment as Segment
 from .event import EventEngine as EventEngine
-from .stepping import SteppingEngine as SteppingEngine

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, overload
 
 from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
+from ...foundation.suggestions import replaced
 from ...systems.system import System, equation_shape, structural_fact
 from ..events import requires_events_reason
 from ..modal import ModalForm, modal_form
@@ -13,12 +14,10 @@ from .diffrax_engine import DiffraxEngine
 from .engine import Engine
 from .event import EventEngine
 from .modal import ModalEngine
-from .stepping import SteppingEngine, check_precision
 
 ENGINES = {
     "diffrax": DiffraxEngine(),
     "event": EventEngine(),
-    "stepping": SteppingEngine(),
 }
 # An engine for single motions and orbits of large systems, not for batches.
 MODAL = "modal"
@@ -159,24 +158,11 @@ def _facts(system: System) -> dict[str, Any]:
     )._asdict()
 
 
-def in_precision(engine: str | Engine, precision: str) -> str | Engine:
-    """Return the engine that evaluates rates in a precision, "float64" by default.
-
-    **Raises:** `ValueError` for an unknown precision, or one the engine does not have.
-    """
-    check_precision(precision)
-    if precision == "float64":
-        return engine
-    if engine != "stepping":
-        raise ValueError(
-            f"precision = 'float32' with engine = {engine!r}; allowed: 'stepping'"
-        )
-    return SteppingEngine(precision)
-
-
 def check_engine(engine: str | Engine, allowed: Sequence[str] = ("auto", *ENGINES)) -> None:
     """Raise `ValueError` for an engine that is not allowed, naming the nearest one."""
     if not isinstance(engine, Engine) and engine not in allowed:
         near = difflib.get_close_matches(str(engine), allowed, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
+        if instead := replaced("engine", engine):
+            hint = f"; {instead}"
         raise ValueError(f"engine = {engine!r}; allowed: {', '.join(allowed)}{hint}")

@@ -40,8 +40,6 @@ class SteppedEngine(Engine):
     integrations are kernels.
     """
 
-    probes = PROBES  # evaluations in one period, for the longest step
-
     @abc.abstractmethod
     def steps(
         self,
@@ -76,7 +74,7 @@ class SteppedEngine(Engine):
             return scales_of(equation, equation.vector_field, t0, t1, state)
 
         def longest(t0, t1, state, equation):
-            return longest_step(equation, equation.vector_field, t0, t1, state, self.probes)
+            return longest_step(equation, equation.vector_field, t0, t1, state, PROBES)
 
         def jumps(scales, time, first, last, equation):
             if not equation.may_jump():

@@ -56,7 +56,7 @@ def integrate_events(
     root of a gap or before it: where a gap's series is bounded by a parabola, the
     parabola's root is not behind the gap's. Contacts with Hertz's law are Taylor steps
     in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from onset to release;
-    linear contacts are part of the flights. Hard stops are events: see `stop`.
+    linear contacts are part of the flights. Hard stops are events: see `hard_stop`.
     """
     motion, end, finite = motion_of(equation, state, t0, t1, request)
     if request.grazing is not None and request.observables is None:

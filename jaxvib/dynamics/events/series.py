@@ -69,9 +69,9 @@ def radius(
     """Return the distance over which the last two terms stay below `accuracy` sizes.
 
     It is limited by the convergence of the series, estimated by the growth of terms
-    from the middle to the end: a series far below its size may still diverge. With a
-    `pace`, the terms divided by time also stay below `accuracy` times that many sizes,
-    which bounds the errors of rates.
+    from the middle to the end: a series far below its size may still diverge. With
+    `dt_dtau`, the terms divided by time also stay below `accuracy` times that many
+    sizes, which bounds the errors of rates.
     """
     order = len(series[0]) - 1
     tiny = jnp.finfo(float).tiny

@@ -55,7 +55,7 @@ class Level(Table):
 
 
 # Those of `dynamics.engines.choice`, which imports JAX.
-EngineName = Literal["auto", "event", "diffrax", "stepping"]
+EngineName = Literal["auto", "event", "diffrax"]
 
 
 class Shaken(Table):

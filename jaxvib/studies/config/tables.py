@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen
 from pydantic.fields import FieldInfo
 
 from ...foundation.range import Range
-from ...foundation.suggestions import nearest
+from ...foundation.suggestions import nearest, replaced
 from .catalogue import Declared
 from .document import Document, shortened
 from .quantities import Where, in_units
@@ -178,6 +178,8 @@ def _message(error, model, prefix: str, document: Document) -> str:
         options = typing.get_args(_field(model, names).annotation)
         near = nearest(str(value), map(str, options))
         hint = f'; did you mean "{near}"?' if near else ""
+        if instead := replaced(names[-1], value):
+            hint = f"; {instead}"
         return f"{where}: {path} = {shown(value)} is not known; allowed: {allowed}{hint}"
     return f"{where}: {path} = {shown(value)} {_fault(error)}; allowed: {allowed}"
 

@@ -25,10 +25,11 @@ class Load(SystemRepr):
 
     To add one, write an `equinox.Module` whose numbers are declared by `quantity`, with
     `force` and `largest`; `period` unless it is `constant` or not periodic (`repeats =
-    False`); `waves` if it is a sum of them, otherwise `series`; and `next_break` with
-    `breaks = True` if it is piecewise analytic. Set `pulses = True` if it may have
-    pulses within its period that are not marked by breaks and that a step could miss.
-    `linear_fields` names the fields to which the force is proportional.
+    False`); `waves` if it is a sum of them, otherwise `series`; and
+    `next_breakpoint` with `breaks = True` if it is piecewise analytic. Set `pulses =
+    True` if it may have pulses within its period that are not marked by breaks and that
+    a step could miss. `linear_fields` names the fields to which the force is
+    proportional.
     """
 
     # Not annotated, as fields would precede those of a subclass.

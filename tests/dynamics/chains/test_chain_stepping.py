@@ -10,17 +10,11 @@ import jaxvib as jv
 from jaxvib.dynamics.propagation import propagate
 
 RNG = np.random.default_rng(2)
-# Each form of the steps takes more than a second to compile, as do other orders and tiles.
+# Each form of the steps takes more than a second to compile, as do other orders.
 ENDS = [
     "periodic",
     "hinged",
     *(pytest.param(ends, marks=pytest.mark.slow) for ends in ("free", "clamped")),
-]
-STEPPED = [
-    ("periodic", 2, 70),
-    pytest.param("clamped", 8, 9, marks=pytest.mark.slow),
-    pytest.param("free", 4, 33, marks=pytest.mark.slow),
-    pytest.param("hinged", 4, 32, marks=pytest.mark.slow),
 ]
 
 
@@ -123,78 +117,9 @@ def test_the_energy_stays_within_its_bound_for_a_hundred_thousand_units():
     assert worst < 2e-5
 
 
-@pytest.mark.parametrize("order", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_tiles_take_the_same_steps(order):
-    chain = jv.BeamChain(bodies=96, gamma=1.3, mass=2.0, length=0.8)
-    state = RNG.normal(size=(4, 96))
-    whole = jv.dynamics.step_chain(chain, state, 4.0, 70, order=order)
-    tiled = jv.dynamics.step_long_chain(chain, state, 4.0, 70, order=order, tile=32)
-    np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="bodies = 96 is not a multiple of tile = 36"):
-        jv.dynamics.step_long_chain(chain, state, 4.0, 70, tile=36)
-
-
-@pytest.mark.parametrize(
-    ("bodies", "tile"), [pytest.param(352, 32, marks=pytest.mark.slow), (96, 96)]
-)
-def test_tiles_that_fill_no_group_take_the_same_steps(bodies, tile):
-    chain = jv.BeamChain(bodies=bodies, gamma=0.4)
-    state = RNG.normal(size=(4, bodies))
-    whole = jv.dynamics.step_chain(chain, state, 2.0, 64, order=2)
-    tiled = jv.dynamics.step_long_chain(chain, state, 2.0, 64, tile=tile)
-    np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
-
-
-@pytest.mark.slow  # compiles two more forms of the steps, 3 s
-def test_an_accelerator_s_single_group_of_all_tiles_takes_the_same_steps(monkeypatch):
-    chain = jv.BeamChain(bodies=160, gamma=1.0)
-    state = RNG.normal(size=(4, 160))
-    whole = jv.dynamics.step_chain(chain, state, 2.0, 64, order=2)
-    many = jv.dynamics.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    tiled = jv.dynamics.step_long_chain(chain, state, 2.0, 64, tile=32)
-    np.testing.assert_allclose(tiled, whole, rtol=0, atol=1e-12)
-    at_once = jv.dynamics.step_chains(chain, np.stack([state, -state]), 2.0, 64, order=2)
-    np.testing.assert_allclose(at_once, many, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("ends", "order", "steps"), STEPPED)
-def test_many_uniform_chains_take_the_steps_of_one(ends, order, steps):
-    chain = jv.BeamChain(9, 0.6, ends, mass=2.0, length=0.8)
-    states = RNG.normal(size=(3, 4, 9))
-    found = jv.dynamics.step_chains(chain, states, 2.0, steps, order=order)
-    for state, moved in zip(states, found, strict=True):
-        one = jv.dynamics.step_chain(chain, state, 2.0, steps, order=order)
-        np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("ends", "order", "steps"), STEPPED)
-def test_many_chains_with_defects_take_the_steps_of_one(ends, order, steps):
-    bodies = 7
-    beams = bodies + {"periodic": 0, "clamped": 1}.get(ends, -1)
-    chain = jv.BeamChain(
-        bodies, 1.3, ends, mass=2.0, length=0.8,
-        mass_factors=RNG.uniform(0.5, 2, bodies),
-        inertia_factors=RNG.uniform(0.5, 2, bodies),
-        stiffness_factors=RNG.uniform(0.5, 2, beams),
-    )  # fmt: skip
-    states = RNG.normal(size=(11, 4, bodies))
-    found = jv.dynamics.step_chains(chain, states, 2.0, steps, order=order)
-    assert found.shape == states.shape
-    for state, moved in zip(states, found, strict=True):
-        one = jv.dynamics.step_chain(chain, state, 2.0, steps, order=order)
-        np.testing.assert_allclose(moved, one, rtol=0, atol=1e-12)
-
-
 def test_bad_steps_are_named():
     chain = jv.BeamChain(bodies=4, gamma=1.0)
     with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
         jv.dynamics.step_chain(chain, np.zeros((4, 4)), 1.0, 10, order=3)
     with pytest.raises(ValueError, match="steps = 0 is not in"):
         jv.dynamics.step_chain(chain, np.zeros((4, 4)), 1.0, 0)
-    with pytest.raises(ValueError, match="order = 3; allowed: 2, 4, 8"):
-        jv.dynamics.step_chains(chain, np.zeros((1, 4, 4)), 1.0, 10, order=3)
-    with pytest.raises(ValueError, match=r"shape \(1, 4, 5\); allowed: \(chains, 4, 4\)"):
-        jv.dynamics.step_chains(chain, np.zeros((1, 4, 5)), 1.0, 10)
-    with pytest.raises(ValueError, match="the chain has ends or defects"):
-        jv.dynamics.step_long_chain(jv.BeamChain(4, ends="free"), np.zeros((4, 4)), 1.0, 10)

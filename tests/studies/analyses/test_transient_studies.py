@@ -32,6 +32,10 @@ MISTAKES = {
     "a level of nothing": (
         "fragility", "limit.level = 0.15", "limit.level = 0.0", "allowed: (0, inf) m"
     ),
+    "an engine of version 0.1": (
+        "run_up", 'kind = "response"', 'kind = "response"\nengine = "stepping"',
+        'leave out engine, or write "diffrax"',
+    ),
     "frequencies that descend": (
         "shock_spectrum", "high = 6000.0", "high = 6.0", "low = 30 rad/s is not below"
     ),

@@ -1,0 +1,110 @@
+"""Calls of public functions: in float64, of parameters within their ranges."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from .arrays import is_concrete
+from .environment import require_float64
+from .result_repr import ResultRepr
+
+_NARROW = dict.fromkeys(map(jnp.dtype, ("bfloat16", "float16", "float32")), float)
+_NARROW |= {jnp.dtype("complex64"): complex}
+
+
+def call(function: Callable, given: tuple, named: dict[str, Any]) -> Any:
+    """Call a public function.
+
+    If there is a system or a part of one among its arguments, float32 numbers become
+    float64 (so that their derivatives are float32), and traced parameters out of their
+    range NaN. **Raises:** `ValueError` if float64 is disabled.
+    """
+    given, named = _in_float64((given, named))
+    if not jax.config.jax_disable_jit:
+        return function(*given, **named)
+    # Programs are compiled all the same: as Python, they would take concrete values for
+    # values without derivatives.
+    with jax.disable_jit(False):
+        return function(*given, **named)
+
+
+def _in_float64(arguments):
+    leaves = jax.tree.leaves(arguments)
+    if jax.config.jax_enable_x64 and not any(map(_is_changed, leaves)):
+        return arguments
+    modules = jax.tree.leaves(arguments, is_leaf=_is_module)
+    if not any(_is_module(each) and not isinstance(each, ResultRepr) for each in modules):
+        return arguments
+    require_float64()
+    _refuse_explicit_axes(leaves)
+    return jax.tree.map(_entered, arguments, is_leaf=_is_module)
+
+
+def within_ranges(module: PyTree) -> Any:
+    """Return a module whose traced quantities are NaN where out of their range.
+
+    Concrete ones are checked where the module is built.
+    """
+    if is_concrete(module):
+        return module
+    return jax.tree_util.tree_map_with_path(functools.partial(_within, module), module)
+
+
+def _refuse_explicit_axes(leaves) -> None:
+    for leaf in leaves:
+        traced = isinstance(leaf, jax.core.Tracer)
+        mesh = jax.typeof(leaf).sharding.mesh if traced else None
+        if mesh is not None and jax.sharding.AxisType.Explicit in mesh.axis_types:
+            raise ValueError(
+                f"an argument is sharded over explicit axes {mesh.axis_names}; allowed: "
+                "axis_types=jax.sharding.AxisType.Auto, or jax.shard_map"
+            )
+
+
+def _is_module(node) -> bool:
+    return isinstance(node, eqx.Module)
+
+
+def _is_changed(leaf) -> bool:
+    return getattr(leaf, "dtype", None) in _NARROW or isinstance(leaf, jax.core.Tracer)
+
+
+def _entered(node):
+    if isinstance(node, ResultRepr):
+        return node
+    return within_ranges(jax.tree.map(_widened, node))
+
+
+def _widened(leaf):
+    wide = _NARROW.get(getattr(leaf, "dtype", None))
+    return leaf if wide is None else jnp.asarray(leaf, wide)
+
+
+def _within(module, path, leaf):
+    if not (isinstance(leaf, jax.core.Tracer) and eqx.is_inexact_array(leaf)):
+        return leaf
+    node, allowed = module, None
+    for key in path:
+        if isinstance(key, jax.tree_util.GetAttrKey):
+            allowed = _ranges(type(node)).get(key.name)
+            node = getattr(node, key.name)
+        else:
+            allowed, node = None, node[getattr(key, "idx", getattr(key, "key", None))]
+    if allowed is None:
+        return leaf
+    # A product: the derivative is NaN too.
+    return leaf * jnp.where(allowed.contains(leaf), 1.0, jnp.nan)
+
+
+@functools.cache
+def _ranges(kind: type) -> dict:
+    if not dataclasses.is_dataclass(kind):
+        return {}
+    fields = dataclasses.fields(kind)
+    return {f.name: f.metadata["range"] for f in fields if "range" in f.metadata}
