@@ -160,7 +160,8 @@ def damped_modes(system: Linear) -> DampedModes:
         raise ValueError("the matrices of the system are not finite")
     rigid, strained, strains = _strained(system, mass, stiffness)
     solved = linalg.solve(mass, np.concatenate([stiffness, damping], 1))
-    acting = np.concatenate([solved[:, :size] @ strained, solved[:, size:]], 1)
+    slowed = linalg.product(solved[:, :size], strained)
+    acting = np.concatenate([slowed, solved[:, size:]], 1)
     top = np.concatenate([np.zeros((len(strains),) * 2), strains], 1)
     values, vectors = linalg.eigenvectors(np.concatenate([top, -acting]), "smallest")
     values = np.where(np.abs(values) > _noise(np.abs(values), 2 * size), values, 0.0)
@@ -234,7 +235,7 @@ def _strained(system, mass, stiffness):
     if not free.any():
         return np.zeros((size, 0)), np.eye(size), np.eye(size)
     shapes = linalg.solve_triangular(factor.T, vectors, lower=False)
-    return shapes[:, free], shapes[:, ~free], (factor @ vectors[:, ~free]).T
+    return shapes[:, free], shapes[:, ~free], linalg.product(factor, vectors[:, ~free]).T
 
 
 def _noise(values, size: int):
