@@ -142,8 +142,10 @@ def damped_modes(system: Linear) -> DampedModes:
     """Return the complex modes of a damped system, computed on the host.
 
     Sorted by ascending modulus, then by descending real part, see `linalg.order_of`.
-    The largest component of a shape is 1 (the first of those equal to 1e-9). For up to
-    8 degrees of freedom, results are bit-identical on every processor.
+    The largest component of a shape is 1 (the first of those equal to 1e-9). Motions
+    without strain have the eigenvalue 0, twice if nothing damps them, and the damping
+    ratio NaN; so do others within rounding of 0 beside the largest. For up to 8 degrees
+    of freedom, results are bit-identical on every processor.
 
     **Raises:** `ValueError` for a system without matrices, or values that are not finite.
 
@@ -156,14 +158,20 @@ def damped_modes(system: Linear) -> DampedModes:
     size = mass.shape[0]
     if not all(np.isfinite(m).all() for m in (mass, damping, stiffness)):
         raise ValueError("the matrices of the system are not finite")
+    rigid, strained, strains = _strained(system, mass, stiffness)
     solved = linalg.solve(mass, np.concatenate([stiffness, damping], 1))
-    top = np.concatenate([np.zeros((size, size)), np.eye(size)], 1)
-    values, vectors = linalg.eigenvectors(np.concatenate([top, -solved]), "smallest")
+    slowed = linalg.product(solved[:, :size], strained)
+    acting = np.concatenate([slowed, solved[:, size:]], 1)
+    top = np.concatenate([np.zeros((len(strains),) * 2), strains], 1)
+    values, vectors = linalg.eigenvectors(np.concatenate([top, -acting]), "smallest")
+    values = np.where(np.abs(values) > _noise(np.abs(values), 2 * size), values, 0.0)
     order = np.flatnonzero(values.imag >= 0)
-    shapes = vectors[:size, order]
+    # The velocities of a mode are its shape too, also where it does not strain.
+    shapes = np.concatenate([rigid, vectors[-size:, order]], 1)
+    values = np.concatenate([np.zeros(rigid.shape[1]), values[order]])
     shapes = shapes / _largest_component(shapes)
-    missing = 2 * size - len(order)
-    found = np.pad(values[order], (0, missing), constant_values=np.nan)
+    missing = 2 * size - len(values)
+    found = np.pad(values, (0, missing), constant_values=np.nan)
     shapes = np.pad(shapes, ((0, 0), (0, missing)), constant_values=np.nan)
     modulus = np.abs(found)
     still = modulus == 0
@@ -197,16 +205,43 @@ def _by_strains_derivative(primals, tangents):
 
 
 def _strain_modes(strains, mass):
-    weights, rows = strains
-    xp = array_namespace(weights, rows, mass)
     factor = linalg.cholesky(mass)
-    scaled = xp.sqrt(weights)[:, None] * linalg.solve_triangular(factor, rows.T).T
-    missing = max(0, mass.shape[0] - scaled.shape[0])
-    scaled = xp.pad(scaled, ((0, missing), (0, 0)))
+    scaled = _scaled_strains(strains, factor)
     _, values, vectors = linalg.singular_system(scaled)
-    noise = 4 * jnp.finfo(values.dtype).eps * max(scaled.shape) * values[0]
-    frequencies = xp.where(values > noise, values, 0.0)[::-1]
+    xp = array_namespace(values)
+    frequencies = xp.where(values > _noise(values, len(scaled)), values, 0.0)[::-1]
     return frequencies, linalg.solve_triangular(factor.T, vectors[:, ::-1], lower=False)
+
+
+def _scaled_strains(strains, factor):
+    """Return square rows or more, whose squares sum up to the scaled stiffness."""
+    weights, rows = strains
+    xp = array_namespace(weights, rows, factor)
+    scaled = xp.sqrt(weights)[:, None] * linalg.solve_triangular(factor, rows.T).T
+    return xp.pad(scaled, ((0, max(0, len(factor) - len(scaled))), (0, 0)))
+
+
+def _strained(system, mass, stiffness):
+    """Return (V, W, S): q = V a + W b, where only b = S q strains; NumPy arrays."""
+    size, strains = len(mass), to_numpy(system.strain_rows())
+    factor = linalg.cholesky(mass)
+    if strains is not None:
+        scaled = _scaled_strains(strains, factor)
+    else:
+        half = linalg.solve_triangular(factor, stiffness)
+        scaled = linalg.solve_triangular(factor, half.T).T
+    _, values, vectors = linalg.singular_system(scaled)
+    free = values <= _noise(values, len(scaled))
+    if not free.any():
+        return np.zeros((size, 0)), np.eye(size), np.eye(size)
+    shapes = linalg.solve_triangular(factor.T, vectors, lower=False)
+    return shapes[:, free], shapes[:, ~free], linalg.product(factor, vectors[:, ~free]).T
+
+
+def _noise(values, size: int):
+    """Return the size below which values are rounding."""
+    xp = array_namespace(values)
+    return 4 * jnp.finfo(values.dtype).eps * size * xp.max(values)
 
 
 def _eigenvectors(mass, stiffness):
@@ -231,9 +266,8 @@ def _eigenvalues(mass, stiffness):
 
 def _without_noise(values):
     xp = array_namespace(values)
-    largest = xp.max(xp.abs(values))
-    noise = 4 * jnp.finfo(values.dtype).eps * values.shape[0] * largest
-    return xp.where(xp.abs(values) > noise, values, 0.0)
+    sizes = xp.abs(values)
+    return xp.where(sizes > _noise(sizes, values.shape[0]), values, 0.0)
 
 
 def _signed_root(values):

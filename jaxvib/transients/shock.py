@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,21 +12,29 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
+from ..kernels.kernel import Kernel
+from ..kernels.kernel_cache import cached_kernel
 from ..systems.loads import Load
 
-# Largest phase, rad, of an oscillator between two samples: the error of the quintic is
-# (1/2)^6/46080, 3e-7 of the extreme.
-_LOOK = 0.5
-_FREE = 16  # samples of one period of the residual free motion
+_LARGEST_RATIO = 10.0  # steps are shorter in proportion to it
+# Largest phase, rad, of an oscillator between two samples, and terms of its series there:
+# the first one omitted is (1/2)^15/15!, 2e-17.
+_LOOK, _ORDERS = 0.5, 15
+_NEWTON_STEPS = 3  # from the secant, wrong by 1e-2 of a step
+# Damping times phase after which a free motion is nothing, e^-40, and steps until then:
+# two extremes, or half a radian of the fastest motion at the largest damping ratio.
+_GONE, _FREE = 40.0, 160
+_ROUNDING = float(np.finfo(float).eps)  # relative, per step
 _MOST_PIECES = 1_000_000  # of a law: safeguard against unlimited breaks
+_AT_ONCE = 256  # breaks found by one call of a program
 _LONG_AGO = 1e15  # s: before the start of any law
 # Largest phase, rad, of a wave between two points: the error of linear interpolation is
 # (1/4)^2/8; a run with half the points estimates the rest.
 _TURN = 0.25
 _MOST_POINTS = 10_000_000  # of a law: an array of 80 MB
+_MOST_AT_ONCE = 10_000_000  # points times frequencies: the kernel reads a copy for each
 
 
 class ShockSpectrum(eqx.Module):
@@ -50,8 +59,13 @@ class ShockSpectrum(eqx.Module):
         "largest displacement relative to the base", "m", ("frequency",)
     )
     error: Float[Array, " frequency"] = result_field(
-        "change of the maximax with half the points", "m/s^2", ("frequency",)
+        "largest change of these accelerations with half the points",
+        "m/s^2",
+        ("frequency",),
     )
+    displacement_error: Float[Array, " frequency"] = result_field(
+        "change of the displacement with half the points", "m", ("frequency",)
+    )  # fmt: skip
 
     @property
     def pseudo_velocity(self) -> Float[Array, " frequency"]:
@@ -81,7 +95,7 @@ def shock_spectrum(
     `points` per piece between two breaks, or more if its highest frequency requires it;
     `duration`: the end of the shock (s), default: its last break, after which it must
     be 0; `frequencies`: natural frequencies, rad/s, shape (n,), concrete values;
-    `damping_ratio`: $\zeta$ in [0, 1). **Raises:** `ValueError` for an argument out of
+    `damping_ratio`: $\zeta$ in [0, 10]. **Raises:** `ValueError` for an argument out of
     its range, or a shock whose end is not known; NaN instead for traced values.
     **Source:** ISO 18431-4 (2007); Smallwood, *Shock and Vibration Bulletin* 51 (1981)
     279.
@@ -91,7 +105,8 @@ def shock_spectrum(
     [809.94]
     """
     check_range("frequencies", frequencies, "rad/s", Range(above=0.0))
-    check_range("damping_ratio", damping_ratio, "", Range(at_least=0.0, below=1.0))
+    ratios = Range(at_least=0.0, at_most=_LARGEST_RATIO)
+    check_range("damping_ratio", damping_ratio, "", ratios)
     check_range("points", points, "", Range(at_least=2, at_most=_MOST_POINTS))
     if duration is not None:
         check_range("duration", duration, "s", Range(above=0.0))
@@ -105,21 +120,23 @@ def shock_spectrum(
         record = law.is_piecewise_linear()
         points, enough = (1, jnp.asarray(True)) if record else _points(law, ends, points)
     times, middles = _times(ends, points)
-    highest_angular_frequency = float(np.max(frequencies))
-    looks = max(
-        1, math.ceil(highest_angular_frequency * float(np.max(np.diff(times))) / _LOOK)
-    )
     ratio = jnp.asarray(damping_ratio, float)
-    found = _spectrum(law, times, middles, frequencies, ratio, looks)
-    if record:  # its points are exact: only the quintics have an error
-        other = _spectrum(law, times, middles, frequencies, ratio, 2 * looks)
-    else:
-        coarse = _times(ends, max(1, points // 2))
-        other = _spectrum(law, *coarse, frequencies, ratio, 2 * looks)
-    error = jnp.abs(other.maximax - found.maximax)
-    known = jax.tree.map(lambda x: jnp.where(ended & enough, x, jnp.nan), (found, error))
-    given = jnp.asarray(frequencies), known[1]
-    return eqx.tree_at(lambda s: (s.frequencies, s.error), known[0], given)
+    allowed = (ratio >= 0) & (ratio <= _LARGEST_RATIO)
+    ratio = jnp.where(allowed, ratio, 0.0)
+    found = _spectrum(law, times, middles, frequencies, ratio, np.asarray(_LOOK))
+    # The points of a record are exact: only extremes between looks may be missed.
+    coarse = (times, middles) if record else _times(ends, max(1, points // 2))
+    other = _spectrum(law, *coarse, frequencies, ratio, np.asarray(2 * _LOOK))
+    changes = jax.tree.map(lambda a, b: jnp.abs(a - b), found, other)
+    accelerations = changes.highest, changes.lowest, changes.maximax, changes.residual
+    errors = (
+        found.error + functools.reduce(jnp.maximum, accelerations),
+        found.displacement_error + changes.displacement,
+    )
+    found = eqx.tree_at(lambda s: (s.error, s.displacement_error), found, errors)
+    known = ended & enough & allowed
+    found = jax.tree.map(lambda x: jnp.where(known, x, jnp.nan), found)
+    return eqx.tree_at(lambda s: s.frequencies, found, jnp.asarray(frequencies))
 
 
 def shock_ends(law: Load, duration: float | None) -> tuple[np.ndarray, Bool[Array, ""]]:
@@ -133,25 +150,42 @@ def shock_ends(law: Load, duration: float | None) -> tuple[np.ndarray, Bool[Arra
 
 def _ends(law: Load, duration: float | None) -> np.ndarray:
     """Return the breaks of a law, and 0, from its start to the shock's end."""
-    breaks = []
     time = -1e-12 if law.repeats else -_LONG_AGO
-    while len(breaks) < _MOST_PIECES:
-        found = law.next_breakpoint(jnp.asarray(time))
-        if isinstance(found, jax.core.Tracer):
-            raise ValueError("times of the law are traced; allowed: concrete values, s")
-        time = float(found)
-        if not np.isfinite(time) or (duration is not None and time >= duration):
-            break
-        if duration is None and law.repeats:
-            break
-        breaks.append(time)
-    last = duration if duration is not None else (breaks[-1] if breaks else 0.0)
-    ends = np.unique([time for time in (0.0, *breaks, last) if time <= last])
+    if not is_concrete(law.next_breakpoint(jnp.asarray(time))):
+        raise ValueError("times of the law are traced; allowed: concrete values, s")
+    # Its breaks are known, so they do not depend on what is traced.
+    law = jax.tree.map(lambda x: x if is_concrete(x) else jnp.zeros_like(x), law)
+    blocks = []
+    goes_on = duration is not None or not law.repeats
+    while goes_on and len(blocks) * _AT_ONCE < _MOST_PIECES:
+        found = np.asarray(_next_breaks(law, jnp.asarray(time)))
+        inside = np.isfinite(found) & (found < (np.inf if duration is None else duration))
+        blocks.append(found[inside])
+        time, goes_on = float(found[-1]), bool(inside.all())
+    breaks = np.concatenate([*blocks, np.zeros(0)])
+    last = (
+        duration
+        if duration is not None
+        else float(np.max(breaks, initial=-np.inf if breaks.size else 0.0))
+    )
+    ends = np.unique(np.append(breaks, [0.0, last]))
+    ends = ends[ends <= last]
     if ends.size < 2:
         raise ValueError(
             f"the end of a shock of {type(law).__name__} is not known; allowed: a duration"
         )
     return ends
+
+
+@eqx.filter_jit
+def _next_breaks(law: Load, time) -> Float[Array, " breaks"]:
+    """Return the next breaks of a law."""
+
+    def step(time, _):
+        found = law.next_breakpoint(time)
+        return found, found
+
+    return jax.lax.scan(step, time, length=_AT_ONCE)[1]
 
 
 def _is_over(law: Load, ends: np.ndarray) -> Bool[Array, ""]:
@@ -198,7 +232,7 @@ def _times(ends: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @eqx.filter_jit
-def _spectrum(law, times, middles, frequencies, ratio, looks: int) -> ShockSpectrum:
+def _spectrum(law, times, middles, frequencies, ratio, look) -> ShockSpectrum:
     times, middles = jnp.asarray(times), jnp.asarray(middles)
     frequencies = jnp.asarray(frequencies)
 
@@ -207,109 +241,139 @@ def _spectrum(law, times, middles, frequencies, ratio, looks: int) -> ShockSpect
 
     first = jax.vmap(side)(times[:-1], middles)
     last = jax.vmap(side)(times[1:], middles)
-    steps = jnp.diff(times)
+    base, steps = (jnp.diff(times), first, last), first.shape[0]
 
     def of(frequency):
-        return _extremes(frequency, ratio, (steps, first, last), looks)
+        return _kernel()(frequency, ratio, jnp.asarray(look), base)
 
-    found = jax.vmap(of)(frequencies)
-    highest, lowest, residual, displacement = found
+    lanes = max(1, _MOST_AT_ONCE // steps)
+    found = jax.lax.map(of, frequencies, batch_size=lanes)
+    highest, lowest, residual, far = found
     maximax = jnp.maximum(highest, -lowest)
-    nothing = jnp.zeros_like(maximax)
-    return ShockSpectrum(
-        frequencies, highest, lowest, maximax, residual, displacement, nothing
-    )
+    looks = frequencies * _fastest(ratio) * (times[-1] - times[0]) / look
+    rounding = _ROUNDING * jax.lax.stop_gradient(looks + steps + _FREE)
+    moved = far / frequencies**2
+    errors = rounding * maximax, rounding * moved
+    return ShockSpectrum(frequencies, highest, lowest, maximax, residual, moved, *errors)
 
 
-def _extremes(frequency, ratio, base, looks: int):
-    """Return highest and lowest acceleration, the residual and the displacement."""
+@functools.cache
+def _kernel() -> Kernel:
+    return cached_kernel(_extremes)
 
-    def extremes(seen, length, slope, sides):
-        """Return the extremes updated by the step between two samples (z, v, a)."""
-        acceleration, place = (
-            step_polynomial(length, *(of(frequency, ratio, slope, *side) for side in sides))
-            for of in (_acceleration, _displacement)
-        )
-        low, high, far = seen
-        ends = [_range(path) for path in (acceleration, place)]
-        (a_low, a_high), (z_low, z_high) = ends
-        return (
-            jnp.minimum(low, a_low),
-            jnp.maximum(high, a_high),
-            jnp.maximum(far, jnp.maximum(z_high, -z_low)),
-        )
 
-    def step(looks, carry, piece):
-        length, first, last = piece
-        length = length / looks
-        slope = (last - first) / (length * looks)
-        move = _transition(frequency, ratio, length)
+def _fastest(ratio):
+    """Return the largest modulus of a free motion's exponents, in natural frequencies."""
+    return jnp.maximum(1.0, ratio + jnp.sqrt(jnp.maximum(ratio**2 - 1, 0.0)))
 
-        def look(carry, number):
-            (z, v), seen = carry
-            before = first + slope * (length * number)
-            after = before + slope * length
-            new = move(z, v, before, slope)
-            seen = extremes(seen, length, slope, ((z, v, before), (*new, after)))
-            return (new, seen), None
 
-        numbers = jnp.arange(looks).astype(length.dtype)
-        return jax.lax.scan(look, carry, numbers)
+def _extremes(frequency, ratio, look, base):
+    r"""Return highest and lowest acceleration, the residual and the largest displacement.
+
+    The displacement times $\omega^2$ and the phase as time make all numbers accelerations.
+    """
+    fastest = _fastest(jax.lax.stop_gradient(ratio))
+
+    def through(carry, length, first, last, looks):
+        """Return the motion and its extremes after a piece, in equal steps."""
+        share = 1 / jnp.asarray(looks, float)
+        phase, slope = frequency * length * share, (last - first) * share
+
+        def step(number, carry):
+            motion, seen = carry
+            now = first + slope * number.astype(float)
+            path = _Path.of(*motion, now, slope, ratio, phase)
+            return path.motion(jnp.ones(())), _updated(seen, path)
+
+        return jax.lax.fori_loop(0, looks, step, carry)
+
+    def piece(carry, ends):
+        looks = jnp.ceil(frequency * ends[0] * fastest / look).astype(int)
+        return through(carry, *ends, jnp.maximum(looks, 1)), None
 
     still = jnp.zeros(())
     start = (still, still), (still, still, still)
-    (left, seen), _ = jax.lax.scan(functools.partial(step, looks), start, base)
-    turn = 2 * jnp.pi / (frequency * jnp.sqrt(1 - ratio**2))
-    free = jnp.full(1, turn), jnp.zeros(1), jnp.zeros(1)
-    leaving = left, (still, still, still)
-    (_, after), _ = jax.lax.scan(functools.partial(step, _FREE), leaving, free)
+    (left, seen), _ = jax.lax.scan(piece, start, base)
+    turn = 2 * jnp.pi / jnp.sqrt(jnp.maximum(1 - ratio**2, 1e-4))
+    rest = jnp.minimum(turn, _GONE / jnp.maximum(ratio, 1e-4)) / frequency
+    leaving = -2 * ratio * left[1] - left[0]
+    seen_first = jnp.minimum(leaving, 0.0), jnp.maximum(leaving, 0.0), still
+    after = through((left, seen_first), rest, still, still, _FREE)[1]
     low, high = jnp.minimum(seen[0], after[0]), jnp.maximum(seen[1], after[1])
     residual = jnp.maximum(after[1], -after[0])
     return high, low, residual, jnp.maximum(seen[2], after[2])
 
 
-def _acceleration(frequency, ratio, slope, z, v, base):
-    """Return the absolute acceleration, its rate and its second rate."""
-    loss, square = 2 * ratio * frequency, frequency**2
-    value = -loss * v - square * z
-    rate = -loss * (value - base) - square * v
-    return value, rate, -loss * (rate - slope) - square * (value - base)
+class _Path(NamedTuple):
+    r"""The motion on a step, $z'' + 2 \zeta z' + z = -a$ over the phase.
 
-
-def _displacement(frequency, ratio, slope, z, v, base):
-    """Return the relative displacement, its rate and its second rate."""
-    return z, v, -2 * ratio * frequency * v - frequency**2 * z - base
-
-
-def _range(path):
-    """Return the lowest and the highest value of a path on its step."""
-    one = jnp.ones(())
-    ends = path.value(0 * one), path.value(one)
-    turns = (path.slope(0 * one) > 0) != (path.slope(one) > 0)
-    turning = jnp.where(turns, path.value(path.extremum()), ends[1])
-    return (
-        jnp.minimum(jnp.minimum(*ends), turning),
-        jnp.maximum(jnp.maximum(*ends), turning),
-    )
-
-
-def _transition(frequency, ratio, length):
-    r"""Return the exact motion over a step for a base acceleration $a + s t$.
-
-    A particular solution is $z_p = -(a + s t)/\omega^2 + 2 \zeta s/\omega^3$; the
-    remainder is a free motion.
+    Its Taylor series in the share of the step, exact to rounding; a is linear.
     """
-    damped = frequency * jnp.sqrt(1 - ratio**2)
-    decay = jnp.exp(-ratio * frequency * length)
-    cosine, sine = decay * jnp.cos(damped * length), decay * jnp.sin(damped * length)
 
-    def move(z, v, base, slope):
-        particular = -base / frequency**2 + 2 * ratio * slope / frequency**3
-        rate = -slope / frequency**2
-        z, v = z - particular, v - rate
-        w = (v + ratio * frequency * z) / damped
-        new = z * cosine + w * sine
-        speed = -ratio * frequency * new + damped * (w * cosine - z * sine)
-        return new + particular + rate * length, speed + rate
+    coefficients: tuple
+    base: Array
+    slope: Array
+    ratio: Array
+    phase: Array
 
-    return move
+    @classmethod
+    def of(cls, z, v, base, slope, ratio, phase) -> "_Path":
+        square = phase**2
+        terms = [z, v * phase, -square * (2 * ratio * v + z + base) / 2]
+        damped, push = 2 * ratio * phase, square * slope
+        for k in range(1, _ORDERS - 2):
+            known = damped * (k + 1) * terms[k + 1] + square * terms[k] + push
+            terms.append(-known * (1 / ((k + 1) * (k + 2))))
+            push = 0.0
+        return cls(tuple(terms), base, slope, ratio, phase)
+
+    def motion(self, share):
+        """Return the displacement and its rate at a share of the step."""
+        *lower, value = self.coefficients
+        rate = jnp.zeros_like(value)
+        for coefficient in reversed(lower):
+            rate = rate * share + value
+            value = value * share + coefficient
+        return value, rate / self.phase
+
+    def displacement(self, share):
+        """Return the displacement, its rate and its second rate."""
+        z, v = self.motion(share)
+        return z, v, -2 * self.ratio * v - z - (self.base + self.slope * share)
+
+    def acceleration(self, share):
+        """Return the absolute acceleration, its rate and its second rate."""
+        _, v, second = self.displacement(share)
+        value = second + self.base + self.slope * share
+        rate = -2 * self.ratio * second - v
+        third = -2 * self.ratio * second - v - self.slope / self.phase
+        return value, rate, -2 * self.ratio * third - second
+
+    def extremes(self, of):
+        """Return a signal's values at the end and at its turn on the step, if any.
+
+        The turn of a smooth signal: its place has no derivative.
+        """
+        still = jax.lax.stop_gradient(self)
+        sides = [of(still, jnp.asarray(share, float)) for share in (0.0, 1.0)]
+        (_, first, _), (_, last, _) = sides
+        turns = (first > 0) != (last > 0)
+        share = jnp.clip(first / jnp.where(turns, first - last, 1.0), 0.0, 1.0)
+        for _ in range(_NEWTON_STEPS):
+            _, rate, second = of(still, share)
+            step = rate / jnp.where(second == 0, 1.0, second * self.phase)
+            share = jnp.clip(share - jax.lax.stop_gradient(step), 0.0, 1.0)
+        end = of(self, jnp.ones(()))[0]
+        return end, jnp.where(turns, of(self, share)[0], end)
+
+
+def _updated(seen, path: _Path):
+    """Return lowest and highest acceleration and largest displacement after a step."""
+    low, high, far = seen
+    accelerations = path.extremes(_Path.acceleration)
+    moved = [jnp.abs(z) for z in path.extremes(_Path.displacement)]
+    return (
+        functools.reduce(jnp.minimum, accelerations, low),
+        functools.reduce(jnp.maximum, accelerations, high),
+        functools.reduce(jnp.maximum, moved, far),
+    )

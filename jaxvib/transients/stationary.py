@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
+from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, floats
+from ..linalg import balance
 from ..systems.linear_part import linear_part_alone
 from ..systems.loads import FilteredNoise
 from ..systems.roles import Linear
@@ -19,6 +21,9 @@ from ..systems.roles import Linear
 # parts.
 _DOUBLINGS = 64
 _TERMS = 18  # of the series, for rates times step below 1: 1/18! is 2e-16
+_MOST_DOUBLINGS = 80  # until all has decayed: 2^80 is 1e24, above 1/rounding
+_DECAYED = 1e-20
+_ROUNDING = float(np.finfo(float).eps)
 
 
 def response_covariance(
@@ -26,7 +31,9 @@ def response_covariance(
     noise: FilteredNoise,
     direction: Real[ArrayLike, " n"] | Sequence,
     time: Real[Array, ""] | float | None = None,
-) -> Float[Array, "state state"]:
+    *,
+    with_error: bool = False,
+) -> Float[Array, "state state"] | tuple[Array, Array]:
     r"""Return the covariance of the state $(q, \dot q)$ of a linear system under noise.
 
     For the system's state augmented by the filter's, $\dot y = A y + b w$, it is the
@@ -35,14 +42,20 @@ def response_covariance(
     $$A P + P A^T + \pi S_0 b b^T = 0,$$
 
     or, at a `time` (s) after rest, that of $P - e^{At} P_0 e^{A^T t}$, where $P_0$ differs
-    from $P$ only by the noise, which is stationary from the start. Works under `jit`,
-    `vmap` and differentiation.
+    from $P$ only by the noise, which is stationary from the start. P is the integral of
+    $\pi S_0 e^{At} b b^T e^{A^T t}$, whose length is doubled repeatedly: only positive
+    parts are added, so that stiff systems keep their digits. Works under `jit`, `vmap`
+    and differentiation.
 
     **Arguments:** `direction`: force per unit noise, N, shape (n,): that of an
     `AppliedLoad`, `-mass @ direction` of a `BaseMotion`. Contacts, friction elements
-    and other loads are ignored, nonlinear springs are linearised at rest.
+    and other loads are ignored, nonlinear springs are linearised at rest. `with_error`:
+    whether to return $(P, E)$ with a bound $|P_{ij} - \hat P_{ij}| \le E_{ij}$ from the
+    residual and its rounding, which may be pessimistic by the ratio of the fastest to
+    the slowest rate.
     **Raises:** `ValueError` for a direction of another shape, a time that is not above 0,
-    or an undamped system, which has no stationary state (NaN if traced).
+    or an undamped system, which has no stationary state, or none that can be told from
+    rounding (NaN if traced). **Source:** Smith, *SIAM J. Appl. Math.* 16 (1968) 198.
 
     >>> noise = jv.FilteredNoise.low_pass(0.5, 20.0, 0.6)
     >>> covariance = jv.response_covariance(tower, noise, [0.0, 1.0])
@@ -56,17 +69,15 @@ def response_covariance(
     if jnp.shape(direction) != (size,):
         raise ValueError(f"direction has shape {jnp.shape(direction)}; allowed: ({size},)")
     matrix, source = _with_filter(system, noise, direction)
-    if time is None and not isinstance(matrix, jax.core.Tracer):
+    time = None if time is None else jnp.asarray(time, float)
+    found, error, exists = _with_error(matrix, source, time, 2 * size)
+    if is_concrete(exists) and is_concrete(matrix) and not exists:
         growth = float(np.max(np.linalg.eigvals(np.asarray(matrix)).real))
-        if growth >= 0:
-            raise ValueError(
-                f"free motions grow as exp({growth:g} t): there is no stationary state; "
-                "allowed: a damped system, or a time"
-            )
-    if time is None:
-        found = _stationary(matrix, source)[: 2 * size, : 2 * size]
-        return jnp.where(_decays(matrix), found, jnp.nan)
-    return _later(matrix, source, jnp.asarray(time, float), 2 * size)
+        raise ValueError(
+            f"free motions grow as exp({growth:g} t), within rounding: there is no "
+            "stationary state; allowed: a damped system, or a time"
+        )
+    return (found, error) if with_error else found
 
 
 @eqx.filter_jit
@@ -86,50 +97,110 @@ def _with_filter(system, noise, direction):
     return matrix, jnp.pi * noise.density * jnp.outer(push, push)
 
 
-@jax.jit
-def _stationary(matrix, source):
-    """Return P with A P + P A^T + Q = 0."""
-    size = matrix.shape[0]
-    one = jnp.eye(size)
-    both = jnp.kron(one, matrix) + jnp.kron(matrix, one)
-    found = jnp.linalg.solve(both, -source.reshape(-1)).reshape(size, size)
-    return (found + found.T) / 2
-
-
-@jax.jit
-def _decays(matrix) -> Bool[Array, ""]:
-    """Return whether all free motions decay: A P + P A^T + 1 = 0 then has P > 0."""
-    matrix = jax.lax.stop_gradient(matrix)
-    found = _stationary(matrix, jnp.eye(matrix.shape[0]))
-    return jnp.all(jnp.isfinite(jnp.linalg.cholesky(found)))
-
-
 @functools.partial(jax.jit, static_argnums=3)
-def _later(matrix, source, time, known: int):
-    r"""Return the first rows and columns of P(t) of dP/dt = A P + P A^T + Q.
+def _with_error(matrix, source, time, known: int) -> tuple[Array, Array, Bool[Array, ""]]:
+    """Return the `known` block of P, its error bound, and whether it exists.
 
-    The initial value is 0 in the `known` states and the stationary P in the others. For
-    a short time h, $e^{Ah} - 1$ and the integral of $e^{As} Q e^{A^T s}$ are power
-    series; then the time is doubled repeatedly.
+    Any symmetric residual is between plus and minus a diagonal one, whose P bounds the
+    error: weighted by the deviations, the sums of its absolute rows.
     """
-    inner = _stationary(matrix[known:, known:], source[known:, known:])
-    start = jnp.zeros_like(matrix).at[known:, known:].set(inner)
-    step = time / 2.0**_DOUBLINGS
+    still = jnp.zeros_like(matrix)
+    if time is None:
+        whole = _stationary(matrix, source)
+    else:  # the noise is stationary from the start
+        inner = _stationary(matrix[known:, known:], source[known:, known:])
+        whole = _later(matrix, source, still.at[known:, known:].set(inner), time)
+    fixed, size = jax.lax.stop_gradient(matrix), matrix.shape[0]
+    found, given = jax.lax.stop_gradient((whole, source))
+    sizes, rounding = jnp.abs(fixed) @ jnp.abs(found), (size + 2) * _ROUNDING
+    left = rounding * (sizes + sizes.T + jnp.abs(given))
+    if time is None:
+        moved = fixed @ found
+        left = left + jnp.abs(moved + moved.T + given)
+    variances = jnp.diagonal(found)
+    weights = jnp.sqrt(jnp.where(variances > 0, variances, jnp.inf))
+    bound = jnp.diag(weights * jnp.sum(left / weights[None], axis=1))
+    bound = jnp.where(jnp.isfinite(bound), bound, 0.0)
+    spread = jnp.diagonal(
+        _whole_integral(fixed, bound) if time is None else _later(fixed, bound, still, time)
+    )
+    exists = jnp.all((spread < variances) | ((variances == 0) & (spread == 0)))
+    error = jnp.sqrt(jnp.outer(spread, spread))
+    if time is None:
+        whole, error = (jnp.where(exists, x, jnp.nan) for x in (whole, error))
+    else:
+        exists = jnp.asarray(True)
+    return whole[:known, :known], error[:known, :known], exists
+
+
+def _stationary(matrix, source):
+    """Return P with A P + P A^T + Q = 0, NaN unless all free motions decay."""
+
+    def residual(found):
+        moved = matrix @ found
+        return -moved - found @ matrix.T
+
+    def solve(_, source):
+        return _whole_integral(jax.lax.stop_gradient(matrix), source)
+
+    def solve_transposed(_, source):
+        return _whole_integral(jax.lax.stop_gradient(matrix.T), source)
+
+    return jax.lax.custom_linear_solve(residual, source, solve, solve_transposed)
+
+
+def _whole_integral(matrix, source):
+    r"""Return the integral of $e^{At} Q e^{A^T t}$ over all times; NaN if it diverges."""
+    weights = balance(matrix)
+    matrix = matrix * weights[None] / weights[:, None]
+    scales = jnp.outer(weights, weights)
+    step = 0.5 / jnp.max(jnp.sum(jnp.abs(matrix), axis=1))
+    one = jnp.eye(matrix.shape[0])
+
+    def left(grown):
+        return jnp.max(jnp.abs(one + grown))
+
+    def goes_on(state):
+        turn, grown, _ = state
+        return (turn < _MOST_DOUBLINGS) & (left(grown) > _DECAYED)
+
+    def twice(state):
+        turn, grown, added = state
+        return turn + 1, 2 * grown + grown @ grown, added + _moved(grown, added)
+
+    begun = 0, *_first_step(matrix, source / scales, step)
+    _, grown, added = jax.lax.while_loop(goes_on, twice, begun)
+    return jnp.where(left(grown) <= _DECAYED, added * scales, jnp.nan)
+
+
+def _first_step(matrix, source, step):
+    r"""Return $e^{Ah} - 1$ and the integral of $e^{As} Q e^{A^T s}$ by their series."""
     power, term = matrix * step, source * step
     grown, added = power, term
     for k in range(2, _TERMS + 1):
         power = matrix @ power * (step / k)
         term = (matrix @ term + term @ matrix.T) * (step / k)
         grown, added = grown + power, added + term
+    return grown, added
 
-    def moved(grown, covariance):
-        """Return a covariance after the current time."""
-        once = covariance + grown @ covariance
-        return once + once @ grown.T
+
+def _moved(grown, covariance):
+    """Return a covariance after the current time."""
+    once = covariance + grown @ covariance
+    return once + once @ grown.T
+
+
+def _later(matrix, source, start, time):
+    r"""Return P(t) of dP/dt = A P + P A^T + Q.
+
+    For a short time h, $e^{Ah} - 1$ and the integral of $e^{As} Q e^{A^T s}$ are power
+    series; then the time is doubled repeatedly.
+    """
+    grown, added = _first_step(matrix, source, time / 2.0**_DOUBLINGS)
 
     def twice(_, pair):
         grown, added = pair
-        return 2 * grown + grown @ grown, added + moved(grown, added)
+        return 2 * grown + grown @ grown, added + _moved(grown, added)
 
     grown, added = jax.lax.fori_loop(0, _DOUBLINGS, twice, (grown, added))
-    return (moved(grown, start) + added)[:known, :known]
+    return _moved(grown, start) + added

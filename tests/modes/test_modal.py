@@ -176,6 +176,45 @@ def test_a_damped_oscillator_has_the_roots_of_its_quadratic(damping):
     np.testing.assert_allclose(found, expected, rtol=1e-7 if damping == 2 else 1e-14)
 
 
+@pytest.mark.parametrize("damping", [0.1, 500.0])
+def test_two_free_bodies_move_together_without_a_damping_ratio(damping):
+    masses, stiffness = (1.7, 0.3), 3e4
+    pair = spring("a", "b", mass=masses[1], stiffness=stiffness, damping=damping)
+    free = jv.assemble([jv.PointMass("a", masses[0]), pair])
+    for system in (free, jv.LinearSystem(*free.matrices())):
+        found = jv.modes.damped_modes(system)
+        reduced = masses[0] * masses[1] / sum(masses)
+        roots = np.roots([reduced, damping, stiffness])
+        expected = [0, 0, *sorted(roots[roots.imag >= 0], key=abs)]
+        np.testing.assert_allclose(found.values[: len(expected)], expected, rtol=1e-12)
+        ratios = [np.nan, np.nan, *(-x.real / abs(x) for x in expected[2:])]
+        np.testing.assert_allclose(found.damping_ratios[: len(ratios)], ratios, rtol=1e-9)
+        np.testing.assert_allclose(found.shapes[:, :2], 1.0, rtol=1e-12)
+
+
+def test_free_chains_have_one_motion_without_strain_each():
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        names = [f"b{i}" for i in range(int(random.integers(2, 6)))]
+        damping = 10 ** random.uniform(-2, 5)  # up to 1e9 times as fast as the slowest
+        links = [
+            spring(a, b, mass=10 ** random.uniform(-3, 1), damping=damping,
+                   stiffness=10 ** random.uniform(2, 6))
+            for a, b in itertools.pairwise(names)
+        ]  # fmt: skip
+        chain = jv.assemble([jv.PointMass(names[0], 1.0), *links])
+        found = jv.modes.damped_modes(chain)
+        values, ratios = np.asarray(found.values), np.asarray(found.damping_ratios)
+        assert np.sum(values == 0) == 2 * int(jv.natural_modes(chain).rigid) == 2
+        assert np.all(ratios[2:][np.isfinite(values[2:])] > 0)
+
+
+def test_what_only_dampers_hold_stays_where_it_is():
+    found = jv.modes.damped_modes(jv.LinearSystem([[2.0]], [[3.0]], [[0.0]]))
+    np.testing.assert_allclose(found.values, [0.0, -1.5], rtol=1e-15)
+    np.testing.assert_allclose(found.damping_ratios, [np.nan, 1.0])
+
+
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_random_networks_agree_with_scipy(seed):

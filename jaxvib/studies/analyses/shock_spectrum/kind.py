@@ -9,7 +9,7 @@ from ...config.tables import Table, option
 from ...resources import library
 from ..base import AnalysisKind, Role
 
-_Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]
+_Ratio = Annotated[float, Field(ge=0.0, le=10.0)]
 
 
 class ShockSpectrumOptions(Table):
@@ -24,7 +24,7 @@ class ShockSpectrumOptions(Table):
     )
     damping_ratios: list[_Ratio] = option(
         "damping ratios of the oscillators", [0.05], min_length=1, max_length=20, unit="",
-        allowed="one or more numbers in [0, 1)",
+        allowed="one or more numbers in [0, 10]",
     )  # fmt: skip
     duration: float | None = option(
         "duration of the shock; default: up to its last break", None, gt=0.0, unit="s",
@@ -72,4 +72,4 @@ class ShockSpectrumKind(AnalysisKind[ShockSpectrumOptions]):
 
     def sample_bytes(self, options: ShockSpectrumOptions) -> float:
         """Return the stored bytes per sample."""
-        return 56.0 * options.points * len(options.damping_ratios)
+        return 64.0 * options.points * len(options.damping_ratios)
