@@ -58,7 +58,7 @@ def plot_branches(
         raise ValueError(f"branches along {paths}; allowed: along one parameter")
     names = _branch_names(branches) if labels is None else tuple(labels)
     _check_labels(names, branches, "branches")
-    kinds = {hasattr(branch.found, "period") for branch in branches}
+    kinds = {hasattr(branch.orbits, "period") for branch in branches}
     if measure is None and len(kinds) > 1:
         measure = "range"
     curves = [measured(branch, measure, components, system) for branch in branches]
