@@ -8,6 +8,7 @@ const MOST_PERIODS = 400; // of a motion from rest
 // that Newton's method finds, as in a study of periodic orbits.
 function regimeFromRest(motions) {
   let state = motions.rest;
+  if (motions.fault) return { periods: NaN, contacts: 0, peak: NaN, state };
   for (let passed = 0; passed < MOST_PERIODS;) {
     const { states, periods } = motions.recurrence(motions.after(state, BETWEEN));
     state = states.at(-1);

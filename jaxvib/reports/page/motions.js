@@ -34,13 +34,13 @@ class Motions {
   }
 
   // Change parameters, by path; afterwards `period`, if there is one, and `rest` are those
-  // of the system.
+  // of the system, and `fault` is the number of the check that the values fail, or 0.
   setValues(values) {
     for (const [path, value] of Object.entries(values)) {
       for (const kernel of [this.segment, this.slope]) kernel?.inputs[`0.${path}`].fill(value);
     }
-    const { period, rest } = this.go(new Array(this.size).fill(0), 0, 0);
-    Object.assign(this, { period: period?.[0], rest: Array.from(rest) });
+    const { period, rest, fault } = this.go(new Array(this.size).fill(0), 0, 0);
+    Object.assign(this, { period: period?.[0], rest: Array.from(rest), fault: fault?.[0] ?? 0 });
   }
 
   // Integrate from `state` at t0 to t1; the results are in `outputs` until the next call.
