@@ -62,7 +62,7 @@ class LivePeriodic extends Live {
       : "Sliders continue the motion from where it is, as on a test rig.";
   }
 
-  // Open a sample: its values by path, and a state near its motion.
+  // Open a sample: its values by path, and a state of its motion, or from rest.
   open(values, from) {
     this.controls.reset();
     this.controls.set(values);
@@ -72,7 +72,7 @@ class LivePeriodic extends Live {
   continueFrom(state) {
     this.setMode("follow");
     this.from = state;
-    this.ask("follow");
+    this.ask(state ? "follow" : "rest");
   }
 
   settings(kind) {
