@@ -195,12 +195,13 @@ class Branch(AbstractBranch):
         return "\n".join([super().__repr__(), *(f"  {event!r}" for event in self.events)])
 
     def _details(self) -> str:
+        largest = f"\n  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}"
         counts = sorted({int(count) for count in np.asarray(self.contacts)})
-        return (
-            f"; contacts per period: {counts}\n"
-            f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
-            f"peak force {peak_force_text(self.orbits)}"
-        )
+        # Contacts of a user-defined field are unknown.
+        if not self.orbits.labels.units and counts == [0]:
+            return largest
+        force = peak_force_text(self.orbits)
+        return f"; contacts per period: {counts}{largest}, peak force {force}"
 
 
 def passing(levels: np.ndarray, level: float, *columns: np.ndarray) -> Iterator[list]:

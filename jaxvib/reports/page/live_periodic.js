@@ -172,6 +172,7 @@ class LivePeriodic extends Live {
 function regimeOf({ periods, motion, passed, going, drawn }) {
   if (!periods) return going && passed < 600 ? "Not settled yet" : `No period up to ${LONGEST_SHOWN}`;
   const contacts = motion.onsets;
+  if (motion.touching && !contacts) return `Period ${periods}, always in contact`;
   const many = contacts ? ` with ${contacts} contact${contacts === 1 ? "" : "s"}` : "";
   return `Period ${periods}${drawn === periods ? many : ""}`;
 }

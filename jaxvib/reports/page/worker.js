@@ -154,8 +154,8 @@ class Answers {
     for (; k < cells.length && performance.now() < until; k++) {
       const { place, at } = cells[k];
       this.motions.setValues({ [paths[0]]: at[0], [paths[1]]: at[1] });
-      const { fault } = this.motions, { periods, contacts, peak, state } = regimeFromRest(this.motions);
-      found.push({ place, at, periods, contacts, peak, state, fault });
+      const { fault } = this.motions, { periods, contacts, touching, peak, state } = regimeFromRest(this.motions);
+      found.push({ place, at, periods, contacts, touching, peak, state, fault });
     }
     this.post({ id, kind: "cells", cells: found });
     if (k < cells.length) this.soon(() => this.cells(request, k));
