@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..foundation.units import parse_unit
+from ..foundation.units import readings
 from .chart import Axis, Chart, Scale
 
 _LABEL = re.compile(r"(.*) \(([^()]*)\)")
@@ -31,13 +31,13 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
     If there is none, return `unit` and 1.
     """
     try:
-        own = parse_unit(unit)
-    except ValueError:  # empty, or not a unit
+        own = readings(unit)[0]
+    except ValueError:  # not a unit
         return unit, 1.0
-    for other in chosen:
-        dimension = parse_unit(other)
-        if dimension.powers == own.powers:
-            return other, own.factor / dimension.factor
+    for other in chosen if unit else ():
+        for dimension in readings(other):
+            if dimension.powers == own.powers:
+                return other, own.factor / dimension.factor
     return unit, 1.0
 
 

@@ -5,10 +5,11 @@ import hashlib
 import io
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...foundation.suggestions import nearest
-from ...foundation.units import conversion, parse_unit
+from ...foundation.units import conversion, readings, unit_text
 from .document import Document
 from .tables import shown
 
@@ -88,6 +89,19 @@ def with_records(
     }
 
 
+def unit_of_scale(record: Mapping, expected: str) -> str | None:
+    """Return the unit of a record's scale, None if that of its values is not known."""
+    try:
+        given = readings(record["unit"])
+    except (KeyError, ValueError, AttributeError):
+        return None
+    powers = readings(expected)[0].powers
+    if powers in [each.powers for each in given]:
+        return ""
+    pairs = zip(powers, given[-1].powers, strict=True)
+    return unit_text(tuple(a - b for a, b in pairs))
+
+
 def _allowed(key: str, given: dict, document: Document) -> str:
     """Return the allowed values of a missing key, for the message."""
     if key != "value" or "data" not in given:
@@ -103,7 +117,7 @@ def _scale(unit: str, expected: str | None, path: str, document: Document) -> fl
     """Return the SI value of a unit; `expected` None: in the unit of its own dimension."""
     try:
         if expected is None and unit != "g":  # standard gravity, not gram
-            return parse_unit(unit).factor
+            return readings(unit)[-1].factor
         return conversion(unit, expected or "m/s^2")
     except ValueError as error:
         where = document.where(path)
@@ -164,7 +178,7 @@ def _check_headings(columns, unit: str, time_unit: str) -> None:
     for (heading, _), (key, given) in zip(columns, keys.items(), strict=True):
         match = _HEADING.fullmatch(heading)
         try:
-            differs = match is not None and parse_unit(match[1]) != parse_unit(given)
+            differs = match is not None and readings(match[1]) != readings(given)
         except ValueError:
             continue  # a remark, not a unit
         if differs:

@@ -12,12 +12,11 @@ from pydantic import AfterValidator, Field, model_validator
 from ...drawing.chosen_units import quantity_text
 from ...foundation.suggestions import nearest
 from ...foundation.text import check_name
-from ...foundation.units import parse_unit
+from ...foundation.units import readings
 from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
-from ..config.catalogue import Declared
 from ..config.document import Document, parse, read
-from ..config.quantities import in_units, of_parameters
+from ..config.quantities import Places, in_si
 from ..config.samples import Sampling
 from ..config.tables import Table, flattened, option, shown, validated
 from ..config.values import Values
@@ -77,7 +76,7 @@ _FolderName = Annotated[
 
 
 def _known(unit: str) -> str:
-    parse_unit(unit)
+    readings(unit)
     return unit
 
 
@@ -229,8 +228,9 @@ def _checked(document: Document, name: str) -> Study:
     )
     kind = kind_of(document, "system", SYSTEMS)
     system = kind.read(document)
-    declared = kind.declared(system)
-    sampling, paths = _sweep(document, declared)
+    places = kind.places(system)
+    declared = places.declared
+    sampling, paths = _sweep(document, places)
     analysis_kind = kind_of(document, "analysis", ANALYSES)
     _refuse_unsupported_system(document, kind, analysis_kind)
     if analysis_kind.is_autonomous(tables["analysis"]):
@@ -238,8 +238,7 @@ def _checked(document: Document, name: str) -> Study:
     elif not analysis_kind.needs & {Role.DRIVEN, Role.MODULES}:
         kind.refuse_transients(system, document)
     options = analysis_kind.options
-    table = of_parameters(tables["analysis"], declared, document.where, "analysis")
-    analysis = validated(options, table, "analysis", document)
+    analysis = validated(options, tables["analysis"], "analysis", document, places)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_overridden_assignments(document, paths)
     try:
@@ -314,7 +313,7 @@ def _refuse_unsupported_system(document: Document, system, analysis) -> None:
         )
 
 
-def _sweep(document: Document, declared: Mapping[str, Declared]):
+def _sweep(document: Document, places: Places):
     table = document.tables.get("sweep", {})
     if not isinstance(table, dict):
         raise ValueError(
@@ -323,7 +322,7 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
         )
     own = {key: table[key] for key in Sampling.model_fields if key in table}
     sampling = validated(Sampling, own, "sweep", document)
-    paths = {}
+    paths, declared = {}, places.declared
     swept = {key: value for key, value in table.items() if key not in own}
     for path, entry in _specified(swept, declared).items():
         full = f"sweep.{path}"
@@ -334,12 +333,7 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
             hint = f"did you mean {near}?" if near else known
             raise ValueError(f"{found} is not a parameter; {hint}")
         spec = {"values": entry} if isinstance(entry, list) else entry
-        if isinstance(spec, dict):
-            unit = declared[path].unit
-            spec = {
-                key: in_units(each, unit, document.where, full)
-                for key, each in spec.items()
-            }
+        spec = in_si(spec, places.parameter(path), document.where, full)
         paths[path] = validated(Values, spec, full, document)
         try:
             samples.check_path(sampling, path, paths[path], declared[path])

@@ -102,6 +102,11 @@ def declared_of_variation(table: Table) -> dict[str, Declared]:
     }
 
 
+def units_of_variation(kind: object) -> dict[str, str]:
+    """Return the unit of each number of a variation by a load law, by path."""
+    return {path: entry.unit for path, entry in _declared(kind).items()}
+
+
 def variation_of(table: Table) -> Any:
     """Return the variation in a part's table, None without one."""
     return getattr(table, "variation", None)
