@@ -41,7 +41,7 @@ def square_array(path: Path, key: str) -> np.ndarray:
     `ImportError` for OUTPUT4 without pyyeti.
     """
     try:
-        found = LOADERS[path.suffix](path, key)
+        found = LOADERS[path.suffix.lower()](path, key)
         _require_square(np.shape(found))
         if isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix):
             check = getattr(found, "check_format", None)
@@ -82,21 +82,25 @@ def _chosen(names: Collection[str], key: str) -> str:
 
 
 def _of_matrix_market(path: Path, key: str):
-    """Return the matrix of a Matrix Market file.
+    """Return the matrix of a Matrix Market file, or of Abaqus' rows `row column value`.
 
     SciPy accepts every file, with wrong results: it reads 1.5D+3, in Fortran's
     notation, as 1.5, a pattern as ones, and doubles off-diagonal entries of a symmetric
     matrix given in full.
     """
     _require_no_name(key)
-    head, _, rest = path.read_bytes().partition(b"\n")
-    rows = [row for row in rest.splitlines() if row.strip() and row.strip()[:1] != b"%"]
-    text = _FORTRAN.sub(rb"\1e\2", b"\n".join(rows))
+    text = _FORTRAN.sub(rb"\1e\2", b"\n".join(path.read_bytes().splitlines()))
+    head, _, rest = text.partition(b"\n")
     words = head.decode("ascii", "replace").lower().split()
+    if words[:1] != ["%%matrixmarket"]:
+        head, rest = _of_abaqus(text)
+        words = ["coordinate", "general"]
+    rows = _rows(rest)
     if "pattern" in words:
         raise ValueError("a pattern has no numbers")
     sizes = [int(word) for word in (rows or [b""])[0].split()]
     _require_square(sizes[:2])
+    text = b"\n".join(rows)
     numbers = np.array(text.split(), float)
     if "coordinate" in words:
         if sizes[2:] != [len(rows) - 1]:
@@ -109,6 +113,42 @@ def _of_matrix_market(path: Path, key: str):
         # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
         warnings.simplefilter("ignore", DeprecationWarning)
         return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+
+
+def _rows(text: bytes) -> list[bytes]:
+    return [row for row in text.splitlines() if row.strip() and row.strip()[:1] != b"%"]
+
+
+def _of_abaqus(text: bytes) -> tuple[bytes, bytes]:
+    """Return the first line and the rest of Matrix Market for rows `row column value`.
+
+    **Raises:** `ValueError` that names another form.
+    """
+    rows = _rows(text)
+    cells = [row.replace(b",", b" ").split() for row in rows]
+    widths = set(map(len, cells))
+    if any(row[0][:1] == b"*" for row in cells) or widths == {5}:
+        raise ValueError(
+            "it has Abaqus' labels of nodes; write mass and stiffness with *MATRIX "
+            "OUTPUT, FORMAT=COORDINATE"
+        )
+    first = b" ".join(cells[0] if cells else ())
+    if match := re.fullmatch(rb"\d+ \d+(?: %d)?" % (len(rows) - 1), first):
+        form = "array" if match[0].count(b" ") == 1 else "coordinate"
+        raise ValueError(
+            "it is Matrix Market without its first line; write "
+            f"'%%MatrixMarket matrix {form} real general' there, or 'symmetric' instead of "
+            "'general' for one triangle"
+        )
+    places = [place for row in cells for place in row[:2]]
+    if widths != {3} or b"," in text or not all(map(bytes.isdigit, places)):
+        raise ValueError(
+            "it is neither Matrix Market, which begins with %%MatrixMarket, nor Abaqus' "
+            "rows 'row column value'; write one of these"
+        )
+    size = max(map(int, places))
+    sizes = b"%d %d %d" % (size, size, len(rows))
+    return b"%%MatrixMarket matrix coordinate real general", b"\n".join([sizes, *rows])
 
 
 def _require_no_name(key: str) -> None:
@@ -126,6 +166,15 @@ class _Variable(NamedTuple):
 
 
 def _of_matlab(path: Path, key: str):
+    with path.open("rb") as file:
+        head = file.read(128)
+    if head[:10] == b"MATLAB 7.3":
+        raise ValueError("it is MATLAB 7.3, which is HDF5; save it with '-v7'")
+    if head[:6] != b"MATLAB" and head.isascii() and b"\0" not in head:
+        form = "OptiStruct's .full.mat" if head.strip()[:1].isalpha() else "'-ascii'"
+        raise ValueError(
+            f"it is text ({form}), not a MATLAB file; write it as .op4 or .mtx"
+        )
     try:
         version, _ = scipy.io.matlab.matfile_version(path)
         return _of_matlab_5(path, key) if version == 1 else _of_matlab_4(path, key)

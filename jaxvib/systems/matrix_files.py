@@ -73,17 +73,17 @@ def read_matrices(
 ) -> ReadMatrices:
     """Read a system's matrices from files, and check them.
 
-    A file is Matrix Market (`.mtx`), MATLAB (`.mat`, up to version 7), NumPy (`.npz`,
-    `.npy`) or Nastran OUTPUT4 (`.op4`, text or binary, names in lower case; read by
-    pyyeti: `pip install 'jaxvib[nastran]'`); an array in a file with several is named
-    after a colon, `model.mat:K`. Sparse matrices become dense. Matrices that are
-    symmetric up to rounding are symmetrised. Without a damping file there is no
-    damping. Names are `0`, `1` ... by default.
+    A file is Matrix Market or Abaqus' coordinate format (`.mtx`), MATLAB (`.mat`, up to
+    version 7), NumPy (`.npz`, `.npy`) or Nastran OUTPUT4 (`.op4`, text or binary, names
+    in lower case; read by pyyeti: `pip install 'jaxvib[nastran]'`); an array in a file
+    with several is named after a colon, `model.mat:K`. Sparse matrices become dense.
+    Matrices that are symmetric up to rounding are symmetrised. Without a damping file
+    there is no damping. Names are `0`, `1` ... by default.
 
     **Raises:** `ValueError` for a file of another kind, a missing array (with a
-    suggestion), matrices that are not square, real and finite or differ in size, a mass
-    or stiffness that is not symmetric, a damping with one triangle only, a mass that is
-    not positive definite, or a stiffness with negative eigenvalues; `OSError` for an
+    suggestion), matrices that are not square, real and finite or differ in size, one
+    triangle only, a mass or stiffness that is not symmetric, a mass that is not
+    positive definite, or a stiffness with negative eigenvalues; `OSError` for an
     unreadable file; `ImportError` for OUTPUT4 without pyyeti.
     """
     given = {"mass": mass, "stiffness": stiffness, "damping": damping}
@@ -93,13 +93,14 @@ def read_matrices(
     if len(set(shapes.values())) > 1:
         raise ValueError(f"matrices have shapes {shapes}; allowed: one for all")
     found.setdefault("damping", np.zeros((size, size)))
+    for name, matrix in found.items():
+        if _of_one_side(matrix):
+            raise ValueError(
+                f"{name} has entries on one side of its diagonal only; give both "
+                "triangles, or Matrix Market with 'symmetric' in its first line"
+            )
     check_mass(found["mass"])
     check_symmetric("stiffness is not symmetric", found["stiffness"], found["mass"])
-    if _of_one_side(found["damping"]):
-        raise ValueError(
-            "damping has entries on one side of its diagonal only; allowed: both, as "
-            "for a symmetric or a gyroscopic matrix"
-        )
     asymmetry = 0.0
     for name in ("mass", "stiffness"):
         matrix = found[name]
@@ -135,7 +136,7 @@ def _frequencies(mass, stiffness) -> tuple[float, float, int]:
 
 def _read(name: str, given: str | Path) -> np.ndarray:
     path, _, key = str(given).partition(":")
-    if Path(path).suffix not in LOADERS:
+    if Path(path).suffix.lower() not in LOADERS:
         raise ValueError(f"{name} = {path!r}; allowed: files {', '.join(LOADERS)}")
     try:
         matrix = np.asarray(square_array(Path(path), key))

@@ -177,6 +177,64 @@ def test_a_market_file_that_would_be_read_wrong_is_refused(files, text, message)
         jv.read_matrices(files / "mass.mtx", files / "odd.mtx")
 
 
+ROWS = "1 1 30.0\n1 2 -1.0e1\n2 1 -10.0\n2 2 25.\n2 3 -15.0\n3 2 -15.0\n3 3 1.5D+01\n"
+TRIANGLE = "1 1 30.0\n2 1 -10.0\n2 2 25.0\n3 2 -15.0\n3 3 15.0\n"
+LABELS = "1,1, 1,1, 3.0e+06\n2,1, 1,1, -1.0e+06\n2,1, 2,1, 2.0e+06\n"
+HEADED = f"{HEAD} real general\n3 3 7\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("abaqus.mtx", ROWS),
+        ("padded.mtx", "".join(f"  {row}  \n\n" for row in ROWS.splitlines())),
+        ("tabs.mtx", ROWS.replace(" ", "\t")),
+        ("windows.mtx", ROWS.replace("\n", "\r\n")),
+        ("mac.mtx", ROWS.replace("\n", "\r")),
+        ("turned.mtx", "\n".join(reversed(ROWS.splitlines()))),
+        ("UPPER.MTX", ROWS),
+        ("headed.mtx", HEADED + ROWS),
+        ("headed_mac.mtx", (HEADED + ROWS).replace("\n", "\r")),
+        ("symmetric.mtx", f"{HEAD} real symmetric\n3 3 5\n{TRIANGLE}"),
+    ],
+)
+def test_rows_of_entries_are_read_with_and_without_a_head(files, name, text):
+    (files / name).write_bytes(text.encode())
+    found = jv.read_matrices(files / "mass.mtx", files / name)
+    np.testing.assert_array_equal(found.system.stiffness, STIFFNESS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("input.mtx", LABELS, "Abaqus' labels of nodes; write .* FORMAT=COORDINATE"),
+        ("spaces.mtx", LABELS.replace(",", " "), "Abaqus' labels of nodes"),
+        ("labels.mtx", f"** \n*MATRIX,TYPE=STIFFNESS\n{LABELS}", "Abaqus' labels"),
+        ("note.mtx", f"** STIFFNESS\n{ROWS}", "Abaqus' labels"),
+        ("headless.mtx", f"3 3 7\n{ROWS}", "without its first line; .* coordinate real"),
+        ("triangle.mtx", f"3 3 5\n{TRIANGLE}", "or 'symmetric' instead"),
+        ("array.mtx", "2 2\n30.0\n-10.0\n-10.0\n25.0\n", "MatrixMarket matrix array"),
+        ("one_side.mtx", TRIANGLE, "stiffness has entries on one side .* give both"),
+        ("other_side.mtx", "1 1 3.0\n1 2 -1.0\n2 2 2.0\n3 3 1.0\n", "on one side"),
+        ("commas.mtx", ROWS.replace(" ", ","), "neither Matrix Market"),
+        ("dense.mtx", "30 -10 0 1\n-10 25 -15 0\n", "neither Matrix Market"),
+        ("empty.mtx", "\n", "neither Matrix Market"),
+        ("letters.mtx", "a b c\n", "cannot be read"),
+        ("binary.mtx", "\0\1\2", "neither Matrix Market"),
+        ("model.full.mat", "STIFFNESS 0 2 1 3 3\n 1 1 3.0e6\n", r"OptiStruct.* as \.op4"),
+        ("ascii.mat", "  3.0e+01  -1.0e+01\n", "text .'-ascii'., not a MATLAB file"),
+        ("new.mat", "MATLAB 7.3 MAT-file, on a machine\n", "MATLAB 7.3, .* save .*-v7"),
+        ("nothing.mat", "", "cannot be read"),
+    ],
+)
+def test_other_forms_are_refused_by_a_sentence_that_names_them(files, name, text, message):
+    (files / name).write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        jv.read_matrices(files / "mass.mtx", files / name)
+    assert "invalid literal" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 WIDE = 5000, 700_000  # 26 GiB of numbers
 
 

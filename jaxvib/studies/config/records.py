@@ -1,8 +1,6 @@
-"""Records read from CSV files: two columns, converted to SI units."""
+"""Records read from files: two columns, converted to SI units."""
 
-import csv
 import hashlib
-import io
 import math
 import re
 from collections.abc import Mapping
@@ -11,6 +9,7 @@ from pathlib import Path
 from ...foundation.suggestions import nearest
 from ...foundation.units import conversion, readings, unit_text
 from .document import Document
+from .record_files import has_decimal_commas, record_table
 from .tables import shown
 
 _MOST_BYTES = 16 << 20  # of a file: half a million rows of two numbers
@@ -18,7 +17,10 @@ _MOST_ROWS = 20_000  # written to the study's resolved config
 _HEADING = re.compile(r".*(?:\s\(|\[)([^()\[\]]+)[)\]]")  # with unit: push (kN), t [ms]
 # Properties of the JSON schema.
 KEYS = {
-    "data": {"type": "string", "description": "CSV file, relative to the config"},
+    "data": {
+        "type": "string",
+        "description": "CSV, .AT2 or .lvm file, relative to the config",
+    },
     "time": {
         "type": "string",
         "description": "its time column, by heading; default: the first",
@@ -107,7 +109,7 @@ def _allowed(key: str, given: dict, document: Document) -> str:
     if key != "value" or "data" not in given:
         return KEYS[key]["description"]
     try:
-        names, _ = _csv_reader(_content(Path(document.name).parent / given["data"]))
+        names = record_table(_content(Path(document.name).parent / given["data"])).names
     except (OSError, ValueError) as error:
         return f"a column of {shown(given['data'])}, which cannot be read: {error}"
     return f"a column of {shown(given['data'])}: {', '.join(map(shown, names))}"
@@ -134,42 +136,32 @@ def _content(file: Path) -> bytes:
     return content
 
 
-def _csv_reader(content: bytes):
-    """Return the headings of a CSV file and a reader of its rows."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"line {line}: not UTF-8") from None
-    head = text.partition("\n")[0]
-    separator = max(",;\t", key=head.count)
-    rows = csv.reader(io.StringIO(text), delimiter=separator)
-    return [name.strip() for name in next(rows, [])], rows
-
-
 def _columns(content: bytes, time: str | None, value: str):
-    names, rows = _csv_reader(content)
+    table = record_table(content)
+    names, rows = table.names, table.rows
+    if len(rows) > _MOST_ROWS:
+        raise ValueError(f"more than {_MOST_ROWS} rows")
     places = [_place(name, names) for name in (time or (names or [""])[0], value)]
-    found: tuple[list[float], list[float]] = ([], [])
-    for row in rows:
-        if not row or not any(cell.strip() for cell in row) or row[0].startswith("#"):
-            continue
-        for column, place in zip(found, places, strict=True):
-            cell = row[place].strip() if place < len(row) else ""
+    if len(rows) < 2:
+        raise ValueError(f"{len(rows)} rows of numbers; allowed: two or more")
+    cells = [
+        [row[place].strip() if place < len(row) else "" for place in places]
+        for _, row in rows
+    ]
+    comma = has_decimal_commas(cell for pair in cells for cell in pair)
+    found: list[tuple[str, list[float]]] = [(table.headings[place], []) for place in places]
+    for (line, _), pair in zip(rows, cells, strict=True):
+        for place, cell, (_, column) in zip(places, pair, found, strict=True):
             try:
-                number = float(cell)
+                number = float(cell.replace(",", ".") if comma else cell)
             except ValueError:
                 number = math.nan
             if not math.isfinite(number):
                 raise ValueError(
-                    f"line {rows.line_num}: {names[place]} = {shown(cell)} is not a number"
+                    f"line {line}: {names[place]} = {shown(cell)} is not a number"
                 )
             column.append(number)
-        if len(found[0]) > _MOST_ROWS:
-            raise ValueError(f"more than {_MOST_ROWS} rows")
-    if len(found[0]) < 2:
-        raise ValueError(f"{len(found[0])} rows of numbers; allowed: two or more")
-    return tuple(zip((names[place] for place in places), found, strict=True))
+    return found
 
 
 def _check_headings(columns, unit: str, time_unit: str) -> None:
