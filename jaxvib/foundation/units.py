@@ -72,6 +72,12 @@ _NAMED = {
     for name, unit in _BASE.items()
     for prefix, factor in _PREFIXES.items()
 } | _OTHERS
+_NAMED |= {  # in words: milliseconds
+    f"{word}{name}{plural}": Unit(factor * _BASE[unit].factor, _BASE[unit].powers)
+    for word, factor in (("", 1.0), ("milli", 1e-3), ("micro", 1e-6), ("kilo", 1e3))
+    for name, unit in {"second": "s", "meter": "m", "metre": "m", "newton": "N"}.items()
+    for plural in ("", "s")
+}
 # In accelerations, g and its small parts are gravity; kg is a mass everywhere.
 _GRAVITIES = {
     name: Unit(factor * _GRAVITY, (1, 0, -2, 0, 0))
