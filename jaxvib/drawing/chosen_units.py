@@ -42,12 +42,21 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
 
 
 def quantity_text(
-    chosen: Sequence[str], unit: str, *values: float, digits: int = 5, joined: str = " to "
+    chosen: Sequence[str],
+    unit: str,
+    *values: float,
+    digits: int = 5,
+    joined: str = " to ",
+    error: float | None = None,
 ) -> str:
-    """Return values in SI, of a unit, in the chosen unit: `5.646 to 7.697 rad/s`."""
+    """Return values in SI, of a unit, in the chosen unit: `5.646 to 7.697 rad/s`.
+
+    `error`: their error bar, `5.6 +- 0.2 rad/s`.
+    """
     name, factor = chosen_unit(unit, chosen)
     numbers = joined.join(f"{factor * value:.{digits}g}" for value in values)
-    return f"{numbers} {name}".rstrip()
+    bar = "" if error is None else f" +- {factor * error:.1g}"
+    return f"{numbers}{bar} {name}".rstrip()
 
 
 def _axis(axis: Axis, chosen: Sequence[str]) -> tuple[Axis, float]:

@@ -316,6 +316,12 @@ def measured_in(given: Mapping, places: Places) -> Asked | None:
     return found.pop() if len(found) == 1 else None
 
 
+def unit_of_field(name: str) -> str:
+    """Return the unit of a field of a periodic orbit, "" if it has none or several."""
+    unit = KEYS["periodic_orbit"].unit
+    return unit if isinstance(unit, str) else unit.get(name, "")
+
+
 def unit_of(options: MeasureOptions, unit_at: Callable[[str], str]) -> str:
     """Return the unit of a measure, "" if it has none or several.
 

@@ -182,6 +182,8 @@ def _read(table: dict, units: Mapping[str, str | None], here: _Here) -> _Given:
             continue
         if isinstance(value, str) and not variable and path not in units:
             continue
+        if isinstance(value, str) and not is_formula and "^n" in str(units.get(path)):
+            continue  # read once the formula of n is evaluated
         if is_formula:
             found.formulas[path] = here.parsed(path, value)
             if variable:

@@ -1,13 +1,15 @@
 """Numbers of a config in SI: each is read with the unit that its place asks for."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ...foundation.units import is_quantity, to_si
 from .catalogue import Declared
 
 # Lists of two numbers and their count.
 _SPACED = ("linspace", "logspace", "uniform", "normal")
+
+HERTZ = 1.5  # the exponent of contacts that have none
 
 Where = Callable[[str], str]
 
@@ -20,25 +22,28 @@ class Asked(NamedTuple):
 
     unit: str
     bare: float = 1.0
-    power: float = 1.0
+    power: float = HERTZ
 
 
 class Places(NamedTuple):
     """What the numbers of an analysis refer to: parts of a config's system.
 
     **Fields:** `declared`: its parameters; `angles`: degrees of freedom that are angles;
-    `moved`: the names of its base motions; `elements`: of parts with states of their own.
+    `moved`: the names of its base motions; `elements`: of parts with states of their own;
+    `powers`: what stands for n in units such as N/m^n, by path.
     """
 
     declared: Mapping[str, Declared] = {}
     angles: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
     elements: tuple[str, ...] = ()
+    powers: Mapping[str, float] = {}
 
     def parameter(self, path: object) -> Asked | None:
         """Return what a parameter takes, None for an unknown one."""
         entry = self.declared.get(path) if isinstance(path, str) else None
-        return None if entry is None else Asked(entry.unit, entry.bare)
+        power = self.powers.get(str(path), HERTZ)
+        return None if entry is None else Asked(entry.unit, entry.bare, power)
 
     def freedom(self, name: object) -> Asked:
         """Return what a displacement is measured in."""
@@ -51,6 +56,11 @@ class Places(NamedTuple):
             return None
         unit = self.freedom(freedom).unit
         return Asked(unit if freedom == name else f"{unit}/s")
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a value of a config is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 ByKey = Callable[[str], Asked | None]
@@ -81,7 +91,7 @@ def in_si(value: Any, asked: Asked | ByKey | None, where: Where, path: str) -> A
             in_si(each, _with_place(asked, place), where, path)
             for place, each in enumerate(value, 1)
         ]
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         return value if asked.bare == 1.0 else value * asked.bare
     if not is_quantity(value):
         return value

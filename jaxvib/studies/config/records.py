@@ -9,7 +9,7 @@ from pathlib import Path
 from ...foundation.suggestions import nearest
 from ...foundation.units import conversion, readings, unit_text
 from .document import Document
-from .quantities import Asked, in_si
+from .quantities import Asked, in_si, is_number
 from .record_files import has_decimal_commas, record_table
 from .tables import shown
 
@@ -63,11 +63,7 @@ def with_records(
     given = {key: table[key] for key in KEYS if key in table}
     if not given:
         times = table.get("times")
-        if (
-            "source" not in table
-            and isinstance(times, list)
-            and all(map(_is_number, times))
-        ):
+        if "source" not in table and isinstance(times, list) and all(map(is_number, times)):
             _begun(times or [0.0], table, path, document)
         return table
     for key, text in given.items():
@@ -132,7 +128,7 @@ def _begun(times: list[float], table: Mapping, path: str, document: Document) ->
     """Return the times from the given start on; refuse a clock that begins late."""
     if "start" in table:
         start = in_si(table["start"], Asked("s"), document.where, f"{path}.start")
-        if not _is_number(start):
+        if not is_number(start):
             where = document.where(f"{path}.start")
             raise ValueError(f"{where}: {path}.start = {shown(start)}; allowed: a time, s")
         return [start + (time - times[0]) for time in times]
@@ -144,10 +140,6 @@ def _begun(times: list[float], table: Mapping, path: str, document: Document) ->
             f"{instead} for a record that begins there, or another time"
         )
     return times
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def heading_unit(heading: str, asked: str | None) -> str:

@@ -13,7 +13,7 @@ from ...foundation.range import Range
 from ...foundation.suggestions import nearest
 from .catalogue import Declared
 from .document import Document, shortened
-from .quantities import Asked, ByKey, Places, Where, in_si
+from .quantities import HERTZ, Asked, ByKey, Places, Where, in_si
 
 
 class Table(pydantic.BaseModel):
@@ -169,7 +169,7 @@ def _in_units(
         elif (unit := _extra(field).get("unit")) is not None:
             power = given.get("exponent")
             known = isinstance(power, int | float)
-            asked = Asked(unit, power=power if known else 1.5)  # Hertz's where not given
+            asked = Asked(unit, power=power if known else HERTZ)
             found[name] = in_si(value, asked, where, path)
         elif (inner := _table_in(field.annotation)) is not None:
             named = typing.get_origin(field.annotation) is dict

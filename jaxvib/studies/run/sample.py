@@ -1,11 +1,13 @@
 """Recomputes a single sample of a study and compares it with the stored results."""
 
 import functools
+import itertools
 from pathlib import Path
 
 import numpy as np
 import xarray
 
+from ...drawing.labels import Labels
 from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
@@ -68,18 +70,19 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
             f"sample = {number} of {directory} is not in [0, {study.samples - 1}]"
         )
     stored = stored_fields(directory, record, commits, some=np.array([number]))
-    again = _computed(study, build(study), slice(number, number + 1))
+    system = build(study)
+    again = _computed(study, system, slice(number, number + 1))
     values = {path: float(again[path].values[0]) for path in study.paths}
     lines = [f"sample     {number} of {study.samples} of {study.title}"]
     lines += [
-        f"           {path} = {value!r} {again[path].unit}".rstrip()
+        f"           {path} = {study.quantity_text(again[path].unit, value, digits=17)}"
         for path, value in values.items()
     ]
     codes = [int(each["result"].values[0]) for each in (again, stored)]
     lines += [f"result     {reason(codes[0])}; stored: {reason(codes[1])}"]
     lines += [
-        f"{name:28} {_shown(field.values[0])} {field.unit}".rstrip()
-        + _stored_text(stored[name].values[0], field.values[0])
+        f"{name:28} {_shown(study, system, field, field.values[0])}"
+        + _stored_text(study, system, field, stored[name].values[0])
         for name, field in again.items()
         if name not in ("result", *values) and np.size(field.values[0]) <= _MOST_NUMBERS
     ]
@@ -97,12 +100,25 @@ def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
     return with_coordinates(fields, coordinates(study, draw(part)))
 
 
-def _shown(values) -> str:
-    return ", ".join(
-        "nan" if np.isnan(value) else f"{value:.10g}" for value in np.ravel(values)
-    )
+def _shown(study: Study, system, field: Variable, values) -> str:
+    """Return the numbers of a field in the units shown, as one text of one unit."""
+    values, labels = np.ravel(values), getattr(system, "labels", Labels())
+    along = field.axes[-1].partition("_")[0]
+    own = {"state": labels.units, "freedom": labels.freedom_units}.get(along, ())
+    mixed = len(own) == values.size and (not field.unit or ", " in field.unit)
+    units = own if mixed else [field.unit] * values.size
+    texts = [
+        study.quantity_text(unit, *(_plain(v) for _, v in some), digits=10, joined=", ")
+        for unit, some in itertools.groupby(zip(units, values, strict=True), lambda p: p[0])
+    ]
+    return ", ".join(texts)
 
 
-def _stored_text(stored, again) -> str:
+def _plain(value):
+    return np.nan if np.isnan(value) else value  # not nan+nanj
+
+
+def _stored_text(study: Study, system, field: Variable, stored) -> str:
+    again = field.values[0]
     same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind in "fc")
-    return "" if same else f"; stored: {_shown(stored)}"
+    return "" if same else f"; stored: {_shown(study, system, field, stored)}"

@@ -171,11 +171,9 @@ class Study:
         """Return a parameter's unit, "" for a number without one."""
         return self._units.get(path, "")
 
-    def quantity_text(
-        self, unit: str, *values: float, digits: int = 5, joined: str = " to "
-    ) -> str:
-        """Return values in SI, of a unit, in the unit shown: `5.646 to 7.697 rad/s`."""
-        return quantity_text(self.output.units, unit, *values, digits=digits, joined=joined)
+    def quantity_text(self, unit: str, *values: float, **form: Any) -> str:
+        """Return values in SI, of a unit, in the unit shown, as `chosen_units` does."""
+        return quantity_text(self.output.units, unit, *values, **form)
 
     def resolved(self, directory: Path | None = None) -> dict:
         """Return the config with all defaults, as nested tables.
@@ -257,6 +255,10 @@ def _checked(document: Document, name: str) -> Study:
             f"between its lines; allowed: no value, or a multiple of "
             f"{samples.strip(sampling, paths)}, {samples.coarsest(sampling)} lines"
         )
+    output = validated(Output, tables.get("output", {}), "output", document)
+    own = [*output.units, *getattr(system, "own_units", {}).values()]
+    own = [unit for unit in own if unit in output.units or len(readings(unit)) == 1]
+    output = output.model_copy(update={"units": list(dict.fromkeys(own))})
     study = Study(
         name,
         title.title or name,
@@ -266,7 +268,7 @@ def _checked(document: Document, name: str) -> Study:
         paths,
         number,
         run,
-        validated(Output, tables.get("output", {}), "output", document),
+        output,
         document,
     )
     try:

@@ -258,6 +258,11 @@ class ImpactAssemblyKind(SystemKind):
             _angles(options),
             frozenset(name for name, load in options.loads.items() if "base" in dict(load)),
             tuple(options.elements),
+            {
+                f"contacts.{name}.law.stiffness": exponent
+                for name, part in options.contacts.items()
+                if (exponent := part.model_dump().get("law", {}).get("exponent"))
+            },
         )
 
     def axes(self, options: Any) -> dict[str, list[str]]:
@@ -310,13 +315,14 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     """
     found = {}
     for key, laws in LAWS.items():
-        for kind in laws:
+        for kind, cls in laws.items():
             name = f"{key}_{kind}"
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
             for path, entry in fields_of(name, turned).items():
                 inner = path.removeprefix(f"{INSIDE[key]}.")
-                (law if inner != path else own)[inner] = law_field(inner, entry)
+                field = law_field(inner, entry, cls.optional)
+                (law if inner != path else own)[inner] = field
             if "values" in law:
                 law |= RECORD_KEYS
             if kind == "formula":
@@ -398,6 +404,10 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
             f"{', '.join(map(shown, kinds))}{hint}"
         )
     entry = with_variation(entry, path, document) if key in VARYING else entry
+    if kinds[kind].optional and isinstance(law := given.get("law"), dict):
+        # The usual value is the law's own, without a parameter.
+        usual = kinds[kind].optional.items()
+        entry = {**entry, "law": {k: v for k, v in law.items() if (k, v) not in usual}}
     # Called without the default argument, which would be a different cache key.
     turned = acts_on_angles(given.get("at"), angles)
     tables = part_tables(turned=True) if turned else part_tables()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from ...foundation.units import rotational_unit
 from ..config.catalogue import Declared, catalogue
+from ..config.quantities import HERTZ
 from ..config.records import unit_of_scale
 from ..config.tables import flattened
 from .impact_laws import INSIDE, KEYS
@@ -52,7 +53,7 @@ def _units_of_part(
     found: dict[str, str | None] = {path: entry.unit for path, entry in fields.items()}
     inside = part.get(INSIDE[kind[0]])
     law = inside if isinstance(inside, Mapping) else {}
-    power = law.get("exponent", 1.5)
+    power = law.get("exponent", HERTZ)
     if isinstance(power, int | float):
         found = {p: e.unit.replace("^n", f"^{power:g}") for p, e in fields.items()}
     if (values := fields.get(f"{INSIDE[kind[0]]}.values")) is not None:

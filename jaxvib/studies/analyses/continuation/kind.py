@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from ...config.bounds import Bounds, check_bounds, of_path
-from ...config.quantities import ByKey, Places
+from ...config.quantities import Asked, ByKey, Places
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
-from ..measure_options import measured_in
+from ..measure_options import unit_of_field
 
 
 def _of_events(given: Mapping, places: Places) -> ByKey:
     """Return what values of an orbit's quantities take."""
-    return lambda name: measured_in({"measure": "periodic_orbit", "field": name}, places)
+    return lambda name: Asked(unit_of_field(name))
 
 
 class ContinuationOptions(Table):
