@@ -91,11 +91,13 @@ def unit_of_formula(
         ) from None
     if not found.names:
         return None  # numbers only
-    if found.powers is None or asked is None:
-        return found.powers
+    if found.powers is None:
+        return None
+    if asked is None:
+        return None if _may_have_units(found, names) else found.powers
     expected = named_in(asked).powers if asked else _NONE
     if expected is None or _fits(found, expected, names):
-        return found.powers
+        return expected
     if {found.powers, expected} == {_RATE, _TURNING}:
         raise ValueError(
             f'"{formula.text}": {kind_of(found.powers)} is given where '
@@ -110,10 +112,15 @@ def unit_of_formula(
     )
 
 
+def _may_have_units(found: _Term, names: Mapping[str, Named]) -> bool:
+    """Return whether a number may stand for a quantity: no count, and all else in SI."""
+    of_si = all(_named(names, name).factor == 1.0 for name, _ in found.names)
+    return of_si and not all(_is_count(_number(node)) for node, _ in found.numbers)
+
+
 def _fits(found: _Term, expected: tuple, names: Mapping[str, Named]) -> bool:
     assert found.powers is not None, "known"
-    of_si = all(_named(names, name).factor == 1.0 for name, _ in found.names)
-    if of_si and any(not _is_count(_number(node)) for node, _ in found.numbers):
+    if _may_have_units(found, names):
         return True
     if found.powers in (_RATE, _TURNING) and expected in (_RATE, _TURNING):
         # Revolutions and radians per second differ by 2 pi: only a formula tells them

@@ -232,7 +232,9 @@ _Rules = Mapping[str, tuple[Expression, str | None]]
 def _variables_in_si(table: dict, given: _Given, rules: _Rules, here: _Here) -> dict:
     """Put values and units of the variables into the table; return their own units."""
     chosen, own_units = _chosen(given, rules, here), {}
-    names = _checked(chosen, given, rules, here)
+    names, faults = _checked(chosen, given, rules, here)
+    if faults:
+        raise faults[0]
     for path, variable in given.variables.items():
         name = path.partition(".")[2]
         if variable.number is None:
@@ -278,16 +280,20 @@ def _chosen(given: _Given, rules: _Rules, here: _Here) -> dict[str, Unit]:
     decided = True
     while unsure and decided:
         decided = False
+        usual = len(_checked(chosen, given, rules, here)[1])
         for path, possible in list(unsure.items()):
-            fitting = [
-                u for u in possible if _fits({**chosen, path: u}, given, rules, here)
+            faults = [
+                len(_checked({**chosen, path: unit}, given, rules, here)[1])
+                for unit in possible
             ]
-            if not fitting:
-                fitting = [possible[1]]  # refused where it is used
-            if len(fitting) == 1 or not used & {path, path.partition(".")[2]}:
-                chosen[path] = fitting[0]
+            best = faults.index(min(faults))
+            unused = not used & {path, path.partition(".")[2]}
+            if unused or len({*faults}) > 1 or min(faults) > usual:
+                chosen[path] = possible[best if len({*faults}) > 1 or unused else 1]
                 del unsure[path]
                 decided = True
+    if unsure and (faults := _checked(chosen, given, rules, here)[1]):
+        raise faults[0]
     for path, possible in unsure.items():
         number, unit, _ = given.variables[path]
         either = " or ".join(
@@ -298,34 +304,30 @@ def _chosen(given: _Given, rules: _Rules, here: _Here) -> dict[str, Unit]:
     return chosen
 
 
-def _fits(chosen: Mapping[str, Unit], given: _Given, rules: _Rules, here: _Here) -> bool:
-    try:
-        _checked(chosen, given, rules, here)
-    except ValueError:
-        return False
-    return True
-
-
 def _checked(
     chosen: Mapping[str, Unit], given: _Given, rules: _Rules, here: _Here
-) -> dict[str, Named]:
-    """Return what is known of the units of all names; raise `ValueError` for a misfit."""
-    names = dict(given.names)
+) -> tuple[dict[str, Named], list[ValueError]]:
+    """Return what is known of the units of all names, and the formulas that misfit."""
+    names, faults = dict(given.names), []
     for path, variable in given.variables.items():
         if path in chosen and variable.unit:
             unit = variable.own or variable.unit
             names[path] = named_in(unit, unit_text(chosen[path].powers))
     for path, (tree, asked) in rules.items():
         own = given.variables[path].own if path in given.variables else ""
-        with here.at(path):
-            powers = unit_of_formula(tree, _named_values(names), own or asked)
-            if own and powers is None and chosen[path].factor != 1.0:
-                si = unit_text(chosen[path].powers)
-                raise ValueError(
-                    f'a formula gives its value in SI; write unit = "{si}" for "{own}"'
-                )
+        powers = None
+        try:
+            with here.at(path):
+                powers = unit_of_formula(tree, _named_values(names), own or asked)
+                if own and powers is None and chosen[path].factor != 1.0:
+                    si = unit_text(chosen[path].powers)
+                    raise ValueError(
+                        f'a formula gives its value in SI; write unit = "{si}" for "{own}"'
+                    )
+        except ValueError as error:
+            faults.append(error)
         names[path] = Named(powers) if powers is not None else named_in(own or asked)
-    return names
+    return names, faults
 
 
 def _value(tree: Expression, known: Mapping[str, float]) -> float:

@@ -100,6 +100,17 @@ class Output(Table):
     )  # fmt: skip
 
 
+def read_output(document: Document, system: Any) -> Output:
+    """Return the output of a config; the units of variables are shown after the given ones.
+
+    Not that of a variable in g, which would show all masses in gram.
+    """
+    output = validated(Output, document.tables.get("output", {}), "output", document)
+    own = getattr(system, "own_units", {}).values()
+    units = [*output.units, *(unit for unit in own if len(readings(unit)) == 1)]
+    return output.model_copy(update={"units": list(dict.fromkeys(units))})
+
+
 class Title(Table):
     """The key outside of all tables."""
 
@@ -255,10 +266,7 @@ def _checked(document: Document, name: str) -> Study:
             f"between its lines; allowed: no value, or a multiple of "
             f"{samples.strip(sampling, paths)}, {samples.coarsest(sampling)} lines"
         )
-    output = validated(Output, tables.get("output", {}), "output", document)
-    own = [*output.units, *getattr(system, "own_units", {}).values()]
-    own = [unit for unit in own if unit in output.units or len(readings(unit)) == 1]
-    output = output.model_copy(update={"units": list(dict.fromkeys(own))})
+    output = read_output(document, system)
     study = Study(
         name,
         title.title or name,
