@@ -44,7 +44,7 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
 def quantity_text(
     chosen: Sequence[str],
     unit: str,
-    *values: float,
+    *values: complex,
     digits: int = 5,
     joined: str = " to ",
     error: float | None = None,

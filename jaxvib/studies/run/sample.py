@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import xarray
 
+from ...drawing.chosen_units import chosen_unit
 from ...drawing.labels import Labels
 from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
@@ -75,7 +76,7 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
     values = {path: float(again[path].values[0]) for path in study.paths}
     lines = [f"sample     {number} of {study.samples} of {study.title}"]
     lines += [
-        f"           {path} = {study.quantity_text(again[path].unit, value, digits=17)}"
+        f"           {path} = {_exact(study, again[path].unit, value)}"
         for path, value in values.items()
     ]
     codes = [int(each["result"].values[0]) for each in (again, stored)]
@@ -100,22 +101,26 @@ def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
     return with_coordinates(fields, coordinates(study, draw(part)))
 
 
+def _exact(study: Study, unit: str, value: float) -> str:
+    """Return all digits of a number in the unit shown."""
+    name, factor = chosen_unit(unit, study.output.units)
+    number = value if factor == 1.0 else float(f"{factor * value:.15g}")
+    return f"{number!r} {name}".rstrip()
+
+
 def _shown(study: Study, system, field: Variable, values) -> str:
-    """Return the numbers of a field in the units shown, as one text of one unit."""
-    values, labels = np.ravel(values), getattr(system, "labels", Labels())
+    """Return the numbers of a field in the units shown; equal units follow the last."""
+    numbers, labels = np.ravel(values).tolist(), getattr(system, "labels", Labels())
     along = field.axes[-1].partition("_")[0]
     own = {"state": labels.units, "freedom": labels.freedom_units}.get(along, ())
-    mixed = len(own) == values.size and (not field.unit or ", " in field.unit)
-    units = own if mixed else [field.unit] * values.size
-    texts = [
-        study.quantity_text(unit, *(_plain(v) for _, v in some), digits=10, joined=", ")
-        for unit, some in itertools.groupby(zip(units, values, strict=True), lambda p: p[0])
-    ]
-    return ", ".join(texts)
-
-
-def _plain(value):
-    return np.nan if np.isnan(value) else value  # not nan+nanj
+    mixed = len(own) == len(numbers) and (not field.unit or ", " in field.unit)
+    units = own if mixed else [field.unit] * len(numbers)
+    shown = functools.partial(study.quantity_text, digits=10, joined=", ")
+    pairs = zip(units, numbers, strict=True)
+    return ", ".join(
+        shown(unit, *(np.nan if np.isnan(number) else number for _, number in some))
+        for unit, some in itertools.groupby(pairs, lambda pair: pair[0])
+    )
 
 
 def _stored_text(study: Study, system, field: Variable, stored) -> str:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from ...drawing.chosen_units import quantity_text
 from ...foundation.suggestions import nearest
 from ...foundation.text import check_name
-from ...foundation.units import readings
+from ...foundation.units import readings, unit_text
 from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
 from ..config.document import Document, parse, read
@@ -101,13 +101,16 @@ class Output(Table):
 
 
 def read_output(document: Document, system: Any) -> Output:
-    """Return the output of a config; the units of variables are shown after the given ones.
+    """Return the output of a config; units of variables are shown after the given ones.
 
-    Not that of a variable in g, which would show all masses in gram.
+    One in g is preceded by kg or m/s^2, so that it shows no other dimension.
     """
     output = validated(Output, document.tables.get("output", {}), "output", document)
-    own = getattr(system, "own_units", {}).values()
-    units = [*output.units, *(unit for unit in own if len(readings(unit)) == 1)]
+    units = list(output.units)
+    for name, own in getattr(system, "own_units", {}).items():
+        possible = [unit_text(each.powers) for each in readings(own)]
+        other = [unit for unit in possible if unit != system.variables[name].unit]
+        units += [*other * (len(possible) > 1), own]
     return output.model_copy(update={"units": list(dict.fromkeys(units))})
 
 
@@ -182,7 +185,7 @@ class Study:
         """Return a parameter's unit, "" for a number without one."""
         return self._units.get(path, "")
 
-    def quantity_text(self, unit: str, *values: float, **form: Any) -> str:
+    def quantity_text(self, unit: str, *values: complex, **form: Any) -> str:
         """Return values in SI, of a unit, in the unit shown, as `chosen_units` does."""
         return quantity_text(self.output.units, unit, *values, **form)
 

@@ -114,7 +114,7 @@ class Run:
         """Return the unit of a field or a path, empty if it has none."""
         return self.results[name].attrs.get("units", "")
 
-    def quantity_text(self, unit: str, *values: float, **form: Any) -> str:
+    def quantity_text(self, unit: str, *values: complex, **form: Any) -> str:
         """Return values in SI, of a unit, in the unit shown, as `chosen_units` does."""
         return quantity_text(self.chosen_units, unit, *values, **form)
 
