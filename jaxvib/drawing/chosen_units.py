@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..foundation.units import parse_unit
+from ..foundation.units import readings
 from .chart import Axis, Chart, Scale
 
 _LABEL = re.compile(r"(.*) \(([^()]*)\)")
@@ -31,23 +31,32 @@ def chosen_unit(unit: str, chosen: Sequence[str]) -> tuple[str, float]:
     If there is none, return `unit` and 1.
     """
     try:
-        own = parse_unit(unit)
-    except ValueError:  # empty, or not a unit
+        own = readings(unit)[0]
+    except ValueError:  # not a unit
         return unit, 1.0
-    for other in chosen:
-        dimension = parse_unit(other)
-        if dimension.powers == own.powers:
-            return other, own.factor / dimension.factor
+    for other in chosen if unit else ():
+        for dimension in readings(other):
+            if dimension.powers == own.powers:
+                return other, own.factor / dimension.factor
     return unit, 1.0
 
 
 def quantity_text(
-    chosen: Sequence[str], unit: str, *values: float, digits: int = 5, joined: str = " to "
+    chosen: Sequence[str],
+    unit: str,
+    *values: complex,
+    digits: int = 5,
+    joined: str = " to ",
+    error: float | None = None,
 ) -> str:
-    """Return values in SI, of a unit, in the chosen unit: `5.646 to 7.697 rad/s`."""
+    """Return values in SI, of a unit, in the chosen unit: `5.646 to 7.697 rad/s`.
+
+    `error`: their error bar, `5.6 +- 0.2 rad/s`.
+    """
     name, factor = chosen_unit(unit, chosen)
     numbers = joined.join(f"{factor * value:.{digits}g}" for value in values)
-    return f"{numbers} {name}".rstrip()
+    bar = "" if error is None else f" +- {factor * error:.1g}"
+    return f"{numbers}{bar} {name}".rstrip()
 
 
 def _axis(axis: Axis, chosen: Sequence[str]) -> tuple[Axis, float]:

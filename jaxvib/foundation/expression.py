@@ -51,9 +51,9 @@ class Expression:
             raise ValueError(self._message_at(place, "is not a formula")) from None
         if sum(1 for _ in ast.walk(tree)) > _MOST_NODES:
             raise ValueError(f"{text[:40]!r}... has more than {_MOST_NODES} parts")
-        self._tree = tree.body
+        self.tree = tree.body
         self._places: dict[str, int] = {}
-        self._check(self._tree)
+        self._check(self.tree)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Expression:
         """
         self.check_names(values)
         try:
-            return self._evaluate_node(self._tree, values, functions)
+            return self._evaluate_node(self.tree, values, functions)
         except (ArithmeticError, ValueError) as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"{self.text!r} has no value: {reason}") from None
@@ -99,7 +99,7 @@ class Expression:
         if isinstance(node, ast.Call):
             arguments = [self._evaluate_node(each, values, functions) for each in node.args]
             return functions[node.func.id](*arguments)
-        name = _named(node)
+        name = named(node)
         if name is None:
             return float(node.value)  # ensured by `_check`
         return CONSTANTS[name] if name in CONSTANTS else values[name]
@@ -122,7 +122,7 @@ class Expression:
                 fault = f"{name} takes {count} argument{'s' * (count > 1)}"
                 raise ValueError(self._message_at(node.col_offset, fault))
             parts = node.args
-        elif name := _named(node):
+        elif name := named(node):
             if name not in CONSTANTS:
                 self._places.setdefault(name, node.col_offset)
             parts = []
@@ -145,13 +145,14 @@ class Expression:
         return f"formula {text!r}, character {place + 1}, at {token!r}: {fault}"
 
 
-def _named(node) -> str | None:
+def named(node: ast.AST) -> str | None:
+    """Return the name that a part of a formula is, None if it is another part."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
         return node.value
     if isinstance(node, ast.Attribute):
-        above = _named(node.value) if not isinstance(node.value, ast.Constant) else None
+        above = named(node.value) if not isinstance(node.value, ast.Constant) else None
         return above and f"{above}.{node.attr}"
     return None
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..citation import citation
-from ..drawing.chosen_units import chosen_unit
 from ..ensemble import Reason, reason, undecided
 from ..foundation.text import duration_text
 from ..studies.analyses.kinds import ANALYSES
@@ -184,8 +183,7 @@ def _short_samples(run: Run) -> str:
 
 
 def _at(run: Run, path: str, sample: int) -> str:
-    unit, factor = chosen_unit(run.unit(path), run.chosen_units)
-    return f"{run.field(path)[sample] * factor:.5g} {unit}".rstrip()
+    return run.quantity_text(run.unit(path), run.field(path)[sample])
 
 
 def _details(run: Run, tag: str) -> str:

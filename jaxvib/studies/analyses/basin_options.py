@@ -1,18 +1,27 @@
 """Common options of basins: the plane of initial states, and the settling of motions."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from ...foundation.suggestions import unknown_key
 from ..config.bounds import BoundsByPath
+from ..config.quantities import ByKey, Places
 from ..config.tables import Table, option
+
+
+def _states(given: Mapping, places: Places) -> ByKey:
+    return places.state
+
 
 UnitByComponent = dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]]
 
 
 class BasinTable(Table):
     """Grid of initial states, limits of the integration, and shocks."""
+
+    units_of: ClassVar = {"grid": _states, "shock": _states}
 
     kind: str = option("the kind of analysis")
     grid: BoundsByPath = option(
@@ -21,8 +30,8 @@ class BasinTable(Table):
     )  # fmt: skip
     points: int = option("initial states along each component", 64, ge=2, le=2000)
     period: float | None = option(
-        "only for systems under constant loads: approximate period of the motions, s, used "
-        "to sample their states", None, gt=0.0,
+        "only for systems under constant loads: approximate period of the motions, used to "
+        "sample their states", None, gt=0.0, unit="s", allowed="(0, inf) s",
     )  # fmt: skip
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
     transient: int = option(

@@ -1,13 +1,13 @@
 """Common options of design searches: variables, constraints, cost."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pydantic
 
-from ..config.bounds import BoundsByPath, check_variables
+from ..config.bounds import BoundsByPath, by_path, check_variables
 from ..config.tables import Table, option
-from .measure_options import MeasureOptions, check_measure
+from .measure_options import MeasureOptions, check_measure, measured_in
 
 COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",
@@ -17,6 +17,10 @@ COMBINED = Literal[
 
 class LimitOptions(MeasureOptions):
     """A constraint: a measure and bounds for all its values."""
+
+    units_of: ClassVar = {
+        **MeasureOptions.units_of, "at_least": measured_in, "at_most": measured_in
+    }  # fmt: skip
 
     at_least: float | None = option("lower bound", None, allowed="a number")
     at_most: float | None = option("upper bound", None, allowed="a number")
@@ -30,6 +34,8 @@ class LimitOptions(MeasureOptions):
 
 class SearchOptions(Table):
     """Variables and constraints of a search."""
+
+    units_of: ClassVar = {"variables": by_path}
 
     kind: str = option("the kind of analysis")
     variables: BoundsByPath = option(

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from pydantic import Field
 
 from ...foundation.suggestions import unknown_key
+from ..config.bounds import by_path, of_path
+from ..config.quantities import Asked, Places
 from ..config.tables import Table, option
 from ..config.values import Over, OverByPath, scenarios
 from ..resources import library
@@ -139,6 +141,8 @@ class MeasureOptions(Table):
 
     `KEYS` lists the keys of each `measure`.
     """
+
+    units_of: ClassVar = {"bounds": of_path("path"), "over": by_path}
 
     measure: Literal[tuple(KEYS)] = option("the measured quantity")  # ty: ignore
     field: (
@@ -296,6 +300,26 @@ def check_measure(options: MeasureOptions, declared: Mapping) -> None:
     for path in paths:
         if path not in declared:
             raise ValueError(unknown_key("parameter", path, declared))
+
+
+def measured_in(given: Mapping, places: Places) -> Asked | None:
+    """Return what numbers take that are compared with a measure's; None if several."""
+    field, paths = given.get("field"), [given.get("path")]
+    if given.get("measure") == "parameter":
+        paths = several if isinstance(several := given.get("paths"), list) else []
+    elif given.get("measure") not in ("bifurcation", "stable_range"):
+        unit = getattr(KEYS.get(str(given.get("measure"))), "unit", "")
+        unit = unit if isinstance(unit, str) else unit.get(str(field), "")
+        # The measured degree of freedom may be an angle.
+        return Asked("m or rad" if unit == "m" and places.angles else unit)
+    found = {places.parameter(path) for path in paths}
+    return found.pop() if len(found) == 1 else None
+
+
+def unit_of_field(name: str) -> str:
+    """Return the unit of a field of a periodic orbit, "" if it has none or several."""
+    unit = KEYS["periodic_orbit"].unit
+    return unit if isinstance(unit, str) else unit.get(name, "")
 
 
 def unit_of(options: MeasureOptions, unit_at: Callable[[str], str]) -> str:

@@ -1,11 +1,12 @@
 """Common options of studies with random loads: noise, limits, motions."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from pydantic import Field
 
+from ..config.quantities import Asked, Places
 from ..config.tables import Table, flattened, option
 from ..resources import library
 from ..systems.places import checked_place
@@ -13,8 +14,22 @@ from ..systems.places import checked_place
 _MOST_SEEDS = 1_000_000  # relative standard error 0.1 % for a probability of 0.5
 
 
+def _of_load(given: Mapping, places: Places) -> Asked:
+    moved = given.get("load", "load") in places.moved
+    return Asked("(m/s^2)^2 s/rad" if moved else "N^2 s/rad")
+
+
+def _displaced(given: Mapping, places: Places) -> Asked:
+    place = given.get("at")
+    names = flattened(place) if isinstance(place, dict) else [place]
+    units = {places.freedom(name).unit for name in names}
+    return Asked(units.pop() if len(units) == 1 else "m or rad")
+
+
 class Noise(Table):
     """Filtered white noise; each seed gives a sample."""
+
+    units_of: ClassVar = {"density": _of_load}
 
     filter: Literal["low_pass", "kanai_tajimi"] = option(
         "filter of the white noise: low_pass, S falls as w^-4 above the frequency; "
@@ -38,6 +53,8 @@ class Noise(Table):
 
 class Level(Table):
     """A limit for a displacement, or for a sum of several."""
+
+    units_of: ClassVar = {"level": _displaced}
 
     at: Annotated[
         Any,

@@ -1,6 +1,6 @@
 """Bounds of parameters in a config and their validation."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated
 
 import pydantic
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ...foundation.suggestions import unknown_key
 from .catalogue import Declared
+from .quantities import Asked, ByKey, Places
 from .tables import flattened
 
 Bounds = Annotated[
@@ -22,6 +23,16 @@ def _flat(value):
 
 # Bounds by path; dotted paths may be given as nested tables.
 BoundsByPath = Annotated[dict[str, Bounds], pydantic.BeforeValidator(_flat)]
+
+
+def by_path(given: Mapping, places: Places) -> ByKey:
+    """Return what numbers in a table keyed by paths of parameters take."""
+    return places.parameter
+
+
+def of_path(key: str) -> Callable[[Mapping, Places], Asked | None]:
+    """Return what numbers take that belong to the parameter named under a key."""
+    return lambda given, places: places.parameter(given.get(key))
 
 
 def check_bounds(

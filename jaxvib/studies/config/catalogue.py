@@ -17,12 +17,17 @@ FILE = Path(__file__).with_name("catalogue.json")
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """Declaration of one parameter of a system, and its default."""
+    """Declaration of one parameter of a system, and its default.
+
+    `bare`: the SI value of a 1 without a unit, other than 1 for variables of formulas
+    whose own unit is not of SI.
+    """
 
     default: float | list
     unit: str
     description: str
     allowed: Range
+    bare: float = 1.0
 
     def __str__(self) -> str:
         return f"{self.allowed} {self.unit}".rstrip()

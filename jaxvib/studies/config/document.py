@@ -65,7 +65,7 @@ class Document:
                 mentioned += [
                     e for e in ends if f"'{e}'" in words or words.startswith(f"{e} ")
                 ]
-                value = functools.reduce(_inside, steps, self.tables)
+                value = _at(self.tables, steps)
                 mentioned += (
                     [value] if isinstance(value, str) and f"'{value}'" in words else []
                 )
@@ -92,11 +92,22 @@ class Document:
                 raise ValueError(f"{origin} is not of the form path=value")
             if not difflib.get_close_matches(steps[0], sections, cutoff=0.75):
                 steps = [_SECTION_OF_PARAMETERS, *steps]
-            tables = _with_value(tables, steps, _value(text, origin), origin)
+            value = _value(text, origin)
+            if (
+                steps[:-1] == [_SECTION_OF_PARAMETERS, "variables"]
+                and isinstance(_at(tables, steps), dict)
+                and not isinstance(value, dict)
+            ):
+                steps.append("value")  # the variable keeps its unit
+            tables = _with_value(tables, steps, value, origin)
             origins[".".join(steps)] = origin
         changed = Document(tables, self.name, origins)
         _check_keys(tables, changed.where)
         return changed
+
+
+def _at(tables: Mapping, steps: Sequence[str]) -> object:
+    return functools.reduce(_inside, steps, tables)
 
 
 def _inside(table: object, step: str) -> object:

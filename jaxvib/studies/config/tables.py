@@ -2,7 +2,8 @@
 
 import math
 import typing
-from typing import Annotated, Any, TypeGuard
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, TypeGuard
 
 import pydantic
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
@@ -12,12 +13,17 @@ from ...foundation.range import Range
 from ...foundation.suggestions import nearest, replaced
 from .catalogue import Declared
 from .document import Document, shortened
-from .quantities import Where, in_units
+from .quantities import HERTZ, Asked, ByKey, Places, Where, in_si
 
 
 class Table(pydantic.BaseModel):
-    """A config table: no unknown keys, no strings or booleans for numbers, no NaN."""
+    """A config table: no unknown keys, no strings or booleans for numbers, no NaN.
 
+    `units_of`: by key, what its numbers take if other keys or the system decide that: a
+    function of the table, with the keys of the tables around it, and of the places.
+    """
+
+    units_of: ClassVar[Mapping[str, Callable[[Mapping, Places], Asked | ByKey | None]]] = {}
     model_config = pydantic.ConfigDict(
         strict=True, extra="forbid", allow_inf_nan=False, frozen=True
     )
@@ -107,8 +113,14 @@ def flattened(table: dict, prefix: str = "") -> dict[str, object]:
     return flat
 
 
-def validated(model: type[Table], table: object, prefix: str, document: Document) -> Any:
-    """Validate a table as its model.
+def validated(
+    model: type[Table],
+    table: object,
+    prefix: str,
+    document: Document,
+    places: Places = Places(),  # noqa: B008
+) -> Any:
+    """Validate a table as its model, its numbers with units converted to SI.
 
     **Raises:** `ValueError` for the first fault, naming file, line, path and value,
     what is allowed and the nearest valid key.
@@ -118,7 +130,7 @@ def validated(model: type[Table], table: object, prefix: str, document: Document
             f"{document.where(prefix)}: {prefix} = {shown(table)} is not a table; allowed: "
             f"a table of {', '.join(model.model_fields)}"
         )
-    table = _in_units(model, table, prefix, document.where)
+    table = _in_units(model, table, prefix, document.where, places, {})
     try:
         return model.model_validate(table)
     except pydantic.ValidationError as error:
@@ -132,19 +144,48 @@ def validated(model: type[Table], table: object, prefix: str, document: Document
         raise ValueError(message) from None
 
 
-def _in_units(model: type[Table], table: dict, prefix: str, where: Where) -> dict:
+def _in_units(
+    model: type[Table], table: dict, prefix: str, where: Where, places: Places, outer: dict
+) -> dict:
     """Convert values with units, such as `5 Hz`, to the units of the table's fields."""
-    found = dict(table)
+    found, given = dict(table), {**outer, **table}
+
+    def inside(inner: type[Table], value: Any, path: str, named: bool) -> Any:
+        if isinstance(value, list):
+            return [inside(inner, each, path, False) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if named:
+            return {k: inside(inner, v, f"{path}.{k}", False) for k, v in value.items()}
+        return _in_units(inner, value, path, where, places, given)
+
     for name, value in table.items():
         field = model.model_fields.get(name)
         if field is None:
             continue
         path = f"{prefix}.{name}".lstrip(".")
-        if _is_table(field.annotation) and isinstance(value, dict):
-            found[name] = _in_units(field.annotation, value, path, where)
-        else:
-            unit = _extra(field).get("unit")
-            found[name] = in_units(value, unit, where, path)
+        if name in model.units_of:
+            found[name] = in_si(value, model.units_of[name](given, places), where, path)
+        elif (unit := _extra(field).get("unit")) is not None:
+            power = given.get("exponent")
+            known = isinstance(power, int | float)
+            asked = Asked(unit, power=power if known else HERTZ)
+            found[name] = in_si(value, asked, where, path)
+        elif (inner := _table_in(field.annotation)) is not None:
+            named = typing.get_origin(field.annotation) is dict
+            found[name] = inside(inner, value, path, named)
+    return found
+
+
+def units_in(model: type[Table], prefix: str) -> dict[str, str]:
+    """Return the units of the keys of a table and its nested tables, by path."""
+    found = {}
+    for name, field in model.model_fields.items():
+        unit, inner = _extra(field).get("unit"), _table_in(field.annotation)
+        if unit is not None:
+            found[prefix + name] = unit
+        elif inner and typing.get_origin(field.annotation) is not dict:
+            found |= units_in(inner, f"{prefix}{name}.")
     return found
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...drawing.chart import Classes, Scale
-from ...drawing.chosen_units import chosen_unit
 from ..store.finished_study import Run, readable
 from .picture import Axis, Cells, Choice, Slices
 
@@ -133,8 +132,8 @@ def axis(run: Run, path: str) -> Axis:
 
 def value_text(run: Run, path: str, value: float) -> str:
     """Return a path with value and unit, such as `load amplitude 500 N`."""
-    unit, factor = chosen_unit(run.unit(path), run.chosen_units)
-    return f"{readable(path)} {value * factor:.4g} {unit}".rstrip()
+    shown = run.quantity_text(run.unit(path), value, digits=4)
+    return f"{readable(path)} {shown}"
 
 
 def slider_samples(

@@ -2,11 +2,14 @@
 
 import dataclasses
 import functools
+import itertools
 from pathlib import Path
 
 import numpy as np
 import xarray
 
+from ...drawing.chosen_units import chosen_unit
+from ...drawing.labels import Labels
 from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
@@ -76,18 +79,19 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
         if own < part["samples"]:
             break
         own -= part["samples"]
-    again = _computed(study, build(study), slice(own, own + 1))
+    system = build(study)
+    again = _computed(study, system, slice(own, own + 1))
     values = {path: float(again[path].values[0]) for path in study.paths}
     lines = [f"sample     {number} of {total} of {study.title}"]
     lines += [
-        f"           {path} = {value!r} {again[path].unit}".rstrip()
+        f"           {path} = {_exact(study, again[path].unit, value)}"
         for path, value in values.items()
     ]
     codes = [int(each["result"].values[0]) for each in (again, stored)]
     lines += [f"result     {reason(codes[0])}; stored: {reason(codes[1])}"]
     lines += [
-        f"{name:28} {_shown(field.values[0])} {field.unit}".rstrip()
-        + _stored_text(stored[name].values[0], field.values[0])
+        f"{name:28} {_shown(study, system, field, field.values[0])}"
+        + _stored_text(study, system, field, stored[name].values[0])
         for name, field in again.items()
         if name not in ("result", *values) and np.size(field.values[0]) <= _MOST_NUMBERS
     ]
@@ -105,12 +109,29 @@ def _computed(study: Study, system, part: slice) -> dict[str, Variable]:
     return with_coordinates(fields, coordinates(study, draw(part)))
 
 
-def _shown(values) -> str:
+def _exact(study: Study, unit: str, value: float) -> str:
+    """Return all digits of a number in the unit shown."""
+    name, factor = chosen_unit(unit, study.output.units)
+    number = value if factor == 1.0 else float(f"{factor * value:.15g}")
+    return f"{number!r} {name}".rstrip()
+
+
+def _shown(study: Study, system, field: Variable, values) -> str:
+    """Return the numbers of a field in the units shown; equal units follow the last."""
+    numbers, labels = np.ravel(values).tolist(), getattr(system, "labels", Labels())
+    along = field.axes[-1].partition("_")[0]
+    own = {"state": labels.units, "freedom": labels.freedom_units}.get(along, ())
+    mixed = len(own) == len(numbers) and (not field.unit or ", " in field.unit)
+    units = own if mixed else [field.unit] * len(numbers)
+    shown = functools.partial(study.quantity_text, digits=10, joined=", ")
+    pairs = zip(units, numbers, strict=True)
     return ", ".join(
-        "nan" if np.isnan(value) else f"{value:.10g}" for value in np.ravel(values)
+        shown(unit, *(np.nan if np.isnan(number) else number for _, number in some))
+        for unit, some in itertools.groupby(pairs, lambda pair: pair[0])
     )
 
 
-def _stored_text(stored, again) -> str:
+def _stored_text(study: Study, system, field: Variable, stored) -> str:
+    again = field.values[0]
     same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind in "fc")
-    return "" if same else f"; stored: {_shown(stored)}"
+    return "" if same else f"; stored: {_shown(study, system, field, stored)}"

@@ -12,12 +12,11 @@ from pydantic import AfterValidator, Field, model_validator
 from ...drawing.chosen_units import quantity_text
 from ...foundation.suggestions import nearest
 from ...foundation.text import check_name
-from ...foundation.units import parse_unit
+from ...foundation.units import readings, unit_text
 from ..analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from ..config import samples
-from ..config.catalogue import Declared
 from ..config.document import Document, parse, read
-from ..config.quantities import in_units, of_parameters
+from ..config.quantities import Places, in_si
 from ..config.samples import Sampling
 from ..config.tables import Table, flattened, option, shown, validated
 from ..config.values import Values
@@ -77,7 +76,7 @@ _FolderName = Annotated[
 
 
 def _known(unit: str) -> str:
-    parse_unit(unit)
+    readings(unit)
     return unit
 
 
@@ -99,6 +98,20 @@ class Output(Table):
         "units of the report's pictures; the first that fits is used", [],
         allowed='units such as ["Hz", "mm", "kN"]',
     )  # fmt: skip
+
+
+def read_output(document: Document, system: Any) -> Output:
+    """Return the output of a config; units of variables are shown after the given ones.
+
+    One in g is preceded by kg or m/s^2, so that it shows no other dimension.
+    """
+    output = validated(Output, document.tables.get("output", {}), "output", document)
+    units = list(output.units)
+    for name, own in getattr(system, "own_units", {}).items():
+        possible = [unit_text(each.powers) for each in readings(own)]
+        other = [unit for unit in possible if unit != system.variables[name].unit]
+        units += [*other * (len(possible) > 1), own]
+    return output.model_copy(update={"units": list(dict.fromkeys(units))})
 
 
 class Title(Table):
@@ -172,11 +185,9 @@ class Study:
         """Return a parameter's unit, "" for a number without one."""
         return self._units.get(path, "")
 
-    def quantity_text(
-        self, unit: str, *values: float, digits: int = 5, joined: str = " to "
-    ) -> str:
-        """Return values in SI, of a unit, in the unit shown: `5.646 to 7.697 rad/s`."""
-        return quantity_text(self.output.units, unit, *values, digits=digits, joined=joined)
+    def quantity_text(self, unit: str, *values: complex, **form: Any) -> str:
+        """Return values in SI, of a unit, in the unit shown, as `chosen_units` does."""
+        return quantity_text(self.output.units, unit, *values, **form)
 
     def resolved(self, directory: Path | None = None) -> dict:
         """Return the config with all defaults, as nested tables.
@@ -229,8 +240,9 @@ def _checked(document: Document, name: str) -> Study:
     )
     kind = kind_of(document, "system", SYSTEMS)
     system = kind.read(document)
-    declared = kind.declared(system)
-    sampling, paths = _sweep(document, declared)
+    places = kind.places(system)
+    declared = places.declared
+    sampling, paths = _sweep(document, places)
     analysis_kind = kind_of(document, "analysis", ANALYSES)
     _refuse_unsupported_system(document, kind, analysis_kind)
     if analysis_kind.is_autonomous(tables["analysis"]):
@@ -238,8 +250,7 @@ def _checked(document: Document, name: str) -> Study:
     elif not analysis_kind.needs & {Role.DRIVEN, Role.MODULES}:
         kind.refuse_transients(system, document)
     options = analysis_kind.options
-    table = of_parameters(tables["analysis"], declared, document.where, "analysis")
-    analysis = validated(options, table, "analysis", document)
+    analysis = validated(options, tables["analysis"], "analysis", document, places)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_overridden_assignments(document, paths)
     try:
@@ -258,6 +269,7 @@ def _checked(document: Document, name: str) -> Study:
             f"between its lines; allowed: no value, or a multiple of "
             f"{samples.strip(sampling, paths)}, {samples.coarsest(sampling)} lines"
         )
+    output = read_output(document, system)
     study = Study(
         name,
         title.title or name,
@@ -267,7 +279,7 @@ def _checked(document: Document, name: str) -> Study:
         paths,
         number,
         run,
-        validated(Output, tables.get("output", {}), "output", document),
+        output,
         document,
     )
     try:
@@ -314,7 +326,7 @@ def _refuse_unsupported_system(document: Document, system, analysis) -> None:
         )
 
 
-def _sweep(document: Document, declared: Mapping[str, Declared]):
+def _sweep(document: Document, places: Places):
     table = document.tables.get("sweep", {})
     if not isinstance(table, dict):
         raise ValueError(
@@ -323,7 +335,7 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
         )
     own = {key: table[key] for key in Sampling.model_fields if key in table}
     sampling = validated(Sampling, own, "sweep", document)
-    paths = {}
+    paths, declared = {}, places.declared
     swept = {key: value for key, value in table.items() if key not in own}
     for path, entry in _specified(swept, declared).items():
         full = f"sweep.{path}"
@@ -334,12 +346,7 @@ def _sweep(document: Document, declared: Mapping[str, Declared]):
             hint = f"did you mean {near}?" if near else known
             raise ValueError(f"{found} is not a parameter; {hint}")
         spec = {"values": entry} if isinstance(entry, list) else entry
-        if isinstance(spec, dict):
-            unit = declared[path].unit
-            spec = {
-                key: in_units(each, unit, document.where, full)
-                for key, each in spec.items()
-            }
+        spec = in_si(spec, places.parameter(path), document.where, full)
         paths[path] = validated(Values, spec, full, document)
         try:
             samples.check_path(sampling, path, paths[path], declared[path])

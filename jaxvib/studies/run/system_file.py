@@ -8,7 +8,7 @@ from ..analyses.kinds import SYSTEMS
 from ..config.document import read
 from ..config.tables import validated
 from ..systems.base import Role
-from .study import SECTIONS, Output, Title, kind_of
+from .study import SECTIONS, Title, kind_of, read_output
 
 
 class SystemFile(NamedTuple):
@@ -44,5 +44,5 @@ def read_system(
         kind.refuse_transients(options, document)
     given = {"title": tables["title"]} if "title" in tables else {}
     title = validated(Title, given, "", document).title
-    output = validated(Output, tables.get("output", {}), "output", document)
-    return SystemFile(kind.build(options), title or path.stem, output.units)
+    units = read_output(document, options).units
+    return SystemFile(kind.build(options), title or path.stem, units)

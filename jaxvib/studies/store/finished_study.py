@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...drawing.chosen_units import quantity_text
 from ...drawing.labels import with_unit
 from ...ensemble import Reason
 from .dataset import groups, stored_fields, thinning, verified
@@ -112,6 +113,10 @@ class Run:
     def unit(self, name: str) -> str:
         """Return the unit of a field or a path, empty if it has none."""
         return self.results[name].attrs.get("units", "")
+
+    def quantity_text(self, unit: str, *values: complex, **form: Any) -> str:
+        """Return values in SI, of a unit, in the unit shown, as `chosen_units` does."""
+        return quantity_text(self.chosen_units, unit, *values, **form)
 
     def description(self, name: str) -> str:
         """Return the description of a field or a path."""

@@ -12,6 +12,7 @@ from pydantic import Field
 from ...foundation.suggestions import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
+from ..config.quantities import Places
 from ..config.tables import Table, nested_model, number, option, shown, validated
 from ..resources import library
 from .base import Role, SystemKind
@@ -138,6 +139,11 @@ class AssemblyKind(SystemKind):
         """Return the declaration of each number of the modules, by path."""
         return declared_of_modules(options)
 
+    def places(self, options: Any) -> Places:
+        """Return what the numbers of an analysis refer to."""
+        kinds = {n: m.model_dump()["module"] for n, m in options.modules.items()}
+        return Places(self.declared(options), angles_of(kinds))
+
     def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names of degrees of freedom and modules."""
         system = self.build(options)
@@ -183,6 +189,15 @@ def declared_of_modules(options: Modules, prefix: str = "") -> dict[str, Declare
                 path = f"{prefix}modules.{name}.{field}"
                 found[path] = dataclasses.replace(entry, default=value)
     return found
+
+
+def units_of_modules(kinds: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
+    """Return the unit of each number of modules of these kinds, by path."""
+    return {
+        f"{prefix}modules.{name}.{path}": entry.unit
+        for name, kind in kinds.items()
+        for path, entry in _fields(str(kind)).items()
+    }
 
 
 def angles_of(kinds: Mapping[str, object]) -> frozenset[str]:

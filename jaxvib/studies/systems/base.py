@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
+from ..config.quantities import Places
 from ..config.tables import validated
 
 
@@ -67,6 +68,10 @@ class SystemKind(abc.ABC):
     def declared(self, options: Any) -> Mapping[str, Declared]:
         """Return the declaration of each parameter of a config's system, by path."""
         return catalogue()[self.name]
+
+    def places(self, options: Any) -> Places:
+        """Return what the numbers of an analysis refer to."""
+        return Places(self.declared(options))
 
     def axes(self, options: Any) -> Mapping[str, list[str]]:
         """Return the names along each axis of its results."""

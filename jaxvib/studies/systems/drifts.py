@@ -17,7 +17,7 @@ class DriftTable(Table):
     step: float | None = option(
         "the period of the equations in this coordinate, if they are not invariant under "
         "every shift: such as 6.283185307179586 for an angle", None, gt=0.0,
-        allowed="a number in (0, inf), m or rad",
+        unit="m or rad", allowed="(0, inf) m or rad",
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Elastic structures with contacts and loads at named points in a config."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -8,7 +9,7 @@ from pydantic import Field
 
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
-from ..config.tables import Table, flattened, option, shown, validated
+from ..config.tables import Table, flattened, option, shown, units_in, validated
 from ..resources import library
 from .assembly import Modules, assembled
 from .base import Role
@@ -63,7 +64,7 @@ class ElasticLinear(Modules):
         1,
     )
     points: dict[str, _Point] = option(
-        "points by name: a position (m) or a degree of freedom", {},
+        "points by name: a position (m) or a degree of freedom", {}, unit="m",
         allowed="a table of points, such as points.tip",
     )  # fmt: skip
     damping_ratio: float | None = option("modal damping ratio", None, ge=0.0, unit="")
@@ -116,6 +117,15 @@ class ElasticImpactKind(ImpactAssemblyKind):
     def read_files(self, table: dict, document: Document) -> dict:
         """Return the table with modes of the matrix files that it names."""
         return with_read_matrices(table, document)
+
+    def units(self, table: Mapping, kinds: Any, angles: Any) -> dict[str, str | None]:
+        """Return the unit of each number that may be a formula, by path."""
+        found = super().units(table, kinds, angles) | units_in(ElasticLinear, "linear.")
+        contacts = table.get("contacts")
+        for name, part in contacts.items() if isinstance(contacts, Mapping) else ():
+            if isinstance(part, Mapping) and part.get("contact") == "stop":
+                found |= units_in(StopTable, f"contacts.{name}.")
+        return found
 
     def read_part(self, keys, entry, path: str, document: Document, angles) -> Table:
         """Return the validated table of a part; a contact may be a `stop`."""

@@ -11,14 +11,13 @@ from pydantic import Field
 
 from ...foundation.expression import Expression
 from ...foundation.suggestions import nearest
-from ...foundation.units import rotational_unit
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
+from ..config.quantities import Places
 from ..config.tables import Table, flattened, option, shown, validated
 from ..resources import library
 from .assembly import (
-    AssemblyKind,
     Modules,
     angles_of,
     assembled,
@@ -26,11 +25,19 @@ from .assembly import (
     first_change,
     kinds_of,
     module_tables,
+    units_of_modules,
     with_modules,
 )
 from .base import Role, SystemKind
 from .drifts import DriftTable, drifting
 from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
+from .part_units import (
+    acts_on_angles,
+    fields_of,
+    laws_of_springs,
+    unit_of_values,
+    units_of_parts,
+)
 from .places import ANNULAR, AT
 from .read_loads import describe_what_is_read, with_read_loads
 from .two_sided import refuse_negative_plays, with_both_sides, with_plays
@@ -101,9 +108,11 @@ class ImpactAssemblyKind(SystemKind):
         given = document.tables["system"]
         table = with_both_sides(given, document)
         table = self.read_files(table, document)
-        angles = angles_of(kinds_of(table.get("linear"), document))
-        table = with_read_loads(table, document, lambda load: _unit_of_values(load, angles))
-        table = evaluated(table, _numbers(), document, "system")
+        kinds = kinds_of(table.get("linear"), document)
+        angles = angles_of(kinds)
+        units = self.units(table, kinds, angles)
+        table = with_read_loads(table, document, lambda load: unit_of_values(load, angles))
+        table = evaluated(table, units, document, "system", laws_of_springs(table, angles))
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)
         if "drift" in table:
@@ -121,6 +130,15 @@ class ImpactAssemblyKind(SystemKind):
         refuse_negative_plays(given, options.contacts, document)
         self._check_formulas(options, document)
         return options
+
+    def units(
+        self, table: Mapping, kinds: Mapping[str, object], angles: frozenset[str]
+    ) -> dict[str, str | None]:
+        """Return the unit of each number that may be a formula, by path.
+
+        `table`: not validated; `kinds`: of its modules; `angles`: freedoms that are.
+        """
+        return units_of_modules(kinds, "linear.") | units_of_parts(table, angles)
 
     def read_files(self, table: dict, document: Document) -> dict:
         """Return the table with the files read that its linear part names."""
@@ -183,7 +201,8 @@ class ImpactAssemblyKind(SystemKind):
             if "modules" in part["properties"]:
                 inner = part["properties"]["modules"]
                 inner["additionalProperties"] = {"oneOf": modules}
-        inherited["properties"].pop("formulas")
+        for own in ("formulas", "own_units"):
+            inherited["properties"].pop(own)
         return with_formulas_for_numbers(inherited)
 
     def default(self) -> Any:
@@ -204,13 +223,12 @@ class ImpactAssemblyKind(SystemKind):
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
         found = self.declared_linear(options.linear)
-        modules = options.linear.modules or {}
-        angles = angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
+        angles = _angles(options)
         for section in KEYS:
             for name, table in getattr(options, section).items():
                 values = flattened(table.model_dump())
-                turned = _acts_on_angles(table.at, angles)
-                for path, entry in _fields("_".join(_kind(table)), turned).items():
+                turned = acts_on_angles(table.at, angles)
+                for path, entry in fields_of("_".join(_kind(table)), turned).items():
                     if isinstance(values[path], float):
                         found[f"{section}.{name}.{path}"] = dataclasses.replace(
                             entry, default=values[path]
@@ -232,6 +250,20 @@ class ImpactAssemblyKind(SystemKind):
         """Build a contact, load, friction, spring or element."""
         along = _direction(linear, section, name, table)
         return _part_of(library("systems"), along, table, name)
+
+    def places(self, options: Any) -> Places:
+        """Return what the numbers of an analysis refer to."""
+        return Places(
+            self.declared(options),
+            _angles(options),
+            frozenset(name for name, load in options.loads.items() if "base" in dict(load)),
+            tuple(options.elements),
+            {
+                f"contacts.{name}.law.stiffness": exponent
+                for name, part in options.contacts.items()
+                if (exponent := part.model_dump().get("law", {}).get("exponent"))
+            },
+        )
 
     def axes(self, options: Any) -> dict[str, list[str]]:
         """Return the names of degrees of freedom, of states, contacts and modules."""
@@ -283,13 +315,14 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     """
     found = {}
     for key, laws in LAWS.items():
-        for kind in laws:
+        for kind, cls in laws.items():
             name = f"{key}_{kind}"
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
-            for path, entry in _fields(name, turned).items():
+            for path, entry in fields_of(name, turned).items():
                 inner = path.removeprefix(f"{INSIDE[key]}.")
-                (law if inner != path else own)[inner] = law_field(inner, entry)
+                field = law_field(inner, entry, cls.optional)
+                (law if inner != path else own)[inner] = field
             if "values" in law:
                 law |= RECORD_KEYS
             if kind == "formula":
@@ -314,17 +347,6 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
 
 
 _SAID = {key: key for key in LAWS} | {"base": "base motion", "annular": "annular contact"}
-
-
-def _fields(name: str, turned: bool) -> dict[str, Declared]:
-    prefix = f"{name}."
-    every: Mapping[str, Declared] = catalogue()[ImpactAssemblyKind.name]
-    unit = rotational_unit if turned else str
-    return {
-        path.removeprefix(prefix): dataclasses.replace(entry, unit=unit(entry.unit))
-        for path, entry in every.items()
-        if path.startswith(prefix) and not path.endswith(("direction", "directions"))
-    }
 
 
 def _varying(options) -> dict[str, Table]:
@@ -362,11 +384,9 @@ def _refuse_non_periodic(options, where: str) -> None:
         )
 
 
-@functools.cache
-def _numbers() -> frozenset[str]:
-    """Return the last keys of the paths of all numbers."""
-    every = (*catalogue()[ImpactAssemblyKind.name], *catalogue()[AssemblyKind.name])
-    return frozenset(path.rpartition(".")[2] for path in every)
+def _angles(options: Any) -> frozenset[str]:
+    modules = options.linear.modules or {}
+    return angles_of({n: m.model_dump()["module"] for n, m in modules.items()})
 
 
 def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) -> Table:
@@ -384,33 +404,14 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
             f"{', '.join(map(shown, kinds))}{hint}"
         )
     entry = with_variation(entry, path, document) if key in VARYING else entry
+    if kinds[kind].optional and isinstance(law := given.get("law"), dict):
+        # The usual value is the law's own, without a parameter.
+        usual = kinds[kind].optional.items()
+        entry = {**entry, "law": {k: v for k, v in law.items() if (k, v) not in usual}}
     # Called without the default argument, which would be a different cache key.
-    turned = _acts_on_angles(given.get("at"), angles)
+    turned = acts_on_angles(given.get("at"), angles)
     tables = part_tables(turned=True) if turned else part_tables()
     return validated(tables[f"{key}_{kind}"], entry, path, document)
-
-
-def _unit_of_values(load: Mapping, angles: frozenset[str]) -> str | None:
-    """Return the unit of a load's record as given in the config, None without one."""
-    key = next((key for key in KEYS["loads"] if key in load), KEYS["loads"][0])
-    fields = _fields(f"{key}_{load.get(key)}", _acts_on_angles(load.get("at"), angles))
-    entry = fields.get(f"{INSIDE[key]}.values")
-    return None if entry is None else entry.unit
-
-
-def _acts_on_angles(at, angles: frozenset[str]) -> bool:
-    """Return whether a part acts on angles only, see `ImpactSystem.turned`."""
-    if isinstance(at, list):
-        return False
-    given = flattened(at) if isinstance(at, dict) else {str(at): 1.0}
-    along = {
-        name: number
-        for name, number in given.items()
-        if number != 0 and name.partition(".")[0] != "ground"
-    }
-    return bool(along) and all(
-        name in angles and number in (1, -1) for name, number in along.items()
-    )
 
 
 def _kind(table) -> tuple[str, str]:

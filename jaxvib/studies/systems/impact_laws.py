@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..config.quantities import HERTZ
+
 
 class Law(NamedTuple):
-    """The class of a law, and fixed arguments of its kind."""
+    """The class of a law, fixed arguments of its kind, and numbers it can do without."""
 
     cls: str
     fixed: Mapping[str, str] = {}
+    optional: Mapping[str, float] = {}
 
 
 # Keys that give the kind of a contact, a load or a base motion, and the laws of each
@@ -18,7 +21,7 @@ LAWS = {
         "hertz": Law("HertzContact"),
         "linear": Law("LinearContact"),
         "hard": Law("RestitutionContact"),
-        "hunt_crossley": Law("HuntCrossleyContact"),
+        "hunt_crossley": Law("HuntCrossleyContact", optional={"exponent": HERTZ}),
         "kelvin_voigt": Law("KelvinVoigtContact"),
         "power": Law("PowerContact"),
         "piecewise_linear": Law("PiecewiseLinearContact"),
@@ -84,7 +87,7 @@ EXAMPLES = {
     "HertzContact": {"stiffness": 1.0},
     "LinearContact": {"stiffness": 1.0},
     "RestitutionContact": {"restitution": 1.0},
-    "HuntCrossleyContact": {"stiffness": 1.0, "damping": 1.0},
+    "HuntCrossleyContact": {"stiffness": 1.0, "damping": 1.0, "exponent": 2.0},
     "KelvinVoigtContact": {"stiffness": 1.0, "damping": 1.0},
     "PowerContact": {"stiffness": 1.0, "exponent": 1.0},
     "PiecewiseLinearContact": {"stiffness": [1.0, 1.0], "depths": [1.0]},

@@ -5,12 +5,8 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import Field
 
+from ..config.quantities import is_number
 from ..config.tables import flattened, shown
-
-
-def is_number(given: object) -> bool:
-    """Return whether a value of a config is a number."""
-    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
 def is_place(given: object) -> bool:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import pydantic
@@ -53,7 +53,7 @@ def variation_tables() -> dict[str, type[Table]]:
     return found
 
 
-def law_field(name: str, entry: Declared) -> Any:
+def law_field(name: str, entry: Declared, optional: Collection[str] = ()) -> Any:
     """Return the field of a law's number, or of its list of numbers."""
     if isinstance(entry.default, list):
         description = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
@@ -61,7 +61,7 @@ def law_field(name: str, entry: Declared) -> Any:
             description=entry.description, json_schema_extra=description, min_length=1
         )
         return list[float], field
-    if name in UNLESS:
+    if name in UNLESS or name in optional:
         return number(entry, default=None)
     return number(entry) if name in USUAL else number(entry, default=...)
 
@@ -100,6 +100,11 @@ def declared_of_variation(table: Table) -> dict[str, Declared]:
         for path, entry in _declared(values["load"]).items()
         if isinstance(values[path], float)
     }
+
+
+def units_of_variation(kind: object) -> dict[str, str]:
+    """Return the unit of each number of a variation by a load law, by path."""
+    return {path: entry.unit for path, entry in _declared(kind).items()}
 
 
 def variation_of(table: Table) -> Any:

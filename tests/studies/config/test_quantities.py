@@ -1,12 +1,17 @@
 """Checked against: the same configs in SI units."""
 
+import json
 import math
 
 import pytest
 
-from jaxvib.studies.config.document import Document
+from jaxvib.studies.analyses.kinds import SYSTEMS
+from jaxvib.studies.config.document import Document, parse
 from jaxvib.studies.config.formulas import evaluated
-from jaxvib.studies.run.study import load_text
+from jaxvib.studies.config.toml_writer import to_toml
+from jaxvib.studies.run.record import record
+from jaxvib.studies.run.study import SECTIONS, load_text
+from jaxvib.studies.store.recovery import refuse_differences
 
 CONFIG = """
 [system]
@@ -74,7 +79,84 @@ def test_units_of_pictures_are_known_ones():
 def test_a_formula_takes_a_number_with_its_unit():
     found = evaluated(
         {"stiffness": "2 kN/mm", "mass": "stiffness / 100"},
-        {"stiffness", "mass"}, Document({}, "config", {}), "system",
+        {"stiffness": "N/m", "mass": None}, Document({}, "config", {}), "system",
     )  # fmt: skip
     assert found["mass"] == 2e4
-    assert found["stiffness"] == "2 kN/mm"  # put into what is asked where that is known
+    assert found["stiffness"] == 2e6
+
+
+SHAKEN = """
+[system]
+kind = "impact_assembly"
+variables.pace = { value = 5.0, unit = "Hz" }
+variables.share = { value = 0.2, unit = "g" }
+variables.rest = "{REST}"
+[system.linear.modules.ground-body]
+module = "translation_translation"
+mass = 2.0
+stiffness = 1e3
+damping = 4.0
+[system.loads.quake]
+base = "harmonic_acceleration"
+at = "body"
+motion = { amplitude = "share", frequency = "2*pace" }
+[analysis]
+kind = "periodic_orbit"
+[sweep]
+variables.pace = [4.0, "5 Hz"]
+[output]
+units = ["mm"]
+""".replace("{REST}", "3 mm")
+
+
+def test_a_resolved_config_is_in_si_and_is_the_same_study():
+    study = load_text(SHAKEN)
+    system = study.resolved()["system"]["variables"]
+    assert system["pace"] == {"value": 10 * math.pi, "unit": "rad/s"}
+    assert system["share"] == {"value": 0.2 * 9.80665, "unit": "m/s^2"}
+    assert system["rest"] == {"value": 0.003, "unit": "m"}
+    again = load_text(to_toml(study.resolved()), study.name)
+    assert again.resolved() == study.resolved()
+
+
+def test_values_are_shown_in_the_chosen_units_and_then_in_those_of_the_variables():
+    study = load_text(SHAKEN)
+    assert study.output.units == ["mm", "Hz", "kg", "g"]
+    assert study.value_text("variables.pace", 8 * math.pi) == "variables.pace = 4 Hz"
+    assert study.value_text("variables.share", 0.980665) == "variables.share = 0.1 g"
+    assert study.quantity_text("kg", 2.0) == "2 kg"  # g is that of an acceleration
+    assert study.quantity_text("m", 0.02, error=1e-4) == "20 +- 0.1 mm"
+
+
+def test_a_study_begun_with_the_old_meaning_of_a_unit_is_not_resumed(tmp_path):
+    new = record(load_text(SHAKEN), "cpu")
+    old = json.loads(json.dumps(new))  # as it was: the number of its unit
+    old["config"]["system"]["variables"]["pace"] = {"value": 5.0, "unit": "Hz"}
+    refuse_differences(tmp_path, new, new)
+    with pytest.raises(ValueError, match=r"variables\.pace"):
+        refuse_differences(tmp_path, old, new)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "value"),
+    [("variables.pace=6", 12 * math.pi), ("variables.pace=600 rpm", 20 * math.pi),
+     ("variables.pace=6.5 Hz", 13 * math.pi), ("variables.rest=2", 2.0),
+     ("variables.rest=2 mm", 2e-3), ("variables.share=0.1", 0.980665),
+     ("variables.share=100 mg", 0.980665), ("variables.share=1 m/s^2", 1.0),
+     ("variables.pace={ value = 6, unit = 'rad/s' }", 6.0),
+     ("variables.pace=share / rest / pace", None)],
+)  # fmt: skip
+def test_an_assignment_is_in_the_unit_of_its_variable(assignment, value):
+    document = parse(SHAKEN.replace('[4.0, "5 Hz"]', "[4.0]"), "config")
+    document = Document(
+        document.tables | {"sweep": {"loads.quake.motion.phase": [0.0]}},
+        "config", document.origins,
+    )  # fmt: skip
+    changed = document.override([assignment], SECTIONS)
+    name = assignment.partition("=")[0].removeprefix("variables.")
+    if value is None:
+        with pytest.raises(ValueError, match="circular"):
+            SYSTEMS["impact_assembly"].read(changed)
+    else:
+        found = SYSTEMS["impact_assembly"].read(changed)
+        assert found.variables[name].value == pytest.approx(value, rel=4e-16)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from jaxvib import cli
 from jaxvib.studies import open_study
 from jaxvib.studies.run.sample import results_of, sample_again
+from jaxvib.studies.store.fields import Variable
 
 CONFIG = """
 title = "A tower"
@@ -85,7 +86,7 @@ def test_a_different_stored_result_is_reported(study, monkeypatch):
 
     monkeypatch.setattr(sample, "stored_fields", changed)
     (line,) = (each for each in sample_again(study, 2) if each.startswith("frequencies"))
-    assert line.endswith("1 rad/s; stored: 2")
+    assert line.endswith("1 rad/s; stored: 2 rad/s")
 
 
 def test_values_missing_in_both_are_no_difference(study, monkeypatch):
@@ -95,7 +96,7 @@ def test_values_missing_in_both_are_no_difference(study, monkeypatch):
         def found(*arguments, **more):
             fields = dict(function(*arguments, **more))
             nothing = np.full((1, 1), complex(np.nan, 0.0))
-            fields["frequencies"] = SimpleNamespace(values=nothing, unit="rad/s")
+            fields["frequencies"] = Variable(("sample", "mode"), nothing, "rad/s")
             return fields
 
         return found
@@ -104,6 +105,16 @@ def test_values_missing_in_both_are_no_difference(study, monkeypatch):
         monkeypatch.setattr(sample, name, unknown(getattr(sample, name)))
     (line,) = (each for each in sample_again(study, 2) if each.startswith("frequencies"))
     assert line.split() == ["frequencies", "nan", "rad/s"]
+
+
+def test_a_sample_is_shown_in_the_units_of_the_study(study, tmp_path):
+    text = CONFIG + '[output]\nunits = ["Hz", "g"]\n'
+    (tmp_path / "tower.toml").write_text(text)
+    assert invoke("run", tmp_path / "tower.toml", "--out", tmp_path / "t").exit_code == 0
+    lines = sample_again(tmp_path / "t", 2)
+    assert "modules.ground-first.mass = 8000.0 g" in lines[1]
+    (frequency,) = (line for line in lines if line.startswith("frequencies"))
+    assert frequency.split() == ["frequencies", "0.1591549431", "Hz"]  # 1 / (2 pi)
 
 
 def test_the_config_of_a_sample_alone_gives_that_sample(study, tmp_path):

@@ -43,7 +43,7 @@ def lines():
 def test_best_and_worst_are_of_all_samples_that_have_the_number(lines):
     assert lines[2] == "best       largest |multiplier| 0.25 at load.amplitude = 0.005 kN"
     # The largest force is a chaotic motion's.
-    assert lines[3] == "worst      contact force 301 N at load.amplitude = 0.002 kN"
+    assert lines[3] == "worst      contact force 0.301 kN at load.amplitude = 0.002 kN"
 
 
 def test_the_terminal_and_the_page_count_the_same_undecided(lines):

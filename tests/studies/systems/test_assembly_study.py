@@ -247,7 +247,7 @@ def test_a_tower_that_is_pushed_moves_as_an_independent_integration(tmp_path):
         ("analysis.displacement={}", "no excitation"),
         ("analysis.force.frequency=0.0", "analysis.force.frequency = 0"),
         ("analysis.displacement={roof='far'}", "analysis.displacement"),
-        ("analysis.force.amplitude='2 N'", 'analysis.force.amplitude = "2 N"'),
+        ("analysis.force.amplitude='2 mm'", "mm is given where a force in N is expected"),
     ],
 )
 def test_an_invalid_excitation_is_refused(change, message):

@@ -88,12 +88,14 @@ def summary(read: Callable, study: Any) -> list[str]:
     worst = np.unravel_index(np.nanargmin(ratios), ratios.shape)
     where = at(read, study, worst[0])
     where = f" at {where}" if where else ""
+    ends = np.nanmin(np.abs(values)), np.nanmax(np.abs(values))
     lines = [
         f"certified  {int(np.sum(certified))} of {len(certified)}, {repeated} of them "
         "recomputed individually",
-        f"values     {values.shape[1]} each, modulus {np.nanmin(np.abs(values)):.6g} "
-        f"to {np.nanmax(np.abs(values)):.6g} rad/s",
-        f"least      damped: {values[worst]:.6g} rad/s{where}",
+        f"values     {values.shape[1]} each, modulus "
+        + study.quantity_text("rad/s", *ends, digits=6),
+        f"least      damped: {study.quantity_text('rad/s', values[worst], digits=6)}"
+        f"{where}",
     ]
     if not study.sampling.how.drawn and len(values) > 2:  # neighbours are in rows
         lines.append(f"curves     {_met(read, study)}")

@@ -92,13 +92,15 @@ def summary(read: Callable, study: Any) -> list[str]:
         wild = int(np.nanargmax(exponent))
         error = read("lyapunov_error")[wild]
         lines.append(
-            f"exponent   largest {exponent[wild]:.4g} +- {error:.1g} 1/s at "
+            f"exponent   largest "
+            f"{study.quantity_text('1/s', exponent[wild], digits=4, error=error)} at "
             f"{study.value_text(path, values[wild])}"
         )
     if np.nan_to_num(force).max() > 0:
         worst = int(np.nanargmax(force))
         lines.append(
-            f"worst      contact force {force[worst]:.4g} N at "
+            f"worst      contact force "
+            f"{study.quantity_text('N', force[worst], digits=4)} at "
             f"{study.value_text(path, values[worst])}"
         )
     return lines

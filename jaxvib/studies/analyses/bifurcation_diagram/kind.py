@@ -1,9 +1,9 @@
 """The analysis `bifurcation_diagram`: attractors over one parameter, by simulation."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from ...config.bounds import Bounds, check_allowed
+from ...config.bounds import Bounds, check_allowed, of_path
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
@@ -12,6 +12,8 @@ SWEEPS = ("rest", "up", "down")
 
 class BifurcationDiagramOptions(Table):
     """Parameter, values, initial states and durations."""
+
+    units_of: ClassVar = {"bounds": of_path("path")}
 
     kind: Literal["bifurcation_diagram"] = option("the kind of analysis")
     path: str = option("the parameter", allowed="a parameter's path")

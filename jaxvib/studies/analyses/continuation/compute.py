@@ -12,6 +12,7 @@ from ....orbits import periodic_orbit
 from ....systems import parameters
 from ....systems.system import System
 from ...store.fields import Variable
+from ..measure_options import unit_of_field
 from ..orbits import orbit_variables, own_variables
 from .curves import KINDS, curve_lines, curve_variables
 from .kind import ContinuationOptions
@@ -100,7 +101,7 @@ def summary(read: Callable, study: Any) -> list[str]:
         f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
         f"best       largest |multiplier| {largest[best]:.3g} at "
         f"{study.value_text(path, values[best])}",
-        f"worst      contact force {force[worst]:.4g} N at "
+        f"worst      contact force {study.quantity_text('N', force[worst], digits=4)} at "
         f"{study.value_text(path, values[worst])}",
         *marks,
         *_event_lines(read, study),
@@ -154,8 +155,10 @@ def _events(branch, options) -> dict[str, Variable]:
 def _event_lines(read: Callable, study: Any) -> list[str]:
     options = study.analysis
     names = list(options.events)
+    units = [unit_of_field(name) for name in names]
     return [
-        f"{names[code]} = {options.events[names[code]]:g} at "
+        f"{names[code]} = "
+        f"{study.quantity_text(units[code], options.events[names[code]])} at "
         f"{study.value_text(options.path, place, 8)}"
         for code, place in zip(read("event.quantity"), read("event.parameter"), strict=True)
     ]

@@ -1,17 +1,30 @@
 """The analysis `continuation`: one branch of periodic orbits over a parameter."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pydantic
 
-from ...config.bounds import Bounds, check_bounds
+from ...config.bounds import Bounds, check_bounds, of_path
+from ...config.quantities import Asked, ByKey, Places
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
+from ..measure_options import unit_of_field
+
+
+def _of_events(given: Mapping, places: Places) -> ByKey:
+    """Return what values of an orbit's quantities take."""
+    return lambda name: Asked(unit_of_field(name))
 
 
 class ContinuationOptions(Table):
     """Parameter, bounds and method of a continuation."""
+
+    units_of: ClassVar = {
+        "bounds": of_path("path"),
+        "second_bounds": of_path("second_path"),
+        "events": _of_events,
+    }
 
     kind: Literal["continuation"] = option("the kind of analysis")
     path: str = option("the parameter", allowed="a parameter's path")

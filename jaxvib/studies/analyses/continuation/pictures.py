@@ -1,12 +1,12 @@
 """The loading curve of a continuation: a branch of orbits over one parameter."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ....drawing.chosen_units import chosen_unit
 from ....drawing.polyline import position_on
 from ....ensemble import reason
 from ...pictures.comparison_styles import named
@@ -213,8 +213,8 @@ def _bifurcations(run: Run, path: str, marks: _Marks) -> Iterator[Notes]:
     for code in np.unique(kinds):
         name, symbol = _MARKS[KINDS[code]]
         own = np.flatnonzero(kinds == code)
-        unit, factor = chosen_unit(run.unit(path), run.chosen_units)
-        texts = tuple(f"{name} at {places[i] * factor:.8g} {unit}".rstrip() for i in own)
+        shown = functools.partial(run.quantity_text, run.unit(path))
+        texts = tuple(f"{name} at {shown(places[i], digits=8)}" for i in own)
         yield Notes(places[own], marks.heights[own], texts, name, symbol)
 
 
@@ -237,9 +237,7 @@ def _ends(runs: Sequence[Run]) -> str:
     sentences = []
     for run in runs:
         values, texts = run.field(path), _end_reasons(run)
-        unit, factor = chosen_unit(run.unit(path), run.chosen_units)
-        low, high = (
-            f"{values[i] * factor:.6g} {unit}".rstrip() + f" ({texts[i]})" for i in (0, -1)
-        )
+        shown = functools.partial(run.quantity_text, run.unit(path))
+        low, high = (f"{shown(values[i], digits=6)} ({texts[i]})" for i in (0, -1))
         sentences.append(f"{named('The branch', run, runs)} ends at {low} and at {high}.")
     return " ".join(sentences)

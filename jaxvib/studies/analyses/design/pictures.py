@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ....drawing.chosen_units import quantity_text
 from ...pictures.comparison_styles import look, named, symbol
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, value_text
@@ -38,7 +37,7 @@ def design_history(runs: Sequence[Run]) -> Picture:
     charts += [_chart(runs, name, run.label(name), shown) for name in limits]
     best = [_best(run, place) for place in shown]
     changes = [
-        quantity_text(run.chosen_units, unit, row[0], row[at], digits=4)
+        run.quantity_text(unit, row[0], row[at], digits=4)
         for row, at in zip(objectives, best, strict=True)
     ]
     if choice is None:

@@ -1,19 +1,31 @@
 """The analysis `fit`: parameters from measured data, with confidence intervals."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from pydantic import Field
 
-from ...config.bounds import BoundsByPath, check_variables
+from ...config.bounds import BoundsByPath, by_path, check_variables
+from ...config.quantities import Asked, Places
 from ...config.tables import Table, option
 from ..base import AnalysisKind
-from ..measure_options import MeasureOptions, check_measure
+from ..measure_options import MeasureOptions, check_measure, measured_in
+
+
+def _of_measure(given: Mapping, places: Places) -> Asked | None:
+    measure = given.get("measure")
+    return measured_in(measure, places) if isinstance(measure, Mapping) else None
 
 
 class FitOptions(Table):
     """Data, their measure, and the fitted parameters."""
+
+    units_of: ClassVar = {
+        "variables": by_path,
+        "data": _of_measure,
+        "deviations": _of_measure,
+    }
 
     kind: Literal["fit"] = option("the kind of analysis")
     measure: MeasureOptions = option(

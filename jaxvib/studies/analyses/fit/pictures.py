@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....drawing.chosen_units import quantity_text
 from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...store.finished_study import Run
@@ -57,9 +56,9 @@ def _words(run: Run) -> str:
         if name.startswith("fitted."):
             path = name.removeprefix("fitted.")
             low, high = run.field(f"interval.{path}")
-            fitted = quantity_text(run.chosen_units, run.unit(name), float(run.field(name)))
-            bounds = quantity_text(run.chosen_units, run.unit(name), low, high)
+            fitted = run.quantity_text(run.unit(name), float(run.field(name)))
+            bounds = run.quantity_text(run.unit(name), low, high)
             parts.append(f"{path} {fitted} (95 %: {bounds})")
     deviation = float(run.field("deviation"))
-    spread = quantity_text(run.chosen_units, run.unit("measured"), deviation, digits=3)
+    spread = run.quantity_text(run.unit("measured"), deviation, digits=3)
     return f"{'; '.join(parts)}. The standard deviation of the residuals is {spread}."

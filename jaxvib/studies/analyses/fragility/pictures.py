@@ -35,7 +35,8 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             "Marks are shares of the seeds that reach the limit, with 95 % intervals (1.96 "
             "standard errors); the curve is the maximum-likelihood lognormal fit, with its "
             "95 % band (dotted).",
-            f"Probability of reaching {limit['level']:g} m over the intensity.",
+            f"Probability of reaching {runs[0].quantity_text('m', limit['level'])} "
+            "over the intensity.",
             (
                 Chart(
                     Axis("intensity, factor of the noise", log=True),

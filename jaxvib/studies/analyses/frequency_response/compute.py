@@ -49,7 +49,8 @@ def summary(read: Callable, study: Any) -> list[str]:
     amplitude, frequencies = read("amplitude"), read("frequencies")[0]
     per = "N" if units[names.index(study.analysis.force)] == "m" else "(N m)"
     return [
-        f"peak       {name} {amplitude[sample, at, i]:.4g} {units[i]}/{per} at "
-        f"{frequencies[at]:.5g} rad/s{where(read, study, sample)}"
+        f"peak       {name} "
+        f"{study.quantity_text(f'{units[i]}/{per}', amplitude[sample, at, i], digits=4)} "
+        f"at {study.quantity_text('rad/s', frequencies[at])}{where(read, study, sample)}"
         for i, (name, sample, at) in enumerate(highest(amplitude, names))
     ]

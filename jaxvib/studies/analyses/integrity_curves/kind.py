@@ -1,9 +1,9 @@
 """The analysis `integrity_curves`: shares and integrity of basins over a parameter."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from ...config.bounds import Bounds, check_allowed
+from ...config.bounds import Bounds, check_allowed, of_path
 from ...config.tables import option
 from ..base import AnalysisKind, Role
 from ..basin_options import BasinTable, check_basins
@@ -11,6 +11,8 @@ from ..basin_options import BasinTable, check_basins
 
 class IntegrityCurvesOptions(BasinTable):
     """Parameter, values, grid of initial states, and measures."""
+
+    units_of: ClassVar = {**BasinTable.units_of, "bounds": of_path("path")}
 
     kind: Literal["integrity_curves"] = option("the kind of analysis")
     path: str = option("the parameter", allowed="a parameter's path")

@@ -47,8 +47,9 @@ def summary(read: Callable, study: Any) -> list[str]:
     names, units = study.axes["freedom"], study.freedom_units
     places, times = np.abs(read("places")), read("instants")[0]
     return [
-        f"largest    {name} {places[sample, at, i]:.4g} {units[i]} at "
-        f"t = {times[at]:.4g} s"
+        f"largest    {name} "
+        f"{study.quantity_text(units[i], places[sample, at, i], digits=4)} at "
+        f"t = {study.quantity_text('s', times[at], digits=4)}"
         f"{where(read, study, sample)}"
         for i, (name, sample, at) in enumerate(highest(places, names))
     ]

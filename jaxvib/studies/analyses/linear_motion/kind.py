@@ -1,31 +1,46 @@
 """The analysis `linear_motion`: free or forced motion of a linear system."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ....foundation.suggestions import unknown_key
+from ...config.quantities import Asked, ByKey, Places
 from ...config.tables import Table, option
 from ..base import AnalysisKind, Role
 
 _PLACES = "a table of degrees of freedom with numbers"
 
 
+def _of_force(given: Mapping, places: Places) -> Asked:
+    return Asked("N m" if given.get("at") in places.angles else "N")
+
+
+def _displaced(given: Mapping, places: Places) -> ByKey:
+    return places.freedom
+
+
+def _moving(given: Mapping, places: Places) -> ByKey:
+    return lambda name: places.state(f"rate of {name}")
+
+
 class Harmonic(Table):
     """A harmonic force F_0 cos(w t + phase), or moment, on one degree of freedom."""
+
+    units_of: ClassVar = {"amplitude": _of_force}
 
     at: str | None = option(
         "degree of freedom on which it acts; none without a force", None,
         allowed="the name of a degree of freedom",
     )  # fmt: skip
-    amplitude: float = option(
-        "0-peak, N, or N m on an angle", 1.0
-    )  # without unit conversion
+    amplitude: float = option("0-peak, N, or N m on an angle", 1.0)
     frequency: float = option("angular frequency", 1.0, gt=0.0, unit="rad/s")
     phase: float = option("phase at t = 0", 0.0, unit="rad")
 
 
 class LinearMotionOptions(Table):
     """Initial state, force and times."""
+
+    units_of: ClassVar = {"displacement": _displaced, "velocity": _moving}
 
     kind: Literal["linear_motion"] = option("the kind of analysis")
     displacement: dict[str, float] = option(

@@ -54,9 +54,9 @@ def summary(read: Callable, study: Any) -> list[str]:
     for mode in range(0 if spins.all() else min(_LISTED, frequencies.shape[1])):
         module = names["module"][int(read("potential_shares")[0, :, mode].argmax())]
         freedom = names["freedom"][int(read("kinetic_shares")[0, :, mode].argmax())]
-        spread = _spread(frequencies[:, mode])
+        spread = _spread(frequencies[:, mode], study)
         lines.append(
-            f"mode {mode + 1}     {spread} rad/s, damping ratio {ratios[0, mode]:.3g}, "
+            f"mode {mode + 1}     {spread}, damping ratio {ratios[0, mode]:.3g}, "
             f"largest strain energy {module}, largest motion {freedom}"
         )
     falling = int((missing.any(1) & ~spins).sum())
@@ -69,8 +69,9 @@ def summary(read: Callable, study: Any) -> list[str]:
     return lines
 
 
-def _spread(values) -> str:
+def _spread(values, study: Any) -> str:
     low, high = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
     if not np.isfinite(low):
         return "no frequency"
-    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+    ends = (low,) if low == high else (low, high)
+    return study.quantity_text("rad/s", *ends, digits=6)

@@ -56,7 +56,7 @@ def _shapes(run: Run, samples: list[int]) -> Picture:
         how = "Beams are drawn as their cubics, with their true slopes at this scale."
     ratios = run.field("damping_ratios")[samples[0]]
     labels = tuple(
-        f"{i + 1}: {_rate(frequencies[0, i])}{_damping(ratios[i])}"
+        f"{i + 1}: {_rate(run, frequencies[0, i])}{_damping(ratios[i])}"
         for i in range(frequencies.shape[1])
     )
     numbers = tuple(str(i + 1) for i in range(len(labels)))
@@ -187,8 +187,9 @@ def _energies(run: Run, samples: list[int]) -> Picture:
     )
 
 
-def _rate(value: float) -> str:
-    return f"{value:.4g} rad/s" if np.isfinite(value) else "unstable"
+def _rate(run: Run, value: float) -> str:
+    shown = run.quantity_text("rad/s", value, digits=4)
+    return shown if np.isfinite(value) else "unstable"
 
 
 def _damping(ratio: float) -> str:

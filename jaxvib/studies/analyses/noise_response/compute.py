@@ -89,8 +89,10 @@ def summary(read: Callable, study: Any) -> list[str]:
     at = int(np.nanargmax(peak[:, 0])) if np.isfinite(peak[:, 0]).any() else 0
     here = where(read, study, at)
     lines = [
-        f"peak       {name} {peak[at, i]:.4g} +- {error[at, i]:.1g} {unit} on average, "
-        f"root mean square {read('root_mean_square')[at, i]:.4g} {unit}{here}"
+        f"peak       {name} "
+        f"{study.quantity_text(unit, peak[at, i], digits=4, error=error[at, i])} on "
+        f"average, root mean square "
+        f"{study.quantity_text(unit, read('root_mean_square')[at, i], digits=4)}{here}"
         for i, (name, unit) in enumerate(
             zip(names[:2], study.freedom_units[:2], strict=True)
         )

@@ -105,7 +105,7 @@ def _texts(run: Run, place: int) -> list[str]:
     texts = []
     for i, code in enumerate(codes):
         parts = [
-            f"{name.removeprefix(_PREFIX)} {values[i]:.5g} {run.unit(name)}".rstrip()
+            f"{name.removeprefix(_PREFIX)} " + run.quantity_text(run.unit(name), values[i])
             for name, values in columns.items()
         ]
         texts.append(", ".join([*parts, *([reason(code)] if code else [])]))

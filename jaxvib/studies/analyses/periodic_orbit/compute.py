@@ -146,7 +146,9 @@ def summary(read: Callable, study: Any) -> list[str]:
     if np.nan_to_num(force).max() > 0:
         worst = int(np.nanargmax(force))
         lines.append(
-            f"worst      contact force {force[worst]:.4g} N at {at(read, study, worst)}"
+            f"worst      contact force "
+            f"{study.quantity_text('N', force[worst], digits=4)} at "
+            f"{at(read, study, worst)}"
         )
     return lines
 

@@ -12,8 +12,8 @@ class PeriodicOrbitOptions(Table):
 
     kind: Literal["periodic_orbit"] = option("the kind of analysis")
     period: float | None = option(
-        "only for systems under constant loads: approximate period of the motions, s, from "
-        "which limit cycles are found", None, gt=0.0,
+        "only for systems under constant loads: approximate period of the motions, from "
+        "which limit cycles are found", None, gt=0.0, unit="s", allowed="(0, inf) s",
     )  # fmt: skip
     max_periods: int = option("longest period tried, in load periods", 8, ge=1, le=8)
     engine: Literal["auto", "diffrax", "event"] = option("engine of the simulation", "auto")

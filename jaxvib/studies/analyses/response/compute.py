@@ -1,5 +1,6 @@
 """Computes motions from rest, and a summary of their peaks."""
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -76,6 +77,7 @@ def compute(
 def summary(read: Callable, study: Any) -> list[str]:
     """Return the largest displacements and contact forces, and the limits reached."""
     names, limits = study.axes["freedom"], list(study.analysis.limits)
+    shown = functools.partial(study.quantity_text, digits=4)
     peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
     lines = []
     for i, name in enumerate(names[:4]):
@@ -83,8 +85,9 @@ def summary(read: Callable, study: Any) -> list[str]:
             continue
         at = int(np.nanargmax(peaks[:, i]))
         lines.append(
-            f"largest    {name} {peaks[at, i]:.4g} +- {errors[at, i]:.1g} "
-            f"{study.freedom_units[i]} at t = {times[at, i]:.4g} s"
+            f"largest    {name} "
+            f"{shown(study.freedom_units[i], peaks[at, i], error=errors[at, i])} "
+            f"at t = {shown('s', times[at, i])}"
             f"{where(read, study, at)}"
         )
     contacts = study.axes.get("contact", [])
@@ -94,7 +97,8 @@ def summary(read: Callable, study: Any) -> list[str]:
             continue
         at = int(np.nanargmax(forces[:, i]))
         lines.append(
-            f"largest    force of {name} {forces[at, i]:.4g} N{where(read, study, at)}"
+            f"largest    force of {name} {shown('N', forces[at, i])}"
+            f"{where(read, study, at)}"
         )
     for i, name in enumerate(limits[:2]):
         passed = np.isfinite(read("first_passage")[:, i])

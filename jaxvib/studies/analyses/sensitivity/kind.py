@@ -1,11 +1,11 @@
 """The analysis `sensitivity`: influence of parameters on measures."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pydantic
 
-from ...config.bounds import BoundsByPath, check_bounds
+from ...config.bounds import BoundsByPath, by_path, check_bounds
 from ...config.tables import Table, option
 from ..base import AnalysisKind
 from ..measure_options import MeasureOptions, check_measure
@@ -13,6 +13,8 @@ from ..measure_options import MeasureOptions, check_measure
 
 class SensitivityOptions(Table):
     """Measures, parameters and number of samples."""
+
+    units_of: ClassVar = {"variables": by_path}
 
     kind: Literal["sensitivity"] = option("the kind of analysis")
     measures: dict[str, MeasureOptions] = option(

@@ -1,5 +1,6 @@
 """Pictures of sensitivities: relative derivatives and Sobol indices by parameter."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ def measures(run: Run) -> list[str]:
 
 def _of_measure(runs: Sequence[Run], name: str) -> Picture:
     run = runs[0]
+    shown = functools.partial(run.quantity_text, run.unit(f"{name}.value"))
     parameters = run.names("parameter", run.field(f"{name}.normalised").shape[1])
     charts = [
         _chart(runs, name, parameters, {"normalised": ""}, "% per %",
@@ -40,15 +42,14 @@ def _of_measure(runs: Sequence[Run], name: str) -> Picture:
         )
         words += (
             " Shares of the variance with every parameter uniform on its range: mean "
-            f"{mean:.4g}, deviation {deviation:.3g} {run.unit(f'{name}.mean')}; thin lines "
+            f"{shown(mean)}, deviation {shown(deviation, digits=3)}; thin lines "
             "are 95 % confidence intervals."
         )
     value = float(run.field(f"{name}.value")[0])
-    unit = run.unit(f"{name}.value")
     return Picture(
         f"sensitivity_{''.join(c if c.isalnum() else '_' for c in name)}",
         f"Sensitivities of {name}",
-        f"{name} is {value:.5g} {unit}".rstrip() + f". {words}",
+        f"{name} is {shown(value)}. {words}",
         f"Sensitivities of {name} to {', '.join(parameters)}.",
         tuple(charts),
     )

@@ -52,9 +52,10 @@ def summary(read: Callable, study: Any) -> list[str]:
     lines = []
     for i, ratio in enumerate(study.analysis.damping_ratios[:5]):
         sample, at = np.unravel_index(np.nanargmax(maximax[:, i]), maximax[:, i].shape)
+        highest, bar = maximax[sample, i, at], error[sample, i, at]
         lines.append(
-            f"highest    {maximax[sample, i, at]:.5g} +- {error[sample, i, at]:.1g} m/s^2 "
-            f"at {frequencies[sample, i, at]:.5g} rad/s, damping {ratio:g}"
+            f"highest    {study.quantity_text('m/s^2', highest, error=bar)} at "
+            f"{study.quantity_text('rad/s', frequencies[sample, i, at])}, damping {ratio:g}"
             f"{where(read, study, sample)}"
         )
     return lines
