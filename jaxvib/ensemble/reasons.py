@@ -110,7 +110,7 @@ _TEXTS = {
     Reason.NOT_SMOOTH: "the third derivatives required by the normal form do not exist, or "
     "vary within a hundredth of the state",
     Reason.QUASI_PERIODIC: "converged to a quasi-periodic motion",
-    Reason.CHAOTIC: "converged to a chaotic motion",
+    Reason.CHAOTIC: "a chaotic motion, as far as it was watched: 512 periods or more",
     Reason.NOT_CONVERGED: "did not converge to an orbit of any tested period",
     Reason.UNDECIDED_MOTION: "undecided: the largest Lyapunov exponent is neither "
     "clearly zero nor clearly positive",

@@ -176,5 +176,6 @@ def _regime(code, periods, contacts) -> str:
         if code == Reason.EQUILIBRIUM:
             return Reason.EQUILIBRIUM.motion
         text = reason(code)
-        return text.removeprefix("converged to ") if Reason(code).motion else "failed"
+        name = text.removeprefix("converged to ").partition(",")[0]
+        return name if Reason(code).motion else "failed"
     return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
