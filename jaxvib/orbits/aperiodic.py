@@ -45,8 +45,8 @@ class TrackedMotions(NamedTuple):
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
     1/s per period of the load; the mean number of contacts a period; the largest contact
     force, N; half of highest minus lowest displacement, m; `trail`: the last 512 states
-    once a period; `state`: the last one; `watched`: how many periods; `progress`: the mean shift a period along a
-    drift and its error, (lanes, 2), else None.
+    once a period; `state`: the last one; `watched`: for how many periods;
+    `progress`: the mean shift a period along a drift and its error, (lanes, 2), else None.
     """
 
     code: Any

@@ -69,7 +69,7 @@ def test_where_newtons_method_fails_the_next_step_is_named():
     chaotic = jv.replace(
         jv.two_body_impact(), {"load.amplitude": 2000 / 11, "load.frequency": 70 / 11}
     )
-    with pytest.raises(RuntimeError, match="; omit the guess to settle first, or see jv.o"):
+    with pytest.raises(RuntimeError, match="; omit the guess to settle first"):
         jv.periodic_orbit(chaotic, [0.1, 0.2, 3.0, -2.0])
     with pytest.raises(RuntimeError, match="; the motion from rest does not settle to the"):
         jv.periodic_orbit(chaotic)
