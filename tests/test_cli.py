@@ -120,7 +120,7 @@ def test_a_run_prints_its_numbers_as_json():
     assert done.exit_code == 1
     found = json.loads(done.stdout)
     assert (found["done"], found["failed"]) == (12, 6)
-    assert found["reasons"] == {"the iteration diverged from its guess": 6}
+    assert found["reasons"] == {"Newton's method did not converge": 6}
     assert found["found"] == [line for line in lines.splitlines() if line[:6] == "pushed"]
     assert Path(found["results"]).is_dir()
     assert Path(found["failed_list"]).is_file()
@@ -178,10 +178,10 @@ def test_the_same_config_gives_the_same_bytes_and_so_does_the_resolved_one():
 def test_failed_samples_are_counted_and_listed():
     done = jaxvib("run", "pushed.toml", "--set", "analysis.fail_above=250.0")
     assert done.exit_code == 1
-    assert "failed     6 (6: the iteration diverged from its guess)" in done.output
+    assert "failed     6 (6: Newton's method did not converge)" in done.output
     listed = Path("results/pushed/failed.csv").read_text().splitlines()
     assert listed[0] == "sample,load.amplitude,load.phase,code,reason"
-    assert listed[1].startswith("6,300.0,0.0,4,the iteration diverged from its guess")
+    assert listed[1].startswith("6,300.0,0.0,4,Newton's method did not converge")
     assert len(listed) == 7
     np.testing.assert_array_equal(jv.open_study("results/pushed")["result"][2:], 4)
 

@@ -37,8 +37,10 @@ _RTOL = 1e-10  # of the flow
 _ITERATIONS, _CLOSE = 12, 1e-9  # Newton's steps back to the branch, their relative size
 # Of the distance between points: the error of the maximum is of its square.
 _RESOLVED = 1e-6
-# Of the range: the first secant of the slope, and how far the maximum may move by them.
-_SECANT, _NEAR = 1e-6, 1e-3
+# Of the parameter's extent from one neighbour of the highest point to the other: secant
+# of the slope, and how far the maximum may move by them.
+_SECANT, _NEAR = 1e-5, 1e-2
+_HIGHER = 2.0  # times as high: a branch is traced again from there
 # Ends at which a branch is complete within the range.
 _COMPLETE = {
     Reason.PARAMETER_BOUND,
@@ -96,7 +98,7 @@ class BranchMaximumAnalysis:
         place = parameters(here)[self.diagram.path].value
         interior, near = False, motion.state
         if code == Reason.SUCCESS:
-            branch = self.diagram.branch(here, motion)
+            branch = self._branch(here, motion)
             ends = [Reason(int(end)) for end in np.asarray(branch.ends)]
             code = max((end for end in ends if end not in _COMPLETE), default=code)
         if code == Reason.SUCCESS:
@@ -115,6 +117,27 @@ class BranchMaximumAnalysis:
         return Outcome(
             maximum, memory, jnp.asarray(int(code), jnp.int32), margin, orbit.contacts
         )
+
+    def _branch(self, system, motion):
+        """Return the branch of a motion.
+
+        Steps are measured by the size of the first motion: a resonance a hundred times as
+        high takes all points. It is then traced again from its highest one.
+        """
+        size = float(np.max(motion.amplitude))
+        while True:
+            branch = self.diagram.branch(system, motion)
+            sizes = np.max(np.asarray(branch.orbits.amplitude), axis=1)
+            top = int(np.argmax(sizes))
+            limited = int(Reason.POINT_LIMIT) in np.asarray(branch.ends)
+            if not limited or sizes[top] < _HIGHER * size:
+                return branch
+            size, place = float(sizes[top]), float(branch.parameter[top])
+            there = replace(system, {self.diagram.path: place})
+            again = self.diagram.motion(there, branch.states[top])
+            if int(again.result):
+                return branch
+            system, motion = there, again
 
 
 class _FieldAlongBranch:
@@ -162,12 +185,16 @@ class _FieldAlongBranch:
         at_end = top in (0, number - 1) and apart <= 2 * _RESOLVED * length
         if at_end:
             return *self._unscaled(self.points[top]), False
-        return *self._stationary_point(*self._unscaled(best)), True
+        around = np.ptp([last[-1], self.points[top][-1], following[-1]])
+        around = float(around * self.units[-1])
+        return *self._stationary_point(*self._unscaled(best), around), True
 
     def _stationary_point(
-        self, value: float, state: np.ndarray
+        self, value: float, state: np.ndarray, around: float
     ) -> tuple[float, np.ndarray]:
         """Return the maximum near a parameter and a state, by secants of the slope.
+
+        `around`: the extent of the parameter around it.
 
         Values locate a maximum only to the root of their rounding, and slopes by the
         design are as wrong as its place. At a kink secants fail: the place is kept.
@@ -180,18 +207,18 @@ class _FieldAlongBranch:
             )
             return self.read(orbit), orbit.state
 
-        slope_at, reach = jax.jacfwd(field, has_aux=True), _NEAR * float(self.units[-1])
-        places = [value, value + _SECANT * float(self.units[-1])]
+        slope_at = jax.jacfwd(field, has_aux=True)
+        places = [value, value + _SECANT * around]
         slopes = [float(slope_at(jnp.asarray(place))[0]) for place in places]
         least = abs(slopes[0])
         for _ in range(_ITERATIONS):
             rise, width = slopes[-1] - slopes[-2], places[-1] - places[-2]
             new = places[-1] - slopes[-1] * width / rise if rise else np.nan
-            if not abs(new - value) <= reach:
+            if not abs(new - value) <= _NEAR * around:
                 return value, state
             slope, found = slope_at(jnp.asarray(new))
             places, slopes = [places[-1], new], [slopes[-1], float(slope)]
-            if abs(places[1] - places[0]) <= _CLOSE * float(self.units[-1]):
+            if abs(places[1] - places[0]) <= _CLOSE * around:
                 break
         return (new, np.asarray(found)) if abs(slopes[-1]) <= least else (value, state)
 

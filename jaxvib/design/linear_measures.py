@@ -9,14 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.arrays import stop_gradient_tree
 from ..modes import frequency_response, natural_frequencies
 from ..modes.frequency_response import direction_of
 from ..systems.linear_part import linear_part_alone
 from .measure import Direct, Measure, itself
-
-_GRID = 801  # frequencies in the band: peaks closer than two grid steps are merged
-_STEPS = 6  # Newton steps from a grid point, each limited to one grid step
+from .response_peaks import response_peaks
 
 
 def response_measure(
@@ -40,15 +37,20 @@ def peaks_measure(
 ) -> Measure:
     r"""Return a measure of the `count` highest peaks of $|x(\omega)|$ per unit force.
 
-    Peaks within (`low`, `high`) rad/s are located on a grid and refined by Newton's
-    method to $d|x|^2/d\omega = 0$, so that the largest is the exact $H_\infty$ norm.
-    Missing peaks are replaced by the highest one, or by the larger end of the band if
-    there is none. The largest peak is therefore continuous; other combinations jump
-    where a peak appears or vanishes.
+    All peaks of the band from `low` to `high` rad/s count, however narrow, and its ends
+    where the response rises towards them: the largest is the $H_\infty$ norm over the
+    band. Missing peaks are replaced by the highest one. The largest peak is therefore
+    continuous; other combinations jump where a peak appears or vanishes. The resonance
+    of an undamped system is infinite. **Raises:** `ValueError` for a band or a `count`
+    without peaks.
 
     >>> jv.design.peaks_measure("first", "roof", low=5.0, high=30.0, count=2).unit
     'm/N'
     """
+    if not 0 <= low < high < np.inf:
+        raise ValueError(f"band from {low} to {high} rad/s; allowed: 0 <= low < high")
+    if count < 1:
+        raise ValueError(f"count = {count}; allowed: 1 or more")
     analysis = Direct(_Peaks(force, at, low, high, count))
     return Measure(analysis, itself, "m/N", f"peaks at {at} per force at {force}")
 
@@ -108,44 +110,6 @@ def white_noise_variance(
     rounding = 2 * size * jnp.finfo(float).eps * jnp.max(jnp.abs(rates))
     variance = pick @ covariance[:size, :size] @ pick
     return jnp.where(jnp.max(rates.real) < -rounding, variance, jnp.nan)
-
-
-def response_peaks(
-    system: eqx.Module, force: str | int, at: str | int, low: float, high: float, count: int
-) -> Float[Array, " count"]:
-    """Return the peaks of `peaks_measure`, highest first."""
-    places = {"force": force, "at": at}
-
-    def height(system, frequency):
-        response = frequency_response(system, frequency[None], **places)[0]
-        return response.real**2 + response.imag**2
-
-    # Peak frequencies are not differentiated: they change the height to second order
-    # only.
-    frozen = stop_gradient_tree(system)
-    slope = jax.grad(height, 1)
-    bend = jax.grad(slope, 1)
-    grid = jnp.linspace(low, high, _GRID)
-    values = jax.vmap(lambda frequency: height(frozen, frequency))(grid)
-    inner = values[1:-1]
-    turns = (inner > values[:-2]) & (inner >= values[2:])
-    highest_first = jnp.argsort(jnp.where(turns, -inner, jnp.inf))[:count]
-    spacing = grid[1] - grid[0]
-
-    def sharpened(start):
-        def step(_, here):
-            curved = bend(frozen, here)
-            move = -slope(frozen, here) / jnp.where(curved < 0, curved, -jnp.inf)
-            return jnp.clip(here + move, start - spacing, start + spacing)
-
-        return jax.lax.fori_loop(0, _STEPS, step, start)
-
-    tops = jax.vmap(sharpened)(grid[highest_first + 1])
-    peaks = jnp.sqrt(jax.vmap(lambda frequency: height(system, frequency))(tops))
-    # without a peak in the band, the larger end is the maximum
-    end = jnp.where(values[0] > values[-1], grid[0], grid[-1])
-    best = jnp.where(turns[highest_first[0]], peaks[0], jnp.sqrt(height(system, end)))
-    return jnp.where(turns[highest_first], peaks, best)
 
 
 @dataclasses.dataclass(frozen=True)

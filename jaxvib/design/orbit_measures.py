@@ -32,7 +32,7 @@ class OrbitAnalysis:
 
     def start(self, system: eqx.Module) -> Array:
         """Return the state after a transient."""
-        return _after_transient(system)
+        return _after_transient(system, self.periods)
 
     def __call__(self, system, memory) -> Outcome:
         """Return the orbit near the previous one."""
@@ -44,8 +44,8 @@ class OrbitAnalysis:
 
 
 @eqx.filter_jit
-def _after_transient(system):
-    return run_transient(system)[0]
+def _after_transient(system, periods):
+    return run_transient(system, periods)[0]
 
 
 def orbit_measure(

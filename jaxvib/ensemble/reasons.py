@@ -1,7 +1,8 @@
 """Reason codes: the status of each sample, stored with its result."""
 
 import enum
-from collections.abc import Sequence
+import types
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import ArrayLike
@@ -90,7 +91,7 @@ _TEXTS = {
     Reason.BAD_PARAMETER: "a parameter or state is not finite or out of range",
     Reason.STEP_LIMIT: "the solver used up its steps before the end time",
     Reason.STEP_UNDERFLOW: "the solver's steps became too small: the solution diverges",
-    Reason.DIVERGED: "the iteration diverged from its guess",
+    Reason.DIVERGED: "Newton's method did not converge",
     Reason.ITERATION_LIMIT: "the iteration did not converge within its limit",
     Reason.SINGULAR: "M - I is singular: a fold or a branch point",
     Reason.SHORTER_PERIOD: "the orbit has a shorter period than requested",
@@ -110,7 +111,7 @@ _TEXTS = {
     Reason.NOT_SMOOTH: "the third derivatives required by the normal form do not exist, or "
     "vary within a hundredth of the state",
     Reason.QUASI_PERIODIC: "converged to a quasi-periodic motion",
-    Reason.CHAOTIC: "converged to a chaotic motion",
+    Reason.CHAOTIC: "a chaotic motion, as far as it was watched: 512 periods or more",
     Reason.NOT_CONVERGED: "did not converge to an orbit of any tested period",
     Reason.UNDECIDED_MOTION: "undecided: the largest Lyapunov exponent is neither "
     "clearly zero nor clearly positive",
@@ -132,8 +133,19 @@ _TEXTS = {
 }
 
 
-def raise_if_empty(verb: str, throw: bool, code: Integer, *answer: ArrayLike) -> None:
+_NO_ADVICE: Mapping[Reason, str] = types.MappingProxyType({})
+
+
+def raise_if_empty(
+    verb: str,
+    throw: bool,
+    code: Integer,
+    *answer: ArrayLike,
+    advice: Mapping[Reason, str] = _NO_ADVICE,
+) -> None:
     """Raise `RuntimeError` if a single call has no result but its reason code.
+
+    `advice`: what to do, by reason.
 
     The rule of all functions with `throw=True`. **Raises:** `RuntimeError` for a single
     call, with concrete values, whose result has no finite number. Batches and calls
@@ -145,7 +157,8 @@ def raise_if_empty(verb: str, throw: bool, code: Integer, *answer: ArrayLike) ->
     if not throw or not known or np.ndim(code) or int(code) == Reason.SUCCESS:
         return
     if not any(np.isfinite(np.asarray(part)).any() for part in answer):
-        raise RuntimeError(f"{verb}: {reason(code)}; throw=False gives NaN instead")
+        what = advice.get(Reason(int(code)), "throw=False gives NaN instead")
+        raise RuntimeError(f"{verb}: {reason(code)}; {what}")
 
 
 def reason(code: Integer) -> str:

@@ -45,8 +45,8 @@ class TrackedMotions(NamedTuple):
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
     1/s per period of the load; the mean number of contacts a period; the largest contact
     force, N; half of highest minus lowest displacement, m; `trail`: the last 512 states
-    once a period; `state`: the last one; `progress`: the mean shift a period along a
-    drift and its error, (lanes, 2), else None.
+    once a period; `state`: the last one; `watched`: for how many periods;
+    `progress`: the mean shift a period along a drift and its error, (lanes, 2), else None.
     """
 
     code: Any
@@ -58,6 +58,7 @@ class TrackedMotions(NamedTuple):
     amplitude: np.ndarray
     trail: np.ndarray
     state: np.ndarray
+    watched: Any
     progress: Any = None
 
 
@@ -118,7 +119,7 @@ def track_motions(
         rows = _classified(seen[-judged:], *parts)
         if find_orbits is not None:
             rows = _with_orbits(find_orbits, rows, open_, units[open_])
-        put_lanes(found, open_, rows)
+        put_lanes(found, open_, rows._replace(watched=np.full(open_.size, done * WINDOW)))
         codes = found.code[open_]
         known = (done >= _USUAL) | ~np.isin(codes, _OPEN)
         seen_enough = (done * WINDOW >= least[open_]) | np.isin(codes, _CERTAIN)
@@ -185,6 +186,7 @@ def _unknown(number: int, size: int, places: int, drift: Drift | None) -> Tracke
         np.full((number, places), np.nan),
         np.full((number, 2 * WINDOW, size), np.nan),
         np.full((number, size), np.nan),
+        np.zeros(number, np.int64),
         None if drift is None else np.full((number, 2), np.nan),
     )
 
@@ -247,6 +249,7 @@ def _judged_lanes(
         amplitude,
         _trails(states, found.repeats),
         states[:, -1],
+        np.zeros(len(states), np.int64),
         progress,
     )
 

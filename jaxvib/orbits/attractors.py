@@ -215,6 +215,7 @@ def aperiodic_motion(
         max_contact_force=np.asarray(tracked.max_contact_force),
         lyapunov_exponent=np.asarray(float(tracked.exponent) / period),
         lyapunov_error=np.asarray(float(tracked.error) / period),
+        watched=np.asarray(tracked.watched, np.int32),
         result=np.asarray(tracked.code, np.int32),
     )
     if tracked.progress is not None:

@@ -144,6 +144,7 @@ class FieldMotions:
             self._classified(system, np.asarray(found.state), code),
             lyapunov_exponent=np.asarray(found.exponents[0]),
             lyapunov_error=np.asarray(found.errors[0]),
+            watched=np.asarray(_OBSERVED, np.int32),
         )
 
     def _classified(self, system, state, code: int) -> PeriodicOrbit:

@@ -191,6 +191,11 @@ def stays_apart(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any
     return attracts(end) & _bounded(end, state)
 
 
+def never_touches(end: LinearSteadyState) -> Bool[Any, ""]:
+    """Return whether the steady state attracts and no gap closes in it."""
+    return attracts(end) & jnp.all(end.margin > 0)
+
+
 def never_settles(end: LinearSteadyState, state: Float[Any, " state"]) -> Bool[Any, ""]:
     """Return whether no gap closes and the free motion persists, or grows, forever."""
     free = end.margin.shape[0] == 0

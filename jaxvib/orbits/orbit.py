@@ -83,6 +83,9 @@ class PeriodicOrbit(PlottableMotion):
     )
     lyapunov_exponent: Float[Array, ""] = result_field("largest Lyapunov exponent", "1/s")
     lyapunov_error: Float[Array, ""] = result_field("standard error of the exponent", "1/s")
+    watched: Int[Array, ""] = result_field(
+        "load periods for which a motion without an orbit was watched, 0 for orbits"
+    )
     residual: Float[Array, ""] = result_field(
         "largest component of s(nT) - s(0), tighter tolerance"
     )
@@ -124,6 +127,8 @@ class PeriodicOrbit(PlottableMotion):
         evidence = f"  evidence      residual {self.residual:.1e}"
         if np.isfinite(self.determinant_defect):  # NaN with friction or for a field
             evidence += f", det M off by {self.determinant_defect:.1e}"
+        if self.watched > 0:
+            lines.append(f"  watched       {int(self.watched)} load periods")
         return [*lines, evidence, f"  result        {reason(self.result)}"]
 
 
@@ -201,6 +206,7 @@ def unknown_orbits(system: System, number: int) -> PeriodicOrbit:
         "floquet_multipliers": complex,
         "stable": np.int8,
         "contacts": np.int32,
+        "watched": np.int32,
         "contacts_per_period": np.float32,  # as JAX's ratio of int32 values
         "result": np.int32,
     }
@@ -282,6 +288,7 @@ def orbit_from_shooting(
         "amplitude": (values.observables.highest - values.observables.lowest) / 2,
         "lyapunov_exponent": exponent,
         "lyapunov_error": exponent_error,
+        "watched": xp.zeros_like(contacts),
         "residual": xp.max(xp.abs(found.residual), axis=-1),
         "state_error": found.state_error,
         "monodromy_error": found.monodromy_error,

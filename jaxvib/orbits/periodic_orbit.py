@@ -45,12 +45,14 @@ from .orbit import unknown_orbits as unknown_orbits
 from .settling import GRAZING as GRAZING
 from .shooting import scales
 from .transient import LONGEST_PERIOD as LONGEST_PERIOD
-from .transient import run_transient
+from .transient import PLAUSIBLE, run_transient
 
-# Limits for a motion at the end of a transient: the recurrence required to try a
-# period, and the distance beyond which an orbit is a different one, relative to the
-# size.
-_PLAUSIBLE, _NEAR = 1e-2, 0.1
+_NEAR = 0.1  # of its size: an orbit farther from the end of a transient is another one
+_OF_GUESS = "omit the guess to settle first, or see jv.orbits.regimes"
+_OF_TRANSIENT = (
+    "the motion from rest does not settle to the given number of periods: periods=None "
+    "tries others, and jv.orbits.regimes tells what it is"
+)
 _MOST_PERIODS = 10_000  # a Newton step over more of them takes minutes
 
 
@@ -90,6 +92,8 @@ def periodic_orbit(
     that it converges to.
 
     **Arguments:** `guess`: the state at t = 0; `None` runs a transient from rest.
+    That of a system linear except for its contacts is, where it leads to no motion of
+    one period, the linear motion if this closes no gap.
     `period`: for an autonomous system or bodies under constant loads, a guess of the
     cycle's, s; from that of several revolutions one is found.
     `periods`: of the load in one of the motion, 10 000 or fewer; `None` takes the
@@ -123,7 +127,10 @@ def periodic_orbit(
             "system with loads, such as ImpactSystem"
         )
     found = _found(system, guess, periods, engine, rtol, evidence)
-    raise_if_empty("periodic_orbit", throw, found.result, found.largest_multiplier)
+    what = _OF_TRANSIENT if guess is None else _OF_GUESS
+    advice = {Reason.DIVERGED: what, Reason.ITERATION_LIMIT: what}
+    answer = found.result, found.largest_multiplier
+    raise_if_empty("periodic_orbit", throw, *answer, advice=advice)
     return found
 
 
@@ -145,7 +152,8 @@ def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:
         return orbit_from_guess(system, guess, count, *settings)
     by_kernels = plan.by_kernels or (plan.modal is not None and is_concrete(system))
     run = run_transient if by_kernels else _transient_by_xla
-    state, nearest, result = run(plan.modal or system)
+    number = 0 if periods is None else periods
+    state, nearest, result = run(plan.modal or system, as_array(number, np.int32))
     if periods is not None:
         count = as_array(periods, np.int32)
         return with_failure(orbit_from_guess(system, state, count, *settings), result)
@@ -159,15 +167,15 @@ def check_periods(periods: ArrayLike) -> None:
         raise ValueError(f"periods = {periods} is not a whole number")
 
 
-def _transient_by_xla(system):
+def _transient_by_xla(system, periods):
     # LAPACK's threads wait for each other longer than these matrices take.
     with one_blas_thread():
-        return jax.block_until_ready(_compiled_transient(system))
+        return jax.block_until_ready(_compiled_transient(system, periods))
 
 
 @eqx.filter_jit
-def _compiled_transient(system):
-    return run_transient(stop_gradient_tree(system))
+def _compiled_transient(system, periods):
+    return run_transient(stop_gradient_tree(system), periods)
 
 
 def _shortest(system, guess, *settings) -> PeriodicOrbit:
@@ -184,7 +192,7 @@ def _shortest(system, guess, *settings) -> PeriodicOrbit:
 def _first_stable(system, state, nearest, result, *settings) -> PeriodicOrbit:
     """Return the first stable orbit among the periods with a close recurrence."""
     state = jnp.asarray(state)
-    order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < _PLAUSIBLE]
+    order = [n for n in range(1, LONGEST_PERIOD + 1) if nearest[n - 1] < PLAUSIBLE]
     for periods in order or [1]:
         count = as_array(periods, np.int32)
         orbit = orbit_from_guess(system, state, count, *settings)

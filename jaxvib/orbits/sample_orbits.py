@@ -182,6 +182,7 @@ def _classified(orbits, lanes, tracked: TrackedMotions, period) -> PeriodicOrbit
             o.amplitude,
             o.lyapunov_exponent,
             o.lyapunov_error,
+            o.watched,
             o.result,
         ),
         gather_lanes(orbits, lanes),
@@ -194,6 +195,7 @@ def _classified(orbits, lanes, tracked: TrackedMotions, period) -> PeriodicOrbit
             tracked.amplitude,
             tracked.exponent / period,
             tracked.error / period,
+            tracked.watched.astype(np.int32),
             tracked.code.astype(np.int32),
         ),
     )

@@ -16,13 +16,14 @@ from ..foundation.arrays import (
 )
 from ..linalg import kernel_of
 from ..systems.system import System
-from .linear_steady_state import stays_apart, transient_periods
+from .linear_steady_state import never_touches, stays_apart, transient_periods
 from .motion_kernels import beginning, beginning_kernel, poincare_kernel, poincare_samples
 
 # Load periods in one of a motion: three period doublings.
 LONGEST_PERIOD = 8
 LEAST_TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
 CONVERGED = 1e-5  # recurrence of a converged motion, relative to its size
+PLAUSIBLE = 1e-2  # recurrence required to try a period
 
 
 class _Transient(NamedTuple):
@@ -34,12 +35,13 @@ class _Transient(NamedTuple):
     result: Int[Array, ""]
 
 
-def run_transient(system: System) -> tuple[Any, Any, Any]:
+def run_transient(system: System, periods: Any = 0) -> tuple[Any, Any, Any]:
     """Integrate a transient from rest until it recurs within 8 periods of the load.
 
     A linear system with contacts is followed for 12 of its slowest decay times, at
-    least 512 periods; once no gap closes any more it is in its steady state. With
-    concrete values only kernels and NumPy are used.
+    least 512 periods; once no gap closes any more it is in its steady state. That is
+    also the answer if a motion of `periods` = 1 is sought, in which no gap closes, and
+    the transient leads to none. With concrete values only kernels and NumPy are used.
 
     **Returns:** the last state, its recurrences, and a reason code; after the longest
     transient the recurrences show how nearly it converged.
@@ -82,4 +84,10 @@ def run_transient(system: System) -> tuple[Any, Any, Any]:
 
     begun = arrived(begin.rest, xp.full(LONGEST_PERIOD, xp.inf))
     last = while_loop(go_on, step, _Transient(*begun, 0, xp.asarray(0, xp.int32)))
-    return last.state, last.nearest, last.result
+    state, nearest, result = last.state, last.nearest, last.result
+    if end is not None:
+        lost = ~(nearest[0] < PLAUSIBLE) | (result != Reason.SUCCESS)
+        apart = lost & (periods == 1) & found(kernel_of(never_touches), end)
+        state, nearest = xp.where(apart, end.state, state), xp.where(apart, 0.0, nearest)
+        result = xp.where(apart, Reason.SUCCESS, result).astype(xp.int32)
+    return state, nearest, result

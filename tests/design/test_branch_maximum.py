@@ -53,6 +53,18 @@ def test_away_from_the_resonance_the_maximum_is_at_an_end(linear, bounds, end):
     np.testing.assert_allclose(within.parameter, resonance, rtol=1e-5)
 
 
+@pytest.mark.slow  # the same programs
+@pytest.mark.parametrize("ratio", [0.01, 1e-3, 1e-5])
+def test_a_resonance_however_narrow_is_the_closed_form(linear, ratio):
+    damping = 2 * ratio * np.sqrt(STIFFNESS)
+    light = jv.replace(linear, {"linear.modules.ground-body.damping": damping})
+    found = branch_maximum(light, "amplitude", FREQUENCY, (2.0, 30.0))
+    expected = FORCE / (damping * np.sqrt(STIFFNESS - damping**2 / 4))
+    assert float(found.value) == pytest.approx(expected, rel=1e-10)
+    resonance = np.sqrt(STIFFNESS - damping**2 / 2)
+    assert float(found.parameter) == pytest.approx(resonance, rel=1e-6 * ratio)
+
+
 @pytest.mark.slow  # a branch of 300 orbits
 def test_the_peak_of_a_hardening_body_beyond_its_fold_is_that_of_fine_steps():
     system = jv.forced_system(

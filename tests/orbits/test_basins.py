@@ -140,5 +140,8 @@ def test_the_chaotic_attractor_of_ueda_takes_all_starts():
     grid = np.linspace(-3, 3, 8)
     found = basins(system, state_grid(system, {0: grid, 1: grid}))
     assert found.attractors.names == ["A1: chaotic"]
+    # said of the periods that were watched, and no more
+    assert 512 <= int(found.attractors.orbits.watched[0]) <= 3584
+    assert "converged" not in jv.reason(Reason.CHAOTIC)
     assert found.share.tolist() == [1.0]
     assert found.attractors.lyapunov_exponent[0] > 10 * found.attractors.lyapunov_error[0]

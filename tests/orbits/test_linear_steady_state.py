@@ -31,6 +31,26 @@ def test_of_one_body_it_is_the_textbook_response():
     np.testing.assert_allclose(end.decay, 2 * MASS / DAMPING, rtol=1e-12)
 
 
+def test_a_linear_motion_that_stays_off_the_stop_is_found_without_a_guess():
+    draw = np.random.default_rng(0)
+    apart = 0
+    for _ in range(24):
+        frequency = draw.uniform(2.2, 3.0) * np.sqrt(STIFFNESS / MASS)
+        damping = 2 * draw.uniform(0.01, 0.15) * np.sqrt(STIFFNESS * MASS)
+        response = 1 / (STIFFNESS - MASS * frequency**2 + 1j * frequency * damping)
+        force = 0.9 * GAP / abs(response)
+        law = jv.RestitutionContact(draw.uniform(0.0, 0.95))
+        orbit = jv.periodic_orbit(
+            body((force, frequency), damping=damping, law=law), throw=False
+        )
+        assert int(orbit.result) == 0
+        if int(orbit.contacts) == 0:
+            apart += 1
+            np.testing.assert_allclose(orbit.amplitude, 0.9 * GAP, rtol=1e-9)
+    # the others lead from rest to a motion of one period with impacts
+    assert apart > 12
+
+
 def test_two_bodies_count_from_where_they_rest():
     system = jv.two_body_impact(load=jv.HarmonicLoad(amplitude=50.0, frequency=9.0))
     end = linear_steady_state(system)

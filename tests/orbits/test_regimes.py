@@ -28,7 +28,7 @@ def test_each_sample_equals_its_single_call(found):
         values = {path: SAMPLES[path][lane] for path in SAMPLES}
         varied = jv.replace(system, values)
         alone = jv.periodic_orbit(varied, found.state[lane], int(found.periods[lane]))
-        assert found.result[lane] == 0
+        assert found.result[lane] == found.watched[lane] == 0
         np.testing.assert_allclose(found.state[lane], alone.state, rtol=1e-7)
         assert found.contacts[lane] == int(alone.contacts)
         assert found.stable[lane] == int(alone.stable) == 1
@@ -131,6 +131,7 @@ def test_both_engines_converge_to_the_same_motions():
     np.testing.assert_allclose(other.state[:5], one.state[:5], rtol=1e-7)
     # The chaotic motion is observed for as long, elsewhere on its attractor.
     assert one.result[5] == Reason.CHAOTIC
+    assert one.watched[5] == other.watched[5] >= 512
     apart = other.lyapunov_exponent[5] - one.lyapunov_exponent[5]
     errors = [found.lyapunov_error[5] for found in (one, other)]
     assert 0 < np.hypot(*errors) < 0.03

@@ -65,6 +65,16 @@ def test_an_orbit_that_is_not_there_raises_its_reason():
     assert int(code(1.0)) != 0
 
 
+def test_where_newtons_method_fails_the_next_step_is_named():
+    chaotic = jv.replace(
+        jv.two_body_impact(), {"load.amplitude": 2000 / 11, "load.frequency": 70 / 11}
+    )
+    with pytest.raises(RuntimeError, match="; omit the guess to settle first"):
+        jv.periodic_orbit(chaotic, [0.1, 0.2, 3.0, -2.0])
+    with pytest.raises(RuntimeError, match="; the motion from rest does not settle to the"):
+        jv.periodic_orbit(chaotic)
+
+
 def test_a_result_with_numbers_is_an_answer_whatever_its_reason():
     code = Reason.SHORTER_PERIOD
     raise_if_empty("periodic_orbit", True, code, np.array([np.nan, 1.0]))

@@ -181,5 +181,6 @@ def _regime(code, periods, contacts, touching) -> str:
         if code == Reason.EQUILIBRIUM:
             return Reason.EQUILIBRIUM.motion
         text = reason(code)
-        return text.removeprefix("converged to ") if Reason(code).motion else "failed"
+        name = text.removeprefix("converged to ").partition(",")[0]
+        return name if Reason(code).motion else "failed"
     return regime_name(periods, contacts, touching)
