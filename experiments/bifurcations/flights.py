@@ -23,7 +23,7 @@ _AT_REST = 1e-7  # distance from a stop, of the size, at which a motion begins a
 _MOST_EVENTS = 3000
 
 
-class Failed(Exception):
+class FlightError(Exception):
     """Too many events, or a motion that grows without bound."""
 
 
@@ -186,7 +186,7 @@ class Flights:
                 change = np.linalg.solve(
                     np.eye(len(state)) - seen.monodromy, seen.state - state
                 )
-            except (Failed, np.linalg.LinAlgError):
+            except (FlightError, np.linalg.LinAlgError):
                 return None
             length = np.abs(change).max() / seen.size
             if length < 1e-13 or (length < 1e-10 and length > last / 4):
@@ -252,7 +252,7 @@ class _Run:
             self._event(which)
             events += 1
             if events > _MOST_EVENTS or not np.all(np.abs(self.y) < 1e12):
-                raise Failed(f"{events} events up to {self.time} s")
+                raise FlightError(f"{events} events up to {self.time} s")
         size = 2 * self.n
         return Motion(
             self.y[:size], self.monodromy[:size, :size], tuple(self.touches),
@@ -266,7 +266,7 @@ class _Run:
         for j in range(len(self.bodies.gaps)):
             now, rate = phase.signals[j] @ start, phase.rates[j] @ start
             holds = j in self.closed and not self.bodies.springs[j]
-            if (now > 0 if holds else now >= 0 and rate > 1e-11 * self.speed):
+            if now > 0 if holds else now >= 0 and rate > 1e-11 * self.speed:
                 return j
         while True:
             left = self.end - self.time

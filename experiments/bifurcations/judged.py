@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.bifurcations.flights import Bodies, Failed, Flights, Motion
+from experiments.bifurcations.flights import Bodies, FlightError, Flights, Motion
 from jaxvib.ensemble import Reason
 
 _SURE = 1e-7  # depth of a touch, or a miss, of the size, of which a count is certain
@@ -92,15 +92,13 @@ def judged(branch, bodies: Bodies, path: str, span: float) -> Judged:
 def _seen(flights: Flights, state: np.ndarray, periods: int) -> _Seen | None:
     try:
         motion = flights.motion(state, periods)
-    except Failed:
+    except FlightError:
         return None
     matrix, size = motion.monodromy, len(state)
     if not np.isfinite(matrix).all():
         return None
     left = np.eye(size) - matrix
-    units = np.append(
-        np.full(size // 2, motion.size), np.full(size // 2, motion.speed)
-    )
+    units = np.append(np.full(size // 2, motion.size), np.full(size // 2, motion.speed))
     inverse = np.linalg.pinv(left)
     reach = units + np.abs(matrix) @ units
     away = np.abs(inverse @ (motion.state - state)).max()
@@ -117,9 +115,7 @@ def _seen(flights: Flights, state: np.ndarray, periods: int) -> _Seen | None:
 def depths(motion: Motion) -> list[float]:
     """Return how far from grazing each touch and miss is, in units of the size."""
     rate = motion.speed**2 / motion.size
-    touched = [
-        t.speed**2 / (2 * max(abs(t.pressing), 0.1 * rate)) for t in motion.touches
-    ]
+    touched = [t.speed**2 / (2 * max(abs(t.pressing), 0.1 * rate)) for t in motion.touches]
     return [x / motion.size for x in (*touched, *(abs(m[2]) for m in motion.misses))]
 
 
@@ -178,10 +174,10 @@ class _Chord:
         a, b = self.seen
         at, faults = float(self.values.mean()), []
         where = f"from {self.values[0]:.12g} to {self.values[1]:.12g}: "
-        if None not in (a.counts, b.counts) and a.counts != b.counts:
-            if "grazing" not in self.listed:
-                words = f"{where}{a.counts} to {b.counts}"
-                faults.append(Fault("contacts unlisted", at, words))
+        differ = None not in (a.counts, b.counts) and a.counts != b.counts
+        if differ and "grazing" not in self.listed:
+            words = f"{where}{a.counts} to {b.counts}"
+            faults.append(Fault("contacts unlisted", at, words))
         close = min(abs(one.largest - 1) for one in (a, b)) < 1e-7
         if a.outside != b.outside and not self.listed and not close:
             words = f"{where}{a.outside} to {b.outside} multipliers outside"
@@ -208,7 +204,9 @@ class _Chord:
                 continue
             words = f"within {self.values[0]:.12g} to {self.values[1]:.12g}: "
             if counts != a.counts:
-                return [Fault("contacts hidden", value, f"{words}{counts}, ends {a.counts}")]
+                return [
+                    Fault("contacts hidden", value, f"{words}{counts}, ends {a.counts}")
+                ]
             if outside != a.outside:
                 words += f"{outside} outside, ends {a.outside}"
                 return [Fault("stability hidden", value, words)]
@@ -234,7 +232,7 @@ def _of_grazing(point, bodies: Bodies, path: str) -> list[Fault]:
     value, state = float(point.parameter), np.asarray(point.state)
     try:
         motion = Flights(bodies.with_value(path, value)).motion(state, int(point.periods))
-    except Failed:
+    except FlightError:
         return []
     least = min(depths(motion), default=1.0)
     units = np.repeat([motion.size, motion.speed], len(state) // 2)
@@ -264,6 +262,8 @@ def _ends(branch, seen: Sequence[_Seen | None], span: float) -> list[Fault]:
             for x, y in zip(depths(a.motion), depths(b.motion), strict=False)
         ]
         if min(near, default=np.inf) < max(step, _EDGE * span):
-            words = f"{Reason(int(code)).name}, grazing {min(near):.1e} away, step {step:.1e}"
+            words = (
+                f"{Reason(int(code)).name}, grazing {min(near):.1e} away, step {step:.1e}"
+            )
             faults.append(Fault("end wrong", float(values[last]), words))
     return faults
