@@ -121,7 +121,7 @@ def summary(rows: list[dict]) -> dict:
             bool(row["below"]) for row in rows
         ),
         "impacting points within 1e-9 on branches": sum(
-            row["impacting off"] < 1e-9 for row in rows
+            bool(row["impacting off"] < 1e-9) for row in rows
         ),
         "branches with impacting points": sum(row["impacting points"] > 0 for row in rows),
         "largest distance from the closed form": max(row["impacting off"] for row in rows),
