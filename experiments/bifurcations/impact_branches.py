@@ -26,7 +26,7 @@ DAMPINGS, RESTITUTIONS = (0.1, 0.02, 0.3), (0.8, 0.5, 0.3, 0.0)
 RATIOS = (0.3, 0.5, 0.6, 0.66, 0.6733, 0.7, 0.8, 0.9, 1.1, 1.3, 1.5, 1.8, 2.0, 2.05, 2.2,
           2.4, 2.6, 3.0)  # fmt: skip
 CASES = [
-    (r * np.sqrt(1 - b * b / 4), b, e)
+    (r * float(np.sqrt(1 - b * b / 4)), b, e)
     for b in DAMPINGS for e in RESTITUTIONS for r in RATIOS
 ]  # fmt: skip
 PATH = "loads.push.law.amplitude"
@@ -35,7 +35,7 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 def grazing_load(w: float, b: float) -> float:
     """Return the load at which the motion without impacts grazes the wall."""
-    return abs(1 - w * w + 1j * b * w)
+    return float(abs(1 - w * w + 1j * b * w))
 
 
 def load_of(w: float, b: float, e: float, speed: float) -> float:
@@ -103,7 +103,7 @@ def _from_closed_form(case, own: Bodies, branch, i: int) -> float:
     motion = Flights(own.with_value(PATH, load)).motion(np.asarray(branch.states[i]))
     if len(motion.touches) != 1:
         return 0.0  # told by `judged`
-    return abs(load_of(*case, motion.touches[0].speed) / load - 1)
+    return abs(load_of(*case, float(motion.touches[0].speed)) / load - 1)
 
 
 def summary(rows: list[dict]) -> dict:
@@ -121,7 +121,7 @@ def summary(rows: list[dict]) -> dict:
             bool(row["below"]) for row in rows
         ),
         "impacting points within 1e-9 on branches": sum(
-            bool(row["impacting off"] < 1e-9) for row in rows
+            row["impacting off"] < 1e-9 for row in rows
         ),
         "branches with impacting points": sum(row["impacting points"] > 0 for row in rows),
         "largest distance from the closed form": max(row["impacting off"] for row in rows),
