@@ -31,9 +31,8 @@ class Journal:
     """An append-only file of commits, each line with a chained checksum.
 
     The checksum of a line continues that of the previous one, so that a missing line is
-    detected; in journals of earlier versions they are independent. An incomplete last
-    line, left by a killed process, is ignored. **Raises:** `OSError` for any other
-    damaged line.
+    detected. An incomplete last line, left by a killed process, is ignored.
+    **Raises:** `OSError` for any other damaged line.
     """
 
     def __init__(self, path: Path):
@@ -111,17 +110,11 @@ class Journal:
         """Return the commit of each line, `None` for a damaged one."""
         lines = self._lines()
         before = [0, *map(_guard_of, lines)][: len(lines)]
-        texts = [line[9:] for line in lines]
-        pairs = list(zip(lines, texts, strict=True))
-        alone = [_sound(line, zlib.crc32(text)) for line, text in pairs]
-        chained = [
-            _sound(line, zlib.crc32(text, guard))
-            for (line, text), guard in zip(pairs, before, strict=True)
-        ]
-        sound = alone if sum(alone) > sum(chained) else chained
         return [
-            _commit(text) if whole else None
-            for text, whole in zip(texts, sound, strict=True)
+            _commit(line[9:])
+            if line[:9] == b"%08x " % zlib.crc32(line[9:], guard)
+            else None
+            for line, guard in zip(lines, before, strict=True)
         ]
 
 
@@ -158,10 +151,6 @@ def missing(commit: Commit, directory: Path, there: Collection[str]) -> list[Pat
     found = damaged(Commit(commit.step, {f: commit.files[f] for f in described}), directory)
     others = (file for file in commit.files if not file.endswith((".json", ".toml")))
     return found + [directory / file for file in others if file not in there]
-
-
-def _sound(line: bytes, expected: int) -> bool:
-    return line[:9] == b"%08x " % expected
 
 
 def _guard_of(line: bytes) -> int:

@@ -1,22 +1,20 @@
 """Recovery of a study: find the intact parts of its folder and remove the rest.
 
 Each file is checked against the journal, and each line of the journal against its
-checksum. Chunks of lost lines are recovered by the checksum of zstd.
+checksum. Chunks of lost lines are computed again.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .arrays import METADATA, Layout
+from .arrays import METADATA
 from .checked_read import (
     RECORD,
     RESULTS,
     array_names,
     belongs,
-    chunk_file,
     layout_of,
-    read_chunk,
     read_record,
 )
 from .folder import Folder
@@ -53,7 +51,6 @@ def recover(directory: Path, record: Mapping, config: str) -> list[Commit] | Non
     before = _record_of(folder, commits)
     commits = [commit for commit in commits if belongs(commit, before)]
     intact = [commit for commit in commits if _is_intact(directory, commit)]
-    intact += _intact_chunks(directory, before, commits)
     done = [commit for commit in intact if commit.step.startswith(("chunk", "group"))]
     if not done and folder.kind(_ROOT) != "file":
         folder.remove(RESULTS)
@@ -131,78 +128,6 @@ def _is_complete(intact: list[Commit], commits: list[Commit], record: Mapping) -
     chunks = sum(step.startswith("chunk") for step in steps)
     missing = chunks and chunks < -(-record["samples"] // record["chunk"])
     return "complete" in steps and not lost and not missing
-
-
-def _intact_chunks(
-    directory: Path, record: Mapping, journal: Collection[Commit]
-) -> list[Commit]:
-    """Return commits of intact chunks without a line in the journal.
-
-    A chunk with a line is judged by it: the bytes of a wrong chunk would be intact too.
-    """
-    try:
-        layouts = {name: layout_of(directory, name) for name in _arrays(directory, journal)}
-    except OSError:
-        return []
-    steps = {commit.step for commit in journal}
-    numbers = range(-(-record["samples"] // record["chunk"])) if layouts else ()
-    unknown = [number for number in numbers if f"chunk {number}" not in steps]
-    found = (_intact_chunk(directory, number, layouts, record) for number in unknown)
-    commits = [commit for commit in found if commit]
-    # The metadata belong to the first chunk, whose line may be lost.
-    listed = any(
-        file.endswith(f"/{METADATA}")
-        for commit in journal if commit.step.startswith("chunk ") for file in commit.files
-    )  # fmt: skip
-    if commits and not listed:
-        folder = Folder(directory)
-        for file in (f"{RESULTS}/{name}/{METADATA}" for name in layouts):
-            commits[0].files[file] = checksum(folder.path(file))
-    return commits
-
-
-def _arrays(directory: Path, commits: Iterable[Commit]) -> list[str]:
-    """Return the names of all sample arrays, none if they are not known for certain.
-
-    They are once a second chunk was begun, or the metadata of the whole were written
-    last. Then each folder is an array or a group, and has metadata.
-    """
-    folder = Folder(directory)
-    files = [file.split("/")[1:] for file in folder.files(RESULTS)]
-    later = any(step[1:2] == ["c"] and step[2:3] not in ([], ["0"]) for step in files)
-    described = {step[0] for step in files if step[1:] == [METADATA]}
-    lines = [commit for commit in commits if commit.step.startswith("chunk ")]
-    expected = {file.split("/")[1] for commit in lines for file in commit.files}
-    expected |= {step[0] for step in files if len(step) > 1}
-    if expected - described or not (later or lines or folder.kind(_ROOT) == "file"):
-        return []
-    return sorted(name for name in described if not _is_group(folder, name))
-
-
-def _is_group(folder: Folder, name: str) -> bool:
-    try:
-        return folder.read_json(f"{RESULTS}/{name}/{METADATA}").get("node_type") == "group"
-    except OSError:
-        return False
-
-
-def _intact_chunk(
-    directory: Path, number: int, layouts: Mapping[str, Layout], record: Mapping
-) -> Commit | None:
-    folder = Folder(directory)
-    samples, width = record["samples"], min(record["chunk"], record["samples"])
-    content: dict[str, int] = {}
-    try:
-        for name, layout in layouts.items():
-            if (layout.shape[:1], layout.chunks[:1]) != ((samples,), (width,)):
-                return None
-            files = [chunk_file(name, layout, number)] if layout.whole_bytes else []
-            for file in files:
-                read_chunk(directory, file, layout)
-            content |= {file: checksum(folder.path(file)) for file in files}
-    except OSError:
-        return None
-    return Commit(f"chunk {number}", content) if content else None
 
 
 def refuse_differences(directory: Path, record: Mapping, expected: Mapping) -> None:
