@@ -172,7 +172,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
             unit_of(limit, unit_at),
             f"{name}: distance to its limit, negative if violated",
         )
-    words = "0: derivatives are valid; 1: grazing crossed since the one before; 2: at grazing"
+    words = "0: derivatives are valid; 1: grazing crossed before it; 2: at grazing"
     fields["notice"] = along(lambda d: d.notices, "", words, -1)
     fields["optimum.objective"] = once(
         lambda d: d.objective[int(d.best)], unit, "objective of the best design"
