@@ -97,7 +97,7 @@ def continue_body_cycle(
     start = np.append(state, [float(cycle.period), value]) / problem.units
     (pair,) = both_ways(problem, start[None], extent.limits)
     (found,) = trace(problem, [pair], extent.limits, report)
-    return CycleBranch(cycles=to_jax(found.solutions.cycle), **problem.fields(found))
+    return CycleBranch(orbits=to_jax(found.solutions.cycle), **problem.fields(found))
 
 
 class BodyCycleProblem(BranchProblem):

@@ -1,6 +1,5 @@
 """Branches of periodic orbits along one parameter."""
 
-import abc
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -50,7 +49,7 @@ class AbstractBranch(Plottable, NotebookRepr):
     """Solutions along one parameter, in their order along the branch.
 
     `ends` has the reason codes of the first and the last point. To add a kind of
-    branch, declare a field for the solutions at its points, and define `found`.
+    branch, define `orbits`: the solutions, a result with a leading axis of points.
     """
 
     noun: ClassVar[str]
@@ -62,22 +61,18 @@ class AbstractBranch(Plottable, NotebookRepr):
         "relative distance from the predicted to the corrected state", "", ("point",)
     )
     ends: Int[Array, " 2"] = result_field("reason codes of both ends", "", ("end",))
+    orbits: eqx.AbstractVar[Any]
     bifurcations: eqx.AbstractVar[tuple[Any, ...]]
-
-    @property
-    @abc.abstractmethod
-    def found(self) -> Any:
-        """The solutions: a result with a leading axis of points."""
 
     @property
     def states(self) -> Float[Array, "points n"]:
         """The states (of orbits: at t = 0)."""
-        return self.found.state
+        return self.orbits.state
 
     @property
     def stable(self) -> Int[Array, " points"]:
         """1 stable, 0 unstable, -1 undecided."""
-        return self.found.stable
+        return self.orbits.stable
 
     @property
     def drawable(self) -> bool:
@@ -126,8 +121,9 @@ class AbstractBranch(Plottable, NotebookRepr):
 
         Dimensions: `point`, in the order along the branch, with the parameter as
         coordinate; `state` and `freedom` by name; `bifurcation`. Variables: the fields of
-        the solutions with `long_name` and `units`, `state` as `states`, and
-        `bifurcation.kind`, `bifurcation.parameter` and `bifurcation.state`.
+        the solutions with `long_name` and `units`, `state` as `states`, complex ones in
+        two, such as `floquet_multipliers.real` and `.imag`, since netCDF has real numbers
+        only, and `bifurcation.kind`, `bifurcation.parameter` and `bifurcation.state`.
 
         >>> branch.to_xarray()["amplitude"].dims
         ('point', 'freedom')
@@ -176,11 +172,6 @@ class Branch(AbstractBranch):
     events: tuple[BranchEvent, ...] = ()
 
     @property
-    def found(self) -> PeriodicOrbit:
-        """The orbits."""
-        return self.orbits
-
-    @property
     def floquet_multipliers(self) -> Complex[Array, "points n"]:
         """The Floquet multipliers, largest modulus first."""
         return self.orbits.floquet_multipliers
@@ -204,12 +195,13 @@ class Branch(AbstractBranch):
         return "\n".join([super().__repr__(), *(f"  {event!r}" for event in self.events)])
 
     def _details(self) -> str:
+        largest = f"\n  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}"
         counts = sorted({int(count) for count in np.asarray(self.contacts)})
-        return (
-            f"; contacts per period: {counts}\n"
-            f"  largest |multiplier| {np.nanmax(self.largest_multiplier):.6g}, "
-            f"peak force {peak_force_text(self.orbits)}"
-        )
+        # Contacts of a user-defined field are unknown.
+        if not self.orbits.labels.units and counts == [0]:
+            return largest
+        force = peak_force_text(self.orbits)
+        return f"; contacts per period: {counts}{largest}, peak force {force}"
 
 
 def passing(levels: np.ndarray, level: float, *columns: np.ndarray) -> Iterator[list]:

@@ -58,35 +58,35 @@ NOT_OF_CYCLES = ("correct", "events", "stop_at")
 class CycleBranch(AbstractBranch):
     """Cycles along one parameter, in their order along the branch.
 
-    `cycles`: a `LimitCycle` whose fields have a leading axis of points; `condition` is
+    `orbits`: a `LimitCycle` whose fields have a leading axis of points; `condition` is
     that of the equations of all segments. `ends` has the reason codes of the first and
     the last point.
     """
 
     noun = "cycles"
 
-    cycles: LimitCycle
+    orbits: LimitCycle
     bifurcations: tuple[FieldBifurcation, ...] = ()
 
     @property
-    def found(self) -> LimitCycle:
-        """The cycles."""
-        return self.cycles
+    def cycles(self) -> LimitCycle:
+        """The cycles: `orbits`."""
+        return self.orbits
 
     @property
     def periods(self) -> Float[Array, " points"]:
         """The periods, s."""
-        return self.cycles.period
+        return self.orbits.period
 
     @property
     def floquet_multipliers(self) -> Complex[Array, "points n"]:
         """The Floquet multipliers: the trivial one, then largest modulus first."""
-        return self.cycles.floquet_multipliers
+        return self.orbits.floquet_multipliers
 
     @property
     def amplitudes(self) -> Float[Array, "points n"]:
         """Half of highest minus lowest value."""
-        return self.cycles.amplitude
+        return self.orbits.amplitude
 
     def _details(self) -> str:
         least, most = np.nanmin(self.periods), np.nanmax(self.periods)
@@ -274,7 +274,7 @@ class CycleProblem(BranchProblem):
             problem, pair = self.split(pair, limits)
             return problem.traced(pair, limits, report)
         (found,) = trace(self, [pair], limits, report)
-        return CycleBranch(cycles=to_jax(found.solutions), **self.fields(found))
+        return CycleBranch(orbits=to_jax(found.solutions), **self.fields(found))
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
         """Return the bifurcation at which a tracer ended, or None."""

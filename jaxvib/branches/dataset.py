@@ -12,7 +12,7 @@ def branch_dataset(branch: Any) -> Any:
     """Return the `xarray.Dataset` of a branch, see `AbstractBranch.to_xarray`."""
     import xarray
 
-    found = branch.found
+    found = branch.orbits
     about = {"long_name": branch.path, "units": branch.unit}
     coordinates: dict[str, Any] = {
         branch.path: ("point", np.asarray(branch.parameter), about)
@@ -32,7 +32,10 @@ def branch_dataset(branch: Any) -> Any:
         attributes = {"long_name": metadata["description"], "units": unit}
         # xarray keeps the name of an axis for its coordinate.
         name = "states" if field.name == "state" else field.name
-        variables[name] = (axes, values, attributes)
+        parts = {name: values}
+        if np.iscomplexobj(values):
+            parts = {f"{name}.real": values.real, f"{name}.imag": values.imag}
+        variables |= {part: (axes, real, attributes) for part, real in parts.items()}
     labels, sizes = found.labels, np.shape(branch.states)[1:]
     for axis, names, units, size in (
         ("state", labels.names, labels.units, sizes[0]),
@@ -44,7 +47,7 @@ def branch_dataset(branch: Any) -> Any:
             if units:
                 coordinates[f"{axis}_unit"] = (axis, list(units))
     variables |= _bifurcations(branch, sizes[0])
-    ends = [reason(code) for code in np.asarray(branch.ends)]
+    ends = "; ".join(reason(code) for code in np.asarray(branch.ends))
     attributes = {"parameter": branch.path, "noun": branch.noun, "ends": ends}
     return xarray.Dataset(variables, coordinates, attributes)
 

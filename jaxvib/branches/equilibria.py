@@ -47,24 +47,24 @@ _NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
 class EquilibriumBranch(AbstractBranch):
     """Equilibria along one parameter, in their order along the branch.
 
-    `equilibria`: an `Equilibrium` whose fields have a leading axis of points. `ends`
+    `orbits`: an `Equilibrium` whose fields have a leading axis of points. `ends`
     has the reason codes of the first and the last point.
     """
 
     noun = "equilibria"
 
-    equilibria: Equilibrium
+    orbits: Equilibrium
     bifurcations: tuple[FieldBifurcation, ...] = ()
 
     @property
-    def found(self) -> Equilibrium:
-        """The equilibria."""
-        return self.equilibria
+    def equilibria(self) -> Equilibrium:
+        """The equilibria: `orbits`."""
+        return self.orbits
 
     @property
     def eigenvalues(self) -> Complex[Array, "points n"]:
         """The eigenvalues, 1/s, largest real part first."""
-        return self.equilibria.eigenvalues
+        return self.orbits.eigenvalues
 
 
 def continue_equilibrium(
@@ -156,7 +156,7 @@ class EquilibriumProblem(BranchProblem):
     ) -> EquilibriumBranch:
         """Return the branch traced by a pair of tracers."""
         (found,) = trace(self, [pair], limits, report)
-        return EquilibriumBranch(equilibria=to_jax(found.solutions), **self.fields(found))
+        return EquilibriumBranch(orbits=to_jax(found.solutions), **self.fields(found))
 
 
 @eqx.filter_jit

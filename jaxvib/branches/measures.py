@@ -40,7 +40,7 @@ def measured(
     branch: Branch, measure: Measure, components: Components, system: System | None
 ) -> Measured:
     """Return the curves of a branch, see `AbstractBranch.plot`."""
-    found = branch.found
+    found = branch.orbits
     moving = hasattr(found, "period")
     if measure is None:
         measure = "amplitude" if moving else "state"
@@ -71,16 +71,16 @@ def _function(branch: Branch, measure: Callable) -> Measured:
 
 
 def _field(branch: Branch, name: str) -> Measured:
-    fields = {each.name: each for each in dataclasses.fields(branch.found)}
+    fields = {each.name: each for each in dataclasses.fields(branch.orbits)}
     known = {
         key for key, field in fields.items() if "axes" in field.metadata
         and len(field.metadata["axes"]) < 2
-        and not np.iscomplexobj(getattr(branch.found, key))
+        and not np.iscomplexobj(getattr(branch.orbits, key))
     }  # fmt: skip
     if name not in known:
         raise ValueError(unknown_key("measure", name, (*MEASURES, *sorted(known))))
     unit, words = (fields[name].metadata[key] for key in ("unit", "description"))
-    values = np.asarray(getattr(branch.found, name), float)
+    values = np.asarray(getattr(branch.orbits, name), float)
 
     def period_at(point):
         return np.full((1, 1), float(point.period)) if hasattr(point, "of") else None
@@ -98,7 +98,7 @@ def _columns(words: str, unit: str, values: np.ndarray) -> Measured:
 
 def _extreme_values(branch: Branch, measure: str, components, system) -> Measured:
     """Return amplitudes, or the lowest and highest values; equilibria rest."""
-    found, states = branch.found, np.asarray(branch.states)
+    found, states = branch.orbits, np.asarray(branch.states)
     moving = hasattr(found, "amplitude")
     count = found.amplitude.shape[1] if moving else states.shape[1]
     labels = found.labels
@@ -124,7 +124,7 @@ def _extreme_values(branch: Branch, measure: str, components, system) -> Measure
 
 def _range(branch: Branch, system: System | None, count: int) -> np.ndarray:
     """Return the lowest and the highest values, (points, freedoms, 2)."""
-    found = branch.found
+    found = branch.orbits
     if hasattr(found, "highest"):
         return np.stack([found.lowest, found.highest], axis=-1)
     motions = _motions(branch, system, "range")[:, :, :count]
@@ -132,7 +132,7 @@ def _range(branch: Branch, system: System | None, count: int) -> np.ndarray:
 
 
 def _norm(branch: Branch, components, system) -> Measured:
-    found, states = branch.found, np.asarray(branch.states)
+    found, states = branch.orbits, np.asarray(branch.states)
     labels = found.labels
     chosen, *named = _chosen(labels.names, labels.units, states.shape[1], components)
     if not hasattr(found, "period"):
@@ -159,7 +159,7 @@ def _motions(branch: Branch, system: System | None, measure: str) -> np.ndarray:
             f"system = None for measure = {measure!r} of {branch.noun}; allowed: the "
             "branch's system, whose motions are computed"
         )
-    parameters, periods = (np.asarray(x) for x in (branch.parameter, branch.found.period))
+    parameters, periods = (np.asarray(x) for x in (branch.parameter, branch.orbits.period))
     states = []
     for i, (value, period) in enumerate(zip(parameters, periods, strict=True)):
         times = np.linspace(0.0, period, _POINTS)
@@ -209,4 +209,4 @@ def _state(point) -> np.ndarray:
 
 
 def _point(branch: Branch, i: int) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[i], branch.found)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[i], branch.orbits)

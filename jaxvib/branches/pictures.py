@@ -8,6 +8,7 @@ import numpy as np
 from ..drawing import Axis, Chart, Line, Notes, draw
 from ..drawing.axes import Axes
 from ..drawing.labels import with_unit
+from ..drawing.polyline import chord_verdicts, position_on
 from ..systems.system import System
 from .measures import Components, Measure, Measured, measured
 
@@ -58,7 +59,7 @@ def plot_branches(
         raise ValueError(f"branches along {paths}; allowed: along one parameter")
     names = _branch_names(branches) if labels is None else tuple(labels)
     _check_labels(names, branches, "branches")
-    kinds = {hasattr(branch.found, "period") for branch in branches}
+    kinds = {hasattr(branch.orbits, "period") for branch in branches}
     if measure is None and len(kinds) > 1:
         measure = "range"
     curves = [measured(branch, measure, components, system) for branch in branches]
@@ -98,7 +99,9 @@ def plot_curves(
         for point, mark in zip(curve.codimension_two, marks, strict=True):
             found.setdefault(point.kind, []).append(mark)
         # The marked points become points of the line.
-        drawn = _inserted(places, [_Mark(_position(places, mark), mark) for mark in marks])
+        drawn = _inserted(
+            places, [_Mark(position_on(places, mark), mark) for mark in marks]
+        )
         layers.append(Line(drawn[:, 0], drawn[:, 1], name, colour))
     for number, (kind, each) in enumerate(found.items()):
         x, y = np.array(each).T
@@ -125,7 +128,8 @@ def _branch_layers(named: list[tuple[str, Any, Measured]]) -> Iterator[Line | No
     present, colour = set(), 0
     for name, branch, curves in named:
         x, values, verdicts, kinds = _with_bifurcations(branch, curves)
-        present |= set(verdicts.tolist())
+        chords = _chords(x, values, verdicts)
+        present |= set(chords.tolist()) & set(_STYLES)
         for kind in dict.fromkeys(filter(None, kinds)):
             own = np.array([each == kind for each in kinds])
             height = values[own].reshape(own.sum(), -1)
@@ -137,7 +141,7 @@ def _branch_layers(named: list[tuple[str, Any, Measured]]) -> Iterator[Line | No
             if len(curves.names) > 1 and len(named) > 1:
                 words = f"{name}, {word}"
             label = "" if single else words
-            yield from _by_verdict(x, values[:, column], verdicts, label, colour)
+            yield from _by_verdict(x, values[:, column], chords, label, colour)
             colour += 1
     if not single and present != {1}:
         nowhere = np.full(1, np.nan)
@@ -151,17 +155,24 @@ def _branch_layers(named: list[tuple[str, Any, Measured]]) -> Iterator[Line | No
         yield Notes(x, y, texts, words, _SYMBOLS.get(kind, "diamond"))
 
 
-def _by_verdict(x, lines, verdicts, name: str, colour: int) -> Iterator[Line]:
-    """Return lines by verdict; neighbours share a point to avoid gaps.
+def _chords(x, values, verdicts) -> np.ndarray:
+    """Return the verdicts of the chords; those of length 0 have none, 2."""
+    places = np.column_stack([x, values.reshape(len(x), -1)])
+    still = np.all(places[1:] == places[:-1], axis=1)
+    return np.where(still, 2, chord_verdicts(verdicts))
+
+
+def _by_verdict(x, lines, chords, name: str, colour: int) -> Iterator[Line]:
+    """Return lines by the verdicts of their chords.
 
     The first line has the `name` in the legend, or each verdict its own if it is empty.
     """
     first = True
     for verdict, (style, word) in _STYLES.items():
-        own = verdicts == verdict
-        if not own.any():
+        if verdict not in chords:
             continue
-        own[1:] |= verdicts[:-1] == verdict
+        own = np.append(chords == verdict, False)
+        own[1:] |= own[:-1].copy()
         for number, values in enumerate(lines.T):
             shown = np.where(own, values, np.nan)
             legend = number == 0 and (first or not name)
@@ -172,8 +183,8 @@ def _by_verdict(x, lines, verdicts, name: str, colour: int) -> Iterator[Line]:
 def _with_bifurcations(branch, curves: Measured):
     """Return parameters, values, verdicts and kinds ("" of other points) of a branch.
 
-    Bifurcations are inserted between the points beside them, so that marks are on the
-    lines, and the line style changes there.
+    Bifurcations are inserted between the points beside them, with the verdicts of both,
+    so that marks are on the lines, and the line style changes there.
     """
     x, states = np.asarray(branch.parameter), np.asarray(branch.states)
     known = [
@@ -181,7 +192,7 @@ def _with_bifurcations(branch, curves: Measured):
     ]
     place = np.column_stack([x, states])
     positions = [
-        _position(place, np.append(point.parameter, point.state)) for point in known
+        position_on(place, np.append(point.parameter, point.state)) for point in known
     ]
     last = len(x) - 1
     marks, values, verdicts = [], [], []
@@ -194,11 +205,17 @@ def _with_bifurcations(branch, curves: Measured):
         if value is None:
             value = (1 - share) * curves.values[below] + share * curves.values[above]
         # An orbit at rest has neither a lowest nor a highest value.
-        values.append(_Mark(position, np.broadcast_to(value, curves.values.shape[1:])))
-        marks.append(_Mark(position, np.asarray(float(point.parameter))))
+        before = min(max(int(np.floor(position)), 0), last)
         behind = min(max(int(np.floor(position)) + 1, 0), last)
-        verdicts.append(_Mark(position, verdict[behind]))
-    numbers = [_Mark(position, np.asarray(i + 1)) for i, position in enumerate(positions)]
+        for side in (before, behind):
+            values.append(_Mark(position, np.broadcast_to(value, curves.values.shape[1:])))
+            marks.append(_Mark(position, np.asarray(float(point.parameter))))
+            verdicts.append(_Mark(position, verdict[side]))
+    numbers = [
+        _Mark(position, np.asarray(number))
+        for i, position in enumerate(positions)
+        for number in (i + 1, 0)
+    ]
     which = _inserted(np.zeros(len(x), int), numbers)
     kinds = [known[i - 1].kind if i else "" for i in which]
     return (
@@ -207,28 +224,6 @@ def _with_bifurcations(branch, curves: Measured):
         _inserted(verdict, verdicts),
         kinds,
     )
-
-
-def _position(points: np.ndarray, mark: np.ndarray) -> float:
-    """Return the position of a mark on the line through points (points, n).
-
-    2.25 is a quarter of the way from point 2 to point 3; -0.5 and len(points) - 0.5 are
-    before the first and behind the last point.
-    """
-    if len(points) < 2:
-        return -0.5
-    size = np.ptp(points, axis=0)
-    size = np.where(size > 0, size, np.maximum(np.abs(points).max(axis=0), 1e-300))
-    start, along = points[:-1] / size, np.diff(points, axis=0) / size
-    squares = np.maximum(np.sum(along**2, axis=1), 1e-300)
-    shares = np.sum((mark / size - start) * along, axis=1) / squares
-    nearest = start + np.clip(shares, 0.0, 1.0)[:, None] * along
-    apart = np.nan_to_num(np.sum((mark / size - nearest) ** 2, axis=1), nan=np.inf)
-    best = int(np.argmin(apart))
-    last = len(points) - 2
-    if (best == 0 and shares[0] < 0) or (best == last and shares[last] > 1):
-        return -0.5 if best == 0 and shares[0] < 0 else last + 1.5
-    return best + float(np.clip(shares[best], 0.0, 1.0))
 
 
 def _inserted(values: np.ndarray, marks: Sequence[_Mark]) -> np.ndarray:

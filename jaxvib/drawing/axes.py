@@ -9,6 +9,7 @@ from .chart import Axis, Cells, Chart, Classes, Followers, Line, Notes, Points, 
 
 Axes = Any  # of matplotlib, which is imported only when something is drawn
 _INK = "#1b2127"
+_LEGEND_SIZES = (8, 7, 6)  # points; smaller letters are hard to read in print
 _FEW = 30.0  # ratio high/low of a log axis that has only one or two powers of ten
 
 
@@ -31,8 +32,19 @@ def draw(chart: Chart, ax: Axes = None, *, classes: bool = True) -> Axes:
         handles += _patches(chart)
     handles = list({each.get_label(): each for each in handles}.values())  # each name once
     if len(handles) > 1 and chart.legend:
-        axes.legend(handles=handles, frameon=False, fontsize=8)
+        _legend(axes, handles)
     return axes
+
+
+def _legend(axes, handles) -> None:
+    """Draw a legend in up to half of the width and height of the axes, else above them."""
+    for size in _LEGEND_SIZES:
+        legend = axes.legend(handles=handles, frameon=False, fontsize=size)
+        room, taken = axes.get_window_extent(), legend.get_window_extent()
+        if taken.width <= 0.5 * room.width and taken.height <= 0.5 * room.height:
+            return
+    above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+    axes.legend(handles=handles, frameon=False, fontsize=_LEGEND_SIZES[-1], **above)
 
 
 def new_axes() -> Axes:

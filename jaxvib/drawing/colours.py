@@ -12,6 +12,7 @@ _PERIODIC = {
     4: ("#9f84b2", "#5c1890"),  # up to 4, more
 }
 LONGER = "#bd7668"
+UNRESOLVED = "#180020"  # a period longer than any tested
 _FIRST_SHADE = {1: 0, 2: 1, 3: 3, 4: 4}
 
 QUASI_PERIODIC = "#f4e838"
@@ -28,7 +29,7 @@ _WITHOUT_PERIOD = {
     "EQUILIBRIUM": NO_CONTACT,
     "QUASI_PERIODIC": QUASI_PERIODIC,
     "CHAOTIC": CHAOTIC,
-    "LONGER_PERIOD": LONGER,
+    "LONGER_PERIOD": UNRESOLVED,
 }
 
 # Motions without a period are also hatched.
@@ -102,6 +103,7 @@ def class_colours() -> dict[str, str]:
     }
     return colours | {
         "longer periods": LONGER,
+        "unresolved": UNRESOLVED,
         "quasi-periodic": QUASI_PERIODIC,
         "chaotic": CHAOTIC,
         "undecided": UNDECIDED,

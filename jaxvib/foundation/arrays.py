@@ -40,6 +40,11 @@ def is_concrete(*values: Any) -> bool:
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
+def host_namespace(*values: Any) -> Any:
+    """Return the array namespace: NumPy unless a leaf is traced."""
+    return HOST if is_concrete(values) else jnp
+
+
 def require_concrete(verb: str, *values: Any) -> None:
     """Raise `ValueError`, naming the function, for traced values."""
     if not is_concrete(values):

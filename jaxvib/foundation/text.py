@@ -31,6 +31,13 @@ def truncate(text: str, most: int = MOST_SHOWN) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def contacts_text(onsets: int, touching: bool) -> str:
+    """Return contacts by their number of onsets; without one, those that never open."""
+    if touching and not onsets:
+        return "always in contact"
+    return f"{onsets} contact{'' if onsets == 1 else 's'}"
+
+
 def size_text(size: float) -> str:
     """Format a number of bytes."""
     for unit in ("kB", "MB", "GB"):

@@ -11,6 +11,7 @@ from jaxtyping import Complex, Float, Int
 from ..ensemble import Reason
 from ..foundation.arrays import stack_lanes
 from ..foundation.quantity import result_field
+from ..foundation.text import contacts_text
 from ..systems.drift import Drift
 from ..systems.system import System
 from .aperiodic import TrackedMotions
@@ -81,7 +82,8 @@ class Attractors(eqx.Module):
     def names(self) -> list[str]:
         """Names such as `A1: period 1, 0 contacts`."""
         orbits = self.orbits
-        columns = (orbits.result, orbits.periods, orbits.contacts, orbits.period)
+        touching = np.asarray(orbits.contact_duration) > 0
+        columns = orbits.result, orbits.periods, orbits.contacts, orbits.period, touching
         each = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
         return [f"A{i}: {named(*numbers)}" for i, numbers in enumerate(each, 1)]
 
@@ -94,7 +96,7 @@ class Attractors(eqx.Module):
         return "\n".join(lines)
 
 
-def named(code: int, periods: int, contacts: int, period: float) -> str:
+def named(code: int, periods: int, contacts: int, period: float, touching: bool) -> str:
     """Return the description of a motion: its period and contacts, or its class."""
     if code == Reason.EQUILIBRIUM:
         return "equilibrium"
@@ -102,7 +104,7 @@ def named(code: int, periods: int, contacts: int, period: float) -> str:
         return Reason(code).motion
     if periods == 0:
         return f"cycle, {period:.6g} s"
-    return f"period {periods}, {contacts} contact{'' if contacts == 1 else 's'}"
+    return f"period {periods}, {contacts_text(contacts, touching)}"
 
 
 class Motion(NamedTuple):

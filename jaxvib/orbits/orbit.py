@@ -112,9 +112,13 @@ class PeriodicOrbit(PlottableMotion):
         ]
         # Contacts of a user-defined field are unknown.
         if self.labels.units or self.contacts > 0:
+            words = (
+                f"{int(self.contacts)} per period, {self.contact_duration:.4g} s in total"
+            )
+            if not self.contacts and self.contact_duration > 0:
+                words = "always in contact"
             lines += [
-                f"  contacts      {int(self.contacts)} per period, "
-                f"{self.contact_duration:.4g} s in total",
+                f"  contacts      {words}",
                 f"  peak force    {peak_force_text(self)}",
             ]
         evidence = f"  evidence      residual {self.residual:.1e}"

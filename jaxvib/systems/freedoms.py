@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..foundation.arrays import is_concrete
+from ..foundation.arrays import host_namespace, is_concrete
 from ..foundation.suggestions import unknown_key
 
 GROUND = "ground"
@@ -47,6 +47,11 @@ def check_direction(
         f"{name} of {whose} = 0 everywhere; allowed: a direction in which the system can "
         "move"
     )
+
+
+def is_nowhere(direction: Any) -> Any:
+    """Return whether a direction is 0 everywhere, of one or of a batch, or traced."""
+    return ~host_namespace(direction).any(direction != 0, axis=-1)
 
 
 def component(direction: Float[Array, " n"], vector: Float[Array, " n"]) -> Any:

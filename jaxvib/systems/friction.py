@@ -1,19 +1,18 @@
 """Dry friction with sticking and sliding."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from ..foundation.arrays import is_concrete
+from ..foundation.arrays import host_namespace, is_concrete
 from ..foundation.quantity import check_range, quantity
 from ..foundation.range import Range
 from ..foundation.types import AnyArray, Number
-from .freedoms import check_direction
+from .freedoms import check_direction, is_nowhere
 from .system_repr import SystemRepr
 
 # Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
@@ -87,7 +86,7 @@ class CoulombFriction(SystemRepr):
     def __check_init__(self):
         check_friction(self, "N")
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether the numbers contradict each other, of one or of a batch."""
         return contradictory(self.direction, self.force, self.static)
 
@@ -111,14 +110,12 @@ def check_friction(friction: Friction, unit: str) -> None:
         check_range("static", friction.static, unit, Range(at_least=least))
 
 
-def contradictory(
-    direction: AnyArray, kinetic: AnyArray, static: AnyArray | None
-) -> np.ndarray | np.bool:
+def contradictory(direction: AnyArray, kinetic: AnyArray, static: AnyArray | None) -> Any:
     """Return whether sticking is weaker than sliding, or the direction is zero."""
-    nowhere = ~np.any(np.asarray(direction), axis=-1)
+    nowhere = is_nowhere(direction)
     if static is None:
         return nowhere
-    return nowhere | (np.asarray(static) < np.asarray(kinetic))
+    return nowhere | host_namespace(static, kinetic).less(static, kinetic)
 
 
 def sticking_limit(friction: Friction) -> Float[Array, ""]:

@@ -6,6 +6,8 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from ..foundation.arrays import is_concrete
+from .impact import LinearSystem
 from .parameters import parameter_at, parameters, replace
 
 
@@ -38,6 +40,24 @@ def check_batch(system: Any, systems: Any, values: Mapping[str, np.ndarray]) -> 
         _refuse_first(~np.asarray(inside), system, values)
     for part in _parts(systems):
         _refuse_first(np.asarray(part.contradicts()), system, values)
+
+
+def value_faults(system: Any) -> dict[str, Any]:
+    """Return, by sentence, whether values of a system with traced ones are refused.
+
+    What `replace` checks beside the range of each given value: results of formulas, and
+    parts whose numbers contradict each other.
+    """
+    found = {}
+    known = parameters(system)
+    for path, _ in getattr(system, "formulas", ()):
+        allowed = known[path].allowed
+        found[f"{path} is not in {allowed}"] = ~allowed.contains(known[path].value)
+    for part in _parts(system):
+        if not is_concrete(part) and not isinstance(part, LinearSystem):
+            name = f"{type(part).__name__} {getattr(part, 'name', None) or ''}".strip()
+            found[f"the values of {name} contradict each other"] = part.contradicts()
+    return found
 
 
 def _refuse_first(wrong: np.ndarray, system, values: Mapping[str, np.ndarray]) -> None:

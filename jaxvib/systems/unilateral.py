@@ -1,12 +1,13 @@
 """Unilateral contacts along a direction."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
-from .freedoms import check_direction, component
+from .freedoms import check_direction, component, is_nowhere
 from .roles import ContactLaw, LoadLaw, is_impulsive
 from .system_repr import SystemRepr
 from .variation import variation_field
@@ -45,9 +46,9 @@ class Contact(SystemRepr):
                 "contact law with a force"
             )
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether the direction is zero everywhere, of one or of a batch."""
-        return ~np.any(np.asarray(self.direction), axis=-1)
+        return is_nowhere(self.direction)
 
     @property
     def rows(self) -> Float[Array, "1 n"]:

@@ -6,6 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray
 
 import jaxvib as jv
 from jaxvib.branches.codimension_two import CodimensionTwoPoint
@@ -81,7 +82,7 @@ def test_equilibria_and_cycles_have_one_true_axis_and_one_legend(at_rest, around
     names = [name for name in legend(axes) if name != "undecided"]
     assert names == ["equilibria", "cycles", "stable", "unstable", "hopf"]
     low, high = (
-        each for each in lines(axes)[-5:] if len(each) == len(around.parameter)
+        each for each in lines(axes) if len(each) > 1 and np.isfinite(each).all()
     )  # fmt: skip
     radius = np.sqrt(np.asarray(around.parameter))
     # Extremes are those of the steps' polynomials.
@@ -174,6 +175,28 @@ def test_branches_are_labelled_arrays(at_rest, around, folded):
     assert rest["bifurcation.kind"].item() == "hopf"
     assert rest["bifurcation.state"].sel(state="x").item() == pytest.approx(0, abs=1e-10)
     assert folded.to_xarray().sizes["bifurcation"] == 2
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "scipy"])
+@pytest.mark.parametrize("kind", ["at_rest", "around", "folded"])
+def test_branches_are_written_to_netcdf_and_read_back(request, tmp_path, kind, engine):
+    pytest.importorskip(engine)
+    branch = request.getfixturevalue(kind)
+    written = branch.to_xarray()
+    written.to_netcdf(tmp_path / "branch.nc", engine=engine)
+    with xarray.open_dataset(tmp_path / "branch.nc", engine=engine) as found:
+        xarray.testing.assert_equal(found.load(), written)
+        assert found.attrs == written.attrs
+    factors = "eigenvalues" if kind != "around" else "floquet_multipliers"
+    parts = (written[f"{factors}.{part}"].values for part in ("real", "imag"))
+    np.testing.assert_array_equal(
+        getattr(branch.orbits, factors), next(parts) + 1j * next(parts)
+    )
+
+
+def test_every_branch_has_orbits(at_rest, around):
+    assert at_rest.orbits is at_rest.equilibria
+    assert around.orbits is around.cycles
 
 
 def test_curves_in_two_parameters_have_a_colour_and_a_label_each():

@@ -21,6 +21,7 @@ from ...foundation.types import AnyArray
 from ...kernels import WebAssembly, web_assembly
 from ...kernels.kernel_cache import cached_fact
 from ...systems import replace
+from ...systems.sample_checks import value_faults
 from ...systems.system import System, state_shape
 from .records import examples, with_pieces
 
@@ -36,14 +37,18 @@ def modules(
     `state` at `t0` to `t1` and returns the state and the contacts' observables, all in
     float64, with the state at rest. Of `periodic` loads it returns the period, else the
     largest displacements from rest and the loads; its last argument has a piece of each
-    of the system's `records`. `slope`, for periodic loads only, integrates over a
+    of the system's `records`. `fault` is the number of the sentence of `faults`
+    that holds, from 1. `slope`, for periodic loads only, integrates over a
     period from t = 0 and returns the state and its derivative by the initial state,
     `matrix`. Where it would be too long, there is none.
 
     **Raises:** `ValueError` if a motion cannot be compiled.
     """
     # The values are arguments: the modules are the same for all of them.
-    unvalued = replace(system, dict.fromkeys(values, 1.0))
+    try:
+        unvalued = replace(system, dict.fromkeys(values, 1.0))
+    except ValueError:  # ones may be refused together
+        unvalued = system
     kept = cached_fact(_encoded_modules, unvalued, list(values), periodic)
     if isinstance(kept, str):
         raise ValueError(kept)
@@ -103,6 +108,9 @@ def _segment(system: System, periodic: bool):
             "rest": lane.rest(),
         }
         found |= {"period": lane.period()} if periodic else _extremes(lane, observables)
+        if wrong := list(faults(lane, periodic).values()):
+            numbers = [jnp.where(each, i, 0) for i, each in enumerate(wrong, 1)]
+            found["fault"] = jnp.max(jnp.stack(numbers))
         if not periodic:
             forces = [load.law.force(t1) for load in lane.loads]
             found["loads"] = jnp.stack(forces) if forces else jnp.zeros(0)
@@ -110,6 +118,14 @@ def _segment(system: System, periodic: bool):
 
     motion.__qualname__ = "the program of a motion"  # in messages
     return motion
+
+
+def faults(system: System, periodic: bool) -> dict[str, Any]:
+    """Return, by sentence, whether traced values of a system are refused together."""
+    found = value_faults(system)
+    if periodic:
+        found["the loads have no common period"] = jnp.isnan(system.period())
+    return found
 
 
 def _extremes(system: System, observables: Observables) -> dict[str, AnyArray]:

@@ -4,17 +4,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.annular import annular
-from ...systems.parameters import part_names
+from ...systems.parameters import part_names, replace
 from ...systems.roles import is_impulsive
 from ...systems.system import Mechanical, System, state_shape
 from .controls import Swept, controls
-from .kernels import modules
+from .kernels import faults, modules
 from .records import records
 
 _LONGEST, _MOST_CONTACTS = 8, 8  # periods that the page recognises; classes of contacts
@@ -65,6 +66,7 @@ def panel(
             "pair": pair,
         },
         "controls": shown,
+        "faults": _faults(system, values, duration is None),
         "duration": duration,
         "records": recorded,
         "regimes": _regimes() if duration is None else None,
@@ -95,6 +97,15 @@ def _further_states(system: System, chosen: Sequence[str]) -> list[dict[str, Any
     for name, unit in further:
         shown, factor = chosen_unit(unit, chosen)
         found.append({"name": name.replace(".", " "), "unit": shown, "factor": factor})
+    return found
+
+
+def _faults(system: System, values: Mapping[str, float], periodic: bool) -> list[str]:
+    """Return sentences on values that are refused together, in the kernel's order."""
+    found: list[str] = []
+    jax.eval_shape(
+        lambda given: found.extend(faults(replace(system, given), periodic)), values
+    )
     return found
 
 

@@ -8,6 +8,7 @@ const MOST_PERIODS = 400; // of a motion from rest
 // that Newton's method finds, as in a study of periodic orbits.
 function regimeFromRest(motions) {
   let state = motions.rest;
+  if (motions.fault) return { periods: NaN, contacts: 0, peak: NaN, state };
   for (let passed = 0; passed < MOST_PERIODS;) {
     const { states, periods } = motions.recurrence(motions.after(state, BETWEEN));
     state = states.at(-1);
@@ -22,12 +23,13 @@ function regimeFromRest(motions) {
 const NEAR = 0.1; // of the motion's size, from a motion that nearly repeats to its orbit
 
 function contactsOf(motions, { state, periods }) {
-  let contacts = 0, peak = 0;
+  let contacts = 0, peak = 0, touching = false;
   for (let n = 0; n < periods; n++) {
     const out = motions.go(state, 0, motions.period);
     contacts += out.onsets.reduce((a, b) => a + b, 0);
     peak = Math.max(peak, ...out.peak);
+    touching ||= out.duration.some((time) => time > 0);
     state = Array.from(out.state);
   }
-  return { contacts, peak };
+  return { contacts, peak, touching };
 }

@@ -277,7 +277,9 @@ class Live {
   }
 
   tell(answer) {
-    const [title, rest] = this.words(answer);
+    const refused = answer.kind === "refused" && ["These values are refused", this.content.faults[answer.fault - 1]];
+    const [title, rest] = refused || this.words(answer);
+    this.element.classList.toggle("earlier", answer.kind !== "picture");
     this.find(".regime").textContent = title;
     this.find(".stability").textContent = rest;
     if (answer.kind !== "picture") return;

@@ -1,7 +1,7 @@
 // A map of the motions from rest over two sliders, filled in by workers, coarse to fine.
 
 const CELLS = 64; // along each axis, a power of 2
-const NONE = "#aeaeae", LOST = "#c71889"; // no period found; a motion that grows without bound
+const NONE = "#aeaeae", LOST = "#c71889", REFUSED = "#5e5e5e", ALWAYS = "#7d8ca3"; // no period found; a motion that grows without bound; values
 
 class LiveMap {
   constructor(element, live) {
@@ -105,10 +105,12 @@ class LiveMap {
   }
 
   // The regime of a cell: its name, its colour, and the name shared by all of this colour.
-  kind({ periods, contacts }) {
+  kind({ periods, contacts, touching, fault }) {
     const same = (name, colour) => ({ name, shared: name, colour });
+    if (fault) return same("values that are refused", REFUSED);
     if (Number.isNaN(periods)) return same("grows without bound", LOST);
     if (!periods) return same("no period up to 8 found", NONE);
+    if (touching && !contacts) return { name: `period ${periods}, always in contact`, shared: "always in contact", colour: ALWAYS };
     const own = this.live.content.regimes[periods - 1], [colour, shared] = own[Math.min(contacts, own.length - 1)];
     return { name: `period ${periods} with ${contacts} contact${contacts === 1 ? "" : "s"}`, shared, colour };
   }

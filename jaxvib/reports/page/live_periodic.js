@@ -62,7 +62,7 @@ class LivePeriodic extends Live {
       : "Sliders continue the motion from where it is, as on a test rig.";
   }
 
-  // Open a sample: its values by path, and a state near its motion.
+  // Open a sample: its values by path, and a state of its motion, or from rest.
   open(values, from) {
     this.controls.reset();
     this.controls.set(values);
@@ -72,7 +72,7 @@ class LivePeriodic extends Live {
   continueFrom(state) {
     this.setMode("follow");
     this.from = state;
-    this.ask("follow");
+    this.ask(state ? "follow" : "rest");
   }
 
   settings(kind) {
@@ -172,6 +172,7 @@ class LivePeriodic extends Live {
 function regimeOf({ periods, motion, passed, going, drawn }) {
   if (!periods) return going && passed < 600 ? "Not settled yet" : `No period up to ${LONGEST_SHOWN}`;
   const contacts = motion.onsets;
+  if (motion.touching && !contacts) return `Period ${periods}, always in contact`;
   const many = contacts ? ` with ${contacts} contact${contacts === 1 ? "" : "s"}` : "";
   return `Period ${periods}${drawn === periods ? many : ""}`;
 }

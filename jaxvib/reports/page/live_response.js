@@ -38,8 +38,8 @@ class LiveResponse extends Live {
 
   words(answer) {
     if (answer.kind === "lost") return ["The motion grows without bound", ""];
-    const { onsets, impulses } = answer.motion, count = Math.max(onsets, impulses.length);
-    const contacts = count ? `${count} contact${count === 1 ? "" : "s"}` : "No contact";
+    const { motion } = answer, { onsets, impulses } = motion, count = Math.max(onsets, impulses.length);
+    const contacts = count ? `${count} contact${count === 1 ? "" : "s"}` : motion.touching ? "In contact from the start" : "No contact";
     const title = this.contacts.length ? `${contacts} in ${withUnit(answer.duration, "s")}` : `${withUnit(answer.duration, "s")} from rest`;
     return [title, this.contacts.length ? "from rest" : ""];
   }

@@ -19,13 +19,22 @@ class Motion {
     [this.plane, this.force] = element.querySelectorAll(".chart");
   }
 
-  async pick(run, trace, asked) {
-    const { samples, times, states, force, freedoms, contacts: names, stops } = run.motions;
+  // Show the motion of a sample, or that it is not stored.
+  async pick(run, sample) {
+    const trace = run.motions.samples.indexOf(sample);
+    this.element.classList.toggle("unstored", trace < 0);
+    if (trace < 0) {
+      this.play(false);
+      Object.assign(this, { run, sample });
+      this.tell(trace);
+      return;
+    }
+    const { times, states, force, freedoms, contacts: names, stops } = run.motions;
     const [, steps, size] = states.shape;
     const slice = (values, width) => values.subarray(trace * steps * width, (trace + 1) * steps * width);
     const contacts = force.shape[2];
     Object.assign(this, {
-      run, steps, size, contacts, freedoms, names, sample: samples[trace],
+      run, steps, size, contacts, freedoms, names, sample,
       stops: stops.map((stop) => ({ ...stop, place: () => stop.places[trace] })),
       times: slice(times, 1), states: slice(states, size), forces: slice(force, contacts),
     });
@@ -36,7 +45,7 @@ class Motion {
     this.clock = this.glow = 0;
     this.zoomed = false;
     this.offer();
-    this.tell(trace, asked);
+    this.tell(trace);
     this.colourStops();
     this.build();
     await this.draw();
@@ -69,26 +78,28 @@ class Motion {
     return this.contacts > 1 ? colours[(this.freedoms.length + i) % colours.length] : token("--alarm");
   }
 
-  tell(trace, asked) {
+  tell(trace) {
     const { run, sample } = this;
     const where = this.find(".where");
     const name = this.page.runs.length > 1 ? `${run.name}: ` : "";
     where.textContent = `${name}${place(run, sample).join(", ")} (sample ${run.numbers[sample]})`;
-    if (asked !== sample) {
+    if (trace < 0) {
       const note = document.createElement("small");
-      note.textContent = `Nearest stored orbit to ${place(run, asked).join(", ")} (sample ${run.numbers[asked]}).`;
+      note.textContent = `Its motion is not stored${this.page.live ? "; the live panel computes it" : ""}.`;
       where.append(note);
     }
-    const amplitude = run.motions.amplitude.subarray(trace * this.freedoms.length);
     const measures = {
       regime: regime(run, sample),
       "largest |multiplier|": `${number(run.largest_multiplier[sample])} ${verdict(run, sample)}`,
       "peak contact force": withUnit(run.max_contact_force[sample], "N"),
-      "duration": `${number(this.duration)} s`,
     };
-    this.freedoms.forEach((freedom, i) => {
-      measures[`amplitude of ${freedom}`] = withUnit(Number(amplitude[i].toPrecision(3)), "m");
-    });
+    if (trace >= 0) {
+      const { freedoms, amplitude } = run.motions;
+      measures.duration = `${number(this.duration)} s`;
+      freedoms.forEach((freedom, i) => {
+        measures[`amplitude of ${freedom}`] = withUnit(Number(amplitude[trace * freedoms.length + i].toPrecision(3)), "m");
+      });
+    }
     this.find(".measures").replaceChildren(...Object.entries(measures).map(([label, value]) => {
       const entry = document.createElement("div");
       entry.append(Object.assign(document.createElement("dt"), { textContent: label }));

@@ -34,13 +34,13 @@ class Motions {
   }
 
   // Change parameters, by path; afterwards `period`, if there is one, and `rest` are those
-  // of the system.
+  // of the system, and `fault` is the number of the check that the values fail, or 0.
   setValues(values) {
     for (const [path, value] of Object.entries(values)) {
       for (const kernel of [this.segment, this.slope]) kernel?.inputs[`0.${path}`].fill(value);
     }
-    const { period, rest } = this.go(new Array(this.size).fill(0), 0, 0);
-    Object.assign(this, { period: period?.[0], rest: Array.from(rest) });
+    const { period, rest, fault } = this.go(new Array(this.size).fill(0), 0, 0);
+    Object.assign(this, { period: period?.[0], rest: Array.from(rest), fault: fault?.[0] ?? 0 });
   }
 
   // Integrate from `state` at t0 to t1; the results are in `outputs` until the next call.
@@ -214,7 +214,7 @@ class Recording {
   constructor(start, bodies, inside = INSIDE) {
     Object.assign(this, { bodies, inside, passed: 0 }); // passed: s, of periods before
     this.extremes = Array.from({ length: bodies }, () => [0, 0]); // largest displacement, its time
-    Object.assign(this, { times: [], states: [], forces: [], loads: [], impulses: [], samples: [], onsets: 0 }); // impulses: [time, contact, N s]
+    Object.assign(this, { times: [], states: [], forces: [], loads: [], impulses: [], samples: [], onsets: 0, touching: false }); // impulses: [time, contact, N s]
     this.peaks = Array.from(start.force, Math.abs);
     this.add(0, start);
   }
@@ -231,7 +231,8 @@ class Recording {
     for (let j = 0; j < this.bodies; j++) this.samples.push(state[j]);
   }
 
-  observe({ peak, onsets, impulse, first_touch, largest, largest_time }, t0) {
+  observe({ peak, onsets, impulse, first_touch, duration, largest, largest_time }, t0) {
+    this.touching ||= duration.some((time) => time > 0);
     this.extremes = this.extremes.map((known, i) => (largest?.[i] > known[0] ? [largest[i], largest_time[i]] : known));
     for (let j = 0; j < peak.length; j++) {
       this.onsets += onsets[j];
@@ -242,9 +243,9 @@ class Recording {
   }
 
   finished() {
-    const { times, states, forces, loads, peaks, onsets, impulses, samples, extremes } = this;
+    const { times, states, forces, loads, peaks, onsets, touching, impulses, samples, extremes } = this;
     const [all, every, each, own] = [times, states, forces, loads].map((values) => Float64Array.from(values));
-    return { times: all, states: every, forces: each, loads: own, peaks, onsets, impulses, samples, extremes };
+    return { times: all, states: every, forces: each, loads: own, peaks, onsets, touching, impulses, samples, extremes };
   }
 }
 

@@ -81,7 +81,7 @@ function optionOf(picture) {
 
 function shapes(chart) {
   if (state.sample === null) return [];
-  return crosshair(chart, page.runs[state.run], motion.sample);
+  return crosshair(chart, page.runs[state.run], state.sample);
 }
 
 function pickPoint(point, element) {
@@ -93,8 +93,9 @@ function pickPoint(point, element) {
   shownSample?.show(layer.run, layer.samples[index]);
   if (!motion) liveStudy?.openSample(page.runs[layer.run], layer.samples[index]);
   if (!motion) return;
-  choose(layer.run, layer.samples[index]).then(() => {
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
+  choose(layer.run, layer.samples[index]).then((stored) => {
+    if (!stored) liveStudy?.start();
+    else if (!matchMedia("(prefers-reduced-motion: reduce)").matches) motion.play(true);
   });
 }
 
@@ -112,29 +113,21 @@ function followTo(element, point) {
   }
 }
 
-// Show the stored orbit nearest to a sample, with each swept range scaled to length 1.
+// Show the motion of a sample; return whether it is stored.
 async function choose(number, sample) {
   const run = page.runs[number];
-  if (!run.motions) return;
-  const trace = nearest(run, sample);
+  if (!run.motions) return false;
+  const stored = run.motions.samples.includes(sample);
   state.run = number;
   state.sample = sample;
-  await motion.pick(run, trace, sample);
+  await motion.pick(run, sample);
   shownSample?.show(number, sample);
-  liveStudy?.openSample(run, sample, Array.from(motion.states.subarray(0, motion.size)));
+  liveStudy?.openSample(run, sample, stored ? Array.from(motion.states.subarray(0, motion.size)) : null);
   follow(run);
   for (const element of document.querySelectorAll(".picture .chart")) {
     if (element.drawn) await Plotly.relayout(element, { shapes: shapes(element.chart) });
   }
-}
-
-function nearest(run, sample) {
-  const distances = Array.from(run.motions.samples, (other) => distance(run, sample, other));
-  return distances.indexOf(Math.min(...distances));
-}
-
-function distance(run, one, other) {
-  return Math.hypot(...run.paths.map((path) => (path.values[one] - path.values[other]) / span(path)));
+  return stored;
 }
 
 function span(path) {
@@ -143,11 +136,11 @@ function span(path) {
   return path.span;
 }
 
-// Move the sliders to the displayed orbit.
+// Move the sliders to the chosen sample.
 function follow(run) {
-  const holds = ({ run: number, samples }) => page.runs[number] === run && samples?.includes(motion.sample);
+  const holds = ({ run: number, samples }) => page.runs[number] === run && samples?.includes(state.sample);
   if (cut.axes.length) {
-    cutThrough(run, motion.sample);
+    cutThrough(run, state.sample);
     drawSlices();
   }
   for (const { choice, charts, slices } of page.pictures) {
@@ -196,7 +189,7 @@ function walk(event, element) {
   if (!direction || !layer || !motion) return;
   event.preventDefault();
   const run = page.runs[layer.run];
-  const from = state.run === layer.run ? motion.sample : run.motions.samples[run.motions.first];
+  const from = state.run === layer.run ? state.sample : run.motions.samples[run.motions.first];
   const paths = [element.chart.x, element.chart.y].map((a) => run.paths.find((p) => p.path === a.path));
   let best = null, shortest = Infinity;
   for (const other of run.motions.samples) {

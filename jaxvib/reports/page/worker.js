@@ -34,6 +34,7 @@ class Answers {
     if (kind === "columns") return this.column(request, 0);
     if (kind === "cells") return this.cells(request, 0);
     if (kind === "prove") return this.prove(request.duration ? new ResponseProof(motions, stored, request.duration) : new Proof(motions, stored));
+    if (motions.fault) return this.post({ id, kind: "refused", fault: motions.fault });
     if (kind === "response") return this.respond(request.duration);
     if (!this.state || kind === "rest") this.begin(motions.rest);
     if (from) this.begin(from);
@@ -140,8 +141,9 @@ class Answers {
     const { path, columns, from, transient, points } = request;
     if (k === columns.length) return;
     this.motions.setValues({ [path]: columns[k] });
-    let state = this.motions.after(from, transient);
-    const states = Array.from({ length: points }, () => (state = this.motions.after(state))).flat();
+    const { fault } = this.motions;
+    let state = fault ? from : this.motions.after(from, transient);
+    const states = Array.from({ length: fault ? 0 : points }, () => (state = this.motions.after(state))).flat();
     this.post({ id: this.id, kind: "column", value: columns[k], states: Float64Array.from(states) });
     this.soon(() => this.column(request, k + 1));
   }
@@ -152,8 +154,8 @@ class Answers {
     for (; k < cells.length && performance.now() < until; k++) {
       const { place, at } = cells[k];
       this.motions.setValues({ [paths[0]]: at[0], [paths[1]]: at[1] });
-      const { periods, contacts, peak, state } = regimeFromRest(this.motions);
-      found.push({ place, at, periods, contacts, peak, state });
+      const { fault } = this.motions, { periods, contacts, touching, peak, state } = regimeFromRest(this.motions);
+      found.push({ place, at, periods, contacts, touching, peak, state, fault });
     }
     this.post({ id, kind: "cells", cells: found });
     if (k < cells.length) this.soon(() => this.cells(request, k));

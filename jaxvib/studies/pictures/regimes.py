@@ -7,6 +7,7 @@ import numpy as np
 
 from ...drawing import colours
 from ...ensemble import Reason
+from ...foundation.text import contacts_text
 from ..store.finished_study import Run
 from .picture import Classes, Share
 
@@ -80,15 +81,16 @@ def period_of(runs: Sequence[Run]) -> str:
 def regimes_text(runs: Sequence[Run]) -> str:
     """Return the text of pictures of regimes."""
     if period_of(runs) == "load period":
-        counted = "its period in load periods, and its contacts (onsets) per period"
+        counted = "period (in load periods) and impacts per period"
     else:
-        counted = "at rest, or a limit cycle with its contacts (onsets) per period"
-    return f"Each sample's steady state: {counted}."
+        counted = "at rest, or a limit cycle and its impacts per period"
+    return f"Steady state of each sample: {counted}."
 
 
-def regime_name(periods: int, contacts: int) -> str:
+def regime_name(periods: int, contacts: int, touching: bool) -> str:
     """Return the name of the regime of period n with k contacts per orbit."""
-    return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
+    words = contacts_text(contacts, touching)
+    return f"period {periods}{' with' if words[0].isdigit() else ','} {words}"
 
 
 # An unsorted regime is (rank, name, class name, colour, hatch); rank sorts the legend.
@@ -97,16 +99,26 @@ def _regimes(run: Run) -> list[tuple]:
         run.field("result").tolist(),
         run.field("periods").tolist(),
         run.field("contacts").tolist(),
+        _touches(run).tolist(),
         strict=True,
     )
     known: dict[tuple, tuple] = {}
     return [known.setdefault(each, _regime(*each)) for each in numbers]
 
 
-def _regime(code: int, periods: int, contacts: int) -> tuple:
+def _touches(run: Run) -> np.ndarray:
+    """Return which motions have a contact that closes, as far as it is stored."""
+    stored = [each for each in ("contact_duration", "max_contact_force") if run.has(each)]
+    return run.field(stored[0]) > 0 if stored else np.zeros(len(run.field("result")), bool)
+
+
+def _regime(code: int, periods: int, contacts: int, touching: bool) -> tuple:
     if code == Reason.SUCCESS:
         colour, shared = colours.regime_class(periods, contacts)
-        return (0, periods, contacts), regime_name(periods, contacts), shared, colour, ""
+        name, always = regime_name(periods, contacts, touching), touching and not contacts
+        if always:
+            shared, contacts = shared.partition(" with ")[0] + ", always in contact", -1
+        return (0, periods, contacts), name, shared, colour, "/" if always else ""
     return _unsettled(code)
 
 

@@ -1,5 +1,6 @@
 """Recomputes a single sample of a study and compares it with the stored results."""
 
+import dataclasses
 import functools
 import itertools
 from pathlib import Path
@@ -66,15 +67,22 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
     study = load_text(text, directory.name)
     if not study.paths:
         raise ValueError(f"{directory}: the study has no sweep and no samples")
-    if not 0 <= number < study.samples:
-        raise ValueError(
-            f"sample = {number} of {directory} is not in [0, {study.samples - 1}]"
-        )
+    total = record["samples"]
+    if not 0 <= number < total:
+        raise ValueError(f"sample = {number} of {directory} is not in [0, {total - 1}]")
     stored = stored_fields(directory, record, commits, some=np.array([number]))
+    own = number
+    for part in record.get("merged", ()):
+        study = dataclasses.replace(
+            study, run=study.run.model_copy(update={"seed": part["seed"]})
+        )
+        if own < part["samples"]:
+            break
+        own -= part["samples"]
     system = build(study)
-    again = _computed(study, system, slice(number, number + 1))
+    again = _computed(study, system, slice(own, own + 1))
     values = {path: float(again[path].values[0]) for path in study.paths}
-    lines = [f"sample     {number} of {study.samples} of {study.title}"]
+    lines = [f"sample     {number} of {total} of {study.title}"]
     lines += [
         f"           {path} = {_exact(study, again[path].unit, value)}"
         for path, value in values.items()

@@ -27,6 +27,7 @@ from .dataset import groups, open_study, verified
 from .rows import Rows
 
 _BLOCK = 65_536  # samples per block
+_MATLAB_NAME = 63  # the most characters of a name
 
 
 def export(directory: Path, file: Path) -> list[str]:
@@ -34,11 +35,14 @@ def export(directory: Path, file: Path) -> list[str]:
 
     - `.nc`: netCDF 4, grids with one dimension per path, groups (motions, mode shapes)
       as groups; `units` and `description` are attributes. A complex array becomes two.
-    - `.mat`: one struct per array with `values`, `axes`, `units`, `description`; `_`
-      replaces dots in names; a group is a struct of such structs.
+    - `.mat`: one struct per array with `name`, `values`, `axes`, `units`, `description`;
+      `_` replaces dots in names, which have at most 63 characters; a group is a struct of
+      such structs.
     - `.csv`: columns named `field[position along its axes]`; units and descriptions are
       in `FILE-metadata.json`, in the W3C's "CSV on the Web" format.
     - `.parquet`: the same columns; units and descriptions are metadata of the fields.
+
+    Names that become equal get `_2`, `_3`, ... behind them.
 
     **Raises:** `ValueError` for another ending, a missing folder, an existing file (or
     link) or a missing package; `OSError` if writing fails; as `open_study`.
@@ -109,42 +113,64 @@ def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
 
 def _real(dataset):
     """Return a dataset with complex arrays split in two and booleans converted."""
-    variables = {}
+    parts = []
     for name, field in dataset.variables.items():
-        values, attributes = field.values, dict(field.attrs)
-        parts = {name: values.astype(np.int8) if values.dtype == bool else values}
-        if np.iscomplexobj(values):
-            parts = {f"{name}.real": values.real, f"{name}.imag": values.imag}
-        for part, numbers in parts.items():
-            variables[part] = xarray.Variable(field.dims, numbers, attributes)
+        values = field.values.astype(np.int8) if field.dtype == bool else field.values
+        pair = [(f"{name}.real", values.real), (f"{name}.imag", values.imag)]
+        for part, numbers in pair if np.iscomplexobj(values) else [(name, values)]:
+            parts.append((part, xarray.Variable(field.dims, numbers, dict(field.attrs))))
+    names = _distinct([str(name) for name, _ in parts])
+    variables = dict(zip(names, (each for _, each in parts), strict=True))
     coordinates = [name for name in dataset.coords if name in variables]
     return xarray.Dataset(variables, attrs=dict(dataset.attrs)).set_coords(coordinates)
 
 
+def _distinct(names: Sequence[str], most: int | None = None) -> list[str]:
+    """Return names of at most `most` characters that all differ."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, end = 1, ""
+        while (short := f"{name[: most and most - len(end)]}{end}") in found:
+            number += 1
+            end = f"_{number}"
+        found[short] = None
+    return list(found)
+
+
 def _matlab(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
     record, commits = verified(directory)
-    content: dict[str, Any] = {
-        "study": {key: record[key] for key in ("title", "analysis", "system", "evidence")}
-    }
-    for group in [None, *groups(commits)]:
-        dataset = open_study(directory, group)
-        structs = {
-            _identifier(str(name)): {
-                "values": field.values,
-                "axes": np.array([str(axis) for axis in field.dims], object),
-                **{key: str(field.attrs.get(key, "")) for key in ("units", "description")},
-            }
-            for name, field in dataset.variables.items()
-        }
-        content |= structs if group is None else {_identifier(group): structs}
-    savemat(stream, content, long_field_names=True, do_compression=True, oned_as="column")
+    study = {key: record[key] for key in ("title", "analysis", "system", "evidence")}
+    content: list[tuple[str, Any]] = [("study", study)]
+    for group in groups(commits):
+        content.append((group, _identified(_structs(open_study(directory, group)))))
+    whole = _identified([*content, *_structs(open_study(directory))])
+    savemat(stream, whole, long_field_names=True, do_compression=True, oned_as="column")
     return []
 
 
-def _identifier(name: str) -> str:
-    """Return a valid MATLAB name: at most 63 letters, digits and `_`."""
-    allowed = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
-    return (allowed if allowed[:1].isalpha() else f"x{allowed}")[:63]
+def _structs(dataset) -> list[tuple[str, Any]]:
+    return [
+        (
+            str(name),
+            {
+                "name": str(name),
+                "values": field.values,
+                "axes": np.array([str(axis) for axis in field.dims], object),
+                **{k: str(field.attrs.get(k, "")) for k in ("units", "description")},
+            },
+        )
+        for name, field in dataset.variables.items()
+    ]
+
+
+def _identified(content: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a struct with names of MATLAB: at most 63 letters, digits and `_`."""
+    names = [
+        "".join(c if c.isascii() and c.isalnum() else "_" for c in n) for n, _ in content
+    ]
+    names = [name if name[:1].isalpha() else f"x{name}" for name in names]
+    values = (value for _, value in content)
+    return dict(zip(_distinct(names, _MATLAB_NAME), values, strict=True))
 
 
 def _csv(directory: Path, file: Path, stream: BinaryIO, about: BinaryIO) -> list[str]:
@@ -215,10 +241,14 @@ class _Table:
         first = [name for name in record["coordinates"] if name in inside]
         names = [*first, *(name for name in inside if name not in first)]
         self._rows = {name: Rows(directory, name, sums) for name in names}
-        self.columns = [
+        columns = [
             column
             for name in names
             for column in _columns(name, layouts[name], record["axes"])
+        ]
+        distinct = _distinct([column["name"] for column in columns])
+        self.columns = [
+            {**column, "name": name} for column, name in zip(columns, distinct, strict=True)
         ]
 
     def blocks(self) -> Iterator[list[np.ndarray]]:

@@ -1,9 +1,11 @@
 """Piecewise linear contact."""
 
+from typing import Any
+
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ...foundation.arrays import host_namespace
 from ...foundation.quantity import check_ascending, quantity
 from ..event_form import ContactForm, Stop
 from ..system_repr import SystemRepr
@@ -42,9 +44,10 @@ class PiecewiseLinearContact(SystemRepr):
             )
         check_ascending("depths", self.depths, "m")
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether `depths` do not ascend, of one or of a batch."""
-        return np.any(np.diff(np.asarray(self.depths)) <= 0, axis=-1)
+        xp = host_namespace(self.depths)
+        return xp.any(xp.diff(self.depths) <= 0, axis=-1)
 
     def parts(self) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
         """Return equivalent parallel linear stops: depths (m) and stiffnesses (N/m)."""

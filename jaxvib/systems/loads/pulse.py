@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ...foundation.arrays import is_concrete
+from ...foundation.arrays import host_namespace, is_concrete
 from ...foundation.quantity import quantity
 from ...foundation.suggestions import nearest
 from ...foundation.types import Number
@@ -95,10 +95,10 @@ class PulseLoad(Load):
                 f"{float(self.duration):g} s; allowed: pulses that do not overlap"
             )
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether pulses overlap, of one or of a batch."""
-        every = np.inf if self.every is None else np.asarray(self.every)
-        return np.asarray(every < np.asarray(self.duration))
+        every = np.inf if self.every is None else self.every
+        return host_namespace(every, self.duration).less(every, self.duration)
 
     @property
     def repeats(self) -> bool:

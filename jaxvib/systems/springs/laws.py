@@ -5,9 +5,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ...foundation.arrays import host_namespace
 from ...foundation.quantity import check_ascending, quantity
 from ..event_form import SpringForm, Stop
 from ..parameters import as_given, named_values
@@ -101,9 +101,10 @@ class PiecewiseLinearLaw(SystemRepr):
             )
         check_ascending("breaks", self.breaks, "m")
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether `breaks` do not ascend, of one or of a batch."""
-        return np.any(np.diff(np.asarray(self.breaks)) <= 0, axis=-1)
+        xp = host_namespace(self.breaks)
+        return xp.any(xp.diff(self.breaks) <= 0, axis=-1)
 
     def event_form(self) -> SpringForm:
         """Return the form of the force for event-driven integration."""

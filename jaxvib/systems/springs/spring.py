@@ -1,13 +1,12 @@
 """Nonlinear springs and dampers."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
-from ..freedoms import check_direction
+from ..freedoms import check_direction, is_nowhere
 from ..roles import LoadLaw
 from ..system_repr import SystemRepr
 from ..variation import variation_field
@@ -57,6 +56,6 @@ class NonlinearSpring(SystemRepr):
     def __check_init__(self):
         check_direction("a spring", self.direction)
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether the direction is zero everywhere, of one or of a batch."""
-        return ~np.any(np.asarray(self.direction), axis=-1)
+        return is_nowhere(self.direction)

@@ -1,14 +1,13 @@
 """Elements with states of their own, attached to bodies."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
-from ..freedoms import check_direction
+from ..freedoms import check_direction, is_nowhere
 from ..system_repr import SystemRepr
 
 
@@ -62,13 +61,9 @@ class StateElement(SystemRepr):
         check_direction("an element", self.direction)
         check_direction("an element", self.senses, "senses")
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether a direction is zero everywhere, of one or of a batch."""
-        senses = self.direction if self.senses is None else self.senses
-        pushes, measures = (
-            np.any(np.asarray(n), axis=-1) for n in (self.direction, senses)
-        )
-        return ~(pushes & measures)
+        return is_nowhere(self.direction) | is_nowhere(self.measured)
 
     @property
     def measured(self) -> Float[Array, " n"]:

@@ -337,3 +337,51 @@ def test_systems_without_periodic_loads_are_refused(tmp_path):
         with pytest.raises(ValueError, match=said):
             jv.live_page(bodies, tmp_path / "page.html", duration=duration)
     assert not list(tmp_path.iterdir())
+
+
+def beside(force=0.5, static=0.8, frequency=3.0):
+    """Return a system whose values may be refused together, each allowed alone."""
+    module = jv.TranslationTranslation("ground", "a", mass=1.0, stiffness=10.0, damping=0.1)
+    pulse = jv.PulseLoad("half_sine", amplitude=1.0, start=0.0, duration=0.1, every=np.pi)
+    loads = (jv.HarmonicLoad(4.0, 2.0), jv.HarmonicLoad(4.0, frequency), pulse)
+    return jv.ImpactSystem(
+        jv.assemble([module]),
+        loads=tuple(jv.AppliedLoad([1.0], law) for law in loads),
+        frictions=(jv.CoulombFriction([1.0], force=force, static=static, name="pad"),),
+    )
+
+
+TOGETHER = {
+    "the same": {},
+    "less": {"frictions.pad.force": 0.7},
+    "as much": {"frictions.pad.force": 0.8},
+    "too much": {"frictions.pad.force": 0.9},
+    "both more": {"frictions.pad.force": 0.9, "frictions.pad.static": 1.0},
+    "too little": {"frictions.pad.static": 0.49},
+    "nearly": {"frictions.pad.static": 0.49999999999},
+    "three halves": {"loads.1.law.frequency": 3.0},
+    "no ratio": {"loads.1.law.frequency": 2.123},
+    "another ratio": {"loads.1.law.frequency": 5.0},
+    "long pulses": {"loads.2.law.duration": 3.2},
+    "frequent pulses": {"loads.2.law.every": 0.09},
+}
+
+
+@needs_node
+def test_values_that_python_refuses_together_are_refused_by_the_page(tmp_path):
+    page = jv.live_page(beside(), tmp_path / "page.html")
+    start = "Object.fromEntries(page.live.controls.map(({path, value}) => [path, value]))"
+    found = evaluated(
+        page,
+        f"{json.dumps(list(TOGETHER.values()))}.map((change) => (motions.setValues("
+        f"{{...{start}, ...change}}), page.live.faults[motions.fault - 1] ?? null))",
+    )
+    for change, told in zip(TOGETHER.values(), found, strict=True):
+        try:
+            jv.systems.periods.check_period(jv.replace(beside(), change))
+        except ValueError:
+            assert told is not None, change
+        else:
+            assert told is None, change
+    assert found[3] == "the values of CoulombFriction pad contradict each other"
+    assert found[8] == "the loads have no common period"

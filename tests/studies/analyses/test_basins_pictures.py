@@ -32,6 +32,7 @@ def plane():
         "attractors.period": ("attractor", [4.0, np.nan]),
         "attractors.periods": ("attractor", [2, 0]),
         "attractors.contacts": ("attractor", [1, -1]),
+        "attractors.max_contact_force": ("attractor", [0.0, 1.0]),
         "attractors.points": (
             ("attractor", "point", "state"),
             [[[1.0, 10.0], [2.0, 20.0], [nan, nan]], [[3.0, 30.0]] * 3],

@@ -13,7 +13,11 @@ AXES = ("curve", "curve_point")
 
 
 def lines(chart):
-    return {layer.name: layer for layer in chart.layers if isinstance(layer, Line)}
+    return {
+        layer.name: layer
+        for layer in chart.layers
+        if isinstance(layer, Line) and (layer.marks or layer.legend)
+    }
 
 
 def test_lines_are_solid_where_stable_and_dashed_where_not(branch):
@@ -22,9 +26,22 @@ def test_lines_are_solid_where_stable_and_dashed_where_not(branch):
         "solid", "dash", "dot"
     ]  # fmt: skip
     nan = np.nan
-    np.testing.assert_array_equal(found["stable"].y, [nan, 0.9, 0.8, 1.1, nan])
+    np.testing.assert_array_equal(found["stable"].y, [nan, 0.9, 0.8, nan, nan])
     np.testing.assert_array_equal(found["unstable"].y, [nan, nan, nan, 1.1, 1.2])
-    np.testing.assert_array_equal(found["undecided"].y, [1.0, 0.9, nan, nan, nan])
+    np.testing.assert_array_equal(found["undecided"].y, [1.0, nan, nan, nan, nan])
+
+
+def test_a_verdict_reaches_to_its_bifurcation_and_no_further(branch):
+    joins = {
+        layer.style: np.stack([layer.x, layer.y])[:, :-1]
+        for layer in loading_curve([branch]).charts[1].layers
+        if isinstance(layer, Line) and not layer.marks and layer.name != "stability limit"
+    }
+    # The period doubling is at 129 N, where the multiplier is 1.
+    np.testing.assert_allclose(joins["solid"], [[120.0, 129.0], [0.8, 1.0]])
+    np.testing.assert_allclose(joins["dash"], [[129.0, 130.0], [1.0, 1.1]])
+    # Nothing was located between the undecided point and the first stable one.
+    np.testing.assert_allclose(joins["dot"], [[100.0, 110.0], [1.0, 0.9]])
 
 
 def test_changes_of_the_contacts_and_ends_are_noted(branch):
@@ -47,8 +64,8 @@ def test_each_kind_of_bifurcation_has_its_mark(branch):
     assert (doubling.name, grazing.name) == ("period doubling", "grazing")
     assert doubling.symbol != grazing.symbol
     assert grazing.texts == ("grazing at 115 N",)
-    # At the height of the point that is most like it.
-    np.testing.assert_allclose([doubling.y[0], grazing.y[0]], [0.13, 0.11])
+    # On the line, at the place that is most like it.
+    np.testing.assert_allclose([doubling.y[0], grazing.y[0]], [0.129, 0.1145], rtol=2e-3)
 
 
 def test_each_freedom_has_its_amplitude(branch):
@@ -107,7 +124,7 @@ def test_a_design_shows_objective_and_what_was_tuned(design):
     assert [chart.y.label for chart in picture.charts] == [
         "half peak-to-peak of attached (m)", "gap (m)"
     ]  # fmt: skip
-    assert "3 to 1 m; least value at step 1" in picture.text
+    assert "3 to 1 m; least value at evaluation 1" in picture.text
 
 
 def test_bifurcations_on_a_small_part_of_the_axis_have_a_chart_of_their_own(branch):

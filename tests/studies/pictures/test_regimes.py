@@ -56,6 +56,19 @@ def test_verdicts_are_sorted_apart_from_motions_without_one():
     assert sum(share.counts[0] for share in sorting.shares) == 9
 
 
+@pytest.mark.parametrize("field", ["contact_duration", "max_contact_force"])
+def test_a_motion_that_never_leaves_its_contact_is_not_called_one_without(field):
+    sorting = sort_by_regime(
+        [run_of(result=[0, 0, 0, 0], periods=[1, 1, 6, 2], contacts=[0, 0, 0, 1],
+                **{field: [0.0, 0.5, 0.5, 0.5]})]
+    )  # fmt: skip
+    assert sorting.classes.names == (
+        "period 1, always in contact", "period 1 with 0 contacts",
+        "period 2 with 1 contact", "period 6, always in contact",
+    )  # fmt: skip
+    assert [share.hatch for share in sorting.shares] == ["/", "", "", "/"]
+
+
 def test_a_system_at_rest_has_a_class_of_its_own():
     still = run_of(result=[Reason.EQUILIBRIUM, 0], periods=[-1, 1], contacts=[-1, 0],
                    stable=[-1, 1])  # fmt: skip

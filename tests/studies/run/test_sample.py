@@ -50,6 +50,31 @@ def test_a_sample_is_computed_again_and_is_what_is_stored(study):
     assert not any("stored" in line for line in lines[3:])
 
 
+@pytest.mark.parametrize("method", ["random", "sobol"])
+def test_each_sample_of_a_merged_study_is_computed_again(tmp_path, method):
+    sweep = f'method = "{method}"\ncount = COUNT\nmodules.ground-first.mass = '
+    text = CONFIG.replace(
+        "modules.ground-first.mass = [0.5, 2.0, 8.0]", f"{sweep}{{ bounds = [1.0, 2.0] }}"
+    )
+    parts = [tmp_path / f"part-{seed}" for seed in (3, 7)]
+    for seed, part in zip((3, 7), parts, strict=True):
+        (tmp_path / "t.toml").write_text(text.replace("COUNT", str(seed)))
+        done = invoke(
+            "run", tmp_path / "t.toml", "--out", part, "--set", f"run.seed={seed}"
+        )
+        assert done.exit_code == 0, done.output
+    done = invoke("merge", *parts, "--out", tmp_path / "all")
+    assert done.exit_code == 0, done.output
+    stored = open_study(tmp_path / "all")
+    for number in (0, 2, 3, 9):
+        lines = sample_again(tmp_path / "all", number)
+        mass = stored["modules.ground-first.mass"].values[number]
+        assert f"modules.ground-first.mass = {float(mass)!r} kg" in lines[1]
+        assert not any("stored" in line for line in lines[3:])
+    with pytest.raises(ValueError, match=r"sample = 10 of .* is not in \[0, 9\]"):
+        sample_again(tmp_path / "all", 10)
+
+
 def test_a_different_stored_result_is_reported(study, monkeypatch):
     from jaxvib.studies.run import sample
 

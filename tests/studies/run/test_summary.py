@@ -25,6 +25,7 @@ FIELDS = {
                Reason.LONGER_PERIOD, Reason.STEP_LIMIT, Reason.UNDAMPED],
     "periods": [1, 2, -1, -1, -1, 1, 14, -1, -1],
     "contacts": [0, 3, -1, -1, -1, 1, -1, -1, -1],
+    "contact_duration": [0.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, np.nan, np.nan],
     "stable": [1, -1, -1, -1, -1, 1, -1, -1, -1],
     "largest_multiplier": [0.5, 1.0, np.nan, np.nan, np.nan, 0.25, np.nan, np.nan, np.nan],
     "max_contact_force": [0.0, 10.0, 301.0, 25.0, 7.0, 9.0, 200.0, np.nan, np.nan],

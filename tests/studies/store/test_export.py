@@ -108,6 +108,87 @@ def test_matlab_has_a_struct_for_each_array(study, tmp_path):
     assert found["study"]["analysis"] == "pushed"
 
 
+LONG = "modules.upper_floor_of_the_left_tower-pendulum_of_steel_and_lead"
+ALIKE = ["variables.\u00e4", "variables.\u00f6", "variables._", "a.b", "a_b", "a-b",
+         "a_b_2", f"{LONG}.length", f"{LONG}.stiffness", f"{LONG}.mass", "study", "1", "x1",
+         "c", "c.real", "c.imag", "d[0]", "d", "e[p]", "e", "traces_", "end"]  # fmt: skip
+
+
+@pytest.fixture
+def alike(tmp_path):
+    """Return a study of arrays with similar names, and their values by name."""
+    values = {name: np.arange(4.0) + 10 * k for k, name in enumerate(ALIKE)}
+    values["c"] = values["c"] * (1 + 2j)
+    values |= {name: np.stack([values[name], -values[name]], 1) for name in ("d", "e")}
+    axes = {"d": ("point", "side"), "e": ("point", "end_")}
+    record = {**RECORD, "coordinates": [], "axes": {"end_": ["p", "p"]}}
+    store = Store.create(tmp_path / "alike", record, "title = 1\n")
+    fields = {
+        name: Variable(axes.get(name, ("point",)), array, description=name)
+        for name, array in values.items()
+    }
+    store.add_group("", fields)
+    store.add_group("traces", {"x.y": fields["a.b"], "x_y": fields["a_b"]})
+    store.finish()
+    return tmp_path / "alike", values
+
+
+def test_matlab_keeps_each_array_under_a_name_of_its_own(alike, tmp_path):
+    study, values = alike
+    export(study, tmp_path / "out.mat")
+    found = loadmat(tmp_path / "out.mat", simplify_cells=True)
+    structs = [each for each in found.values() if isinstance(each, dict)]
+    back = {each["name"]: each["values"] for each in structs if "name" in each}
+    assert back.keys() == values.keys() | {"end_"}  # and the labels of an axis
+    for name, array in values.items():
+        np.testing.assert_array_equal(back[name], array)
+    assert all(len(name) <= 63 for name in found)
+    inside = {each["name"]: each["values"] for each in found["traces"].values()}
+    np.testing.assert_array_equal(inside["x.y"], values["a.b"])
+    np.testing.assert_array_equal(inside["x_y"], values["a_b"])
+    assert found["study"]["analysis"] == "pushed"
+
+
+def test_netcdf_keeps_each_array_under_a_name_of_its_own(alike, tmp_path):
+    pytest.importorskip("h5netcdf")
+    study, values = alike
+    export(study, tmp_path / "out.nc")
+    with xarray.open_dataset(tmp_path / "out.nc", engine="h5netcdf") as found:
+        back = {}
+        for field in found.variables.values():
+            back.setdefault(field.attrs.get("description"), []).append(field.values)
+    for name, array in values.items():
+        parts = [array.real, array.imag] if np.iscomplexobj(array) else [array]
+        np.testing.assert_array_equal(back[name], parts)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_keep_each_column_under_a_name_of_its_own(alike, tmp_path, kind):
+    study, values = alike
+    export(study, tmp_path / f"out.{kind}")
+    if kind == "csv":
+        with (tmp_path / "out.csv").open(newline="") as stream:
+            names, *rows = csv.reader(stream)
+        about = json.loads((tmp_path / "out.csv-metadata.json").read_text())
+        columns = about["tableSchema"]["columns"]
+        assert [column["titles"] for column in columns] == names
+        labels = [column["dc:description"] for column in columns]
+        arrays = np.array(rows, float).T
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        found = parquet.read_table(tmp_path / "out.parquet")
+        names = found.column_names
+        labels = [found.schema.field(n).metadata[b"description"].decode() for n in names]
+        arrays = [found[name].to_numpy() for name in names]
+    assert len(set(names)) == len(names)
+    for name, array in values.items():
+        parts = (
+            [array.real, array.imag] if np.iscomplexobj(array) else array.reshape(4, -1).T
+        )
+        back = [each for label, each in zip(labels, arrays, strict=True) if label == name]
+        np.testing.assert_array_equal(back, np.reshape(parts, (-1, 4)))
+
+
 def test_unknown_columns_are_named(tmp_path):
     store = Store.create(tmp_path / "study", {**RECORD, "coordinates": []}, "title = 1\n")
     fields = {

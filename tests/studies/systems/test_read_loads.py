@@ -178,7 +178,7 @@ def test_a_heading_that_contradicts_the_unit_is_reported(config):
         ),
         (
             '{ value = "push", time_unit = "ms" }',
-            "law: data, unit are missing; data: CSV, .AT2 or .lvm file, relative to the config",
+            "law: data, unit are missing; data: CSV, .AT2 or .lvm file, relative to",
         ),
         ("{ scale = 2.0 }", "law.times is missing; allowed: "),
         ("{ scale = 2.0 }", "; also missing: system.loads.seen.law.values"),

@@ -152,7 +152,8 @@ def shock_words(read: Callable, attractor: int, largest: float) -> str:
 
 def attractor_names(read: Callable) -> list[str]:
     """Return the names of stored attractors: `A1: period 1, 0 contacts`."""
-    fields = "result", "periods", "contacts", "period"
-    columns = (read(f"attractors.{name}") for name in fields)
+    fields = "result", "periods", "contacts", "period", "max_contact_force"
+    *columns, forces = (read(f"attractors.{name}") for name in fields)
+    columns.append(np.asarray(forces) > 0)
     each = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
     return [f"A{i}: {named(*numbers)}" for i, numbers in enumerate(each, 1)]

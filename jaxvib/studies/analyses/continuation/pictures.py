@@ -3,9 +3,11 @@
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ....drawing.polyline import position_on
 from ....ensemble import reason
 from ...pictures.comparison_styles import named
 from ...pictures.curves import amplitude_label
@@ -28,6 +30,13 @@ _FIELDS = (
     ("largest_multiplier", "largest |Floquet multiplier|"),
     ("max_contact_force", "peak contact force (N)"),
 )
+
+
+class _Marks(NamedTuple):
+    """The positions of bifurcations among the points of a branch, and their heights."""
+
+    positions: np.ndarray
+    heights: np.ndarray
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
@@ -70,11 +79,11 @@ def _amplitudes(runs: Sequence[Run], path: str) -> Iterator[Line | Notes]:
         amplitude = run.field("amplitude")
         freedoms = amplitude.shape[1]
         for freedom, name in enumerate(run.names("freedom", freedoms)):
-            colour = freedom + number * freedoms
-            yield from _by_verdict(
-                run, number, path, amplitude[:, freedom], named(name, run, runs), colour
-            )
-        yield from _notes(run, path, amplitude[:, 0])
+            colour, values = freedom + number * freedoms, amplitude[:, freedom]
+            marks = _marks(run, path, values)
+            label = named(name, run, runs)
+            yield from _by_verdict(run, number, path, values, marks, label, colour)
+        yield from _notes(run, path, amplitude[:, 0], _marks(run, path, amplitude[:, 0]))
 
 
 def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
@@ -106,8 +115,13 @@ def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
 def _curves(runs: Sequence[Run], path: str, field: str) -> Iterator[Line | Notes]:
     for number, run in enumerate(runs):
         values = run.field(field)
-        yield from _by_verdict(run, number, path, values, named("", run, runs), number)
-        yield from _notes(run, path, values)
+        marks = _marks(run, path, values)
+        if field == "largest_multiplier":
+            crossed = run.field("bifurcation.kind") != KINDS.index("grazing")
+            marks = marks._replace(heights=np.where(crossed, 1.0, marks.heights))
+        label = named("", run, runs)
+        yield from _by_verdict(run, number, path, values, marks, label, number)
+        yield from _notes(run, path, values, marks)
     if field == "largest_multiplier":
         ends = np.concatenate([run.field(path)[[0, -1]] for run in runs])
         limit = np.array([ends.min(), ends.max()])
@@ -147,22 +161,43 @@ def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
 
 
 def _by_verdict(
-    run: Run, number: int, path: str, values, name: str, colour: int
+    run: Run, number: int, path: str, values, marks: _Marks, name: str, colour: int
 ) -> Iterator[Line]:
-    """Return one line per verdict; neighbours share a point, to leave no gap."""
-    verdicts = run.field("stable")
+    """Return the points of each verdict, and what joins points of different ones.
+
+    A verdict reaches to the bifurcation between such points; without one their chord is
+    undecided.
+    """
+    x, verdicts = run.field(path), run.field("stable")
+    joins: dict[int, list[np.ndarray]] = {}
+    for i in np.flatnonzero(np.diff(verdicts)):
+        ends = [np.array([x[k], values[k]]) for k in (i, i + 1)]
+        inside = np.flatnonzero((marks.positions >= i) & (marks.positions <= i + 1))
+        codes = [-1]
+        if inside.size:
+            here = inside[0]
+            middle = np.array(
+                [run.field("bifurcation.parameter")[here], marks.heights[here]]
+            )
+            ends, codes = [ends[0], middle, ends[1]], [verdicts[i], verdicts[i + 1]]
+        for code, start, end in zip(codes, ends[:-1], ends[1:], strict=True):
+            joins.setdefault(int(code), []).append(
+                np.stack([start, end, np.full(2, np.nan)])
+            )
     for verdict, (style, word) in _STYLES.items():
         own = verdicts == verdict
+        label = f"{name}, {word}" if name else word
         if own.any():
-            reached = own.copy()
-            reached[1:] |= own[:-1]
-            shown = np.where(reached, values, np.nan)
-            label = f"{name}, {word}" if name else word
-            yield Line(run.field(path), shown, label, colour, style, run=number, marks=True)
+            shown = np.where(own, values, np.nan)
+            yield Line(x, shown, label, colour, style, run=number, marks=True)
+        if verdict in joins:
+            across, up = np.concatenate(joins[verdict]).T
+            alone = not own.any()
+            yield Line(across, up, label, colour, style, run=number, legend=alone)
 
 
-def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
-    yield from _bifurcations(run, path, values)
+def _notes(run: Run, path: str, values: np.ndarray, marks: _Marks) -> Iterator[Notes]:
+    yield from _bifurcations(run, path, marks)
     x, contacts = run.field(path), run.field("contacts")
     changes = np.flatnonzero(np.diff(contacts)) + 1
     if changes.size:
@@ -172,20 +207,24 @@ def _notes(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
     yield Notes(x[ends], values[ends], _end_reasons(run), "end of the branch", "square")
 
 
-def _bifurcations(run: Run, path: str, values: np.ndarray) -> Iterator[Notes]:
+def _bifurcations(run: Run, path: str, marks: _Marks) -> Iterator[Notes]:
     """Return one kind of mark for each kind of bifurcation on the branch."""
     kinds, places = run.field("bifurcation.kind"), run.field("bifurcation.parameter")
-    states = run.field("states")
-    size = np.maximum(np.abs(states).max(axis=0), np.finfo(float).tiny)
     for code in np.unique(kinds):
         name, symbol = _MARKS[KINDS[code]]
         own = np.flatnonzero(kinds == code)
-        # Drawn at the height of the nearest point of the branch.
-        apart = (run.field("bifurcation.state")[own, None] - states) / size
-        nearest = np.linalg.norm(apart, axis=-1).argmin(axis=1)
         shown = functools.partial(run.quantity_text, run.unit(path))
         texts = tuple(f"{name} at {shown(places[i], digits=8)}" for i in own)
-        yield Notes(places[own], values[nearest], texts, name, symbol)
+        yield Notes(places[own], marks.heights[own], texts, name, symbol)
+
+
+def _marks(run: Run, path: str, values: np.ndarray) -> _Marks:
+    points = np.column_stack([run.field(path), run.field("states")])
+    places = np.column_stack(
+        [run.field("bifurcation.parameter"), run.field("bifurcation.state")]
+    )
+    positions = np.array([position_on(points, place) for place in places])
+    return _Marks(positions, np.interp(positions, np.arange(len(values)), values))
 
 
 def _end_reasons(run: Run) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from ....systems.annular import annular
 from ....systems.roles import is_damped
 from ....systems.system import System
 from ...config import samples
+from ...pictures.regimes import regime_name
 from ...store.fields import Variable, variables
 from ...store.rows import Rows
 from ...store.subsample import evenly_chosen
@@ -114,11 +115,13 @@ def summary(read: Callable, study: Any) -> list[str]:
     """Return the regimes with their shares, and the best and the worst sample."""
     codes = read("result")
     kinds, counts = np.unique(
-        np.stack([codes, read("periods"), read("contacts")]), axis=1, return_counts=True
+        np.stack([codes, read("periods"), read("contacts"), read("contact_duration") > 0]),
+        axis=1,
+        return_counts=True,
     )
     shares: Counter[str] = Counter()
     for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-        shares[_regime(*kind)] += count
+        shares[_regime(*kind[:3], bool(kind[3]))] += count
     most = shares.most_common(5)
     listed = [f"{_share(count, len(codes))} {name}" for name, count in most]
     rest = len(codes) - sum(count for _, count in most)
@@ -171,7 +174,7 @@ def _why(codes) -> str:
     return f" ({', '.join(listed)})" if listed else ""
 
 
-def _regime(code, periods, contacts) -> str:
+def _regime(code, periods, contacts, touching) -> str:
     if code:
         if Reason(code).undecided:
             return "undecided"
@@ -179,4 +182,4 @@ def _regime(code, periods, contacts) -> str:
             return Reason.EQUILIBRIUM.motion
         text = reason(code)
         return text.removeprefix("converged to ") if Reason(code).motion else "failed"
-    return f"period {periods} with {contacts} contact{'' if contacts == 1 else 's'}"
+    return regime_name(periods, contacts, touching)
