@@ -229,7 +229,7 @@ def _product(text: str, named: dict[str, Unit]) -> Unit:
         match = _FACTOR.match(text, place)
         name = match[1] if match else None
         if match is None or (name and name not in named):
-            part = name or text[place:] or "/"
+            part = (name or text[place:] or "/")[:20]
             near = nearest(part, named)
             hint = f"; did you mean {near!r}?" if near else ""
             raise ValueError(f"unknown unit {part!r}{hint}")

@@ -27,7 +27,7 @@ from .tables import Range, Table, option
 
 VARIABLES = "variables"
 _PREFIX = f"{VARIABLES}."
-_MOST_UNSURE = 32  # variables in g, each of which is tried as a mass and as gravity
+_MOST_TRIED = 50_000  # formulas, each for variables in g as masses and as gravity: 5 s
 
 
 class Variable(Table):
@@ -177,7 +177,7 @@ def _read(table: dict, units: Mapping[str, str | None], here: _Here) -> _Given:
     """Sort the numbers, quantities and formulas of a table; quantities become numbers."""
     found = _Given({}, {}, {}, {})
     for steps, value in list(_leaves(table)):
-        variable = steps[0] == VARIABLES and steps[2:] in ([], ["value"])
+        variable = steps[0] == VARIABLES and steps[1:] and steps[2:] in ([], ["value"])
         path = ".".join(steps[:2] if variable else steps)
         own = _own_unit(table, steps) if variable else ""
         is_formula = isinstance(value, str) and not is_quantity(value)
@@ -243,7 +243,8 @@ def _variables_in_si(table: dict, given: _Given, rules: _Rules, here: _Here) -> 
         value: float = 0.0  # evaluated later
         if variable.number is None:
             powers = names[path].powers
-            unit = variable.own or (unit_text(powers) if powers else "")
+            unit = unit_text(powers) if powers else ""
+            unit = si_unit(chosen[path], variable.own) if variable.own else unit
         else:
             reading = chosen[path]
             scaled = reading.factor != 1.0
@@ -275,8 +276,12 @@ def _chosen(given: _Given, rules: _Rules, here: _Here) -> dict[str, Unit]:
             chosen[path] = possible[0]
         else:
             unsure[path] = possible
-    if len(unsure) > _MOST_UNSURE:
-        raise ValueError(f"{len(unsure)} variables in g; allowed: {_MOST_UNSURE}")
+    if len(unsure) ** 2 * len(rules) > _MOST_TRIED:
+        where = here.document.where(f"{here.section}.{VARIABLES}")
+        raise ValueError(
+            f"{where}: {len(unsure)} variables in g and {len(rules)} formulas; write kg or "
+            "m/s^2"
+        )
     used = {name for tree, _ in rules.values() for name in tree.names}
     decided = True
     while unsure and decided:
