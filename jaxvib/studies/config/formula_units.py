@@ -136,7 +136,8 @@ def _named(names: Mapping[str, Named], name: str) -> Named:
 
 def _same(first: tuple, second: tuple) -> bool:
     """Return whether dimensions are equal but for angles."""
-    return all(a == b for i, (a, b) in enumerate(zip(first, second, strict=True)) if i != 3)
+    apart = [abs(a - b) for a, b in zip(first, second, strict=True)]
+    return max(apart[:3] + apart[4:]) < 1e-9  # powers of roots are rounded
 
 
 def _is_count(number: float) -> bool:
@@ -194,9 +195,8 @@ class _Walk:
         if name in ("abs", "min", "max", "hypot"):
             return self._sum(node.args)
         found = self._sum(node.args) if name == "atan2" else self.whole(node.args[0])
-        if found.powers and not _same(found.powers, _NONE) and found.names and (
-            name != "atan2"
-        ):  # fmt: skip
+        wrong = found.names and found.powers and not _same(found.powers, _NONE)
+        if wrong and name != "atan2" and not _may_have_units(found, self.names):
             raise ValueError(f"{name} of {kind_of(found.powers)}; allowed: of a number")
         return _Term(None if found.powers is None else _NONE)
 
@@ -225,11 +225,14 @@ class _Walk:
             return ()
         numbers = [node for node, _ in term.numbers]
         values = {node: _number(node) for node in numbers}
+        if 0.0 in values.values():
+            return ()
+        factors = given.factor**power, given.factor**-power  # the wrong way round too
         few = term.numbers[:_MOST_NUMBERS]
         for count in range(1, len(few) + 1):
             for some in itertools.combinations(few, count):
                 product = math.prod(values[node] ** n for node, n in some)
-                if math.isclose(abs(product), given.factor**power, rel_tol=1e-3):
+                if any(math.isclose(abs(product), f, rel_tol=1e-3) for f in factors):
                     return [node for node, _ in some]
         if given.powers == _ACCELERATION:
             return [node for node in numbers if 9.8 <= abs(values[node]) <= 9.81]
