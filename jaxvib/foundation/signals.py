@@ -4,10 +4,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _words: Callable[[], str] = lambda: "nothing was written"  # noqa: E731
+_keep: Callable[[], None] = lambda: None  # noqa: E731
 
 
 def handle_signals() -> None:
@@ -27,8 +28,21 @@ def set_exit_message(words: Callable[[], str]) -> None:
     _words = words
 
 
+@contextlib.contextmanager
+def keeping(what: Callable[[], None]) -> Generator[None]:
+    """Call a function that stores unfinished work, if the process is stopped inside."""
+    global _keep
+    before, _keep = _keep, what
+    try:
+        yield
+    finally:
+        _keep = before
+
+
 def exit_interrupted(code: int) -> None:
     """Print that the work was stopped and end the process and its threads."""
+    with contextlib.suppress(Exception):  # a full disk must not hold up the end
+        _keep()
     line = f"\nstopped; {_words()}\n"
     # The signal may arrive during a write; after SIGHUP the terminal is gone.
     with contextlib.suppress(OSError, ValueError, RuntimeError):

@@ -181,6 +181,14 @@ def readings(text: str) -> tuple[Unit, ...]:
     return (mass,) if mass == gravity else (mass, gravity)
 
 
+def is_si(text: str) -> bool:
+    """Return whether a unit is of SI, or none that is known."""
+    try:
+        return all(unit.factor == 1.0 for unit in readings(text))
+    except ValueError:
+        return True
+
+
 def si_unit(unit: Unit, text: str) -> str:
     """Return the SI unit of a unit's dimension: its own `text` if its factor is 1."""
     return text if unit.factor == 1.0 else unit_text(unit.powers)
@@ -221,7 +229,7 @@ def _product(text: str, named: dict[str, Unit]) -> Unit:
         match = _FACTOR.match(text, place)
         name = match[1] if match else None
         if match is None or (name and name not in named):
-            part = name or text[place:] or "/"
+            part = (name or text[place:] or "/")[:20]
             near = nearest(part, named)
             hint = f"; did you mean {near!r}?" if near else ""
             raise ValueError(f"unknown unit {part!r}{hint}")

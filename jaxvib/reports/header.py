@@ -16,6 +16,8 @@ from ..studies.pictures.regimes import periodic
 from ..studies.store.finished_study import Run, readable
 from .parts import escaped
 
+# By `run.evidence`: whether numbers are computed a second time.
+_ERROR_BARS = {"quick": "no", "checked": "yes", "strict": "yes, strict"}
 _MOST_LISTED = 50  # failed and undecided samples listed
 # Before this version branches of motions with hard stops could hold points that are no
 # orbits, and miss grazings. What follows branches: a kind of analysis, and measures.
@@ -73,7 +75,7 @@ def _facts(run: Run) -> dict[str, str]:
     if run.has("certified"):
         facts["certified"] = _share(run.field("certified").sum(), run.size)
     facts["failed"] = f"{int(run.failed.sum())}"
-    facts["trust level"] = run.study.get("evidence", "–")
+    facts["error bars"] = _ERROR_BARS.get(run.study.get("evidence"), "–")
     facts["computed by"] = f"jaxvib {_version(run)}"
     return facts | {name: duration_text(value) for name, value in times(run).items()}
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..foundation.suggestions import unknown_key
+from ..foundation.units import is_si
 from .parameter_formulas import ordered
 from .parameters import System, named_values, parameters, replace
 from .system_repr import SystemRepr
@@ -49,9 +50,9 @@ def derived(
 
     **Arguments:** `formulas`: by the path of the derived parameter; names in them are
     paths of parameters or `variables`, which become parameters `variables.X` with the
-    given `units`. Formulas may use derived parameters. **Raises:** `ValueError` for an
-    unknown path or name, an invalid formula, a cycle of formulas, a value out of its
-    range, or a system without bodies.
+    given `units`, of SI. Formulas may use derived parameters. **Raises:** `ValueError`
+    for an unknown path or name, a unit that is not of SI, an invalid formula, a cycle of
+    formulas, a value out of its range, or a system without bodies.
     """
     if not hasattr(system, "formulas"):
         raise ValueError(
@@ -66,6 +67,9 @@ def derived(
     units_of = {**dict.fromkeys(names, ""), **(units or {})}
     if unknown := set(units_of) - set(names):
         raise ValueError(f"units of {sorted(unknown)}; allowed: those of {names}")
+    for name, unit in units_of.items():
+        if not is_si(unit):
+            raise ValueError(f"units: {name} is in {unit}; allowed: units of SI")
     container = Variables(
         tuple(values.values()), names, tuple(units_of[name] for name in names)
     )

@@ -103,3 +103,9 @@ def test_systems_without_bodies_have_no_formulas():
         ValueError, match="formulas for BeamChain; allowed: an ImpactSystem"
     ):
         jv.derived(jv.BeamChain(8, 1.0), {"gamma": "2"})
+
+
+@pytest.mark.parametrize("unit", ["mm", "g", "rpm", "km/h", "%"])
+def test_variables_in_python_are_in_si_as_all_numbers_are(unit):
+    with pytest.raises(ValueError, match=f"X is in {unit}; allowed: units of SI"):
+        jv.derived(plain(), FORMULAS, VARIABLES, {"X": unit})

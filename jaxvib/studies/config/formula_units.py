@@ -13,6 +13,7 @@ from ...foundation.units import kind_of, readings, unit_text
 _NONE = (0.0,) * 5
 _TURNING, _RATE = (0, 0, -1, 1, 0), (0, 0, -1, 0, 0)  # powers of rad/s and 1/s
 _ACCELERATION = (1, 0, -2, 0, 0)  # powers of m/s^2
+_OF_TURNS = (math.pi, 60.0, 1 / 60)  # in conversions of turns and minutes
 _MOST_COUNTED = 12  # numbers above are no counts, but quantities without their unit
 _MOST_NUMBERS = 8  # of a product, each of whose parts may be a conversion
 
@@ -89,9 +90,7 @@ def unit_of_formula(
             f"formulas it has its value in {unit_text(given.powers or _NONE)} "
             f'(1 {given.unit} is {given.factor:.6g}); write "{instead}"'
         ) from None
-    if not found.names:
-        return None  # numbers only
-    if found.powers is None:
+    if not found.names or found.powers is None:
         return None
     if asked is None:
         return None if _may_have_units(found, names) else found.powers
@@ -137,7 +136,8 @@ def _named(names: Mapping[str, Named], name: str) -> Named:
 
 def _same(first: tuple, second: tuple) -> bool:
     """Return whether dimensions are equal but for angles."""
-    return all(a == b for i, (a, b) in enumerate(zip(first, second, strict=True)) if i != 3)
+    apart = [abs(a - b) for a, b in zip(first, second, strict=True)]
+    return max(apart[:3] + apart[4:]) < 1e-9  # powers of roots are rounded
 
 
 def _is_count(number: float) -> bool:
@@ -195,9 +195,8 @@ class _Walk:
         if name in ("abs", "min", "max", "hypot"):
             return self._sum(node.args)
         found = self._sum(node.args) if name == "atan2" else self.whole(node.args[0])
-        if found.powers and not _same(found.powers, _NONE) and found.names and (
-            name != "atan2"
-        ):  # fmt: skip
+        wrong = found.names and found.powers and not _same(found.powers, _NONE)
+        if wrong and name != "atan2" and not _may_have_units(found, self.names):
             raise ValueError(f"{name} of {kind_of(found.powers)}; allowed: of a number")
         return _Term(None if found.powers is None else _NONE)
 
@@ -226,23 +225,26 @@ class _Walk:
             return ()
         numbers = [node for node, _ in term.numbers]
         values = {node: _number(node) for node in numbers}
+        if 0.0 in values.values():
+            return ()
+        factors = given.factor**power, given.factor**-power  # the wrong way round too
         few = term.numbers[:_MOST_NUMBERS]
         for count in range(1, len(few) + 1):
             for some in itertools.combinations(few, count):
                 product = math.prod(values[node] ** n for node, n in some)
-                if math.isclose(abs(product), given.factor**power, rel_tol=1e-3):
+                if any(math.isclose(abs(product), f, rel_tol=1e-3) for f in factors):
                     return [node for node, _ in some]
         if given.powers == _ACCELERATION:
             return [node for node in numbers if 9.8 <= abs(values[node]) <= 9.81]
-        if given.powers != _TURNING:
+        if given.powers != _TURNING or "." in name:  # a path, as of a 60th harmonic
             return ()
         # 12.566 is 2 * 6.283; 44, the teeth of a wheel, is not 7 * 6.283.
         ratio = self._ratio(term, given, power)
-        decimals = any(value % 1 for value in values.values())
-        turned = decimals and any(
-            math.isclose(ratio, count, rel_tol=1e-3) for count in (1 / 4, 1 / 2, 2, 3, 4)
-        )
-        return numbers if turned or {math.pi, 60.0} & {*values.values()} else ()
+        known = [(value, each) for value in values.values() for each in _OF_TURNS]
+        if any(value % 1 for value in values.values()):
+            known += [(ratio, count) for count in (1 / 4, 1 / 2, 2, 3, 4)]
+        turned = any(math.isclose(a, b, rel_tol=1e-3) for a, b in known)
+        return numbers if turned else ()
 
     def _ratio(self, term: _Term, given: Named, power: float) -> float:
         """Return what is left of a product's numbers without the conversion."""
@@ -257,7 +259,7 @@ class _Walk:
         ratio = self._ratio(term, self.names[name], power)
         if _is_near_count(ratio):
             ratio = round(_MOST_COUNTED * ratio) / _MOST_COUNTED
-        elif math.pi not in map(_number, some):
+        elif not any(math.isclose(_number(each), math.pi, rel_tol=1e-3) for each in some):
             return plain
         if ratio == 1.0:
             return plain

@@ -26,7 +26,8 @@ from .quantities import Asked, in_si
 from .tables import Range, Table, option
 
 VARIABLES = "variables"
-_MOST_UNSURE = 32  # variables in g, each of which is tried as a mass and as gravity
+_PREFIX = f"{VARIABLES}."
+_MOST_TRIED = 50_000  # formulas, each for variables in g as masses and as gravity: 5 s
 
 
 class Variable(Table):
@@ -127,10 +128,12 @@ def evaluated(
             rules[path] = (here.parsed(path, text), unit)
     own_units = _variables_in_si(table, given, rules, here)
     formulas = {path: given.formulas[path].text for path in rules if path in given.formulas}
+    values = _named_values(given.values)
     for path in formulas:
         with here.at(path):
-            value = _value(given.formulas[path], _named_values(given.values))
-        given.values[path] = value
+            value = _value(given.formulas[path], values)
+        values[path] = value
+        values.setdefault(path.removeprefix(_PREFIX), value)
         _set_value(table, path.split("."), value)
     return {**table, "formulas": formulas, "own_units": own_units}
 
@@ -174,7 +177,7 @@ def _read(table: dict, units: Mapping[str, str | None], here: _Here) -> _Given:
     """Sort the numbers, quantities and formulas of a table; quantities become numbers."""
     found = _Given({}, {}, {}, {})
     for steps, value in list(_leaves(table)):
-        variable = steps[0] == VARIABLES and steps[2:] in ([], ["value"])
+        variable = steps[0] == VARIABLES and steps[1:] and steps[2:] in ([], ["value"])
         path = ".".join(steps[:2] if variable else steps)
         own = _own_unit(table, steps) if variable else ""
         is_formula = isinstance(value, str) and not is_quantity(value)
@@ -237,24 +240,23 @@ def _variables_in_si(table: dict, given: _Given, rules: _Rules, here: _Here) -> 
         raise faults[0]
     for path, variable in given.variables.items():
         name = path.partition(".")[2]
+        value: float = 0.0  # evaluated later
         if variable.number is None:
             powers = names[path].powers
-            unit = variable.own or (unit_text(powers) if powers else "")
-            table[VARIABLES][name] = {"value": 0.0, "unit": unit}  # evaluated later
-            continue
-        reading = chosen[path]
-        scaled = reading.factor != 1.0
-        given.values[path] = variable.number * (reading.factor if scaled else 1)
-        unit = si_unit(reading, variable.unit)
-        if isinstance(given_table := table[VARIABLES][name], dict):
-            table[VARIABLES][name] = {
-                **given_table,
-                "value": given.values[path],
-                "unit": unit,
-            }
+            unit = unit_text(powers) if powers else ""
+            unit = si_unit(chosen[path], variable.own) if variable.own else unit
         else:
-            table[VARIABLES][name] = {"value": given.values[path], "unit": unit}
-        if variable.own and variable.own != unit:
+            reading = chosen[path]
+            scaled = reading.factor != 1.0
+            value = variable.number * (reading.factor if scaled else 1)
+            given.values[path] = value
+            unit = si_unit(reading, variable.unit)
+        entry = table[VARIABLES][name]
+        table[VARIABLES][name] = {"unit": unit, "value": value}
+        if isinstance(entry, dict):
+            own = {"unit": unit} if isinstance(entry.get("unit", ""), str) else {}
+            table[VARIABLES][name] = {**entry, **own, "value": value}
+        if variable.number is not None and variable.own not in ("", unit):
             own_units[name] = variable.own
     return own_units
 
@@ -274,8 +276,12 @@ def _chosen(given: _Given, rules: _Rules, here: _Here) -> dict[str, Unit]:
             chosen[path] = possible[0]
         else:
             unsure[path] = possible
-    if len(unsure) > _MOST_UNSURE:
-        raise ValueError(f"{len(unsure)} variables in g; allowed: {_MOST_UNSURE}")
+    if len(unsure) ** 2 * len(rules) > _MOST_TRIED:
+        where = here.document.where(f"{here.section}.{VARIABLES}")
+        raise ValueError(
+            f"{where}: {len(unsure)} variables in g and {len(rules)} formulas; write kg or "
+            "m/s^2"
+        )
     used = {name for tree, _ in rules.values() for name in tree.names}
     decided = True
     while unsure and decided:
@@ -297,9 +303,9 @@ def _chosen(given: _Given, rules: _Rules, here: _Here) -> dict[str, Unit]:
     for path, possible in unsure.items():
         number, unit, _ = given.variables[path]
         either = " or ".join(
-            f"{number * u.factor:g} {unit_text(u.powers)}" for u in possible
+            f"{(number or 1) * u.factor:g} {unit_text(u.powers)}" for u in possible
         )
-        with here.at(path, f' = "{number:g} {unit}"'):
+        with here.at(path, f' = "{number or 1:g} {unit}"'):
             raise ValueError(f"a mass or an acceleration; write {either}")
     return chosen
 
@@ -308,25 +314,33 @@ def _checked(
     chosen: Mapping[str, Unit], given: _Given, rules: _Rules, here: _Here
 ) -> tuple[dict[str, Named], list[ValueError]]:
     """Return what is known of the units of all names, and the formulas that misfit."""
-    names, faults = dict(given.names), []
+    names, faults = _named_values(given.names), []
+
+    def put(path: str, name: Named) -> None:
+        names[path] = name
+        names.setdefault(path.removeprefix(_PREFIX), name)
+
     for path, variable in given.variables.items():
         if path in chosen and variable.unit:
             unit = variable.own or variable.unit
-            names[path] = named_in(unit, unit_text(chosen[path].powers))
+            put(path, named_in(unit, unit_text(chosen[path].powers)))
     for path, (tree, asked) in rules.items():
         own = given.variables[path].own if path in given.variables else ""
+        if own:
+            asked = unit_text(chosen[path].powers) if path in chosen else None
         powers = None
         try:
             with here.at(path):
-                powers = unit_of_formula(tree, _named_values(names), own or asked)
-                if own and powers is None and chosen[path].factor != 1.0:
-                    si = unit_text(chosen[path].powers)
+                powers = unit_of_formula(tree, names, asked)
+                if own and powers is None and path in chosen and chosen[path].factor != 1.0:
                     raise ValueError(
-                        f'a formula gives its value in SI; write unit = "{si}" for "{own}"'
+                        "a formula gives its value in SI; write unit = "
+                        f'"{asked}" for "{own}"'
                     )
         except ValueError as error:
             faults.append(error)
-        names[path] = Named(powers) if powers is not None else named_in(own or asked)
+        names.pop(path.removeprefix(_PREFIX), None)
+        put(path, Named(powers) if powers is not None else named_in(asked))
     return names, faults
 
 
@@ -346,8 +360,7 @@ def _at(table: Any, path: str) -> Any:
 
 def _named_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by their paths, variables also by their names."""
-    prefix = f"{VARIABLES}."
-    short = {p.removeprefix(prefix): v for p, v in values.items() if p.startswith(prefix)}
+    short = {p.removeprefix(_PREFIX): v for p, v in values.items() if p.startswith(_PREFIX)}
     return {**short, **values}
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from ...foundation.units import is_quantity, to_si
 from .catalogue import Declared
+from .document import shortened
 
 # Lists of two numbers and their count.
 _SPACED = ("linspace", "logspace", "uniform", "normal")
@@ -99,7 +100,8 @@ def in_si(value: Any, asked: Asked | ByKey | None, where: Where, path: str) -> A
         power = f"^{asked.power:g}"
         return to_si(value.replace("^n", power), asked.unit.replace("^n", power))
     except ValueError as error:
-        raise ValueError(f'{where(path)}: {path} = "{value}": {error}') from None
+        shown = shortened(value)
+        raise ValueError(f'{where(path)}: {path} = "{shown}": {error}') from None
 
 
 def _with_place(asked: Asked, place: int) -> Asked:

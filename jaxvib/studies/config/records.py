@@ -109,6 +109,7 @@ def with_records(
         **rest,
         "times": _begun([time * scales[1] for time in times], table, path, document),
         "values": [value * scales[0] for value in values],
+        "unit": given["unit"],
         "source": f"{Path(given['data']).name}, {given['value']} in {given['unit']}, "
         f"sha256 {digest}",
     }
@@ -146,18 +147,19 @@ def heading_unit(heading: str, asked: str | None) -> str:
     """Return the unit that a heading names, "" for none.
 
     In brackets, `t [ms]` and `push (kN)`, it may be any; `F(kN)`, `Zeit / ms`, `a in
-    m/s^2`, `time, s`, `time ms` and `t_ms` count only if it is one of `asked`, and one
-    letter behind an underscore, which may be an index, does not.
+    m/s^2`, `time, s`, `time ms` and `t_ms` count only if it is one of `asked` (the first
+    three if that is None, any unit), and one letter behind an underscore, which may be an
+    index, does not.
     """
     for found in re.findall(r"(?:\s\(|\[|\{)([^()\[\]{}]+)[)\]}]", heading):
         for unit in (found.strip(), found.strip().lower()):
             if _powers(unit):
                 return unit
-    fitting = _powers(asked) if asked else ()
-    for form in _FORMS:
+    fitting = None if asked is None else _powers(asked)
+    for form in _FORMS[: 3 if fitting is None else None]:
         for match in re.finditer(form, heading):
             for unit in (match[1].strip(), match[1].strip().lower()):
-                if any(powers in fitting for powers in _powers(unit)):
+                if any(fitting is None or powers in fitting for powers in _powers(unit)):
                     return unit
     return ""
 
@@ -178,13 +180,9 @@ def _powers(unit: str) -> list[tuple[float, ...]]:
     return found if re.search(r"[^\W\d]|%|°", unit) else []
 
 
-def unit_of_scale(record: Mapping, expected: str) -> str | None:
-    """Return the unit of a record's scale, None if that of its values is not known."""
-    try:
-        given = readings(record["unit"])
-    except (KeyError, ValueError, AttributeError):
-        return None
-    powers = readings(expected)[0].powers
+def unit_of_scale(unit: str, expected: str) -> str:
+    """Return the unit of a scale that makes values of a unit those that are expected."""
+    given, powers = readings(unit), readings(expected)[0].powers
     if powers in [each.powers for each in given]:
         return ""
     pairs = zip(powers, given[-1].powers, strict=True)

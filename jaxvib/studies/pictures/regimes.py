@@ -81,10 +81,10 @@ def period_of(runs: Sequence[Run]) -> str:
 def regimes_text(runs: Sequence[Run]) -> str:
     """Return the text of pictures of regimes."""
     if period_of(runs) == "load period":
-        counted = "its period in load periods, and its contacts (onsets) per period"
+        counted = "period (in load periods) and impacts per period"
     else:
-        counted = "at rest, or a limit cycle with its contacts (onsets) per period"
-    return f"Each sample's steady state: {counted}."
+        counted = "at rest, or a limit cycle and its impacts per period"
+    return f"Steady state of each sample: {counted}."
 
 
 def regime_name(periods: int, contacts: int, touching: bool) -> str:

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...ensemble import Reason, checkpointing, use_executor
 from ...ensemble.evaluation_store import PrefixedStore
+from ...foundation import signals
 from ...foundation.progress import without_progress
 from ...kernels.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
-from ..store.evaluations import Evaluations, forget_evaluations
+from ..store.evaluations import Evaluations, HeldEvaluations, forget_evaluations
 from ..store.store import Store
 from ..store.times import Times
 from .chunk import build as build
@@ -57,8 +58,7 @@ def execute(study: Study, system: Any, store: Store, progress: Any, started: flo
         times.sessions[-1]["kernels"] = computed_on()
         if study.share is None and "complete" not in store.done:
             store.finish()
-        if run is _run_whole or kind.resumable:
-            forget_evaluations(store.directory)
+        forget_evaluations(store.directory)
 
 
 def samples_done(study: Study, store: Store) -> int:
@@ -123,8 +123,12 @@ def _executor(study, system, store, progress, missing: int) -> Executor:
     kind = ANALYSES[study.analysis.kind]
 
     def compute(number: int) -> Fields:
-        memory = _memory(store, f"chunk {number}") if kind.resumable else None
-        return chunk_fields(study, system, number, progress, memory)
+        if kind.resumable:
+            memory = _memory(store, f"chunk {number}")
+            return chunk_fields(study, system, number, progress, memory)
+        held = HeldEvaluations(store.directory, f"chunk {number}/")
+        with signals.keeping(held.write), checkpointing(held):
+            return chunk_fields(study, system, number, progress)
 
     return LocalExecutor(compute)
 

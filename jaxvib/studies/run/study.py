@@ -22,6 +22,7 @@ from ..config.tables import Table, flattened, option, shown, validated
 from ..config.values import Values
 from ..store.share import Share
 from ..systems.base import Role
+from ..systems.read_loads import refuse_late_records
 from .memory import MOST_SAMPLES, fitting_chunk
 
 SECTIONS = ("title", "system", "analysis", "sweep", "run", "output")
@@ -251,6 +252,8 @@ def _checked(document: Document, name: str) -> Study:
         kind.refuse_transients(system, document)
     options = analysis_kind.options
     analysis = validated(options, tables["analysis"], "analysis", document, places)
+    if (duration := getattr(analysis, "duration", None)) is not None:
+        refuse_late_records(getattr(system, "loads", {}), duration, document)
     number = _number_of_samples(document, sampling, paths, analysis_kind)
     _refuse_overridden_assignments(document, paths)
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...ensemble.evaluation_store import NoStore
 from .folder import NO_LINK, Folder, json_table, write_all
 
 FILE = "evaluations.jsonl"
@@ -82,6 +83,30 @@ class Evaluations:
                     found[entry["key"]] = end, len(line)
                 end += len(line)
         return found, end
+
+
+class HeldEvaluations:
+    """Evaluations of an unfinished chunk: in memory, and stored by `write`."""
+
+    def __init__(self, directory: Path, prefix: str):
+        self._directory, self._prefix = directory, prefix
+        there = Folder(directory).kind(FILE) == "file"
+        self._stored = Evaluations(directory) if there else NoStore()
+        self._held: dict[str, list[np.ndarray]] = {}
+
+    def get(self, key: str) -> list[np.ndarray] | None:
+        """Return the arrays under a key, or `None` if there are none."""
+        return self._held.get(key) or self._stored.get(self._prefix + key)
+
+    def put(self, key: str, arrays: list[np.ndarray]) -> None:
+        """Hold arrays under a key."""
+        self._held[key] = arrays
+
+    def write(self) -> None:
+        """Store all that is held."""
+        stored = Evaluations(self._directory)
+        for key, arrays in list(self._held.items()):
+            stored.put(self._prefix + key, arrays)
 
 
 def forget_evaluations(directory: Path) -> None:

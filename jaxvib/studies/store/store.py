@@ -13,7 +13,7 @@
 resolved config), `samples` (their number) and `chunk` (samples per commit), `grid`
 (swept path: number of values, the first path slowest; null unless the samples are a
 grid), `coordinates` (the arrays that are coordinates), `axes` (axis: names along it,
-`state` and `freedom` for instance), `evidence` (the trust level), `versions`,
+`state` and `freedom` for instance), `evidence` (how results are checked), `versions`,
 `fingerprint` (device, instruction set and flags, on which the last bits depend) and
 `git`.
 

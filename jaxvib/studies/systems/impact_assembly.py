@@ -110,8 +110,10 @@ class ImpactAssemblyKind(SystemKind):
         table = self.read_files(table, document)
         kinds = kinds_of(table.get("linear"), document)
         angles = angles_of(kinds)
-        units = self.units(table, kinds, angles)
-        table = with_read_loads(table, document, lambda load: unit_of_values(load, angles))
+        table, scales = with_read_loads(
+            table, document, lambda load: unit_of_values(load, angles)
+        )
+        units = self.units(table, kinds, angles) | scales
         table = evaluated(table, units, document, "system", laws_of_springs(table, angles))
         if isinstance(table.get("linear"), dict):
             table["linear"] = with_modules(table["linear"], "system.linear", document)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from ...foundation.units import rotational_unit
 from ..config.catalogue import Declared, catalogue
 from ..config.quantities import HERTZ
-from ..config.records import unit_of_scale
 from ..config.tables import flattened
 from .impact_laws import INSIDE, KEYS
 from .variations import units_of_variation
@@ -56,8 +55,8 @@ def _units_of_part(
     power = law.get("exponent", HERTZ)
     if isinstance(power, int | float):
         found = {p: e.unit.replace("^n", f"^{power:g}") for p, e in fields.items()}
-    if (values := fields.get(f"{INSIDE[kind[0]]}.values")) is not None:
-        found[f"{INSIDE[kind[0]]}.scale"] = unit_of_scale(law, values.unit)
+    if f"{INSIDE[kind[0]]}.values" in found:
+        found[f"{INSIDE[kind[0]]}.scale"] = None  # as its values have which
     if isinstance(variation := part.get("variation"), Mapping):
         units = units_of_variation(variation.get("load"))
         found |= {f"variation.{path}": unit for path, unit in units.items()}

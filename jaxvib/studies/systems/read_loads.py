@@ -1,24 +1,25 @@
 """Loads in a config that are read from files or locked to another load's frequency."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...foundation.suggestions import nearest
 from ..config.document import Document
-from ..config.records import KEYS, with_records
+from ..config.records import KEYS, unit_of_scale, with_records
 from ..config.tables import shown
 
 
 def with_read_loads(
     table: dict, document: Document, unit_of_values: Callable[[dict], str | None]
-) -> dict:
+) -> tuple[dict, dict[str, str | None]]:
     """Return a system's table with file records read and locked frequencies resolved.
 
+    And the unit of the scale of each record, by path, None if any fits.
     `unit_of_values`: unit of a load's record, None if it has none.
     """
     loads = table.get("loads")
     if not isinstance(loads, dict):
-        return table
-    found = {}
+        return table, {}
+    found, scales = {}, {}
     for name, load in loads.items():
         path = f"system.loads.{name}"
         if isinstance(load, dict):
@@ -29,9 +30,26 @@ def with_read_loads(
                 law = with_records(
                     load[inside], f"{path}.{inside}", document, expected, "base" in load
                 )
+                if (unit := law.pop("unit", None)) is not None:
+                    scale = unit_of_scale(unit, expected)
+                    scales[f"loads.{name}.{inside}.scale"] = scale
                 load = {**load, inside: law}
         found[name] = load
-    return {**table, "loads": found}
+    return {**table, "loads": found}, scales
+
+
+def refuse_late_records(loads: Mapping, duration: float, document: Document) -> None:
+    """Raise `ValueError` for a record that begins after the motion's end."""
+    for name, load in loads.items():
+        law = load.model_dump().get(_inside(load.model_dump()), {})
+        times = law.get("times") or [0.0]
+        if times[0] >= duration and not law["periodic"]:
+            path = f"system.loads.{name}"
+            raise ValueError(
+                f"{document.where(path)}: {path} begins at {times[0]:g} s, after the "
+                f"duration of {duration:g} s; allowed: a longer one, or start = 0.0 beside "
+                "its file"
+            )
 
 
 def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:

@@ -124,7 +124,7 @@ def test_a_design_shows_objective_and_what_was_tuned(design):
     assert [chart.y.label for chart in picture.charts] == [
         "half peak-to-peak of attached (m)", "gap (m)"
     ]  # fmt: skip
-    assert "3 to 1 m; least value at step 1" in picture.text
+    assert "3 to 1 m; least value at evaluation 1" in picture.text
 
 
 def test_bifurcations_on_a_small_part_of_the_axis_have_a_chart_of_their_own(branch):

@@ -9,6 +9,7 @@ from jaxvib.studies.analyses.kinds import SYSTEMS
 from jaxvib.studies.config.tables import Table, flattened
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import builtin_studies
+from jaxvib.studies.run.sample import results_of
 from jaxvib.studies.run.study import load, load_text
 
 TURN, G = 2 * math.pi, 9.80665
@@ -154,3 +155,21 @@ def test_nearly_all_numbers_of_the_ready_studies_are_rewritten():
         sum(text.count(f' {unit}"') for unit, _ in OTHERS.values()) for text in texts
     ]
     assert all(count > 15 for count in counted), counted
+
+
+@pytest.mark.slow  # each study runs twice, with the compilation of its programs
+@pytest.mark.parametrize("name", ["quick", "tower_modes", "shaken_tower"])
+def test_a_ready_study_in_other_units_has_the_same_results(name):
+    study = load(builtin_studies.folder() / f"{name}.toml")
+    mine = results_of(to_toml(study.resolved()))
+    theirs = results_of(in_other_units(study))
+    if name == "tower_modes":
+        np.testing.assert_allclose(theirs.frequencies, mine.frequencies, rtol=1e-12)
+        return
+    same = mine.result.values == theirs.result.values
+    assert same.mean() > 0.95  # a bit decides where a motion is chaotic
+    settled = same & (mine.result.values == 0) & (mine.residual.values < 1e-6)
+    assert settled.mean() > 0.5
+    apart = np.abs(theirs.state - mine.state).values.max(axis=1)[settled]
+    bars = (mine.state_error + theirs.state_error).values[settled]
+    assert (apart <= bars).all()

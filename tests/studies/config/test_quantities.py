@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from jaxvib.foundation.units import conversion
 from jaxvib.studies.analyses.kinds import SYSTEMS
 from jaxvib.studies.config.document import Document, parse
 from jaxvib.studies.config.formulas import evaluated
@@ -160,3 +161,56 @@ def test_an_assignment_is_in_the_unit_of_its_variable(assignment, value):
     else:
         found = SYSTEMS["impact_assembly"].read(changed)
         assert found.variables[name].value == pytest.approx(value, rel=4e-16)
+
+
+UNITS = {
+    "Hz": 2 * math.pi, "kHz": 2e3 * math.pi, "rpm": math.pi / 30, "deg/s": math.pi / 180,
+    "mm": 1e-3, "µm": 1e-6, "in": 0.0254, "km/h": 1 / 3.6, "kN": 1e3,
+    "lbf": 4.4482216152605,
+    "N/mm": 1e3, "kN s/mm": 1e6, "ms": 1e-3, "min": 60.0, "deg": math.pi / 180, "t": 1e3,
+    "MPa": 1e6, "g mm^2": 1e-9, "%": 1e-2, "kohm": 1e3, "nF": 1e-9, "1/min": 1 / 60,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("given", ["{{ value = 3.0, unit = '{}' }}", "'3 {}'"])
+def test_a_variable_has_its_value_in_si_whatever_its_unit(unit, given):
+    text = SHAKEN.replace('"3 mm"', given.format(unit))
+    found = load_text(text).system.variables["rest"]
+    assert found.value == pytest.approx(3 * UNITS[unit], rel=4e-16)
+    assert conversion(unit, found.unit) == pytest.approx(UNITS[unit], rel=4e-16)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("[1, 2]", "system.variables = .*is not a table|variables"),
+        ('"5 Hz"', "variables"),
+        ("{ x = [1.0] }", "variables.x.value = .* is not a number"),
+        ("{ x = true }", "is not a number"),
+        ('{ x = { value = 5.0, unit = 3 } }', "variables.x.unit = 3 is not a text"),
+        ('{ x = { value = 5.0, units = "Hz" } }', 'x.units = "Hz" is not a known key'),
+        ('{ x = { value = "2*3", units = "Hz" } }', 'x.units = "Hz" is not a known key'),
+        ('{ x = { unit = "Hz" } }', "variables.x.value is missing"),
+        ('{ x = { value = "2*3", unit = "Hz" } }', 'write unit = "rad/s" for "Hz"'),
+        ('{ x = "2 m)" }', r"unknown unit '\)'"), ('{ x = "2 m^" }', "unknown unit"),
+        ('{ x = "2 m//s" }', "unknown unit '/s'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_variable_is_refused(given, words):
+    text = f"""
+[system]
+kind = "impact_assembly"
+variables = {given}
+linear.modules.ground-body = {{ module = "translation_translation", mass = 2.0 }}
+[analysis]
+kind = "natural_modes"
+"""
+    with pytest.raises(ValueError, match=words):
+        load_text(text)
+
+
+def test_a_formula_gives_its_value_in_si_whatever_unit_its_variable_names():
+    text = SHAKEN.replace('"3 mm"', '{ value = "2*pace", unit = "Hz" }')
+    found = load_text(text).system.variables["rest"]
+    assert (found.value, found.unit) == (20 * math.pi, "rad/s")

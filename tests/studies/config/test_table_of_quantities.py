@@ -6,7 +6,8 @@ import pytest
 
 from jaxvib.studies.config.document import Document, parse
 from jaxvib.studies.config.records import heading_unit, with_records
-from jaxvib.studies.run.study import SECTIONS, _checked, load_text
+from jaxvib.studies.config.toml_writer import to_toml
+from jaxvib.studies.run.study import SECTIONS, _checked, load, load_text
 
 G = 9.80665  # m/s^2, standard gravity
 TURN = 2 * math.pi
@@ -219,14 +220,21 @@ TABLE = [
     ("frequency", '"2*pi*f"', 'converts f, given in Hz, once more.* write "f"'),
     ("frequency", '"4*pi*f"', r'write "2 \* f"'), ("frequency", '"6.2832*f"', 'write "f"'),
     ("frequency", '"pi*n/30"', 'write "n"'), ("frequency", '"2*pi*n/60"', 'write "n"'),
-    ("frequency", '"n/60"', 'write "n"'),
+    ("frequency", '"n/60"', 'write "n"'), ("frequency", '"0.016667*n"', 'write "n"'),
+    ("frequency", '"3.14*f"', 'write "0.5'), ("frequency", '"12.566*f"', 'write "2 '),
+    ("frequency", '"f/0.159155"', 'write "f"'), ("frequency", '"n/9.549"', 'write "n"'),
     ("frequency", '"f + 1"', "1 has no unit beside f"),
     ("frequency", '"c"', "a length in m is given where an angular frequency"),
     ("frequency", '"f*c"', "given where an angular frequency"),
     ("frequency", '"2*v"', "a velocity in m/s is given where"),
     ("gap", '"c"', 2e-3), ("gap", '"3*c/2"', 3e-3), ("gap", '"c + 0*c"', 2e-3),
     ("gap", '"c/1000"', 'converts c, given in mm, once more.* write "c"'),
-    ("gap", '"1e-3*c"', 'write "c"'),
+    ("gap", '"1e-3*c"', 'write "c"'), ("gap", '"1000*c"', 'write "c"'),
+    ("gap", '"c/0"', "has no value"), ("gap", '"0*c"', 0.0), ("gap", '"c**2"', "m.2 is given where a length"),
+    ("gap", '"(c**3)**(1/3)"', 2e-3), ("gap", '"hypot(c, 2*c)"', 2e-3 * math.sqrt(5)),
+    ("gap", '"c*sin(0.35*v)"', 2e-3 * math.sin(0.35 * 250 / 3.6)),
+    ("gap", '"c*sin(f)"', "sin of an angular frequency"),
+    ("gap", '"c*exp(c/c)"', 2e-3 * math.e),
     ("gap", '"c + f"', "adds a length in m and an angular"),
     ("gap", '"v/f"', 250 / 3.6 / (5 * TURN)),
     ("acceleration", '"a"', 0.3 * G), ("acceleration", '"a/3"', 0.1 * G),
@@ -373,3 +381,70 @@ def test_rows_with_other_cells_or_other_numbers_are_refused(tmp_path, rows, word
 def test_rows_of_plain_numbers_are_read(tmp_path, row):
     found = read(tmp_path, f"t,a\n0,0\n{row}\n2,0\n", value="a", unit="m/s^2")
     assert found["values"] == [0.0, 1.5, 0.0]
+
+
+MOVED = """
+[system]
+kind = "impact_assembly"
+variables.peak = { value = 0.3, unit = "g" }
+variables.share = 0.3
+variables.k = "2 N/mm"
+[system.linear.modules.ground-body]
+module = "translation_translation"
+mass = 1.0
+stiffness = 1e3
+[system.loads.record]
+{LOAD} = "record{KIND}"
+at = "body"
+{LAW} = { data = "record.csv", value = "{HEADING}", {KEYS} }
+[analysis]
+kind = "response"
+duration = {DURATION}
+"""
+
+
+def moved(folder, heading, keys, base=True, times="0,1,2", duration="3.0"):
+    rows = "".join(f"{time},{i}\n" for i, time in enumerate(times.split(",")))
+    folder.joinpath("record.csv").write_text(f"t,{heading}\n{rows}")
+    words = {"LOAD": "base", "KIND": "_acceleration", "LAW": "motion"}
+    words |= {} if base else {"LOAD": "load", "KIND": "", "LAW": "law"}
+    words |= {"HEADING": heading, "KEYS": keys, "DURATION": duration}
+    folder.joinpath("study.toml").write_text(filled(MOVED, **words))
+    study = load(folder / "study.toml")
+    assert load_text(to_toml(study.resolved()), "study").resolved() == study.resolved()
+    inside = study.system.loads["record"].model_dump()[words["LAW"]]
+    return inside["values"][1] * inside["scale"]
+
+
+SCALES = [
+    (True, "a (g)", "scale = 2.0", 2 * G),
+    (True, "a", 'unit = "g", scale = "share"', 0.3 * G),
+    (True, "a", 'unit = "1", scale = "peak"', 0.3 * G),
+    (True, "a", 'unit = "%", scale = "0.5 g"', 0.005 * G),
+    (True, "a (g)", 'scale = "peak"', "an acceleration in m/s.* is given where a number"),
+    (True, "a (g)", 'scale = "9.81*peak"', "converts peak, given in g, once more"),
+    (True, "x (mm)", "scale = 2.0", "mm is given where an acceleration"),
+    (False, "x (mm)", 'scale = "20 kN/m"', 20.0), (False, "x (mm)", 'scale = "k"', 2.0),
+    (False, "x / mm", 'scale = "k*share"', 0.6), (False, "F (kN)", 'scale = "50 %"', 500.0),
+    (False, "x (mm)", 'scale = "20 kN"', "kN is given where a stiffness in N/m"),
+    (False, "F (kN)", 'scale = "k"', "a stiffness in N/m is given where a number"),
+    (False, "a (g)", 'scale = "2 kg"', 2 * G),
+    (False, "x", 'unit = "mm", scale = 3e3', 3.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "heading", "keys", "expected"), SCALES)
+def test_a_scale_has_the_unit_that_the_values_lack(tmp_path, base, heading, keys, expected):
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            moved(tmp_path, heading, keys, base)
+    else:
+        found = moved(tmp_path, heading, keys, base)
+        assert found == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_record_that_begins_after_the_motion_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="begins at 4 s, after the duration of 3 s"):
+        moved(tmp_path, "a (g)", "periodic = false", times="4,6,9")
+    moved(tmp_path, "a (g)", "periodic = false", times="4,6,9", duration="5.0")
+    moved(tmp_path, "a (g)", "start = 0.0", times="4,6,9")

@@ -120,6 +120,29 @@ def test_ctrl_c_ends_a_run_in_its_midst_within_two_seconds(cache, tmp_path):
     assert f"jaxvib run regime_map --out {directory} --resume" in errors
 
 
+def test_an_interrupted_chunk_goes_on_where_it_was_and_ends_with_the_same_bytes(
+    cache, tmp_path
+):
+    size = ("--set", "run.chunk=4096", "--set", "output.report=false")
+    words = ["run", "regime_map", *size, "--out"]
+    directory, environment = tmp_path / "stopped", newcomer(cache)
+    status = directory / "running.json"
+    process = subprocess.Popen(command(*words, str(directory)), env=environment)
+    with process:
+        while not (status.exists() and json.loads(status.read_text())["samples"]):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
+    assert "chunk 0" not in (directory / "journal.jsonl").read_text()
+    kept = (directory / "evaluations.jsonl").read_text().splitlines()
+    assert len(kept) > 10
+    done = shell(cache, *words, str(directory), "--resume")
+    assert done.returncode == 0, done.stderr
+    assert not (directory / "evaluations.jsonl").exists()
+    assert shell(cache, *words, str(tmp_path / "whole")).returncode == 0
+    assert array_files(directory) == array_files(tmp_path / "whole")
+
+
 def test_orbits_do_not_depend_on_how_the_study_is_cut_into_chunks(cache, whole, tmp_path):
     directory = tmp_path / "other"
     options = [word.replace("run.chunk=4", "run.chunk=7") for word in SMALL]

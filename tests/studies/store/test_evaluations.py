@@ -6,7 +6,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from jaxvib.studies.store.evaluations import FILE, Evaluations, forget_evaluations
+from jaxvib.studies.store.evaluations import (
+    FILE,
+    Evaluations,
+    HeldEvaluations,
+    forget_evaluations,
+)
 
 SIZE, NUMBER = 1 << 14, 64  # numbers of an array, and arrays: 8 MB together
 
@@ -63,3 +68,16 @@ def test_a_file_that_changes_under_a_run_is_not_read_on(folder):
     (folder / FILE).write_bytes(b"x" * 1000)
     with pytest.raises(OSError, match=r"evaluations\.jsonl has been changed"):
         known.get("key 0")
+
+
+def test_held_evaluations_are_stored_when_asked_and_found_again(folder):
+    held = HeldEvaluations(folder, "chunk 3/")
+    assert held.get("0/a") is None
+    held.put("0/a", [np.arange(3.0)])
+    np.testing.assert_array_equal(held.get("0/a"), [np.arange(3.0)])
+    assert not (folder / FILE).exists()
+    held.write()
+    np.testing.assert_array_equal(
+        HeldEvaluations(folder, "chunk 3/").get("0/a"), [np.arange(3.0)]
+    )
+    assert HeldEvaluations(folder, "chunk 4/").get("0/a") is None

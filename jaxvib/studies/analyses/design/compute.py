@@ -72,8 +72,8 @@ def summary(read: Callable, study: Any) -> list[str]:
     objective, best = read("objective"), int(read("best"))
     unit = unit_of(options.objective, study.unit)
     lines = [
-        f"steps      {len(objective) - 1}, the best design at step {best}; "
-        f"{int(read('evaluations'))} evaluations",
+        f"search     {len(objective)} evaluations, the best design at evaluation {best}; "
+        f"{int(read('evaluations'))} of all starts",
         f"objective  {describe_measure(options.objective, study.axes.get('freedom', ()))} "
         f"{study.quantity_text(unit, objective[0], objective[best], joined=' -> ')}",
     ]
@@ -170,14 +170,12 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
         fields[f"limit.{name}"] = along(
             lambda d, n=name: d.limits[n],
             unit_of(limit, unit_at),
-            f"{name}: margin to its limit",
+            f"{name}: distance to its limit, negative if violated",
         )
-    words = (
-        "0: derivatives are valid; 1: grazing crossed since the last step; 2: at grazing"
-    )
+    words = "0: derivatives are valid; 1: grazing crossed before it; 2: at grazing"
     fields["notice"] = along(lambda d: d.notices, "", words, -1)
     fields["optimum.objective"] = once(
-        lambda d: d.objective[int(d.best)], unit, "objective of the best step"
+        lambda d: d.objective[int(d.best)], unit, "objective of the best design"
     )
     for name, paths in options.quantities.items():
         fields[name] = once(
@@ -185,7 +183,7 @@ def _fields(system, options, rows, length: int) -> dict[str, Variable]:
             f"best: {' over '.join(paths)}",
         )  # fmt: skip
     numbers = {
-        "best": "step of the design",
+        "best": "evaluation of the design",
         "evaluations": "evaluations of all starts",
         "optimality": "relative projected gradient",
     }

@@ -1,4 +1,4 @@
-"""Pictures of designs: objective and variables over the steps, and the best designs."""
+"""Pictures of designs: objective and variables over evaluations, and the best designs."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from ...pictures.swept_planes import axis, long_paths, value_text
 from ...store.finished_study import Run, readable
 
 _ALIKE = 1e-3  # relative difference below visibility in a chart
+_CONVERGED = 1e-5  # relative projected gradient that counts as success of a search
 _GRAZING = {1: "grazing crossed", 2: "at grazing"}
 
 
@@ -21,10 +22,10 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 
 
 def design_history(runs: Sequence[Run]) -> Picture:
-    """Return the objective and each variable over the steps of each search."""
+    """Return the objective and each variable over the evaluations of each search."""
     run, variables = runs[0], runs[0].tuned
     every = run.rows("objective")
-    # a design by formula has a single step
+    # a design by formula has a single evaluation
     shown = [i for i, row in enumerate(every) if _last(row) > 1] or list(range(len(every)))
     names = list(_labels(run))
     labels, objectives = [names[i] for i in shown], every[shown]
@@ -34,21 +35,26 @@ def design_history(runs: Sequence[Run]) -> Picture:
     charts = [_chart(runs, "objective", label, shown)]
     charts += [_chart(runs, path, run.label(path), shown) for path in variables]
     limits = [name for name in map(str, run.results) if name.startswith("limit.")]
-    charts += [_chart(runs, name, run.label(name), shown) for name in limits]
+    for name in limits:
+        label = (
+            f"{name.removeprefix('limit.')}: distance to the limit (negative = violated)"
+        )
+        label = f"{label} ({run.unit(name)})" if run.unit(name) else label
+        charts.append(_chart(runs, name, label, shown))
     best = [_best(run, place) for place in shown]
     changes = [
         run.quantity_text(unit, row[0], row[at], digits=4)
         for row, at in zip(objectives, best, strict=True)
     ]
     if choice is None:
-        text = f"changes from {changes[0]}; {_word(run)} value at step {best[0]}."
+        text = f"changes from {changes[0]}; {_word(run)} value at evaluation {best[0]}."
     else:
         text = f"for {len(labels)} designs, selected by the slider."
     return Picture(
         "design_history",
         "Design history",
         f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}{_verified(run)}",
-        f"Objective and {', '.join(variables)} over the steps: {changes[0]}.",
+        f"Objective and {', '.join(variables)} over the evaluations: {changes[0]}.",
         tuple(charts),
         choice=choice,
     )
@@ -145,7 +151,7 @@ def _names(run: Run) -> list[str]:
 
 
 def _last(values: np.ndarray) -> int:
-    """Return the number of steps of a search; the rest is NaN."""
+    """Return the number of evaluations of a search; the rest is NaN."""
     return int(np.flatnonzero(np.isfinite(values)).max(initial=0)) + 1
 
 
@@ -159,7 +165,7 @@ def _labels(run: Run) -> Iterator[str]:
 
 
 def _best(run: Run, place: int) -> int:
-    """Return the step of the best design of a search."""
+    """Return the evaluation of the best design of a search."""
     if run.has("best"):
         return int(np.ravel(run.field("best"))[place])
     return int(np.nanargmin(run.rows("objective")[place]))
@@ -178,14 +184,25 @@ def _evidence(run: Run, choice) -> str:
     words = f" {int(counts.sum())} evaluations in all."
     left = np.ravel(run.field("optimality"))
     if choice is None and np.isfinite(left[0]):
-        words += f" The relative projected gradient there is {left[0]:.1e}."
+        words += f" {optimality_text(left[0])}"
     notices = run.rows("notice")
     if np.any(notices == 2):
         words += " Marked: grazing, where the derivative of multipliers jumps."
     elif np.any(notices == 1):
-        words += " Marked: the number of contacts changed since the last step: grazing "
+        words += (
+            " Marked: the number of contacts changed since the last evaluation: grazing "
+        )
         words += "lies in between, where derivatives are one-sided."
     return words
+
+
+def optimality_text(left: float) -> str:
+    """Return a sentence about the relative projected gradient of a search's best design."""
+    if left <= _CONVERGED:
+        return "Converged: no feasible direction improves the objective."
+    return (
+        f"Not converged: feasible directions remain, with a relative slope of {left:.1e}."
+    )
 
 
 def _objective(run: Run) -> str:
@@ -223,4 +240,4 @@ def _chart(runs: Sequence[Run], name: str, label: str, shown: Sequence[int]) -> 
                 if words:
                     layers.append(Notes(steps[marked], values[marked], words,
                                         "derivatives", option=moved))  # fmt: skip
-    return Chart(Axis("step"), Axis(label), tuple(layers))
+    return Chart(Axis("evaluation"), Axis(label), tuple(layers))
