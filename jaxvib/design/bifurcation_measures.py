@@ -154,8 +154,9 @@ class StableRangeAnalysis:
         last, following = stretch.end(side)
         if following < 0:
             reached = float(stretch.branch.parameter[last])
-            at_bound = abs(reached - bound) <= 1e-9 * np.ptp(self.diagram.bounds)
-            return Reason.SUCCESS if at_bound else Reason.POINT_LIMIT, jnp.asarray(bound)
+            if abs(reached - bound) <= 1e-9 * np.ptp(self.diagram.bounds):
+                return Reason.SUCCESS, jnp.asarray(bound)
+            return stretch.reason_of_end(last, side), jnp.asarray(jnp.nan)
         near = stretch.bifurcation(last, following)
         if near is None:
             return Reason.NO_BIFURCATION, jnp.asarray(jnp.nan)
@@ -199,6 +200,12 @@ class _Stretch:
             place = there
         return place, -1
 
+    def reason_of_end(self, last: int, side: int) -> Reason:
+        """Return why the branch ends at its first or last point, on a side."""
+        ends = np.asarray(self.branch.ends)
+        final = len(self._values) - 1
+        return Reason(int(ends[int(last == final and (final > 0 or side > 0))]))
+
     def bifurcation(self, last: int, following: int) -> Any:
         """Return the bifurcation between two points, None if there is none."""
         within = 2 * self._distances(self._points[following], self._points[last])
@@ -230,7 +237,8 @@ def stable_range_measure(
     directions to the first bifurcation at which stability is lost or the branch turns
     back, or to the bounds. The branch is traced anew at each design: bifurcations that
     appear or vanish on the way are found. Derivatives are those of the bifurcation
-    points, by the implicit function theorem; an end at a bound has none. Where two
+    points, by the implicit function theorem; an end at a bound has none. A branch that
+    ends before has no value on that side, but the reason of its end. Where two
     bifurcations meet and vanish, the range jumps to the next one.
 
     **Arguments:** `field`: "low" or "high", the ends of the range; "width", high - low;

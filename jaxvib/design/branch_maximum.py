@@ -22,6 +22,7 @@ import scipy  # loads submodules lazily: .optimize
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from .. import linalg
+from ..branches import Branch
 from ..branches.point import at, evaluate_state, linearised
 from ..ensemble import Reason
 from ..foundation.arrays import stop_gradient_tree
@@ -127,6 +128,7 @@ class BranchMaximumAnalysis:
         size = float(np.max(motion.amplitude))
         while True:
             branch = self.diagram.branch(system, motion)
+            assert isinstance(branch, Branch)  # `start` refuses autonomous systems
             sizes = np.max(np.asarray(branch.orbits.amplitude), axis=1)
             top = int(np.argmax(sizes))
             limited = int(Reason.POINT_LIMIT) in np.asarray(branch.ends)

@@ -149,7 +149,8 @@ class Evaluator:
         if push is not None:
             finite = finite and np.isfinite(np.asarray(by_numbers) @ push).all()
         if not code and not finite:
-            code = int(Reason.BAD_PARAMETER)
+            # Reasons of branches are no failures of motions.
+            code = int(np.max(codes, initial=0)) or int(Reason.BAD_PARAMETER)
         notice_code = noticed(margin, contacts, self._contacts)
         if code:
             notice_code = Notice.LOST

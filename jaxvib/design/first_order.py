@@ -166,7 +166,7 @@ def _best(form, rows):
     ends = np.argmin(ranked, axis=0)
     starts = np.arange(objective.shape[1])
     found = np.stack([row[4] for row in rows])
-    worst = np.where(_failed(found), found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
+    worst = np.where(found > 0, found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
     codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
     start = int(np.argmin(ranked[ends, starts]))
     history, contacts_before = [], None

@@ -56,12 +56,13 @@ class Reason(enum.IntEnum):
     TOO_FEW_SEGMENTS = 47
     PERIOD_HALVED = 48
     NOT_CERTIFIED = 60
+    NOT_VERIFIED = 61
 
     @property
     def failed(self) -> bool:
         """Whether the sample has no usable result; classified motions are results."""
         below = 0 < self < self.QUASI_PERIODIC and self is not self.EQUILIBRIUM
-        return below or self is self.NOT_CERTIFIED
+        return below or self in (self.NOT_CERTIFIED, self.NOT_VERIFIED)
 
     @property
     def undecided(self) -> bool:
@@ -130,6 +131,7 @@ _TEXTS = {
     "of the cycle: use more segments or a smaller rtol",
     Reason.PERIOD_HALVED: "reached a period doubling of the motion of half the period",
     Reason.NOT_CERTIFIED: "not certified: the argument principle gives another count",
+    Reason.NOT_VERIFIED: "the design's range is not stable at all of its random points",
 }
 
 

@@ -12,6 +12,7 @@ from jaxvib.design import (
     bifurcation_measure,
     optimise,
     stable_range_measure,
+    worst_over_box,
 )
 from jaxvib.design.evaluation import Evaluator
 
@@ -160,6 +161,24 @@ def test_an_unstable_motion_has_no_stable_range():
         stable_range_measure("high", "b", (0.2, 3.0), guess=[1.0, 1.0]),
     )
     assert found.code == jv.Reason.UNSTABLE
+
+
+def test_a_branch_that_ends_within_the_bounds_has_its_reason_and_no_stable_range():
+    # a resonance 500 times as high as the first motion takes all points of the branch
+    linear = jv.LinearSystem(np.eye(1), [[0.002]], np.eye(1))
+    push = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 0.5), name="push")
+    light = jv.ImpactSystem(linear, loads=(push,))
+    path = "loads.push.law.frequency"
+    box = {"loads.push.law.amplitude": (0.5, 2.0)}
+    for field, code in (("low", 0), ("high", jv.Reason.POINT_LIMIT)):
+        measure = stable_range_measure(field, path, (0.4, 2.0))
+        found = evaluated(light, box, measure)
+        assert found.code == code
+    worst = worst_over_box(measure, light, box, samples=1, descents=0)
+    assert int(worst.result) == jv.Reason.POINT_LIMIT
+    assert np.isnan(worst.value)
+    with pytest.raises(jv.design.EvaluationLostError, match="maximum number of points"):
+        optimise(Problem(light, box, measure), "slsqp")
 
 
 def test_an_unknown_field_is_named():

@@ -258,7 +258,7 @@ def test_the_head_counts_the_samples_of_the_store(map_study, map_report):
     assert "<dt>failed</dt><dd>1</dd>" in text
     unsettled = int((run.field("result") == 22).sum())
     assert f"<dt>undecided</dt><dd>{unsettled}</dd>" in text
-    assert "1 failed: Newton's method did not converge" in text
+    assert html.escape("1 failed: Newton's method did not converge") in text
     assert "<dt>error bars</dt><dd>yes</dd>" in text
 
 

@@ -63,6 +63,10 @@ coordinates | `run/execute.py` |
     def sample_bytes(self, options: Options) -> float:
         """Return the stored bytes per sample."""
 
+    def further_work(self, options: Options) -> str:
+        """Return in words what `jaxvib check` tells of work besides the samples."""
+        return ""
+
     def check(
         self, options: Options, values: Mapping, declared: Mapping, system: Any = None
     ) -> None:

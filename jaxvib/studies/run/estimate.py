@@ -46,6 +46,7 @@ def estimate(
         "evidence": study.run.evidence,
         "rtol": study.run.rtol,
         "chunks": number_of_chunks(study),
+        "further_work": ANALYSES[study.analysis.kind].further_work(study.analysis),
         "device": line,
         "cores": os.cpu_count() or 1,
         "memory_needed": needed(study),
@@ -64,10 +65,11 @@ def lines(found: dict[str, Any]) -> list[str]:
     memory = size_text(found["memory_needed"])
     here = f" (available: {size_text(found['memory_here'])})"
     number = found["chunks"]
+    further = f"; {found['further_work']}" if found["further_work"] else ""
     return [
         f"samples    {found['described']}",
         f"work       {found['analysis']}, evidence {found['evidence']}, rtol "
-        f"{found['rtol']:g}; stored in {number} chunk{'s' * (number > 1)}",
+        f"{found['rtol']:g}; stored in {number} chunk{'s' * (number > 1)}{further}",
         f"device     {found['device']}, {found['cores']} cores",
         f"memory     about {memory}{'' if found['fits'] else here}, "
         f"and {size_text(found['stored'])} on disk",

@@ -326,6 +326,35 @@ def test_a_constraint_promises_the_range_from_the_own_value_on(limit, expected):
     assert found == (expected if expected is None else pytest.approx(expected))
 
 
+@pytest.mark.slow  # two designs with branches of two bodies
+def test_a_stable_range_is_verified_unless_told_not_to_and_fails_with_a_reason(tmp_path):
+    config = (builtin_studies.folder() / "flip_out_of_range.toml").read_text("utf-8")
+    # The flip of the driven motion is at 358 N: the limit is met, and the motion of one
+    # period at 500 N unstable.
+    unstable = config.replace("load.frequency = 6.0", "load.frequency = 6.2")
+    unstable = re.sub(r'"load.frequency" ', '"load.amplitude" ', unstable)
+    unstable = re.sub(r"bounds = .*", "bounds = [50.0, 510.0]", unstable)
+    unstable = re.sub(r"at_least = .*", "at_most = 499.0", unstable)
+    done = run(written(tmp_path, unstable), tmp_path / "failed", "analysis.verify=3")
+    assert done.exit_code == 1
+    assert "not stable at all of its random points" in done.output
+    assert "verified   flip: stable at 0 of 3 random points" in done.output
+    best = re.sub(
+        r"objective = .*",
+        'goal = "maximise"\nobjective = { measure = "stable_range", field = "high", '
+        'path = "load.frequency", bounds = [5.8, 6.5] }',
+        config.partition("[analysis.constraints")[0],
+    )
+    config = written(tmp_path, best, "best.toml")
+    told = CliRunner().invoke(main, ["check", str(config)])
+    assert "then a branch and 200 motions verify each stable range" in told.output
+    done = run(config, tmp_path / "best", "analysis.steps=1")
+    assert done.exit_code == 0
+    assert "verified   objective: stable at 200 of 200 random points" in done.output
+    options = load(config, ["analysis.verify=0"]).analysis
+    assert options.points_to_verify == 0
+
+
 @pytest.mark.slow  # traces a branch of two bodies
 def test_the_verification_reports_points_beyond_a_flip(tmp_path):
     config = (builtin_studies.folder() / "flip_out_of_range.toml").read_text("utf-8")
@@ -339,7 +368,8 @@ def test_the_verification_reports_points_beyond_a_flip(tmp_path):
     change = jv.design.change_measure(system, options.variables)
     bounds = {path: tuple(ends) for path, ends in options.variables.items()}
     design = jv.design.evaluated(jv.design.Problem(system, bounds, change))
-    fields = verified_fields([[design]], options, study.run)
+    fields, passed = verified_fields([[design]], options, study.run)
+    assert passed.tolist() == [[False]]
     found = {name: field.values for name, field in fields.items()}
     orbit = jv.periodic_orbit(system)
     flip = jv.bifurcation_point(system, orbit, "period_doubling", "load.frequency")

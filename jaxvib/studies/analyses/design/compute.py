@@ -13,6 +13,7 @@ from ....design import (
     optimal_absorber,
     optimise,
 )
+from ....ensemble import Reason
 from ....ensemble.evaluation_store import EvaluationStore
 from ....systems import parameters, replace
 from ....systems.parameters import parameter_at
@@ -58,8 +59,12 @@ def compute(
         progress(1)
     length = _length(options, rows, bool(samples))
     fields = _fields(system, options, rows, length)
-    if options.verify:
-        fields |= verified_fields(rows, options, run)
+    if options.points_to_verify:
+        more, passed = verified_fields(rows, options, run)
+        fields |= more
+        codes = fields["design_result"].values
+        codes[(codes == 0) & ~passed] = Reason.NOT_VERIFIED
+        fields["result"].values[:] = codes.max(1)
     fields = fields if options.designs else without(fields, "design")
     return fields if samples else without(fields, "sample")
 
@@ -81,7 +86,7 @@ def summary(read: Callable, study: Any) -> list[str]:
         values = read(path)
         ends = study.quantity_text(study.unit(path), values[0], values[best], joined=" -> ")
         lines.append(f"           {path} {ends}")
-    if not options.verify:
+    if not options.points_to_verify:
         return lines[:6]
     verified = verified_lines(read, options)[:2]
     return [*lines[: 6 - len(verified)], *verified]

@@ -20,6 +20,10 @@ _METHODS = Literal[
 ]  # fmt: skip
 
 
+OBJECTIVE = "objective"  # name of its verification, among those of constraints
+_POINTS = 200  # all stable: with 95 % confidence less than 1.5 % of the range is not
+
+
 class OneDesign(Table):
     """Settings of one of several designs that differ from the analysis."""
 
@@ -66,9 +70,10 @@ class DesignOptions(SearchOptions):
     tolerance: float = option(
         "relative tolerance of objective and variables", 1e-10, gt=0.0, lt=1.0
     )
-    verify: int = option(
-        "random points at which the range that a constraint on a bifurcation or a stable "
-        "range promises is verified by branches", 0, ge=0, le=100_000,
+    verify: int | None = option(
+        "random points at which a stable range, or the range that a constraint on a "
+        "bifurcation promises, is verified by branches; default: 200 if a stable range is "
+        "measured, else 0", None, ge=0, le=100_000, allowed="whole numbers in [0, 100000]",
     )  # fmt: skip
     designs: dict[str, OneDesign] = option(
         "several named designs", {}, max_length=100,
@@ -99,6 +104,8 @@ class DesignOptions(SearchOptions):
                 raise ValueError(f"designs.{name} has no objective")
         if not self.designs and self.objective is None:
             raise ValueError("objective is missing; allowed: here or in each of designs")
+        if OBJECTIVE in self.constraints:
+            raise ValueError(f"constraints.{OBJECTIVE}; allowed: another name")
         for name, paths in self.quantities.items():
             if len(paths) not in (1, 2):
                 raise ValueError(f"quantities.{name} has {len(paths)} paths; allowed: 1, 2")
@@ -110,6 +117,19 @@ class DesignOptions(SearchOptions):
                     'allowed: "slsqp", "trust_constr"'
                 )
         return self
+
+    @property
+    def points_to_verify(self) -> int:
+        """The number of random points at which each range is verified."""
+        if self.verify is not None:
+            return self.verify
+        measures = [*self.objectives(), *self.constraints.values()]
+        return _POINTS * any(each.measure == "stable_range" for each in measures)
+
+    def objectives(self) -> list[MeasureOptions]:
+        """Return the objective of each design."""
+        every = [one.objective or self.objective for one in self.each().values()]
+        return [each for each in every if each is not None]
 
     def each(self) -> dict[str, OneDesign]:
         """Return the differing settings of each design by name; "" for a single one."""
@@ -129,14 +149,18 @@ class DesignKind(AnalysisKind[DesignOptions]):
         self, options: DesignOptions, values: Mapping, declared: Mapping, system: Any = None
     ) -> None:
         """Raise `ValueError` for unknown paths or bounds without the value."""
-        measures = [one.objective or options.objective for one in options.each().values()]
-        check_search(options, measures, values, declared)
+        check_search(options, options.objectives(), values, declared)
         for paths in options.quantities.values():
             for path in paths:
                 check_measure(MeasureOptions(measure="parameter", paths=[path]), declared)
         formulas = any(one.formula for one in options.each().values())
         if formulas and not {"attached.frequency", "main.frequency"} <= set(declared):
             raise ValueError("formula is for the system two_body_impact only")
+
+    def further_work(self, options: DesignOptions) -> str:
+        """Return what verifies each best design."""
+        points = options.points_to_verify
+        return f"then a branch and {points} motions verify each stable range" * (points > 0)
 
     def axes(self, options: DesignOptions) -> dict[str, list[str]]:
         """Return the names of the designs, if there are several."""

@@ -9,6 +9,7 @@ from ...pictures.comparison_styles import look, named, symbol
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ...pictures.swept_planes import axis, long_paths, value_text
 from ...store.finished_study import Run, readable
+from .kind import OBJECTIVE
 
 _ALIKE = 1e-3  # relative difference below visibility in a chart
 _CONVERGED = 1e-5  # relative projected gradient that counts as success of a search
@@ -63,7 +64,8 @@ def design_history(runs: Sequence[Run]) -> Picture:
 def _verified(run: Run) -> str:
     """Return a sentence about each range that was verified at random points."""
     words = []
-    for name in run.study["config"]["analysis"].get("constraints", {}):
+    constraints = run.study["config"]["analysis"].get("constraints", {})
+    for name in (*constraints, OBJECTIVE):
         if run.has(f"verified.{name}.stable"):
             parts = ("stable", "lost", "parameter")
             stable, lost, values = (run.field(f"verified.{name}.{part}") for part in parts)

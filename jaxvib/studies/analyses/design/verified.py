@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ....design import verify_stable_range
+from ....design import stable_range_measure, verify_stable_range
 from ....systems.parameters import parameter_at
 from ...store.fields import Variable
-from .kind import DesignOptions
+from ..design_options import LimitOptions
+from .kind import OBJECTIVE, DesignOptions
 
 _REAL = ("parameter", "growth")  # fields of real numbers
 
@@ -28,45 +29,79 @@ def promised_range(limit: Any, own: float) -> tuple[float, float] | None:
     return (low, high) if low < high else None
 
 
-def verified_fields(rows, options: DesignOptions, run: Any) -> dict[str, Variable]:
-    """Return stability at random points, along (sample, design, point).
+def measured_range(measure: Any, system: Any) -> tuple[float, float] | None:
+    """Return the part of a system's stable range that a measure is of, None if lost."""
+    analysis = stable_range_measure(
+        measure.field, measure.path, tuple(measure.bounds), periods=measure.periods or 1,
+        guess=measure.guess,
+    ).analysis  # fmt: skip
+    low, own, high = map(float, analysis(system, analysis.start(system)).result)
+    margin = min(own - low, high - own)
+    ends = {"low": (low, own), "high": (own, high), "margin": (own - margin, own + margin)}
+    low, high = ends.get(measure.field, (low, high))
+    return (low, high) if low < high else None
 
-    A design whose constraint promises no range has NaN and -1.
+
+def verified_fields(
+    rows, options: DesignOptions, run: Any
+) -> tuple[dict[str, Variable], np.ndarray]:
+    """Return stability at random points, (sample, design, point), and whether all is.
+
+    A design whose constraint promises no range has NaN and -1. The second array,
+    (sample, design), says whether all ranges of a design passed.
     """
-    fields = {}
-    for name, limit in options.constraints.items():
-        if limit.measure not in ("bifurcation", "stable_range") or limit.path is None:
+    fields, passed = {}, np.ones((len(rows), len(rows[0])), bool)
+    measures = {name: [one] * len(rows[0]) for name, one in options.constraints.items()}
+    for name, each in (measures | {OBJECTIVE: options.objectives()}).items():
+        seen = [
+            [_verified(design.system, one, options, run)
+             for design, one in zip(row, each, strict=True)]
+            for row in rows
+        ]  # fmt: skip
+        # A constraint may promise no range; that of an objective is there, or was lost.
+        none = [name != OBJECTIVE or one.measure != "stable_range" for one in each]
+        passed &= [
+            [
+                fine if one is None else one.passed
+                for one, fine in zip(row, none, strict=True)
+            ]
+            for row in seen
+        ]
+        if all(one is None for row in seen for one in row):
             continue
-        seen = [[_verified(design.system, limit, options, run) for design in row]
-                for row in rows]  # fmt: skip
-        if all(each is None for row in seen for each in row):
-            continue
+        path = next(one.path for one in each if one.path is not None)
         for field, words in (
-            ("parameter", f"{limit.path} at random points of the range"),
+            ("parameter", f"{path} at random points of the range"),
             ("stable", "1 stable, 0 unstable, -1 undecided or not found"),
             ("lost", "bifurcations on the way there, -1 not reached"),
             ("growth", "largest |multiplier|, or real part of an eigenvalue, 1/s"),
         ):
-            nothing = np.full(options.verify, np.nan if field in _REAL else -1)
+            fill = np.nan if field in _REAL else -1
+            nothing = np.full(options.points_to_verify, fill)
             values = np.array([
-                [nothing if each is None else getattr(each, field) for each in row]
+                [nothing if one is None else getattr(one, field) for one in row]
                 for row in seen
             ])  # fmt: skip
-            unit = parameter_at(rows[0][0].system, limit.path).unit
+            unit = parameter_at(rows[0][0].system, path).unit
             fields[f"verified.{name}.{field}"] = Variable(
                 ("sample", "design", "random_point"), values,
                 unit if field == "parameter" else "", words,
             )  # fmt: skip
-    return fields
+    return fields, passed
 
 
 def _verified(system, limit, options: DesignOptions, run):
-    bounds = promised_range(limit, float(parameter_at(system, limit.path).value))
+    if limit.measure not in ("bifurcation", "stable_range") or limit.path is None:
+        return None
+    if isinstance(limit, LimitOptions):
+        bounds = promised_range(limit, float(parameter_at(system, limit.path).value))
+    else:
+        bounds = measured_range(limit, system) if limit.measure == "stable_range" else None
     if bounds is None:
         return None
     return verify_stable_range(
-        system, limit.path, bounds, points=options.verify, periods=limit.periods or 1,
-        guess=limit.guess, seed=run.seed,
+        system, limit.path, bounds, points=options.points_to_verify,
+        periods=limit.periods or 1, guess=limit.guess, seed=run.seed,
     )  # fmt: skip
 
 
@@ -76,7 +111,7 @@ def verified_lines(read: Callable, options: DesignOptions) -> list[str]:
     `read`: returns an array of a study; it raises `OSError` for one that it has not.
     """
     lines = []
-    for name in options.constraints:
+    for name in (*options.constraints, OBJECTIVE):
         try:
             stable, lost = read(f"verified.{name}.stable"), read(f"verified.{name}.lost")
         except OSError:
