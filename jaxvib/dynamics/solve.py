@@ -133,8 +133,10 @@ def solve(
     its state and the reason code in `result`.
     """
 
+    most = tolerance.max_steps  # the tolerance itself may be traced: it is an argument
+
     def tolerated(numbers):
-        return tolerance._replace(rtol=numbers[0], longest=numbers[1])
+        return Tolerance(*numbers, most)
 
     def run(state, parameters, t0, t1, numbers):
         return _run(problem, state, parameters, t0, t1, tolerated(numbers))

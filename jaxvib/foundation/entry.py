@@ -1,8 +1,11 @@
 """Calls of public functions: in float64, of parameters within their ranges."""
 
+import contextlib
 import dataclasses
 import functools
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -14,6 +17,7 @@ from .arrays import is_concrete
 from .environment import require_float64
 from .result_repr import ResultRepr
 
+_PACKAGE = str(Path(__file__).parents[1])
 _NARROW = dict.fromkeys(map(jnp.dtype, ("bfloat16", "float16", "float32")), float)
 _NARROW |= {jnp.dtype("complex64"): complex}
 
@@ -23,15 +27,30 @@ def call(function: Callable, given: tuple, named: dict[str, Any]) -> Any:
 
     If there is a system or a part of one among its arguments, float32 numbers become
     float64 (so that their derivatives are float32), and traced parameters out of their
-    range NaN. **Raises:** `ValueError` if float64 is disabled.
+    range NaN. **Raises:** `ValueError` if float64 is disabled, for arguments sharded
+    over explicit axes, and for traced values where concrete ones are needed.
     """
     given, named = _in_float64((given, named))
-    if not jax.config.jax_disable_jit:
-        return function(*given, **named)
-    # Programs are compiled all the same: as Python, they would take concrete values for
-    # values without derivatives.
-    with jax.disable_jit(False):
-        return function(*given, **named)
+    # Programs are compiled under `jax.disable_jit` too: as Python, they would take
+    # concrete values for values without derivatives.
+    disabled = jax.config.jax_disable_jit
+    try:
+        with jax.disable_jit(False) if disabled else contextlib.nullcontext():
+            return function(*given, **named)
+    except jax.errors.JAXTypeError as error:
+        if is_concrete((given, named)) or not _is_ours(error):
+            raise
+        raise ValueError(
+            f"{function.__name__} with these arguments decides on the host, but values are "
+            "traced; allowed: concrete ones, outside of jit and vmap"
+        ) from error
+
+
+def _is_ours(error: Exception) -> bool:
+    """Return whether code of jaxvib, not of its user, needs a concrete value."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    ours = [file for file in files if "site-packages" not in file or _PACKAGE in file]
+    return _PACKAGE in ours[-1]
 
 
 def _in_float64(arguments):

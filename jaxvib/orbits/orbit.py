@@ -266,7 +266,7 @@ def orbit_from_shooting(
         multipliers = found.multipliers.real + 1j * found.multipliers.imag
     else:
         multipliers = floquet_multipliers(values.monodromy)
-    largest = modulus(multipliers)
+    largest, forces = modulus(multipliers), values.details.forces
     # Without error estimates multipliers within this band are undecided.
     band = xp.where(evidenced, found.multiplier_error, _BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
@@ -282,7 +282,10 @@ def orbit_from_shooting(
         "stable": verdict(stop_gradient(largest), band),
         "contacts": contacts,
         "contacts_per_period": (contacts / periods).astype(np.float32),
-        "max_contact_force": xp.max(values.details.forces, axis=-1, initial=0.0),
+        # The largest of no numbers has the derivative NaN for JAX.
+        "max_contact_force": xp.max(forces, axis=-1, initial=0.0)
+        if forces.shape[-1]
+        else xp.zeros(forces.shape[:-1]),
         "contact_duration": xp.sum(values.observables.duration, axis=-1),
         "grazing_margin": found.nearest,
         "amplitude": (values.observables.highest - values.observables.lowest) / 2,
@@ -326,14 +329,13 @@ def _exponent(largest, error, period) -> tuple[Any, Any]:
 def _determinant_defect(system: System, found, details) -> Any:
     """Return det M / det M by Liouville - 1; NaN where M has no part along a shift.
 
-    As JAX arrays it is inf there: for `jax_debug_nans` any NaN is a fault.
+    As JAX arrays it is inf where unknown: for `jax_debug_nans` any NaN is a fault.
     """
     defect = found.determinant / details.determinant - 1
-    if system.drift is None or system.drift.step is not None:
-        return defect
-    return array_namespace(defect).full_like(
-        defect, np.nan if array_namespace(defect) is HOST else np.inf
-    )
+    free = system.drift is not None and system.drift.step is None
+    if array_namespace(defect) is HOST:
+        return defect + np.nan if free else defect
+    return jnp.where(free | jnp.isnan(defect), jnp.inf, defect)
 
 
 def _progress(shift: Shift, ahead) -> Any:
