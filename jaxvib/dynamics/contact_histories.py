@@ -20,8 +20,8 @@ from .engines.choice import engine_for
 from .engines.engine import forces_in, states_at
 from .events import Integrand, event_problem
 from .flow import checked_state, simulate
-from .friction_power import lost_powers
 from .integrated_system import IntegratedSystem
+from .mean_powers import lost_powers
 from .solve import Solution
 
 _LOOSER = 100.0  # tolerance of the motion by whose change the errors are estimated
