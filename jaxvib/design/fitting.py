@@ -52,6 +52,9 @@ class Fit(NotebookRepr):
         "correlation of the parameters", "", ("parameter", "other")
     )
     predicted: Float[Array, " data"] = result_field("fitted numbers", "", ("datum",))
+    slopes: Float[Array, "data parameters"] = result_field(
+        "slopes of the fitted numbers by the parameters", "", ("datum", "parameter")
+    )
     data: Float[Array, " data"] = result_field("measured numbers", "", ("datum",))
     deviation: Float[Array, ""] = result_field("deviation of the data from the fit")
     design: Design
@@ -147,6 +150,7 @@ def _with_statistics(problem, design: Design, measured, sizes, known: bool) -> F
         },
         correlation=jnp.asarray(covariance / np.outer(errors, errors)),
         predicted=jnp.asarray(predicted),
+        slopes=jnp.asarray(jacobian * sizes[:, None]),
         data=jnp.asarray(measured),
         deviation=jnp.asarray(np.sqrt(np.sum((predicted - measured) ** 2) / freedom)),
         design=design,

@@ -15,7 +15,7 @@ $$\ln L(p) = \ln \Gamma(n / 2) - \ln 2
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -28,6 +28,7 @@ from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..systems.parameters import replace
 from .fitting import CLOSER, Fit, fit
+from .joint_intervals import Piece, joint_intervals
 from .measure import Measure, Outcome, as_measure, itself
 from .settings import SearchSettings
 from .variables import Bounds
@@ -38,6 +39,7 @@ _POSITIVE = Range(above=0.0, below=np.inf)
 # than they are known.
 _MOST_FITS, _CONVERGED = 16, 1e-2
 _TINY = 1e-12  # relative deviation of a record that is fitted exactly
+_LEAST_FREEDOM = 0.1  # per datum: a record with as many parameters as data leaves none
 
 
 class Record(CheckedArguments, eqx.Module):
@@ -162,47 +164,85 @@ class Likelihood(eqx.Module):
         return dataclasses.replace(self, records=records)
 
     def fit(self, bounds: Mapping[str, Bounds], settings: SearchSettings = CLOSER) -> Fit:
-        """Return the parameters within bounds that fit all records best.
+        r"""Return the parameters within bounds that fit all records best.
 
         The start of a sampler: `Fit.values` and `Fit.standard_errors`. Unknown deviations
-        of several records are estimated from the fit, which is repeated with them until
-        they converge. **Raises:** as `fit` does.
+        of several records are estimated from the fit,
+        $\sigma_r^2 = S_r / (n_r - h_r)$ with the sum of squares $S_r$ and the share $h_r$
+        of the parameters that the record determines, which is repeated with them until
+        they converge; `Fit.intervals` then allow for how little is known of them, see
+        `joint_intervals`, and are NaN where records with more data than parameters do not
+        determine all. **Raises:** as `fit` does.
         """
         records = list(self.records.values())
         joint = Measure(_Joint(tuple(record.measure for record in records)), itself)
         data = np.concatenate([record.data for record in records])
-        unknown = [record.deviations is None for record in records]
-        if unknown == [True]:
+        if [record.deviations for record in records] == [None]:
             return fit(joint, self.system, bounds, data, settings=settings)
 
+        unknown = any(record.deviations is None for record in records)
         sizes = [_by_data(record) for record in records]
         system = self.system
         for _ in range(_MOST_FITS):
-            every = np.concatenate(
-                [
-                    np.broadcast_to(
-                        size if record.deviations is None else record.deviations,
-                        record.data.shape,
-                    )
-                    for size, record in zip(sizes, records, strict=True)
-                ]
-            )
-            found = fit(joint, system, bounds, data, every, settings=settings)
-            if not any(unknown):
-                break
-            last, system, sizes = sizes, found.system, self._spreads(found)
+            every = [
+                np.full(record.data.shape, size)
+                if record.deviations is None
+                else np.broadcast_to(record.deviations, record.data.shape)
+                for size, record in zip(sizes, records, strict=True)
+            ]
+            deviations = np.concatenate(every)
+            found = fit(joint, system, bounds, data, deviations, settings=settings)
+            if not unknown:
+                return found
+            last, system, sizes = sizes, found.system, _spreads(found, records, every)
             if np.allclose(sizes, last, rtol=_CONVERGED, atol=0):
                 break
-        return found
+        return _with_intervals(found, records)
 
-    def _spreads(self, found: Fit) -> list[float]:
-        """Return the root-mean-square residual of each record."""
-        predicted = self.predicted(found.values)
-        return [
-            float(np.sqrt(np.mean(np.square(predicted[name] - record.data))))
-            or _TINY * _by_data(record)
-            for name, record in self.records.items()
-        ]
+
+def _parts(found: Fit, records: Sequence[Record]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the slopes and residuals of each record."""
+    ends = np.cumsum([record.data.size for record in records])[:-1]
+    residuals = np.asarray(found.predicted) - np.asarray(found.data)
+    slopes = np.split(np.asarray(found.slopes), ends)
+    return list(zip(slopes, np.split(residuals, ends), strict=True))
+
+
+def _spreads(found: Fit, records: Sequence[Record], every: Sequence) -> list[float]:
+    """Return the deviation of each record by its residuals and degrees of freedom."""
+    parts = _parts(found, records)
+    scaled = [
+        slopes / size[:, None] for (slopes, _), size in zip(parts, every, strict=True)
+    ]
+    whole = np.linalg.pinv(np.concatenate(scaled))
+    spreads, first = [], 0
+    for (_, residuals), rows, record in zip(parts, scaled, records, strict=True):
+        share = np.sum(whole[:, first : first + len(rows)].T * rows)
+        first += len(rows)
+        freedom = max(len(rows) - share, _LEAST_FREEDOM * len(rows))
+        size = float(np.sqrt(np.sum(residuals**2) / freedom))
+        spreads.append(size or _TINY * _by_data(record))
+    return spreads
+
+
+def _with_intervals(found: Fit, records: Sequence[Record]) -> Fit:
+    """Return a fit with intervals that allow for unknown deviations."""
+    if np.isnan([float(error) for error in found.standard_errors.values()]).any():
+        return found
+    pieces = [
+        Piece(
+            *part,
+            None
+            if record.deviations is None
+            else np.broadcast_to(record.deviations, record.data.shape),
+            _by_data(record),
+        )
+        for part, record in zip(_parts(found, records), records, strict=True)
+    ]
+    best = np.array([float(value) for value in found.values.values()])
+    rows = joint_intervals(pieces, best)
+    intervals = dict(zip(found.values, map(jnp.asarray, rows), strict=True))
+    return dataclasses.replace(found, intervals=intervals)
 
 
 def likelihood(system: eqx.Module, records: Mapping[str, Record]) -> Likelihood:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from .chains.stepping import step_chain as step_chain
     from .contact_histories import ContactHistories as ContactHistories
     from .contact_histories import contact_histories as contact_histories
-    from .element_power import mean_element_power as mean_element_power
     from .energy_balance import EnergyBalance as EnergyBalance
     from .energy_balance import energy_balance as energy_balance
     from .flow import Trajectory as Trajectory
     from .flow import flow as flow
     from .flow import simulate as simulate
-    from .friction_power import mean_friction_power as mean_friction_power
+    from .mean_powers import mean_element_power as mean_element_power
+    from .mean_powers import mean_friction_power as mean_friction_power
     from .module_energies import module_energies as module_energies
     from .propagation import propagate as propagate
 else:

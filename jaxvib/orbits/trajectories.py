@@ -11,7 +11,7 @@ from ..dynamics.engines.choice import MODAL
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.events import samples_kernel
 from ..dynamics.flow import observe, simulate
-from ..dynamics.friction_power import mean_lost_power
+from ..dynamics.mean_powers import mean_lost_power
 from ..dynamics.modal import ModalForm
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
 from ..ensemble import map_samples

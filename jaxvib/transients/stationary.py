@@ -22,8 +22,8 @@ from ..systems.roles import Linear
 _DOUBLINGS = 64
 _TERMS = 18  # of the series, for rates times step below 1: 1/18! is 2e-16
 _MOST_DOUBLINGS = 80  # until all has decayed: 2^80 is 1e24, above 1/rounding
-_DECAYED = 1e-20
-_ROUNDING = float(np.finfo(float).eps)
+_DECAYED = 1e-20  # share left of the free motions: its square is far below rounding
+_ROUNDING = float(np.finfo(float).eps)  # of one product, relative
 
 
 def response_covariance(

@@ -1,4 +1,4 @@
-"""Checked against: scipy.stats, an integral over the noise, and linear regression."""
+"""Checked against: scipy.stats, an integral over the noise, linear regression, coverage."""
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import scipy.stats
 import jaxvib as jv
 from jaxvib.design import Record, bifurcation_measure, likelihood, orbit_measure
 from jaxvib.design import stable_range_measure as stable_range
+from jaxvib.design.joint_intervals import Piece, joint_intervals
 from tests.design.test_bifurcation_measures import cusps
 from tests.design.test_fitting import Curve, X, Y, misra
 
@@ -100,6 +101,67 @@ def test_records_of_unknown_noise_are_weighted_by_their_deviations():
     values = [float(value) for value in best.values.values()]
     np.testing.assert_allclose(values, fine, atol=1e-3)
     assert float(best.standard_errors["b1"]) < 0.02
+
+
+def shares_of_held_truths(columns, deviations, sets):
+    """Return how often intervals of simulated records hold each parameter."""
+    random, held = np.random.default_rng(8), 0
+    for _ in range(sets):
+        pieces = [
+            Piece(rows, deviation * random.standard_normal(len(rows)), None, 1.0)
+            for rows, deviation in zip(columns, deviations, strict=True)
+        ]
+        low, high = joint_intervals(pieces, np.zeros(columns[0].shape[1])).T
+        held += (low <= 0) & (high >= 0)
+    return held / sets
+
+
+@pytest.mark.slow  # 1000 sets of records each, a minute
+@pytest.mark.parametrize(
+    ("numbers", "parameters"), [((2, 2), 1), ((3, 3), 2), ((4, 20), 2), ((50, 50), 2)]
+)
+def test_intervals_of_several_records_hold_the_truth_as_often_as_they_say(
+    numbers, parameters
+):
+    columns = [
+        np.stack([np.exp(-t), -t * np.exp(-t)], axis=1)[:, :parameters]
+        for t in (np.linspace(0.0, 2.0, numbers[0]), np.linspace(0.2, 3.0, numbers[1]))
+    ]
+    shares = shares_of_held_truths(columns, (0.05, 0.02), 1000)
+    assert np.all((shares >= 0.93) & (shares <= 0.97))
+
+
+def test_intervals_are_student_s_where_one_record_alone_tells_its_deviation():
+    # Two numbers fitted by two parameters leave nothing to tell their deviation by.
+    columns = np.stack([np.ones(14), X / 100], axis=1)
+    noise = 0.3 * np.random.default_rng(4).standard_normal(14)
+    data = np.asarray(line(Curve(2.0, 11.0))) + noise
+    first = Record(lambda curve: line(curve)[:2], data[:2])
+    found = likelihood(Curve(1.0, 10.0), {"few": first, "line": Record(line, data)})
+    best = found.fit({"b1": (-50.0, 50.0), "b2": (0.0, 50.0)})
+    values, left = np.linalg.lstsq(columns, data)[:2]
+    covariance = np.linalg.inv(columns.T @ columns) * left[0] / 12
+    widths = scipy.stats.t.ppf(0.975, 12) * np.sqrt(np.diag(covariance))
+    for at, (low, high) in enumerate(best.intervals.values()):
+        np.testing.assert_allclose([low, high], values[at] + widths[at] * np.array([-1, 1]),
+                                   atol=0.05 * widths[at])  # fmt: skip
+
+
+def test_intervals_of_two_like_records_are_those_of_both_together():
+    random = np.random.default_rng(5)
+    columns = np.stack([np.ones(14), X / 100], axis=1)
+    truth = np.asarray(line(Curve(2.0, 11.0)))
+    data = truth + 0.3 * random.standard_normal((40, 14))
+    pieces = [Piece(columns, truth - row, None, 1.0) for row in data]
+    low, high = joint_intervals(pieces, np.array([2.0, 11.0])).T
+    covariance = np.linalg.inv(40 * columns.T @ columns) * 0.09
+    expected = 2 * scipy.stats.norm.ppf(0.975) * np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(high - low, expected, rtol=0.15)
+
+
+def test_records_with_as_many_parameters_as_numbers_have_no_intervals():
+    pieces = [Piece(np.eye(2), np.array([0.1, -0.2]), None, 1.0)] * 2
+    assert np.isnan(joint_intervals(pieces, np.zeros(2))).all()
 
 
 def test_a_branch_s_fold_is_a_record_and_a_lost_one_has_no_likelihood():
