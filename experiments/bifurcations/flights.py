@@ -18,6 +18,8 @@ _ORDER = 16  # of a polynomial over a step of a quarter of a radian of the faste
 _STEP = 0.25
 _AT_ONCE = 64  # steps in one product
 _PARTS = 6  # of a step, among which roots and extrema are bracketed
+_AT_ONE = 1e-9  # part of a step within which two instants are one
+_NO_IMPACT = 1e-11  # speed, of the motion's, of a touch that is rounding
 _SLIGHT = 1e-13  # height of rebounds, of the motion's size, below which a body rests
 _AT_REST = 1e-7  # distance from a stop, of the size, at which a motion begins at rest
 _MOST_EVENTS = 3000
@@ -266,7 +268,7 @@ class _Run:
         for j in range(len(self.bodies.gaps)):
             now, rate = phase.signals[j] @ start, phase.rates[j] @ start
             holds = j in self.closed and not self.bodies.springs[j]
-            if now > 0 if holds else now >= 0 and rate > 1e-11 * self.speed:
+            if now > 0 if holds else now >= 0 and rate > _NO_IMPACT * self.speed:
                 return j
         while True:
             left = self.end - self.time
@@ -304,6 +306,8 @@ class _Run:
         for j, signal in enumerate(phase.signals):
             polynomial = series @ signal
             root, tops = first_rise(polynomial, length, fresh)
+            if fresh:  # after an impact without rebound the gap turns at once
+                tops = [top for top in tops if top[0] > _AT_ONE * length]
             if root is not None and (best is None or root < best[0]):
                 best = root, j
             if j not in self.closed or self.bodies.springs[j]:
@@ -332,7 +336,8 @@ class _Run:
         bounce, rest = np.eye(n) - (1 + e) * turn, np.eye(n) - turn
         self.y[n : 2 * n] = bounce @ self.y[n : 2 * n]
         pressing = self.pressing(j)
-        self.touches.append(Touch(self.time, j, speed, pressing))
+        if speed > _NO_IMPACT * self.speed:
+            self.touches.append(Touch(self.time, j, speed, pressing))
         height = (e * speed) ** 2 / (pressing * (1 - e)) if pressing > 0 and e < 1 else 1.0
         stays = pressing > 0 and height < _SLIGHT * self.size
         reset[n : 2 * n, n : 2 * n] = rest if stays else bounce
@@ -344,7 +349,7 @@ class _Run:
             if not bodies.springs[i] and abs(moves) > 1e-12 * self.speed:
                 self.closed -= {i}
         after = self.flights.phase(self.closed).matrix @ self.y
-        if speed > 1e-11 * self.speed:
+        if speed > _NO_IMPACT * self.speed:
             gradient = np.zeros(len(self.y))
             gradient[:n] = normal
             jump = np.outer(after - reset @ before, gradient) / speed

@@ -17,6 +17,7 @@ from jaxvib.ensemble import Reason
 _SURE = 1e-7  # depth of a touch, or a miss, of the size, of which a count is certain
 _TOUCH = 1e-8  # the same at a grazing
 _INSIDE = (0.2, 0.5, 0.8)  # places within a chord that are looked at
+_AT_REST = 1e-6  # accuracy of a motion with rests, of its speed
 _CLOSES = 1e-7  # of the size, times 1 + |M|, to which a corrected point returns
 _EDGE = 1e-3  # share of the range that counts as the last step of an end
 # Reasons of an end that hide a grazing within the last step.
@@ -128,7 +129,10 @@ def _of_point(branch, i: int, seen: _Seen) -> list[Fault]:
     orbits, value = branch.orbits, float(branch.parameter[i])
     bar = float(orbits.state_error[i])
     faults = []
-    if not seen.away <= bar + seen.rounding and seen.away > 1e-12 * seen.motion.speed:
+    beyond = not seen.away <= bar + seen.rounding
+    if seen.motion.rests:  # rebounds that are cut off elsewhere, or last at t = 0
+        beyond = not seen.away <= bar + _AT_REST * seen.motion.speed
+    if beyond and seen.away > 1e-12 * seen.motion.speed:
         words = f"{seen.away:.1e} away, bar {bar:.1e}, residual {orbits.residual[i]:.1e}"
         faults.append(Fault("no orbit", value, words))
     elif seen.left > _CLOSES:
@@ -179,6 +183,7 @@ class _Chord:
             words = f"{where}{a.counts} to {b.counts}"
             faults.append(Fault("contacts unlisted", at, words))
         close = min(abs(one.largest - 1) for one in (a, b)) < 1e-7
+        close |= any(one.motion.rests and one.away > 1e-9 for one in (a, b))
         if a.outside != b.outside and not self.listed and not close:
             words = f"{where}{a.outside} to {b.outside} multipliers outside"
             faults.append(Fault("stability unlisted", at, words))
