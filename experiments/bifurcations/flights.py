@@ -33,7 +33,8 @@ class FlightError(Exception):
 class Bodies:
     """A system: matrices (n, n), stops' `normals` (stops, n), and the load.
 
-    `springs`: N/m, (stops,), 0 for hard stops with their `restitutions`.
+    `springs`: N/m, (stops,), 0 for hard stops with their `restitutions`. With an
+    `exponent` of 3/2 they are Hertz contacts, N/m^1.5, see `hertz_flights`.
     """
 
     mass: np.ndarray
@@ -46,6 +47,7 @@ class Bodies:
     amplitude: float
     frequency: float
     springs: np.ndarray
+    exponent: float = 1.0
 
     @property
     def period(self) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.bifurcations.flights import Bodies, FlightError, Flights, Motion
+from experiments.bifurcations.hertz_flights import flights_of
 from jaxvib.ensemble import Reason
 
 _SURE = 1e-7  # depth of a touch, or a miss, of the size, of which a count is certain
@@ -71,7 +72,7 @@ def judged(branch, bodies: Bodies, path: str, span: float) -> Judged:
     periods = int(branch.periods)
     values, states = np.asarray(branch.parameter), np.asarray(branch.orbits.state)
     codes = np.asarray(branch.orbits.result)
-    flights = [Flights(bodies.with_value(path, float(p))) for p in values]
+    flights = [flights_of(bodies.with_value(path, float(p))) for p in values]
     seen = [
         _seen(own, x, periods) if code == 0 else None
         for own, x, code in zip(flights, states, codes, strict=True)
@@ -199,7 +200,7 @@ class _Chord:
         for share in _INSIDE:
             value = float(self.values[0] + share * np.diff(self.values)[0])
             guess = self.states[0] + share * (self.states[1] - self.states[0])
-            found = Flights(bodies.with_value(path, value)).orbit(guess, periods)
+            found = flights_of(bodies.with_value(path, value)).orbit(guess, periods)
             if found is None or np.abs(found[0] - guess).max() > 0.5 * length:
                 continue
             motion = found[1]
@@ -236,7 +237,9 @@ def _of_grazing(point, bodies: Bodies, path: str) -> list[Fault]:
     """Return a fault if no motion at a listed grazing touches at zero speed."""
     value, state = float(point.parameter), np.asarray(point.state)
     try:
-        motion = Flights(bodies.with_value(path, value)).motion(state, int(point.periods))
+        motion = flights_of(bodies.with_value(path, value)).motion(
+            state, int(point.periods)
+        )
     except FlightError:
         return []
     least = min(depths(motion), default=1.0)

@@ -4,11 +4,11 @@
 
 One to three bodies with one to three stops between them or to the ground; modal damping
 ratios of 0.001 to 0.5, restitution 0 to 1, gaps of both signs; each system along its load,
-its frequency, a gap or a restitution (with `--elastic`: a stiffness of linear stops). The
-start is the motion that a transient leads to; systems without a periodic one near its end
-are counted apart. Everything follows from a system's number, so that
-`--first 17 --number 1` repeats one. Writes `random_impacts.json` (`random_elastic.json`)
-and prints a table.
+its frequency, a gap or a restitution (with `--elastic`: a stiffness of linear stops, or of
+Hertz contacts). The start is the motion that a transient leads to; systems without a
+periodic one near its end are counted apart. Everything follows from a system's number, so
+that `--first 17 --number 1` repeats one. Writes `random_impacts.json`, or
+`random_elastic.json`, and prints a table.
 """
 
 import argparse
@@ -22,7 +22,8 @@ import scipy.linalg
 from scipy.optimize import linprog
 
 import jaxvib as jv
-from experiments.bifurcations.flights import Bodies, FlightError, Flights
+from experiments.bifurcations.flights import Bodies, FlightError
+from experiments.bifurcations.hertz_flights import flights_of
 from experiments.bifurcations.judged import KINDS, judged
 
 PATHS = ("loads.0.law.amplitude", "loads.0.law.frequency", "contacts.0.gap")
@@ -50,6 +51,7 @@ def drawn(number: int, elastic: bool = False) -> tuple[Bodies, str, tuple[float,
     push = rng.uniform(-1.0, 1.0, n)
     push /= np.abs(push).max()
     ratios = np.where(rng.random(stops) < 0.15, 0.0, rng.uniform(0.0, 1.0, stops))
+    exponent = 1.5 if elastic and number // 36 % 2 else 1.0
     stiff = stiffness.max() * np.exp(rng.uniform(0.0, np.log(300.0), stops))
     bodies = Bodies(
         mass, damping, stiffness, normals, np.ones(stops), ratios, push, 1.0,
@@ -62,7 +64,7 @@ def drawn(number: int, elastic: bool = False) -> tuple[Bodies, str, tuple[float,
     scale = 1 / max(np.abs(gaps).max(), 1e-9)
     bodies = Bodies(
         mass, damping, stiffness, normals, gaps * scale, ratios, push,
-        scale * rng.uniform(0.5, 1.5), frequency, bodies.springs,
+        scale * rng.uniform(0.5, 1.5), frequency, bodies.springs, exponent,
     )  # fmt: skip
     low, high = rng.uniform(0.5, 0.9), rng.uniform(1.1, 1.6)
     value = value_at(bodies, path)
@@ -93,8 +95,9 @@ def value_at(bodies: Bodies, path: str) -> float:
 
 def system_of(bodies: Bodies) -> jv.ImpactSystem:
     """Return the system as one of jaxvib."""
+    elastic = jv.LinearContact if bodies.exponent == 1 else jv.HertzContact
     laws = [
-        jv.LinearContact(k) if k else jv.RestitutionContact(e)
+        elastic(k) if k else jv.RestitutionContact(e)
         for k, e in zip(bodies.springs, bodies.restitutions, strict=True)
     ]
     return jv.ImpactSystem(
@@ -113,7 +116,7 @@ def settled(bodies: Bodies) -> tuple[np.ndarray, int] | None:
     room = linprog(np.zeros(n), bodies.normals, bodies.gaps - 0.01, bounds=(-10.0, 10.0))
     if room.status:
         return None
-    flights, states = Flights(bodies), [np.append(room.x, np.zeros(n))]
+    flights, states = flights_of(bodies), [np.append(room.x, np.zeros(n))]
     try:
         for _ in range(_TRANSIENT):
             states.append(flights.motion(states[-1]).state)
