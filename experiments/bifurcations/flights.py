@@ -9,6 +9,7 @@ code with jaxvib.
 """
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -17,7 +18,11 @@ from scipy.linalg import expm
 _ORDER = 16  # of a polynomial over a step of a quarter of a radian of the fastest mode
 _STEP = 0.25
 _AT_ONCE = 64  # steps in one product
-_PARTS = 6  # of a step, among which roots and extrema are bracketed
+_ROUNDING = 4e-15  # of the terms of a gap
+_DEEPEST = 2  # derivatives of a speed whose roots bracket those of the one before
+_PARTS = 3  # of a step, among which the roots of the last one are bracketed
+_AT_ONE = 1e-9  # part of a step within which two instants are one
+_NO_IMPACT = 1e-11  # speed, of the motion's, of a touch that is rounding
 _SLIGHT = 1e-13  # height of rebounds, of the motion's size, below which a body rests
 _AT_REST = 1e-7  # distance from a stop, of the size, at which a motion begins at rest
 _MOST_EVENTS = 3000
@@ -31,7 +36,8 @@ class FlightError(Exception):
 class Bodies:
     """A system: matrices (n, n), stops' `normals` (stops, n), and the load.
 
-    `springs`: N/m, (stops,), 0 for hard stops with their `restitutions`.
+    `springs`: N/m, (stops,), 0 for hard stops with their `restitutions`. With an
+    `exponent` of 3/2 they are Hertz contacts, N/m^1.5, see `hertz_flights`.
     """
 
     mass: np.ndarray
@@ -44,6 +50,7 @@ class Bodies:
     amplitude: float
     frequency: float
     springs: np.ndarray
+    exponent: float = 1.0
 
     @property
     def period(self) -> float:
@@ -266,7 +273,7 @@ class _Run:
         for j in range(len(self.bodies.gaps)):
             now, rate = phase.signals[j] @ start, phase.rates[j] @ start
             holds = j in self.closed and not self.bodies.springs[j]
-            if now > 0 if holds else now >= 0 and rate > 1e-11 * self.speed:
+            if now > 0 if holds else now >= 0 and rate > _NO_IMPACT * self.speed:
                 return j
         while True:
             left = self.end - self.time
@@ -303,7 +310,10 @@ class _Run:
         best = None
         for j, signal in enumerate(phase.signals):
             polynomial = series @ signal
-            root, tops = first_rise(polynomial, length, fresh)
+            rounding = _ROUNDING * np.abs(signal) @ np.abs(y)
+            root, tops = first_rise(polynomial, length, fresh, rounding)
+            if fresh:  # after an impact without rebound the gap turns at once
+                tops = [top for top in tops if top[0] > _AT_ONE * length]
             if root is not None and (best is None or root < best[0]):
                 best = root, j
             if j not in self.closed or self.bodies.springs[j]:
@@ -332,7 +342,8 @@ class _Run:
         bounce, rest = np.eye(n) - (1 + e) * turn, np.eye(n) - turn
         self.y[n : 2 * n] = bounce @ self.y[n : 2 * n]
         pressing = self.pressing(j)
-        self.touches.append(Touch(self.time, j, speed, pressing))
+        if speed > _NO_IMPACT * self.speed:
+            self.touches.append(Touch(self.time, j, speed, pressing))
         height = (e * speed) ** 2 / (pressing * (1 - e)) if pressing > 0 and e < 1 else 1.0
         stays = pressing > 0 and height < _SLIGHT * self.size
         reset[n : 2 * n, n : 2 * n] = rest if stays else bounce
@@ -344,37 +355,53 @@ class _Run:
             if not bodies.springs[i] and abs(moves) > 1e-12 * self.speed:
                 self.closed -= {i}
         after = self.flights.phase(self.closed).matrix @ self.y
-        if speed > 1e-11 * self.speed:
+        if speed > _NO_IMPACT * self.speed:
             gradient = np.zeros(len(self.y))
             gradient[:n] = normal
             jump = np.outer(after - reset @ before, gradient) / speed
             self.monodromy = (reset + jump) @ self.monodromy
 
 
-def first_rise(polynomial: np.ndarray, length: float, fresh: bool):
+def first_rise(polynomial: np.ndarray, length: float, fresh: bool, rounding: float):
     """Return the first rise of a polynomial through 0 in (0, length], and its maxima.
 
-    `fresh`: the value at 0 is rounding if the polynomial falls there.
+    `fresh`: the value at 0 is rounding if the polynomial falls there. A rise up to
+    `rounding` is none.
     """
     own = polynomial.tolist()
-    slope = [k * c for k, c in enumerate(own)][1:]
-    nodes = [length * k / _PARTS for k in range(_PARTS + 1)]
-    rates = [_horner(slope, t) for t in nodes]
-    places, tops = [0.0], []
-    for a, b, p, q in zip(nodes[:-1], nodes[1:], rates[:-1], rates[1:], strict=True):
-        if p * q < 0:
-            turn = _bisected(slope, a, b)
-            places.append(turn)
-            if p > 0:
-                tops.append((turn, _horner(own, turn)))
-        places.append(b)
+    slope = _slope(own)
+    turns = _roots(slope, length, _DEEPEST)
+    tops = [(t, _horner(own, t)) for t in turns if _horner(_slope(slope), t) < 0]
+    places = [0.0, *turns, length]
     heights = [_horner(own, t) for t in places]
-    if fresh and rates[0] < 0:
-        heights[0] = min(heights[0], 0.0)
-    for a, b, p, q in zip(places[:-1], places[1:], heights[:-1], heights[1:], strict=True):
-        if p <= 0 < q:
-            return _bisected(own, a, b), tops
+    if fresh and slope[0] < 0:
+        heights[0] = 0.0
+    for (a, p), (b, q) in itertools.pairwise(zip(places, heights, strict=True)):
+        if p <= rounding < q:
+            return (_bisected(own, a, b) if p <= 0 else a), tops
     return None, tops
+
+
+def _roots(coefficients: list[float], length: float, deeper: int) -> list[float]:
+    """Return the roots in (0, length), between which its derivative has one each.
+
+    The derivative of depth 0 is taken to change its sign at most once in each part.
+    """
+    if deeper:
+        inner = _roots(_slope(coefficients), length, deeper - 1)
+    else:
+        inner = [length * k / _PARTS for k in range(1, _PARTS)]
+    places = [0.0, *inner, length]
+    heights = [_horner(coefficients, t) for t in places]
+    return [
+        _bisected(coefficients, a, b)
+        for (a, p), (b, q) in itertools.pairwise(zip(places, heights, strict=True))
+        if p * q < 0
+    ]
+
+
+def _slope(coefficients: list[float]) -> list[float]:
+    return [k * c for k, c in enumerate(coefficients)][1:]
 
 
 def _horner(coefficients: list[float], t: float) -> float:
@@ -386,7 +413,7 @@ def _horner(coefficients: list[float], t: float) -> float:
 
 def _bisected(coefficients: list[float], low: float, high: float) -> float:
     """Return a root between two places, by Newton's method within a bracket."""
-    rates = [k * c for k, c in enumerate(coefficients)][1:]
+    rates = _slope(coefficients)
     rising = _horner(coefficients, high) > 0
     t = (low + high) / 2
     for _ in range(80):

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.bifurcations.flights import Bodies, FlightError, Flights, Motion
+from experiments.bifurcations.hertz_flights import flights_of
 from jaxvib.ensemble import Reason
 
 _SURE = 1e-7  # depth of a touch, or a miss, of the size, of which a count is certain
 _TOUCH = 1e-8  # the same at a grazing
 _INSIDE = (0.2, 0.5, 0.8)  # places within a chord that are looked at
+_AT_REST = 1e-6  # accuracy of a motion with rests, of its speed
 _CLOSES = 1e-7  # of the size, times 1 + |M|, to which a corrected point returns
 _EDGE = 1e-3  # share of the range that counts as the last step of an end
 # Reasons of an end that hide a grazing within the last step.
@@ -70,7 +72,7 @@ def judged(branch, bodies: Bodies, path: str, span: float) -> Judged:
     periods = int(branch.periods)
     values, states = np.asarray(branch.parameter), np.asarray(branch.orbits.state)
     codes = np.asarray(branch.orbits.result)
-    flights = [Flights(bodies.with_value(path, float(p))) for p in values]
+    flights = [flights_of(bodies.with_value(path, float(p))) for p in values]
     seen = [
         _seen(own, x, periods) if code == 0 else None
         for own, x, code in zip(flights, states, codes, strict=True)
@@ -128,7 +130,10 @@ def _of_point(branch, i: int, seen: _Seen) -> list[Fault]:
     orbits, value = branch.orbits, float(branch.parameter[i])
     bar = float(orbits.state_error[i])
     faults = []
-    if not seen.away <= bar + seen.rounding and seen.away > 1e-12 * seen.motion.speed:
+    beyond = not seen.away <= bar + seen.rounding
+    if seen.motion.rests:  # rebounds that are cut off elsewhere, or last at t = 0
+        beyond = not seen.away <= bar + _AT_REST * seen.motion.speed
+    if beyond and seen.away > 1e-12 * seen.motion.speed:
         words = f"{seen.away:.1e} away, bar {bar:.1e}, residual {orbits.residual[i]:.1e}"
         faults.append(Fault("no orbit", value, words))
     elif seen.left > _CLOSES:
@@ -179,6 +184,7 @@ class _Chord:
             words = f"{where}{a.counts} to {b.counts}"
             faults.append(Fault("contacts unlisted", at, words))
         close = min(abs(one.largest - 1) for one in (a, b)) < 1e-7
+        close |= any(one.motion.rests and one.away > 1e-9 for one in (a, b))
         if a.outside != b.outside and not self.listed and not close:
             words = f"{where}{a.outside} to {b.outside} multipliers outside"
             faults.append(Fault("stability unlisted", at, words))
@@ -194,7 +200,7 @@ class _Chord:
         for share in _INSIDE:
             value = float(self.values[0] + share * np.diff(self.values)[0])
             guess = self.states[0] + share * (self.states[1] - self.states[0])
-            found = Flights(bodies.with_value(path, value)).orbit(guess, periods)
+            found = flights_of(bodies.with_value(path, value)).orbit(guess, periods)
             if found is None or np.abs(found[0] - guess).max() > 0.5 * length:
                 continue
             motion = found[1]
@@ -231,7 +237,9 @@ def _of_grazing(point, bodies: Bodies, path: str) -> list[Fault]:
     """Return a fault if no motion at a listed grazing touches at zero speed."""
     value, state = float(point.parameter), np.asarray(point.state)
     try:
-        motion = Flights(bodies.with_value(path, value)).motion(state, int(point.periods))
+        motion = flights_of(bodies.with_value(path, value)).motion(
+            state, int(point.periods)
+        )
     except FlightError:
         return []
     least = min(depths(motion), default=1.0)

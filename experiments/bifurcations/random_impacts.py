@@ -4,10 +4,11 @@
 
 One to three bodies with one to three stops between them or to the ground; modal damping
 ratios of 0.001 to 0.5, restitution 0 to 1, gaps of both signs; each system along its load,
-its frequency, a gap or a restitution (with `--elastic`: a stiffness of linear stops). The
-start is the motion that a transient from rest leads to; systems without one are counted
-apart. Everything follows from a system's number, so that `--first 17 --number 1` repeats
-one. Writes `random_impacts.json` (`random_elastic.json`) and prints a table.
+its frequency, a gap or a restitution (with `--elastic`: a stiffness of linear stops, or of
+Hertz contacts). The start is the motion that a transient leads to; systems without a
+periodic one near its end are counted apart. Everything follows from a system's number, so
+that `--first 17 --number 1` repeats one. Writes `random_impacts.json`, or
+`random_elastic.json`, and prints a table.
 """
 
 import argparse
@@ -18,13 +19,16 @@ from pathlib import Path
 
 import numpy as np
 import scipy.linalg
+from scipy.optimize import linprog
 
 import jaxvib as jv
-from experiments.bifurcations.flights import Bodies
+from experiments.bifurcations.flights import Bodies, FlightError
+from experiments.bifurcations.hertz_flights import flights_of
 from experiments.bifurcations.judged import KINDS, judged
 
 PATHS = ("loads.0.law.amplitude", "loads.0.law.frequency", "contacts.0.gap")
 HARD, ELASTIC = "contacts.0.law.restitution", "contacts.0.law.stiffness"
+_TRANSIENT = 150  # periods: Newton's method converges from there
 SETTINGS = jv.branches.ContinuationSettings(most_points=200)
 
 
@@ -47,6 +51,7 @@ def drawn(number: int, elastic: bool = False) -> tuple[Bodies, str, tuple[float,
     push = rng.uniform(-1.0, 1.0, n)
     push /= np.abs(push).max()
     ratios = np.where(rng.random(stops) < 0.15, 0.0, rng.uniform(0.0, 1.0, stops))
+    exponent = 1.5 if elastic and number // 36 % 2 else 1.0
     stiff = stiffness.max() * np.exp(rng.uniform(0.0, np.log(300.0), stops))
     bodies = Bodies(
         mass, damping, stiffness, normals, np.ones(stops), ratios, push, 1.0,
@@ -59,7 +64,7 @@ def drawn(number: int, elastic: bool = False) -> tuple[Bodies, str, tuple[float,
     scale = 1 / max(np.abs(gaps).max(), 1e-9)
     bodies = Bodies(
         mass, damping, stiffness, normals, gaps * scale, ratios, push,
-        scale * rng.uniform(0.5, 1.5), frequency, bodies.springs,
+        scale * rng.uniform(0.5, 1.5), frequency, bodies.springs, exponent,
     )  # fmt: skip
     low, high = rng.uniform(0.5, 0.9), rng.uniform(1.1, 1.6)
     value = value_at(bodies, path)
@@ -90,8 +95,9 @@ def value_at(bodies: Bodies, path: str) -> float:
 
 def system_of(bodies: Bodies) -> jv.ImpactSystem:
     """Return the system as one of jaxvib."""
+    elastic = jv.LinearContact if bodies.exponent == 1 else jv.HertzContact
     laws = [
-        jv.LinearContact(k) if k else jv.RestitutionContact(e)
+        elastic(k) if k else jv.RestitutionContact(e)
         for k, e in zip(bodies.springs, bodies.restitutions, strict=True)
     ]
     return jv.ImpactSystem(
@@ -104,13 +110,34 @@ def system_of(bodies: Bodies) -> jv.ImpactSystem:
     )
 
 
+def settled(bodies: Bodies) -> tuple[np.ndarray, int] | None:
+    """Return the state after a transient, and after how many periods it recurs."""
+    n = len(bodies.mass)
+    room = linprog(np.zeros(n), bodies.normals, bodies.gaps - 0.01, bounds=(-10.0, 10.0))
+    if room.status:
+        return None
+    flights, states = flights_of(bodies), [np.append(room.x, np.zeros(n))]
+    try:
+        for _ in range(_TRANSIENT):
+            states.append(flights.motion(states[-1]).state)
+    except FlightError:
+        return None
+    size = np.abs(states[-1]).max()
+    for periods in range(1, 5):
+        if np.abs(states[-1] - states[-1 - periods]).max() < 1e-3 * size:
+            return states[-1], periods
+    return states[-1], 1
+
+
 def measured(number: int, elastic: bool = False) -> dict:
     """Return what is wrong with the branch of a system, and what it took."""
     bodies, path, bounds = drawn(number, elastic)
     row = {"number": number, "path": path, "bounds": bounds}
+    system, start = system_of(bodies), settled(bodies)
+    if start is None:
+        return row | {"start": "no room between the stops, or chattering", "faults": []}
     begin = time.process_time()
-    system = system_of(bodies)
-    orbit = jv.periodic_orbit(system, throw=False)
+    orbit = jv.periodic_orbit(system, start[0], start[1], throw=False)
     if int(orbit.result):
         return row | {"start": jv.reason(int(orbit.result)), "faults": []}
     branch = jv.continue_orbit(
@@ -144,12 +171,14 @@ def summary(rows: list[dict]) -> dict:
         for name in ("points", "grazings", "uncertain")
     }
     seconds = np.sum([row["seconds"] for row in traced], axis=0).round(1).tolist()
+    starts = Counter(row["start"] for row in rows if "start" in row)
     return {
         "systems": len(rows),
         "branches": len(traced),
         **totals,
         "faults, branches": faults,
         "branches with any": sum(bool(row["faults"]) for row in traced),
+        "without a start": dict(starts.most_common()),
         "ends": dict(ends.most_common()),
         "core-seconds": {"jaxvib": seconds[0], "judging": seconds[1]},
     }
@@ -186,7 +215,8 @@ def main() -> None:
     to = given.to or Path(__file__).with_name(name)
     to.write_text(json.dumps({"summary": found, "systems": rows}, indent=1) + "\n")
     print(table(found))
-    print(json.dumps({key: found[key] for key in ("ends", "core-seconds")}, indent=1))
+    for key in ("without a start", "ends", "core-seconds"):
+        print(key, json.dumps(found[key]))
 
 
 if __name__ == "__main__":
