@@ -89,5 +89,12 @@ def _end_together(above: Tracer, below: Tracer, most: int) -> None:
 
 def _joined(above: Tracer, below: Tracer):
     start = above.start
-    turned = [point._replace(tangent=-point.tangent) for point in below.points[::-1]]
-    return [*turned, start, *above.points], (below.code, above.code)
+    back = [*below.points[::-1], start]
+    # What lies between two points belongs to the second of them.
+    between = [(None, False), *((point.grazing, point.jumped) for point in back[:-1])]
+    turned = [
+        point._replace(tangent=-point.tangent, grazing=grazing, jumped=jumped)
+        for point, (grazing, jumped) in zip(back, between, strict=True)
+    ]
+    turned[-1] = turned[-1]._replace(tangent=start.tangent)
+    return [*turned, *above.points], (below.code, above.code)

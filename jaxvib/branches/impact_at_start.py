@@ -6,9 +6,6 @@ motion changes smoothly: the branch continues from the state on the other side o
 impact.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -17,18 +14,9 @@ import numpy as np
 from ..systems.autonomous import state_size
 from ..systems.system import System
 from .corrector import LaneData, system_of
-from .grazing import hard_contacts
 from .point import at
-
-
-class Jump(NamedTuple):
-    """A jump of a branch in scaled coordinates: the point after it, and predictions.
-
-    `beyond(reach)`: the predicted point at that distance from the jump.
-    """
-
-    x: np.ndarray
-    beyond: Callable[[float], np.ndarray]
+from .touches import hard_contacts
+from .tracer import Place
 
 
 def jump_near(
@@ -38,7 +26,7 @@ def jump_near(
     x: np.ndarray,
     tangent: np.ndarray,
     reach: float,
-) -> Jump | None:
+) -> Place | None:
     """Return the jump of a branch within a distance of a point, or None.
 
     `data`: of a single branch, without an axis of branches.
@@ -58,7 +46,7 @@ def jump_near(
         there = x + (distance + further) * tangent
         return np.asarray(_point_across_impact(*frame, there, int(segment), int(contact)))
 
-    return Jump(beyond(0.0), beyond)
+    return Place(beyond(0.0), beyond)
 
 
 def _states(data: LaneData, static, path: str, x):
@@ -102,6 +90,12 @@ def _point_across_impact(data, static, path, x, segment: int, contact: int):
     ratio = jnp.where(speed > 0, restitution, 1 / restitution)
     change = -(1 + ratio) * speed * response / (stop.direction @ response)
     turned = touching + jnp.concatenate([jnp.zeros_like(change), change])
-    other = turned - ahead * equation.vector_field(time, turned)
+    rate = equation.vector_field(time, turned)
+    # Without a rebound it stays on the stop as long as it is pressed against it.
+    _, _, pressed = (part[contact] for part in equation.contact_motion(turned, rate))
+    held = jnp.where((restitution == 0) & (pressed > 0), pressed, 0.0)
+    held = held * response / (stop.direction @ response)
+    rate = rate - jnp.concatenate([jnp.zeros_like(held), held])
+    other = turned - ahead * rate
     states = states.at[segment].set(other)
     return jnp.append(states.reshape(-1), x[-1] * data.units[-1]) / data.units

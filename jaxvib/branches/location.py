@@ -84,6 +84,7 @@ def locate(
             code=code,
         )
         result = problem.result(find) if genuine and turns else None
+        result = result if change.grazing is None else change.grazing
         if result is not None:
             every[b].append(Located(find, result))
     for points, found in zip(branches, every, strict=True):

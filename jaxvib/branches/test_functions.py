@@ -99,15 +99,16 @@ class Test(NamedTuple):
 class SignChange(NamedTuple):
     """A sign change of a test function after a point of a branch.
 
-    `corner`: the point itself is a grazing. Of folds, `run`: the number of chords from
-    the first to the last fold with the same parameter; `others`: chords nearby on which an
-    eigenvalue passes that of a fold.
+    `corner`: whether the point itself is a grazing, or `grazing` is one on its chord. Of
+    folds, `run`: the number of chords from the first to the last fold with the same
+    parameter; `others`: chords nearby on which an eigenvalue passes that of a fold.
     """
 
     branch: int
     after: int
     test: Test
     corner: bool = False
+    grazing: Any = None
     run: int = 1
     others: tuple[int, ...] = ()
 
@@ -231,13 +232,15 @@ def sign_changes(
 
     A "branch_point" at a "fold" is not among them. Consecutive folds with parameters
     within `resolution` count as one if odd in number, and otherwise as none. A corner
-    is always a grazing; intervals next to corners and jumps are skipped.
+    is always a grazing; intervals next to corners, and those that hold a grazing or a
+    jump, are skipped.
     """
     if len(points) < 2:
         return []
     rows = {test.kind: test for test in tests}
-    apart = np.array([point.corner or point.jumped for point in points])
-    smooth = ~(apart[1:] | apart[:-1])
+    apart = np.array([point.apart for point in points])
+    corners = np.array([point.corner for point in points])
+    smooth = ~(apart[1:] | corners[:-1])
     changes = {
         kind: smooth & (test.changes or functools.partial(_changed, test))(seen)
         for kind, test in rows.items()
@@ -259,8 +262,12 @@ def sign_changes(
         for kind, where in changes.items()
         for after in np.flatnonzero(where)
     ]
-    corners = np.flatnonzero([point.corner for point in points])
-    found += [SignChange(branch, int(at), rows["grazing"], True) for at in corners]
+    for at, point in enumerate(points):
+        if point.corner:
+            found.append(SignChange(branch, at, rows["grazing"], True))
+        elif point.grazing is not None:
+            change = SignChange(branch, at - 1, rows["grazing"], True)
+            found.append(change._replace(grazing=point.grazing))
     return sorted(found, key=lambda change: (change.after, change.test.kind))
 
 
