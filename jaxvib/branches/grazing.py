@@ -36,6 +36,9 @@ _REACHES = np.array([3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5])
 # Scaled distances within which an impact may be followed by infinitely many, tried in
 # order with steps shorter than this.
 _NEAR_REST = 1e-3
+# A shorter part of the period between touches of a stop that then stays closed belongs to
+# its last rebounds; impacts on two stops less apart than the second meet.
+_REBOUND, _MEET = 1e-3, 1e-4
 _REST_REACHES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
 # Scaled depth and speed below which an impact is not told from a touch.
 _SHALLOW, _SLOW = 1e-6, 1e-4
@@ -99,6 +102,15 @@ class Grazings:
             return self._to_rest(here)
         return passed
 
+    def why(self, x: np.ndarray) -> Reason:
+        """Return the reason why a branch ends at a point from which no step is found."""
+        touches = self._touches(x)
+        struck = touches.some(touches.apart > 0)
+        apart = np.abs(struck.phase[:, None] - struck.phase)
+        apart = np.minimum(apart, 1 - apart)
+        others = struck.contact[:, None] != struck.contact
+        return Reason.IMPACTS_MEET if (apart[others] < _MEET).any() else Reason.DIVERGED
+
     def _to_rest(self, here: BranchPoint) -> Crossing | None:
         """Return the way to orbits that come to rest on a stop, or no longer do, or None.
 
@@ -122,8 +134,14 @@ class Grazings:
     def _over_touch(self, here: BranchPoint, step: float) -> Crossing | None:
         touches = self._touches(here.x)
         unit = self.data.units[self.size - 1]
-        touches = touches.some(touches.apart < _LIKELY * np.sqrt(step) * unit)
-        touches = touches.some(slice(_MOST))
+        mine = self._seen(here.x[None])
+        likely = touches.apart < _LIKELY * np.sqrt(step) * unit
+        # The impacts by which a body comes to rest are cut off at some speed.
+        resting = np.array(
+            [mine.holds[0, self._position(c)] for c in touches.contact], bool
+        )
+        likely &= ~resting | (touches.window > _REBOUND)
+        touches = touches.some(likely).some(slice(_MOST))
         if not len(touches.contact):
             return None
         which, roots = self._roots(touches, here.x[-1])
@@ -136,7 +154,6 @@ class Grazings:
         lengths = linalg.norm(ahead)
         near = (lengths < _WITHIN * step) & (ahead @ here.tangent > 0)
         near &= self._inside(roots.x)
-        mine = self._seen(here.x[None])
         for k in np.argsort(lengths):
             if near[k]:
                 one = Stop(*(leaf[k] for leaf in stop))
@@ -280,7 +297,7 @@ class Grazings:
 
     def _result(self, stop: Stop, root: _Roots) -> BifurcationPoint:
         unscaled = self._at_start(_stops(stop, 1), root.x[None])[0] * self.data.units
-        span = float(self.data.periods * self._system(unscaled[-1]).period())
+        span = float(self.data.periods) * float(self._system(unscaled[-1]).period())
         time, lengths = np.mod(root.x[-2], 1.0) * span, self.data.units[[0, self.size - 1]]
         test = np.max(np.abs(self._contact(stop, root)[:2]) / lengths)
         return self._listed(unscaled, time, root.residual, test, Reason.SUCCESS)
@@ -305,7 +322,7 @@ class Grazings:
         """Return depth, speed and acceleration of the contact at a grazing."""
         there = self._system(root.x[-1] * self.data.units[-1])
         state = jnp.asarray(root.x[: self.size] * self.data.units[: self.size])
-        time = root.x[-2] * float(self.data.periods * there.period())
+        time = root.x[-2] * float(self.data.periods) * float(there.period())
         equation: Any = there.equation()
         motion = equation.contact_motion(state, equation.vector_field(time, state))
         return np.array([leaf[stop.contact] for leaf in motion])

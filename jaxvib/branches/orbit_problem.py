@@ -97,6 +97,7 @@ class OrbitProblem(BranchProblem):
         return context._replace(
             crossing=grazings.crossing,
             watch=grazings.watch,
+            why=grazings.why,
             jump=functools.partial(jump_near, *mine),
         )
 

@@ -69,7 +69,7 @@ def touches_of(static: System, path: str, data: LaneData, x: np.ndarray) -> Touc
     size = state_size(system_of(data, static))
     unscaled = x * data.units
     there = at(system_of(data, static), path, unscaled[-1])
-    span = float(data.periods * there.period())
+    span = float(data.periods) * float(there.period())
     times = np.linspace(0.0, span, _SAMPLES)
     states = simulate(there, unscaled[:size], times, rtol=data.tight, throw=False).states
     seen = _contact_samples(there, states, jnp.asarray(times))
@@ -133,7 +133,8 @@ class Seen(NamedTuple):
     """What a motion does at its hard stops, (points, stops).
 
     `onsets`: the number of impacts; `margins`: the smallest |depth|, m, of all highest
-    points and, without the stop, of all impacts; `holds`: whether it stays closed.
+    points and, without the stop, of all impacts, NaN at a grazing; `holds`: whether it
+    stays closed.
     """
 
     onsets: np.ndarray
@@ -155,6 +156,8 @@ def watch_kernel(static: System, path: str) -> Kernel:
         shallow = GRAZING * scales(there, state)[0]
         found = observe(there, state, 0.0, span, rtol=data.tight, grazing=shallow)[1]
         hard = np.flatnonzero(hard_contacts(there.equation()))
-        return Seen(found.onsets[hard], found.nearest[hard], found.duration[hard] > 0)
+        # A body that does not rebound has a highest point of rounding at its impact.
+        margins = jnp.where(found.nearest > shallow, found.nearest, jnp.nan)
+        return Seen(found.onsets[hard], margins[hard], found.duration[hard] > 0)
 
     return cached_kernel(watch, static, path)

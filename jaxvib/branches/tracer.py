@@ -103,7 +103,7 @@ class Watched(NamedTuple):
         one, other = self.onsets[both]
         if ((one != other) & ~self.holds[both].all(0)).any():
             return True
-        first, last = self.margins[both]
+        first, last = np.where(self.holds[both], np.nan, self.margins[both])
         rises = [length * slopes for slopes in self.slopes[both]]
         with np.errstate(invalid="ignore"):
             t = _PLACES[:, None]
@@ -153,7 +153,8 @@ class TracerContext(NamedTuple):
     point to the corner near it; `jump`: maps a point, its tangent and a distance to the
     jump within it; `crossing`: maps a point, a step, and whether impacts begin or end
     within it, to the way over a grazing there; `watch`: maps points and tangents to what
-    orbits do at their stops. All are None if branches have none. `reversals`: by reason;
+    orbits do at their stops; `why`: maps the last point to the reason why no step is short
+    enough. All are None if branches have none. `reversals`: by reason;
     beyond them the same solutions follow again, shifted by half of their period. `sides`:
     maps points (points, unknowns) to the side of a grazing on which each lies, or None.
     """
@@ -164,6 +165,7 @@ class TracerContext(NamedTuple):
     jump: Callable[[np.ndarray, np.ndarray, float], Place | None] | None = None
     crossing: Callable[[BranchPoint, float, bool], Crossing | None] | None = None
     watch: Callable[[np.ndarray, np.ndarray], Watched] | None = None
+    why: Callable[[np.ndarray], Reason] | None = None
     reversals: Mapping[Reason, Reversal] = MappingProxyType({})
     sides: Callable[[np.ndarray], np.ndarray] | None = None
 
@@ -175,6 +177,7 @@ class Tracer:
         self.limits, self.correct = around.limits, around.correct
         self.corner, self.jump = around.corner, around.jump
         self.crossing, self.watch = around.crossing, around.watch
+        self.why = around.why
         self.grazing: Any = None  # at which the branch ended
         self.reversals, self.sides = around.reversals, around.sides
         self.start = start
@@ -312,12 +315,7 @@ class Tracer:
                 self.code, self.grazing = Reason.GRAZING, passed.grazing
             return len(passed.points)
         self.step /= 2 if broken else 4
-        if self.step > self.limits.smallest_step:
-            return 0
-        if broken:
-            self.code = Reason.GRAZING
-            return 0
-        return self._jump_or_end()
+        return 0 if self.step > self.limits.smallest_step else self._jump_or_end()
 
     def _closes(self, new: BranchPoint, length: float) -> bool:
         """Return whether the branch has closed at its start."""
@@ -364,7 +362,7 @@ class Tracer:
         """Continue beyond a corner, on the side with an impact, or end."""
         beyond = corner and self._beyond(corner.x, corner.beyond)
         if corner is None or beyond is None:
-            self.code = Reason.DIVERGED
+            self.code = self.why(self.here.x) if self.why else Reason.DIVERGED
             return 0
         self.points += [BranchPoint(corner.x, self.here.tangent, 0.0, True), beyond]
         return 2
