@@ -39,6 +39,8 @@ _NEAR_REST = 1e-3
 # A shorter part of the period between touches of a stop that then stays closed belongs to
 # its last rebounds; impacts on two stops less apart than the second meet.
 _REBOUND, _MEET = 1e-3, 1e-4
+# A branch that ends at orbits with a slower scaled impact ends at its grazing.
+_SLOWEST = 1e-3
 _REST_REACHES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
 # Scaled depth and speed below which an impact is not told from a touch.
 _SHALLOW, _SLOW = 1e-6, 1e-4
@@ -76,6 +78,8 @@ class Grazings:
         self.static, self.path, self.data = static, path, data
         self.correct, self.bounds = correct, bounds
         self.size = state_size(system_of(data, static))
+        hard = hard_contacts(equation_shape(system_of(data, static)))
+        self.places = np.cumsum(hard) - 1  # of the stops, among the hard ones
         self._last: tuple[bytes, Touches] | None = None
 
     def watch(self, x: np.ndarray, tangents: np.ndarray) -> Watched:
@@ -109,7 +113,10 @@ class Grazings:
         apart = np.abs(struck.phase[:, None] - struck.phase)
         apart = np.minimum(apart, 1 - apart)
         others = struck.contact[:, None] != struck.contact
-        return Reason.IMPACTS_MEET if (apart[others] < _MEET).any() else Reason.DIVERGED
+        if (apart[others] < _MEET).any():
+            return Reason.IMPACTS_MEET
+        slow = touches.apart < _SLOWEST * self.data.units[self.size - 1]
+        return Reason.GRAZING if slow.any() else Reason.DIVERGED
 
     def _to_rest(self, here: BranchPoint) -> Crossing | None:
         """Return the way to orbits that come to rest on a stop, or no longer do, or None.
@@ -137,9 +144,7 @@ class Grazings:
         mine = self._seen(here.x[None])
         likely = touches.apart < _LIKELY * np.sqrt(step) * unit
         # The impacts by which a body comes to rest are cut off at some speed.
-        resting = np.array(
-            [mine.holds[0, self._position(c)] for c in touches.contact], bool
-        )
+        resting = mine.holds[0, self.places[touches.contact]]
         likely &= ~resting | (touches.window > _REBOUND)
         touches = touches.some(likely).some(slice(_MOST))
         if not len(touches.contact):
@@ -230,8 +235,7 @@ class Grazings:
         fine = self._corrected(_stops(stop, len(beside)), beside, normals)
         struck = self._side(stop, root.x, np.where(fine.found[:, None], fine.x, np.nan))
         more = np.zeros(mine.onsets.shape[-1], int)
-        hard = self._position(int(stop.contact))
-        more[hard] = 1
+        more[self.places[stop.contact]] = 1
         from_open = _alike(open_.seen, mine.onsets[0])
         if from_open[-1]:
             arrive, depart = open_, struck
@@ -334,11 +338,6 @@ class Grazings:
         """Return the gradients of the contacts' speeds, (contacts, states)."""
         equation = self._system(value).equation()
         return np.asarray(jax.jacfwd(equation.closing_rates)(jnp.asarray(states[0])))
-
-    def _position(self, contact: int) -> int:
-        """Return the position of a contact among the hard ones."""
-        shape = equation_shape(system_of(self.data, self.static))
-        return int(hard_contacts(shape)[:contact].sum())
 
     def _inside(self, x: np.ndarray) -> np.ndarray:
         low, high = self.bounds
