@@ -25,13 +25,12 @@ from .point import at
 from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings, report_to
 from .test_functions import (
-    EvaluatedPoints,
     LocatedZero,
-    Test,
     branch_point,
+    complex_pair,
     fold,
     pairs,
-    product,
+    past_axis,
 )
 from .tracer import Limits, Tracer
 from .tracing import trace
@@ -107,8 +106,10 @@ def continue_equilibrium(
     return problem.traced(pairs[0], extent.limits, report_to(progress))
 
 
-def _hopf(seen: EvaluatedPoints, _) -> np.ndarray:
-    return product(pairs(seen.eigenvalues, np.add)).real
+def _scaled(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return eigenvalues relative to the largest modulus of each point."""
+    largest = np.abs(eigenvalues).max(-1, keepdims=True)
+    return eigenvalues / np.where(largest > 0, largest, 1.0)
 
 
 def _off_axis(eigenvalues: np.ndarray) -> np.ndarray:
@@ -116,11 +117,15 @@ def _off_axis(eigenvalues: np.ndarray) -> np.ndarray:
     return np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
 
 
-# Of the eigenvalues; real ones that cancel are no Hopf point.
 _TESTS = (
     fold(0.0),
-    Test("hopf", _hopf, lambda seen: _off_axis(seen.eigenvalues).min(-1)),
-    branch_point(lambda seen, _: product(seen.eigenvalues).real, 0.0),
+    complex_pair(
+        "hopf",
+        past_axis,
+        lambda seen: _off_axis(seen.eigenvalues).min(-1),
+        lambda eigenvalues: pairs(_scaled(eigenvalues), np.add),
+    ),
+    branch_point(0.0, _scaled),
 )
 
 

@@ -186,6 +186,7 @@ class _Search:
         ]
         # The solutions at both ends of the chords: (chords, 2, ...).
         self.ends = stack_lanes(lanes)
+        self.eigenvalues = problem.eigenvalues(lane_of(self.ends, (slice(None), 0)))
 
     def zeros(self) -> _Zeros:
         """Return the zeros of the test functions on all chords."""
@@ -244,7 +245,8 @@ class _Search:
             def at_starts(own=own):
                 return lane_of(self.ends, (own, 0))
 
-            first = EvaluatedPoints(self.tangents[0][own][:, -count:], None, at_starts)
+            tangents, before = self.tangents[0][own][:, -count:], self.eigenvalues[own]
+            first = EvaluatedPoints(tangents, before, at_starts)
             seen = EvaluatedPoints.of_corrected(some, count, solutions)
             values[mine] = np.where(some.found, test.value(seen, first), test.lost)
         return values

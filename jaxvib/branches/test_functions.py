@@ -8,14 +8,16 @@ an orbit or cycle (without the trivial one):
 | `fold` | parameter component of the tangent | the same |
 | `branch_point` | $\prod (1 - \mu_i)$, without a fold | $\prod \lambda_i$ |
 | `period_doubling` | $\prod (1 + \mu_i)$ | |
-| `neimark_sacker` | $\prod_{i<j} (\mu_i \mu_j - 1)$ | |
-| `hopf` | | $\prod_{i<j} (\lambda_i + \lambda_j)$ |
+| `neimark_sacker` | number of complex pairs outside the unit circle | |
+| `hopf` | | number of complex pairs with a positive real part |
 
-Factors of multipliers are divided by $1 + |\mu|$, and a product of them is replaced by
-the factor of least modulus with the product's sign. Orbits have `branches.grazing_test`
-and user-defined events besides, and curves in two parameters `branches.codimension_two`.
-To add a kind, add a row to the table of a
-`BranchProblem`.
+Factors of multipliers are divided by $1 + |\mu|$, those of equilibria by the largest
+$|\lambda|$, and a product of them is replaced by that of the two of least modulus, with
+the sign of all. A complex pair is located by its own distance from the circle or the
+axis: real ones with $\mu_i \mu_j = 1$ or $\lambda_i + \lambda_j = 0$ (neutral saddles)
+solve the equations of a pair too. Orbits have `branches.grazing_test` and user-defined
+events besides, and curves in two parameters `branches.codimension_two`. To add a kind,
+add a row to the table of a `BranchProblem`.
 """
 
 import functools
@@ -34,8 +36,11 @@ from .tracer import BranchPoint
 
 # Offsets of neighbours of a branch point, relative to the chord.
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
-# Values of a test function below this, relative to its largest, are rounding noise.
-_NOISE = 1e-13
+# Values of a test function below this are rounding noise: products of two factors of at
+# most 1, or relative to the largest value on the branch.
+_NOISE, _NOISE_OF_FACTORS = 1e-13, 1e-15
+# A complex pair nearer than this to the circle or the axis may be on either side.
+_UNDECIDED = 1e-9
 
 
 class EvaluatedPoints:
@@ -79,7 +84,8 @@ class Test(NamedTuple):
     the rounding of the chord at best). `lost`: the value where a point is not found.
     `changes(seen)`: the chords to search, by default those on which the value changes
     its sign. `refine(search, chord, fraction, success)`: returns a better point than
-    that at the zero, or None, and whether it is located.
+    that at the zero, or None, and whether it is located. `factors`: maps eigenvalues to
+    the moduli that have to vanish, see `branches.chords`.
     """
 
     __test__ = False  # no test of pytest
@@ -94,6 +100,7 @@ class Test(NamedTuple):
     lost: float = np.nan
     changes: Callable[[EvaluatedPoints], np.ndarray] | None = None
     refine: Callable | None = None
+    factors: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 class SignChange(NamedTuple):
@@ -170,6 +177,52 @@ def nearest_to(target: float) -> Callable[[EvaluatedPoints], np.ndarray]:
     return lambda seen: np.abs(seen.eigenvalues - target).min(-1)
 
 
+def past_circle(multipliers: np.ndarray) -> np.ndarray:
+    """Return how far multipliers are outside the unit circle, relative to themselves."""
+    return _excess(np.abs(multipliers), 1.0)
+
+
+def past_axis(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return how far eigenvalues are to the right of the imaginary axis, of themselves."""
+    sizes = np.abs(eigenvalues)
+    return eigenvalues.real / np.where(sizes > 0, sizes, 1.0)
+
+
+def _pairs_past(eigenvalues: np.ndarray, past: Callable) -> np.ndarray:
+    """Return the number of complex pairs past the limit.
+
+    Of real ones past it an even number counts as pairs: two may meet and become complex
+    without a bifurcation.
+    """
+    outside, real = past(eigenvalues) > 0, eigenvalues.imag == 0
+    alone = sum(
+        (outside & real & (sign * eigenvalues.real > 0)).sum(-1) % 2 for sign in (1, -1)
+    )
+    return (outside.sum(-1) - alone) // 2
+
+
+def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callable) -> Test:
+    """Return the row of a complex pair that passes the circle or the axis.
+
+    `past(eigenvalues)`: how far each is past it.
+    """
+
+    def nearest(eigenvalues: np.ndarray) -> np.ndarray:
+        off = np.where(eigenvalues.imag != 0, np.abs(past(eigenvalues)), 1.0)
+        return off.min(-1)
+
+    def value(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
+        before, here = first.eigenvalues, seen.eigenvalues
+        same = _pairs_past(here, past) == _pairs_past(before, past)
+        return np.where(same, -1.0, 1.0) * nearest(here)
+
+    def changes(seen: EvaluatedPoints) -> np.ndarray:
+        number = _pairs_past(seen.eigenvalues, past)
+        return _steps(number, nearest(seen.eigenvalues) > _UNDECIDED)
+
+    return Test(kind, value, distance, changes=changes, factors=factors)
+
+
 def _off_circle(seen: EvaluatedPoints) -> np.ndarray:
     values = seen.eigenvalues
     return np.where(values.imag != 0, np.abs(np.abs(values) - 1), np.inf).min(-1)
@@ -196,27 +249,34 @@ def fold(target: float) -> Test:
     return Test("fold", lambda seen, _: seen.tangents[:, -1], nearest_to(target))
 
 
-def branch_point(value: Callable, target: float) -> Test:
-    """Return the row of a branch point, where an eigenvalue is at a target."""
+def real_one(kind: str, target: float, factors: Callable) -> Test:
+    """Return the row of a real eigenvalue at a target, where one of the factors is 0."""
+
+    def value(seen: EvaluatedPoints, _) -> np.ndarray:
+        return _two_smallest(factors(seen.eigenvalues))
+
+    row = Test(kind, value, nearest_to(target), noise=_NOISE_OF_FACTORS, rounding=0.0)
+    return row._replace(factors=factors)
+
+
+def branch_point(target: float, factors: Callable) -> Test:
+    """Return the row of a branch point, see `real_one`."""
     # The accuracy suffices for the interpolation.
-    row = Test("branch_point", value, nearest_to(target), accuracy=1e-3, lost=0.0)
-    return row._replace(refine=between)
+    row = real_one("branch_point", target, factors)
+    return row._replace(accuracy=1e-3, lost=0.0, refine=between)
 
 
 # The test functions of multipliers.
 OF_MULTIPLIERS = (
     fold(1.0),
-    Test(
-        "period_doubling",
-        lambda seen, _: _two_smallest(_excess(seen.eigenvalues, -1)),
-        nearest_to(-1.0),
-    ),
-    Test(
+    real_one("period_doubling", -1.0, lambda multipliers: _excess(multipliers, -1)),
+    complex_pair(
         "neimark_sacker",
-        lambda seen, _: _two_smallest(_excess(pairs(seen.eigenvalues, np.multiply), 1)),
+        past_circle,
         _off_circle,
+        lambda multipliers: _excess(pairs(multipliers, np.multiply), 1),
     ),
-    branch_point(lambda seen, _: _two_smallest(_excess(seen.eigenvalues, 1)), 1.0),
+    branch_point(1.0, lambda multipliers: _excess(multipliers, 1)),
 )
 
 
@@ -271,16 +331,23 @@ def _changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
     is where their computed signs first agree with the next reliable one.
     """
     values = test.value(seen, seen)
-    signs = np.sign(values)
-    changes = np.zeros(len(values) - 1, bool)
     known = np.abs(values[np.isfinite(values)])
     least = max(test.noise, test.rounding * known.max()) if known.size else np.inf
-    sure = np.flatnonzero(np.abs(values) > least)
-    for before, behind in itertools.pairwise(sure):
-        if signs[before] != signs[behind]:
-            agree = signs[before + 1 : behind + 1] == signs[behind]
-            changes[before + np.argmax(agree)] = True
+    changes = _steps(np.sign(values), np.abs(values) > least)
     return changes & ~np.isnan(values[1:] - values[:-1])
+
+
+def _steps(values: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    """Return the chords on which values change between sure ones.
+
+    After a run of unsure ones the change is where they first agree with the next sure one.
+    """
+    changes = np.zeros(len(values) - 1, bool)
+    for before, behind in itertools.pairwise(np.flatnonzero(sure)):
+        if values[before] != values[behind]:
+            agree = values[before + 1 : behind + 1] == values[behind]
+            changes[before + np.argmax(agree)] = True
+    return changes
 
 
 def _runs_of_folds(folds, parameter, resolution: float) -> Iterator[np.ndarray]:

@@ -11,7 +11,6 @@ from jaxvib.branches.test_functions import (
     EvaluatedPoints,
     branch_point,
     fold,
-    product,
     sign_changes,
 )
 from jaxvib.branches.tracer import BranchPoint
@@ -22,7 +21,7 @@ class Flat(BranchProblem):
 
     tests = (
         fold(1.0)._replace(tolerance=np.inf),
-        branch_point(lambda seen, _: product(1 - seen.eigenvalues).real, 1.0),
+        branch_point(1.0, lambda eigenvalues: 1 - eigenvalues),
     )
 
     def __init__(self, turns_back):
