@@ -39,6 +39,8 @@ from .tracing import trace
 _RTOL, _CLOSE = 1e-12, 1e-14
 # Tolerance of a zero or imaginary eigenvalue, relative to the largest.
 _NEAR = 1e-5
+# Eigenvalues nearer to the axis count as stable, relative to the largest.
+_PAST = 1e-11
 # Settings that apply to orbits only.
 _NOT_OF_EQUILIBRIA = ("segments", "correct", "events", "stop_at")
 
@@ -133,6 +135,8 @@ class EquilibriumProblem(BranchProblem):
     """Equilibria of one autonomous system; distances are relative to the eigenvalues."""
 
     tests = tuple(test._replace(tolerance=_NEAR) for test in _TESTS)
+    # A window of a thousandth of the range is seen, at some 10 us for each place.
+    places = 1024
 
     def __init__(self, system, path: str, state, span: float):
         leaves, static = partition_arrays(system)
@@ -144,6 +148,10 @@ class EquilibriumProblem(BranchProblem):
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
         """Return the eigenvalues of the Jacobian."""
         return np.asarray(solutions.eigenvalues)
+
+    def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
+        """Return the numbers of eigenvalues to the right of the imaginary axis."""
+        return (_scaled(eigenvalues).real > _PAST).sum(-1)
 
     def size(self, eigenvalues: np.ndarray) -> float:
         """Return the modulus of the largest eigenvalue."""

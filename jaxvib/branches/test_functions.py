@@ -85,7 +85,8 @@ class Test(NamedTuple):
     `changes(seen)`: the chords to search, by default those on which the value changes
     its sign. `refine(search, chord, fraction, success)`: returns a better point than
     that at the zero, or None, and whether it is located. `factors`: maps eigenvalues to
-    the moduli that have to vanish, see `branches.chords`.
+    the numbers of which one has to vanish, see `branches.chords`; `number`: of
+    eigenvalues that pass.
     """
 
     __test__ = False  # no test of pytest
@@ -101,6 +102,7 @@ class Test(NamedTuple):
     changes: Callable[[EvaluatedPoints], np.ndarray] | None = None
     refine: Callable | None = None
     factors: Callable[[np.ndarray], np.ndarray] | None = None
+    number: int = 1
 
 
 class SignChange(NamedTuple):
@@ -220,7 +222,7 @@ def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callabl
         number = _pairs_past(seen.eigenvalues, past)
         return _steps(number, nearest(seen.eigenvalues) > _UNDECIDED)
 
-    return Test(kind, value, distance, changes=changes, factors=factors)
+    return Test(kind, value, distance, changes=changes, factors=factors, number=2)
 
 
 def _off_circle(seen: EvaluatedPoints) -> np.ndarray:
@@ -298,10 +300,7 @@ def sign_changes(
     rows = {test.kind: test for test in tests}
     apart = np.array([point.corner or point.jumped for point in points])
     smooth = ~(apart[1:] | apart[:-1])
-    changes = {
-        kind: smooth & (test.changes or functools.partial(_changed, test))(seen)
-        for kind, test in rows.items()
-    }
+    changes = {kind: smooth & changed(test, seen) for kind, test in rows.items()}
     found = []
     if {"fold", "branch_point"} <= set(rows):
         parameter = np.array([point.x[-1] for point in points])
@@ -324,12 +323,14 @@ def sign_changes(
     return sorted(found, key=lambda change: (change.after, change.test.kind))
 
 
-def _changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
-    """Return the chords on which a test function changes sign, (points - 1,).
+def changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
+    """Return the chords to search for zeros of a test function, (points - 1,).
 
     Values at the level of rounding have no reliable sign: after a run of them the change
     is where their computed signs first agree with the next reliable one.
     """
+    if test.changes is not None:
+        return test.changes(seen)
     values = test.value(seen, seen)
     known = np.abs(values[np.isfinite(values)])
     least = max(test.noise, test.rounding * known.max()) if known.size else np.inf
