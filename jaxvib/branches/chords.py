@@ -196,7 +196,9 @@ class _Line:
         least = np.full(len(self.points), np.inf)
         for row in self.rows:
             factors = np.abs(row.factors(self.eigenvalues))
-            least = np.fmin(least, factors.min(-1, initial=np.inf))
+            if not factors.size:
+                continue
+            least = np.fmin(least, factors.min(-1))
             squares = np.sort(factors**2, axis=-1)
             deeper = _minima(place, squares, changes[row.kind])
             better = np.fmin(deeper[0], depth) == deeper[0]

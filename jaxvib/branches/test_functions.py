@@ -21,7 +21,6 @@ add a row to the table of a `BranchProblem`.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -34,8 +33,10 @@ from .corrector import Corrected
 from .defining_equations import NEAR
 from .tracer import BranchPoint
 
-# Offsets of neighbours of a branch point, relative to the chord.
+# Offsets of neighbours of a branch point, relative to the chord, and of nearer ones; the
+# latter if without the last neighbour the zero is elsewhere by this part of the offsets.
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
+_NEARER, _SMOOTH = (1.0, 0.1, 0.01), 1e-3
 # Values of a test function below this are rounding noise: products of two factors of at
 # most 1, or relative to the largest value on the branch.
 _NOISE, _NOISE_OF_FACTORS = 1e-13, 1e-15
@@ -190,17 +191,23 @@ def past_axis(eigenvalues: np.ndarray) -> np.ndarray:
     return eigenvalues.real / np.where(sizes > 0, sizes, 1.0)
 
 
-def _pairs_past(eigenvalues: np.ndarray, past: Callable) -> np.ndarray:
-    """Return the number of complex pairs past the limit.
+def _pair_passed(before: np.ndarray, here: np.ndarray, past: Callable) -> np.ndarray:
+    """Return whether more eigenvalues passed the limit than real ones can have.
 
-    Of real ones past it an even number counts as pairs: two may meet and become complex
-    without a bifurcation.
+    A real one that passes changes whether their number on its side is odd; two of them may
+    meet beyond the limit and become complex without a bifurcation.
     """
-    outside, real = past(eigenvalues) > 0, eigenvalues.imag == 0
-    alone = sum(
-        (outside & real & (sign * eigenvalues.real > 0)).sum(-1) % 2 for sign in (1, -1)
+
+    def numbers(eigenvalues):
+        outside, real = past(eigenvalues) > 0, eigenvalues.imag == 0
+        sides = (outside & real & (sign * eigenvalues.real > 0) for sign in (1, -1))
+        return outside.sum(-1), *(side.sum(-1) % 2 for side in sides)
+
+    total, *odd = (
+        np.abs(one - other)
+        for one, other in zip(numbers(before), numbers(here), strict=True)
     )
-    return (outside.sum(-1) - alone) // 2
+    return total > sum(odd)
 
 
 def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callable) -> Test:
@@ -214,13 +221,16 @@ def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callabl
         return off.min(-1)
 
     def value(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
-        before, here = first.eigenvalues, seen.eigenvalues
-        same = _pairs_past(here, past) == _pairs_past(before, past)
-        return np.where(same, -1.0, 1.0) * nearest(here)
+        passed = _pair_passed(first.eigenvalues, seen.eigenvalues, past)
+        return np.where(passed, 1.0, -1.0) * nearest(seen.eigenvalues)
 
     def changes(seen: EvaluatedPoints) -> np.ndarray:
-        number = _pairs_past(seen.eigenvalues, past)
-        return _steps(number, nearest(seen.eigenvalues) > _UNDECIDED)
+        values = seen.eigenvalues
+
+        def passed(one, other):
+            return _pair_passed(values[one], values[other], past)
+
+        return _steps(passed, nearest(values) > _UNDECIDED)
 
     return Test(kind, value, distance, changes=changes, factors=factors, number=2)
 
@@ -237,13 +247,22 @@ def between(
 
     Near a branch point, a plane contains points of both branches.
     """
-    same = np.full(len(_BESIDE), chord)
-    found = search.corrected(fraction + _BESIDE, same)
-    tests = search.values(found, same)
-    if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
-        return None, success
-    at_zero = scipy.interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
-    return scipy.interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero), success
+    same, better = np.full(len(_BESIDE), chord), None
+    for nearer in _NEARER:
+        beside = nearer * _BESIDE
+        found = search.corrected(fraction + beside, same)
+        tests = search.values(found, same)
+        if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
+            break
+        zero, other = (
+            float(scipy.interpolate.BarycentricInterpolator(tests[:n], beside[:n])(0.0))
+            for n in (len(beside), len(beside) - 1)
+        )
+        better = scipy.interpolate.BarycentricInterpolator(beside, found.x)(zero)
+        fraction += zero
+        if abs(zero - other) < _SMOOTH * beside[-1]:
+            break
+    return better, success
 
 
 def fold(target: float) -> Test:
@@ -334,20 +353,23 @@ def changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
     values = test.value(seen, seen)
     known = np.abs(values[np.isfinite(values)])
     least = max(test.noise, test.rounding * known.max()) if known.size else np.inf
-    changes = _steps(np.sign(values), np.abs(values) > least)
+    signs = np.sign(values)
+    changes = _steps(lambda i, j: signs[i] != signs[j], np.abs(values) > least)
     return changes & ~np.isnan(values[1:] - values[:-1])
 
 
-def _steps(values: np.ndarray, sure: np.ndarray) -> np.ndarray:
-    """Return the chords on which values change between sure ones.
+def _steps(differ: Callable, sure: np.ndarray) -> np.ndarray:
+    """Return the chords on which sure points differ.
 
-    After a run of unsure ones the change is where they first agree with the next sure one.
+    `differ(i, j)`: whether points do. After a run of unsure ones the change is where they
+    first agree with the next sure one.
     """
-    changes = np.zeros(len(values) - 1, bool)
-    for before, behind in itertools.pairwise(np.flatnonzero(sure)):
-        if values[before] != values[behind]:
-            agree = values[before + 1 : behind + 1] == values[behind]
-            changes[before + np.argmax(agree)] = True
+    changes = np.zeros(len(sure) - 1, bool)
+    sure = np.flatnonzero(sure)
+    apart = np.flatnonzero(differ(sure[:-1], sure[1:]))
+    for one, other in zip(sure[apart], sure[apart + 1], strict=True):
+        agree = ~differ(np.arange(one + 1, other + 1), other)
+        changes[one + np.argmax(agree)] = True
     return changes
 
 
