@@ -16,7 +16,7 @@ from ..orbits.equilibrium import Equilibrium, equilibrium_at
 from ..systems.autonomous import check_autonomous
 from ..systems.parameters import parameter_at
 from ..systems.system import System
-from .arclength import both_ways
+from .arclength import both_ways, run_in_scale
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
 from .corrector import LaneData, lane_corrector, system_of
@@ -168,7 +168,8 @@ class EquilibriumProblem(BranchProblem):
         self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
     ) -> EquilibriumBranch:
         """Return the branch traced by a pair of tracers."""
-        (found,) = trace(self, [pair], limits, report)
+        problem, pair = run_in_scale(self, pair, limits, report)
+        (found,) = trace(problem, [pair], limits, report)
         return EquilibriumBranch(equilibria=to_jax(found.solutions), **self.fields(found))
 
 

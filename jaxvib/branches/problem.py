@@ -103,9 +103,16 @@ class BranchProblem(abc.ABC):
 
     def alone(self, branch: int) -> "BranchProblem":
         """Return the problem of a single branch."""
-        one = copy.copy(self)
-        one.data = self.lanes(slice(branch, branch + 1))
-        return one
+        return self._with(self.lanes(slice(branch, branch + 1)))
+
+    def rescaled(self, units: np.ndarray) -> "BranchProblem":
+        """Return the problem in other units, (branches, unknowns)."""
+        return self._with(self.data._replace(units=units))
+
+    def _with(self, data: LaneData) -> "BranchProblem":
+        other = copy.copy(self)
+        other.data = data
+        return other
 
     def seen(
         self, branch: int, points: Sequence[BranchPoint], solutions: Any
