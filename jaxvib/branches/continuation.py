@@ -164,7 +164,9 @@ def _natural(
     orbits = stack_lanes([point.orbit for point in points])
     located = []
     if settings.correct:
-        located = locate(problem, [_scaled(problem, points)], [orbits])[0]
+        scaled = _scaled(problem, points)
+        seen = problem.seen(0, scaled, orbits)
+        located = locate(problem, [scaled], [orbits], [seen])[0]
     values, _, misses = zip(*points, strict=True)
     results = [result for _, result in located]
     columns = np.array(values), orbits, np.array(misses)

@@ -61,6 +61,13 @@ class BranchPoint(NamedTuple):
         return self.jumped or self.corner or self.grazing is not None
 
 
+def smooth_chords(points: Sequence[BranchPoint]) -> np.ndarray:
+    """Return whether the branch is smooth between each point and the next one."""
+    apart = np.array([point.apart for point in points], bool)
+    corners = np.array([point.corner for point in points], bool)
+    return ~(apart[1:] | corners[:-1])
+
+
 class Place(NamedTuple):
     """A place on a branch at which it is not smooth: its point, and what follows.
 
