@@ -48,7 +48,7 @@ def states_without(
     contact: Integer,
     state: Array,
     moments: Array,
-    gone: Sequence[bool],
+    gone: Sequence[bool | Array],
     size: Number,
     rtol: Number,
 ) -> Array:
@@ -66,7 +66,7 @@ def states_without(
         image = flow(there, state, first, last, rtol=rtol, engine=engine)
         return image, image
 
-    pieces = moments[:-1], moments[1:], jnp.array(gone, float)
+    pieces = moments[:-1], moments[1:], jnp.stack([jnp.asarray(now, float) for now in gone])
     return jax.lax.scan(go, state, pieces)[1]
 
 

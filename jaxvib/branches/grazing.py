@@ -24,7 +24,7 @@ from .impact_section import Stop, section_corrector, section_data, start_kernel
 from .orbit_equations import orbit_spreader
 from .point import at
 from .touches import Seen, Touches, hard_contacts, touches_of, watch_kernel
-from .tracer import BranchPoint, Crossing, Watched
+from .tracer import BranchPoint, Crossing, Watched, axis_of
 
 # Only touches are searched whose scaled speed is below this times the root of a step, and
 # only the nearest.
@@ -44,6 +44,8 @@ _SLOWEST = 1e-3
 _REST_REACHES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
 # Scaled depth and speed below which an impact is not told from a touch.
 _SHALLOW, _SLOW = 1e-6, 1e-4
+# Distances from a jump at which a branch goes on, in decreasing order.
+_BESIDE = np.array([1e-3, 3e-4, 1e-4, 3e-5, 1e-5])
 # Scaled distance at which slopes of margins are taken.
 _ASIDE = 1e-6
 
@@ -69,6 +71,11 @@ class _Side(NamedTuple):
     found: Corrected
     strayed: np.ndarray
     seen: Seen
+
+    def point(self, k: int, way: int) -> BranchPoint:
+        """Return a point of the branch, with a tangent one way or the other."""
+        x, tangent = self.found.x[k], way * self.found.tangent[k]
+        return BranchPoint(x, tangent, float(self.strayed[k]))
 
 
 class Grazings:
@@ -101,7 +108,7 @@ class Grazings:
 
         `broken`: whether impacts begin or end within the step.
         """
-        passed = self._over_touch(here, step)
+        passed = self._over_touch(here, step) or self._through_start(here, step)
         if passed is None and broken and step < _NEAR_REST:
             return self._to_rest(here)
         return passed
@@ -166,6 +173,59 @@ class Grazings:
                 if passed is not None:
                     return passed
         return None
+
+    def _through_start(self, here: BranchPoint, step: float) -> Crossing | None:
+        """Return the way to where the time of an impact has passed that of a state.
+
+        These are the times at which a branch has its unknowns: there the state jumps from
+        before the impact to after it, or back, while the motion changes smoothly.
+        """
+        touches, size = self._touches(here.x), self.size
+        segments = (len(self.data.units) - 1) // size
+        away = np.round(touches.phase * segments) / segments - touches.phase
+        likely = (touches.speed > 0) & (np.abs(away) < _LIKELY * step)
+        touches, away = touches.some(likely), away[likely]
+        if not len(away):
+            return None
+        values = np.full(len(away), here.x[-1])
+        scaled = touches.state / self.data.units[:size]
+        x = np.column_stack([scaled, touches.phase, values])
+        stop = Stop(touches.contact, touches.window)
+        found = self._corrected(stop, x, np.tile(axis_of(size + 2, -1), (len(x), 1)))
+        ways = found.tangent * (here.tangent[-1] / found.tangent[:, -1:])
+        away += touches.phase - found.x[:, -2]
+        reach = away / ways[:, -2]
+        near = found.found & (np.abs(reach - step / 2) < step)
+        for k in np.argsort(np.where(near, reach, np.inf))[: near.sum()]:
+            one = Stop(*(leaf[k] for leaf in stop))
+            point = self._beyond_start(here, one, found.x[k], ways[k], reach[k])
+            if point is not None:
+                return point
+        return None
+
+    def _beyond_start(self, here, stop: Stop, x, way, reach) -> Crossing | None:
+        """Return the way to points of the section on both sides of a reach, or None."""
+        reaches = np.concatenate([-_BESIDE[::-1], _BESIDE])
+        beyond = x + (reach + reaches[:, None]) * way
+        normals = np.tile(way / linalg.norm(way), (len(beyond), 1))
+        found = self._corrected(_stops(stop, len(beyond)), beyond, normals)
+        beyond = np.where(found.found[:, None], found.x, beyond)
+        both = np.concatenate([beyond, beyond + _ASIDE * way])
+        predicted, aside = np.split(self._at_start(_stops(stop, len(both)), both), 2)
+        normals = (aside - predicted) / linalg.norm(aside - predicted)[:, None]
+        reached = self.correct(predicted, normals)
+        strayed = linalg.norm(reached.x - predicted)
+        fine = found.found & reached.found & (strayed < 0.1 * np.abs(reaches))
+        side = _Side(reached, strayed, self._seen(reached.x))
+        fine &= self._inside(reached.x)
+        fine &= _alike(side.seen, self._seen(here.x[None]).onsets[0])
+        after = _steady(side, fine & (reaches > 0))
+        if after is None:
+            return None
+        point = side.point(after, 1)._replace(jumped=True)
+        before = fine & (reaches < 0) & ((reached.x - here.x) @ here.tangent > 0)
+        points = [side.point(int(k), 1) for k in np.flatnonzero(before)[-1:]]
+        return Crossing([*points, point], None, float(reaches[after]))
 
     def _touches(self, x: np.ndarray) -> Touches:
         key = x.tobytes()
@@ -255,22 +315,15 @@ class Grazings:
         best = _steady(depart, goes)
         if best is None:
             return Crossing(points, grazing, 0.0)
-        x = depart.found.x[best]
-        chord = x - last.x
-        tangent = depart.found.tangent[best]
-        point = BranchPoint(x, tangent, float(depart.strayed[best]), grazing=grazing)
-        return Crossing([*points, point], grazing, float(linalg.norm(chord)))
+        point = depart.point(best, 1)._replace(grazing=grazing)
+        length = float(linalg.norm(point.x - last.x))
+        return Crossing([*points, point], grazing, length)
 
     def _before(self, here: BranchPoint, side: _Side, came) -> list[BranchPoint]:
         """Return a point next to a grazing on the side from which it is reached."""
         ahead = side.found.x - here.x
         between = came & (ahead @ here.tangent > 0)
-        between &= linalg.norm(ahead) > 1e-12
-        best = _steady(side, between, nearest=True)
-        if best is None:
-            return []
-        tangent = -side.found.tangent[best]
-        return [BranchPoint(side.found.x[best], tangent, float(side.strayed[best]))]
+        return [side.point(int(k), -1) for k in np.flatnonzero(between)[-1:]]
 
     def _side(self, stop: Stop, grazing: np.ndarray, x: np.ndarray) -> _Side:
         """Return points of a branch at t = 0 from those of the section."""
@@ -348,30 +401,22 @@ def _alike(seen: Seen, onsets: np.ndarray) -> np.ndarray:
     return (seen.onsets == onsets).all(-1)
 
 
-def _steady(side: _Side, good: np.ndarray, nearest: bool = False) -> int | None:
-    """Return the farthest good point from which nothing changes up to the grazing.
+def _steady(side: _Side, good: np.ndarray) -> int | None:
+    """Return the farthest good point from which nothing changes up to the nearest one.
 
     Towards it the parameter has one direction, and as many multipliers are outside the
     circle: the largest grows as the inverse of an impact's speed.
     """
-    places = np.flatnonzero(good)
-    if not places.size:
-        return None
-    tangents = np.sign(side.found.tangent[:, -1])
     multipliers = linalg.eigenvalues(np.nan_to_num(side.found.monodromy))
     outside = (np.abs(multipliers) > 1).sum(-1)
     below = (multipliers.real < -1).sum(-1)
-    best = places[-1]
-    if nearest:
-        return int(best)
-    for place in places[::-1]:
-        same = (tangents[place], outside[place], below[place]) == (
-            tangents[places[-1]], outside[places[-1]], below[places[-1]]
-        )  # fmt: skip
-        if not same:
-            break
-        best = place
-    return int(best)
+    keys = np.column_stack([np.sign(side.found.tangent[:, -1]), outside, below])
+    places = np.flatnonzero(good)
+    if not places.size:
+        return None
+    same = (keys[places] == keys[places[-1]]).all(-1)
+    differs = np.flatnonzero(~same)
+    return int(places[differs[-1] + 1 if differs.size else 0])
 
 
 def _stops(stop: Stop, number: int) -> Stop:

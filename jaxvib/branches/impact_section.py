@@ -5,7 +5,8 @@ at which it happens, and J the impact, an orbit solves
 
 $$\varphi_T(J x; \theta T) - x = 0, \qquad z(x) = 0,$$
 
-where the stop is removed just before and after the impact. Both are smooth functions of
+where the stop is removed just before the impact, and after it unless the body is pressed
+against it. Both are smooth functions of
 x, $\theta$ and the parameter p, also at the speed $v = \dot z = 0$, where the orbit
 grazes: no root of the depth appears. Orbits without the impact solve the first equation
 with v = 0 in place of the second.
@@ -72,11 +73,12 @@ def _touch(static: System, path: str, data: LaneData, x: Array) -> _Touch:
     return _Touch(system, unscaled[:-2], unscaled[-2] * span, span)
 
 
-def _motion(touch: _Touch, contact) -> Array:
-    """Return the depth of a contact, m, its rate and its acceleration."""
+def _motion(touch: _Touch, contact) -> tuple[Array, Array, Array]:
+    """Return the depth of a contact, m, its rate, and whether it is about to open."""
     equation = touch.system.equation()
     rate = equation.vector_field(touch.time, touch.state)
-    return jnp.stack(equation.contact_motion(touch.state, rate))[:, contact]
+    depth, speed, bend = jnp.stack(equation.contact_motion(touch.state, rate))[:, contact]
+    return depth, speed, bend < 0
 
 
 def _struck(equation: Any, state: Array, contact, speed: Number) -> Array:
@@ -115,12 +117,12 @@ def section_corrector(static: System, path: str) -> Kernel:
         def left(x):
             touch = _touch(static, path, data, x)
             state, span = touch.state, touch.span
-            depth, speed, _ = _motion(touch, contact)
+            depth, speed, leaves = _motion(touch, contact)
             after = _struck(touch.system.equation(), state, contact, speed)
             moments = touch.time + span * jnp.stack(
                 [jnp.zeros_like(window), window, 1 - window, jnp.ones_like(window)]
             )
-            gone = [True, False, True]
+            gone = [leaves, False, True]
             end = states_without(
                 touch.system, contact, after, moments, gone, scale[0], data.tight
             )[-1]
@@ -147,14 +149,14 @@ def start_kernel(static: System, path: str) -> Kernel:
         data, x = lane
         contact, window = data.setting
         touch = _touch(static, path, data, x)
-        speed = _motion(touch, contact)[1]
+        _, speed, leaves = _motion(touch, contact)
         after = _struck(touch.system.equation(), touch.state, contact, speed)
         last = jnp.ceil(touch.time / touch.span) * touch.span
         alone = jnp.minimum(touch.time + window * touch.span, last)
         moments = jnp.stack([touch.time, alone, last])
-        end = states_without(
-            touch.system, contact, after, moments, [True, False], data.units[0], data.tight
-        )[-1]
+        gone, size = [leaves, False], data.units[0]
+        whole = touch.system, contact, after, moments, gone, size, data.tight
+        end = states_without(*whole)[-1]
         return modulo_drift(touch.system, end), x[-1] * data.units[-1]
 
     return cached_kernel(start, static, path)

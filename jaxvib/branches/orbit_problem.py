@@ -23,7 +23,6 @@ from .events import OrbitEvents
 from .grazing import Grazings
 from .grazing_test import grazing_test
 from .halving import halves_apart, parent_doubling
-from .impact_at_start import jump_near
 from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
@@ -95,10 +94,7 @@ class OrbitProblem(BranchProblem):
         mine = self.static, self.path, self.lane(branch)
         grazings = Grazings(*mine, context.correct, limits.bounds[0])
         return context._replace(
-            crossing=grazings.crossing,
-            watch=grazings.watch,
-            why=grazings.why,
-            jump=functools.partial(jump_near, *mine),
+            crossing=grazings.crossing, watch=grazings.watch, why=grazings.why
         )
 
     def traced(

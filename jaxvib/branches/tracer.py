@@ -2,9 +2,10 @@
 
 The step size follows from the prediction error and the curvature of the branch. If it
 exceeds the largest distance of points, all points within a step are predicted and
-corrected at once. Branches of orbits with hard stops have grazings, which are passed by
-`branches.grazing`, and jumps (`branches.impact_at_start`); no step is accepted over which
-the number of impacts changes. Branches of cycles of bodies have corners.
+corrected at once. Branches of orbits with hard stops have grazings and jumps, where an
+impact passes the time of a state, which are passed by `branches.grazing`; no step is
+accepted over which the number of impacts changes. Branches of cycles of bodies have
+corners.
 """
 
 import itertools
@@ -37,8 +38,6 @@ _PLACES = np.linspace(0.0, 1.0, 33)
 _NEARER = 0.2
 # Relative distance of the halves of a motion below which they may coincide.
 HALVES_APART = 1e-6
-# A jump is searched within this many smallest steps.
-_BEFORE = 8
 
 
 class BranchPoint(NamedTuple):
@@ -79,7 +78,7 @@ class Place(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """The way over a grazing: points of the branch, the last one beyond it.
+    """The way over a grazing, or a jump: points of the branch, the last one beyond it.
 
     `length`: the distance of the last two points, 0 if no orbit follows.
     """
@@ -157,19 +156,18 @@ class TracerContext(NamedTuple):
     """Shared context of the tracers of a branch.
 
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
-    point to the corner near it; `jump`: maps a point, its tangent and a distance to the
-    jump within it; `crossing`: maps a point, a step, and whether impacts begin or end
-    within it, to the way over a grazing there; `watch`: maps points and tangents to what
-    orbits do at their stops; `why`: maps the last point to the reason why no step is short
-    enough. All are None if branches have none. `reversals`: by reason;
-    beyond them the same solutions follow again, shifted by half of their period. `sides`:
-    maps points (points, unknowns) to the side of a grazing on which each lies, or None.
+    point to the corner near it; `crossing`: maps a point, a step, and whether impacts
+    begin or end within it, to the way over a grazing or a jump there; `watch`: maps points
+    and tangents to what orbits do at their stops; `why`: maps the last point to the reason
+    why no step is short enough. All are None if branches have none. `reversals`: by
+    reason; beyond them the same solutions follow again, shifted by half of their period.
+    `sides`: maps points (points, unknowns) to the side of a grazing on which each lies, or
+    None.
     """
 
     limits: Limits
     correct: Callable
     corner: Callable[[np.ndarray], Place | None] | None = None
-    jump: Callable[[np.ndarray, np.ndarray, float], Place | None] | None = None
     crossing: Callable[[BranchPoint, float, bool], Crossing | None] | None = None
     watch: Callable[[np.ndarray, np.ndarray], Watched] | None = None
     why: Callable[[np.ndarray], Reason] | None = None
@@ -182,9 +180,8 @@ class Tracer:
 
     def __init__(self, around: TracerContext, start: BranchPoint, code=RUNNING):
         self.limits, self.correct = around.limits, around.correct
-        self.corner, self.jump = around.corner, around.jump
-        self.crossing, self.watch = around.crossing, around.watch
-        self.why = around.why
+        self.corner, self.crossing = around.corner, around.crossing
+        self.watch, self.why = around.watch, around.why
         self.grazing: Any = None  # at which the branch ended
         self.reversals, self.sides = around.reversals, around.sides
         self.start = start
@@ -322,7 +319,7 @@ class Tracer:
                 self.code, self.grazing = Reason.GRAZING, passed.grazing
             return len(passed.points)
         self.step /= 2 if broken else 4
-        return 0 if self.step > self.limits.smallest_step else self._jump_or_end()
+        return 0 if self.step > self.limits.smallest_step else self._pass_or_end()
 
     def _closes(self, new: BranchPoint, length: float) -> bool:
         """Return whether the branch has closed at its start."""
@@ -353,15 +350,9 @@ class Tracer:
         self.points.append(BranchPoint(x, away * tangent, float(found.miss[0])))
         return 2
 
-    def _jump_or_end(self) -> int:
-        """Continue beyond a jump or a corner if no step is short enough, or end."""
+    def _pass_or_end(self) -> int:
+        """Continue beyond a corner if no step is short enough, or end."""
         here = self.here
-        if self.jump and not here.jumped:
-            jump = self.jump(here.x, here.tangent, _BEFORE * self.limits.smallest_step)
-            beyond = jump and self._beyond(jump.x, jump.beyond)
-            if beyond:
-                self.points.append(beyond._replace(jumped=True))
-                return 1
         corner = self.corner(here.x) if self.corner and not here.corner else None
         return self._pass_corner(corner)
 
