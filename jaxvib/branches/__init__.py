@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .bifurcation_results import FieldBifurcation as FieldBifurcation
     from .branch import Branch as Branch
     from .branch import BranchEvent as BranchEvent
+    from .check import BranchCheck as BranchCheck
     from .continuation import continue_orbit as continue_orbit
     from .continuation import continue_orbits as continue_orbits
     from .curves import BifurcationCurve as BifurcationCurve

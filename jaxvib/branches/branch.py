@@ -12,11 +12,13 @@ from ..drawing import Plottable
 from ..drawing.axes import Axes
 from ..ensemble import reason
 from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.progress import Report
 from ..foundation.quantity import result_field
 from ..orbits.orbit import peak_force_text
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, listed
+from .check import BranchCheck, check_branch
 from .dataset import branch_dataset
 from .measures import Components, Measure
 from .pictures import plot_branches
@@ -120,6 +122,37 @@ class AbstractBranch(Plottable, NotebookRepr):
         return plot_branches(
             [self], measure=measure, components=components, system=system, ax=ax
         )
+
+    def check(
+        self,
+        system: System | None = None,
+        *,
+        budget: float | None = None,
+        progress: Report = None,
+    ) -> BranchCheck:
+        r"""Check the points of the branch, and what changes between them.
+
+        Each point must be an orbit: another flow over its period (another engine, or for
+        hard stops and friction a tolerance of 1e-12) returns to its state within its error
+        bar, with the same number of contacts. Between neighbouring points the number of
+        contacts may change only at a listed grazing, the number of unstable multipliers or
+        eigenvalues only at a listed bifurcation, and the direction of the parameter only
+        at a listed fold, branch point or grazing. Points whose numbers are uncertain within
+        their error bars are passed over.
+
+        **Arguments:** `system`: of the branch, needed to check points of periodic motions;
+        without one only the changes are checked, as always for equilibria. `budget`: s,
+        after which the other points are left unchecked; default: none. `progress`: as in
+        `continue_orbit`.
+
+        **Raises:** `ValueError` for a system without the branch's parameter or of
+        equilibria, or a budget that is not positive.
+
+        >>> branch.check(system)
+        BranchCheck of 23 periodic motions along load.amplitude: no fault found
+          points integrated: 24
+        """
+        return check_branch(self, system, budget, progress)
 
     def to_xarray(self) -> Any:
         """Return the branch as an `xarray.Dataset`.

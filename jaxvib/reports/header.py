@@ -1,6 +1,7 @@
 """Text of the page: study, outcome, failed samples, config, versions, citation."""
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,10 @@ from ..studies.store.finished_study import Run, readable
 from .parts import escaped
 
 _MOST_LISTED = 50  # failed and undecided samples listed
+# Before this version branches of motions with hard stops could hold points that are no
+# orbits, and miss grazings. What follows branches: a kind of analysis, and measures.
+_RIGHT_SINCE = (0, 2, 0)
+_FOLLOWED = ("continuation", "bifurcation", "stable_range", "branch_maximum")
 
 
 def head(runs: Sequence[Run]) -> str:
@@ -70,7 +75,21 @@ def _facts(run: Run) -> dict[str, str]:
         facts["certified"] = _share(run.field("certified").sum(), run.size)
     facts["failed"] = f"{int(run.failed.sum())}"
     facts["trust level"] = run.study.get("evidence", "–")
+    facts["computed by"] = f"jaxvib {_version(run)}"
     return facts | {name: duration_text(value) for name, value in times(run).items()}
+
+
+def _version(run: Run) -> str:
+    return run.study.get("versions", {}).get("jaxvib", "of unknown version")
+
+
+def _outdated(run: Run) -> bool:
+    """Return whether these are branches of hard stops by a version that had them wrong."""
+    config = json.dumps(run.study.get("config") or {})
+    followed = any(f'"{key}": "{name}"' in config for name in _FOLLOWED
+                   for key in ("kind", "measure"))  # fmt: skip
+    numbers = tuple(int(number) for number in re.findall(r"\d+", _version(run))[:3])
+    return followed and '"contact": "hard"' in config and numbers < _RIGHT_SINCE
 
 
 def _strip(run: Run) -> str:
@@ -128,10 +147,15 @@ def _undecided(run: Run) -> np.ndarray:
 
 
 def _shortfalls(runs: Sequence[Run]) -> str:
-    """Return a list of the reasons for failed and undecided samples."""
+    """Return a list of what is wrong: an old version, failed and undecided samples."""
     items = []
     for run in runs:
         tag = f"{escaped(run.name)}: " if len(runs) > 1 else ""
+        if _outdated(run):
+            items.append(
+                f"<li>{tag}compute it again: before jaxvib 0.2.0 branches of motions with "
+                "hard stops could hold points that are no motions, and miss grazings</li>"
+            )
         counts = Counter(np.atleast_1d(run.field("result")).tolist())
         for code, number in sorted(counts.items()):
             if Reason(code).failed or Reason(code).undecided:

@@ -1,6 +1,7 @@
 """Checked against: the store's own numbers, and what a page must not have to be offline."""
 
 import base64
+import dataclasses
 import html
 import re
 import shutil
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from jaxvib.reports import write_report
+from jaxvib.reports.header import head
 from jaxvib.reports.packing import page_content
 from jaxvib.reports.page import page
 from jaxvib.reports.report import _in_chosen_units, check_comparable, pictures_of
@@ -258,6 +260,28 @@ def test_the_head_counts_the_samples_of_the_store(map_study, map_report):
     assert f"<dt>undecided</dt><dd>{unsettled}</dd>" in text
     assert "1 failed: the iteration diverged from its guess" in text
     assert "<dt>trust level</dt><dd>checked</dd>" in text
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "contact", "warned"),
+    [
+        ("0.1.0", "continuation", "hard", True),
+        ("0.2.0", "continuation", "hard", False),
+        ("0.10.1", "continuation", "hard", False),
+        ("0.1.0", "continuation", "hertz", False),
+        ("0.1.0", "periodic_orbit", "hard", False),
+    ],
+)
+def test_branches_of_hard_stops_before_version_0_2_are_to_be_computed_again(
+    map_study, version, kind, contact, warned
+):
+    run = read_run(map_study)
+    config = {"system": {"contacts": {"wall": {"contact": contact}}},
+              "analysis": {"kind": kind}}  # fmt: skip
+    study = run.study | {"versions": {"jaxvib": version}, "config": config}
+    text = head([dataclasses.replace(run, study=study)])
+    assert f"<dt>computed by</dt><dd>jaxvib {version}</dd>" in text
+    assert ("compute it again" in text) == warned
 
 
 def test_words_of_a_config_stay_words(tmp_path):
