@@ -9,9 +9,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .. import linalg
 from ..ensemble import Reason
 from .problem import BranchProblem
 from .tracer import RUNNING, BranchPoint, Limits, Tracer, axis_of
+
+# Solutions this many times as large as at the start need other units; each time a branch
+# may go on to larger ones.
+_OUTGROWN, _RESCALINGS = 4.0, 4
 
 
 def both_ways(
@@ -65,6 +70,47 @@ def run_tracers(
     return [_joined(*pair) for pair in pairs]
 
 
+def run_in_scale(
+    problem: BranchProblem,
+    pair: Sequence[Tracer],
+    limits: Limits,
+    report: Callable[[int], None],
+) -> tuple[BranchProblem, Sequence[Tracer]]:
+    """Run a pair of tracers; again in larger units if the solutions outgrow theirs.
+
+    A branch may begin at nearly zero, from where its size is not known: its steps would
+    follow the growth of its states rather than the parameter.
+
+    **Returns:** the problem in its last units, and its tracers, which have ended.
+    """
+    for _ in range(_RESCALINGS):
+        run_tracers(problem, [pair], limits.most_points, report)
+        points = [point for one in pair for point in (one.start, *one.points)]
+        reached = np.abs([point.x[: -problem.parameters] for point in points]).max(axis=0)
+        if reached.max() <= _OUTGROWN:
+            break
+        growth = np.append(np.maximum(reached, 1.0), np.ones(problem.parameters))
+        problem = problem.rescaled(problem.data.units * growth)
+        context = problem.context(0, limits)
+        start = pair[0].start
+        pair = [
+            Tracer(
+                context,
+                start._replace(
+                    x=start.x / growth,
+                    tangent=_unit(one.start.tangent / growth),
+                ),
+                one.code if one.code == Reason.BRANCHED else RUNNING,
+            )
+            for one in pair
+        ]
+    return problem, pair
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    return vector / linalg.norm(vector)
+
+
 def _number(pair) -> int:
     return 1 + sum(len(one.points) for one in pair)
 
@@ -89,5 +135,12 @@ def _end_together(above: Tracer, below: Tracer, most: int) -> None:
 
 def _joined(above: Tracer, below: Tracer):
     start = above.start
-    turned = [point._replace(tangent=-point.tangent) for point in below.points[::-1]]
-    return [*turned, start, *above.points], (below.code, above.code)
+    back = [*below.points[::-1], start]
+    # What lies between two points belongs to the second of them.
+    between = [(None, False), *((point.grazing, point.jumped) for point in back[:-1])]
+    turned = [
+        point._replace(tangent=-point.tangent, grazing=grazing, jumped=jumped)
+        for point, (grazing, jumped) in zip(back, between, strict=True)
+    ]
+    turned[-1] = turned[-1]._replace(tangent=start.tangent)
+    return [*turned, *above.points], (below.code, above.code)

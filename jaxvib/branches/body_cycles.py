@@ -44,13 +44,13 @@ from .cycle_margins import (
 )
 from .cycles import NOT_OF_CYCLES, CycleBranch
 from .field_points import field_bifurcation_point
-from .grazing import Grazing, has_grazing
 from .parameter_range import parameter_range
 from .point import at
 from .problem import BranchProblem, lane_of
 from .settings import ContinuationSettings
 from .test_functions import OF_MULTIPLIERS, LocatedZero, Test
-from .tracer import Limits, Reversal, Tracer, TracerContext
+from .touches import has_hard_stops
+from .tracer import Limits, Place, Reversal, Tracer, TracerContext
 from .tracing import trace
 
 # Newton's method has converged if a step is below this many tolerances.
@@ -147,7 +147,7 @@ class BodyCycleProblem(BranchProblem):
         shared = super().context(branch, limits)
         shared = shared._replace(corner=functools.partial(self._corner, branch, limits))
         data = self.lane(branch)
-        if not has_grazing(system_of(data, self.static)):
+        if not has_hard_stops(system_of(data, self.static)):
             return shared
         linearised = _linearised(self.static, self.path)
 
@@ -179,7 +179,7 @@ class BodyCycleProblem(BranchProblem):
         found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
         return None if int(found.result) else found
 
-    def _corner(self, branch: int, limits: Limits, x: np.ndarray) -> Grazing | None:
+    def _corner(self, branch: int, limits: Limits, x: np.ndarray) -> Place | None:
         """Return the grazing near a point, and cycles beyond it along their tangent."""
         start, found = x, self._grazing(branch, limits, x)
         for _ in range(_APPROACHES):
@@ -195,9 +195,9 @@ class BodyCycleProblem(BranchProblem):
         # Along the cycles beyond, the margin becomes larger with the same sign.
         grown = linearised(data, found.behind + _ASIDE * tangent)[1] / margin
         tangent = tangent if grown > 1 else -tangent
-        return Grazing(found.x, lambda reach: found.x + reach * tangent)
+        return Place(found.x, lambda reach: found.x + reach * tangent)
 
-    def _kink(self, branch: int, limits: Limits, x: np.ndarray) -> Grazing | None:
+    def _kink(self, branch: int, limits: Limits, x: np.ndarray) -> Place | None:
         """Return the kink next to a point, and cycles beyond it, or None.
 
         Where a body that sticks is just carried into a stop, before it would slip, the
@@ -226,7 +226,7 @@ class BodyCycleProblem(BranchProblem):
         if sides[0] == sides[1]:
             return None
         onwards = other if sides[0] else -other
-        return Grazing(kink, lambda reach: kink + reach * onwards)
+        return Place(kink, lambda reach: kink + reach * onwards)
 
     def _approached(self, branch: int, x: np.ndarray) -> np.ndarray:
         """Return a point of the branch nearer to a grazing, or the point itself.

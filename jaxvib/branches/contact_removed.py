@@ -1,8 +1,10 @@
-"""Motions with the grazing contact removed around the time of grazing.
+"""Motions with a contact removed for a while, around an instant at which it is touched.
 
 At grazing the contact exerts no force. Near it, during the iteration, it would: even a
 weak impact on a hard stop makes the motion nonsmooth.
 """
+
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -34,22 +36,39 @@ def contact_removed(
     `contact`: the index of the touched contact, which is moved away around that time;
     `size`: of the motion, m.
     """
-    gaps = len(eqx.filter_eval_shape(system.equation).contacts)
-    away = jnp.where(jnp.arange(gaps) == contact, _FAR * size, 0.0)
     width = _WINDOW * (end - begin)
     between = jnp.clip(jnp.stack([time - width, time, time + width]), begin, end)
     moments = jnp.concatenate([begin[None], between, end[None]])
+    gone = [False, True, True, False]
+    images = states_without(system, contact, state, moments, gone, size, rtol)
+    return images[1], images[-1]
+
+
+def states_without(
+    system: System,
+    contact: Integer,
+    state: Array,
+    moments: Array,
+    gone: Sequence[bool | Array],
+    size: Number,
+    rtol: Number,
+) -> Array:
+    """Return the states at all `moments` (s) but the first, where the motion begins.
+
+    `gone`: whether the contact is moved away between two moments.
+    """
+    gaps = len(eqx.filter_eval_shape(system.equation).contacts)
+    away = jnp.where(jnp.arange(gaps) == contact, _FAR * size, 0.0)
 
     def go(state, piece):
-        first, last, gone = piece
-        there = _Retracted(system, gone * away)
+        first, last, absent = piece
+        there = _Retracted(system, absent * away)
         engine = engine_of(there, "auto")
         image = flow(there, state, first, last, rtol=rtol, engine=engine)
         return image, image
 
-    pieces = moments[:-1], moments[1:], jnp.array([0.0, 1.0, 1.0, 0.0])
-    final, images = jax.lax.scan(go, state, pieces)
-    return images[1], final
+    pieces = moments[:-1], moments[1:], jnp.stack([jnp.asarray(now, float) for now in gone])
+    return jax.lax.scan(go, state, pieces)[1]
 
 
 class _Retracted(AroundSystem):

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from ..dynamics.engines.choice import engine_of
 from ..systems.system import System
-from .grazing import hard_contacts, parabolas
+from .touches import hard_contacts
 
 # Samples of a cycle, and of the part of it nearest to grazing.
 _SAMPLES, _FINER = 256, 64
@@ -118,7 +118,7 @@ def _of_stops(system: System, states: Array) -> list[_Place]:
     equation = system.equation()
     if not any(equation.hard_contacts()):
         return []
-    depths, heights, _ = parabolas(equation, states, jnp.zeros(len(states)))
+    depths, heights = _parabolas(equation, states)
     places = []
     for which in hard_contacts(equation).nonzero()[0]:
         depth = depths[:, which]
@@ -135,13 +135,30 @@ def _of_stops(system: System, states: Array) -> list[_Place]:
         sign = jnp.where(rests, jnp.nan, jnp.prod(signs) * signs[begin])
 
         def margin(closest, which=which, scale=sign / extent):
-            depths, heights, _ = parabolas(equation, closest, jnp.zeros(len(closest)))
+            depths, heights = _parabolas(equation, closest)
             here = jnp.maximum(jnp.argmax(depths[:, which]), 1)
             return -heights[here - 1, which] * scale
 
         # A window begins at a sample of the cycle, and ends within the period or beyond.
         places.append(_Place(begin, margin))
     return places
+
+
+def _parabolas(equation, states: Array) -> tuple[Array, Array]:
+    """Return each contact's depth, and the maximum of its parabola, (times, contacts).
+
+    The maximum is infinite of contacts that are not hard, and where the parabola has none.
+    """
+    hard = hard_contacts(equation)
+
+    def one(state):
+        rate = equation.vector_field(jnp.zeros(()), state)
+        depth, speed, acceleration = equation.contact_motion(state, rate)
+        falls = (acceleration < 0) & hard
+        height = depth - speed**2 / (2 * jnp.where(falls, acceleration, -1.0))
+        return depth, jnp.where(falls, height, jnp.inf)
+
+    return jax.vmap(one)(states)
 
 
 def _nearer(one: Array, other: Array) -> Array:

@@ -1,226 +1,432 @@
-r"""Corners of branches at grazing of a hard stop.
+r"""Grazings of hard stops on branches of orbits: where they are, and what follows.
 
-At grazing, $z = \dot z = 0$ at a time t*, the branch of motions without that impact
-ends and one with the impact starts in another direction. With y the change of the state
-at t* before the impact, v its speed and n, $m = M^{-1} n / (n^T M^{-1} n)$ the
-contact's directions,
-
-$$(I - \Phi)\,y = -(1 + e)\,v\,\Phi\,(0, m) + \varphi_p\,\delta p, \qquad
-  n \cdot y = g_p\,\delta p,$$
-
-where $\Phi$ and $\varphi_p$ are the derivatives of the flow over the period from t*.
-All quantities depend smoothly on the speed v, not on the depth.
-**Source:** Nordmark, *J. Sound Vib.* 145 (1991) 279; di Bernardo et al.,
-*Piecewise-smooth Dynamical Systems* (2008), section 2.5.
+At a grazing an orbit without an impact and one with it meet, see
+`branches.impact_section`. It is a root of smooth equations, solved to rounding, and the
+directions of both branches are null vectors of the same Jacobian: the depth falls along
+one, the speed of the impact grows along the other. A grazing is passed only if orbits
+are found on both sides, with as many impacts as follow from it.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from .. import linalg
-from ..dynamics.flow import flow, simulate
+from ..ensemble import Reason, map_samples
+from ..foundation.arrays import to_jax
 from ..systems.autonomous import state_size
-from ..systems.drift import across_drift
-from ..systems.equation import Equation
-from ..systems.system import System, equation_shape, structural_fact
-from .corrector import LaneData, system_of
+from ..systems.system import System, equation_shape
+from .bifurcation_results import BifurcationPoint
+from .corrector import Corrected, LaneData, system_of
+from .impact_section import Stop, section_corrector, section_data, start_kernel
+from .orbit_equations import orbit_spreader
 from .point import at
+from .touches import Seen, Touches, hard_contacts, touches_of, watch_kernel
+from .tracer import BranchPoint, Crossing, Watched, axis_of
 
-_SAMPLES = 1001  # per period, for the search of maxima of penetrations
-_TOP_STEPS = 4  # Newton steps from the highest sample
-_NEAR = 1e-2  # largest scaled distance to a corner of the same branch
+# Only touches are searched whose scaled speed is below this times the root of a step, and
+# only the nearest.
+_LIKELY, _MOST = 5.0, 8
+# A grazing within a step is not farther than this part of it.
+_WITHIN = 1.5
+# Scaled distances from a grazing at which a branch goes on, tried in order.
+_REACHES = np.array([3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5])
+# Scaled distances within which an impact may be followed by infinitely many, tried in
+# order with steps shorter than this.
+_NEAR_REST = 1e-3
+# A shorter part of the period between touches of a stop that then stays closed belongs to
+# its last rebounds; impacts on two stops less apart than the second meet.
+_REBOUND, _MEET = 1e-3, 1e-4
+# A branch that ends at orbits with a slower scaled impact ends at its grazing.
+_SLOWEST = 1e-3
+_REST_REACHES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
+# Scaled depth and speed below which an impact is not told from a touch.
+_SHALLOW, _SLOW = 1e-6, 1e-4
+# Distances from a jump at which a branch goes on, in decreasing order.
+_BESIDE = np.array([1e-3, 3e-4, 1e-4, 3e-5, 1e-5])
+# Scaled distance at which slopes of margins are taken.
+_ASIDE = 1e-6
 
 
-class Grazing(NamedTuple):
-    """A corner of a branch in scaled coordinates, and predictions beyond it.
+class _Roots(NamedTuple):
+    """Grazings in coordinates of the section: points, tangents of both branches.
 
-    `beyond(reach)`: the point with that scaled impact speed.
+    `without`: along which the depth falls, and `with_` along which the speed grows, at unit
+    length; `falls`, `grows`: these rates; `residual`: what is left of the equations.
     """
 
     x: np.ndarray
-    beyond: Callable[[float], np.ndarray]
+    without: np.ndarray
+    with_: np.ndarray
+    falls: np.ndarray
+    grows: np.ndarray
+    residual: np.ndarray
 
 
-def has_grazing(system: System) -> bool:
-    """Return whether a system has hard stops."""
-    return structural_fact(_has_hard_contacts, system)
+class _Side(NamedTuple):
+    """Points of a branch on one side of a grazing, farthest first, and what they do."""
+
+    found: Corrected
+    strayed: np.ndarray
+    seen: Seen
+
+    def point(self, k: int, way: int) -> BranchPoint:
+        """Return a point of the branch, with a tangent one way or the other."""
+        x, tangent = self.found.x[k], way * self.found.tangent[k]
+        return BranchPoint(x, tangent, float(self.strayed[k]))
 
 
-def _has_hard_contacts(system: System) -> bool:
-    return bool(hard_contacts(equation_shape(system)).any())
+class Grazings:
+    """Search for the grazings of one branch of orbits."""
 
+    def __init__(self, static: System, path: str, data: LaneData, correct, bounds):
+        self.static, self.path, self.data = static, path, data
+        self.correct, self.bounds = correct, bounds
+        self.size = state_size(system_of(data, static))
+        hard = hard_contacts(equation_shape(system_of(data, static)))
+        self.places = np.cumsum(hard) - 1  # of the stops, among the hard ones
+        self._last: tuple[bytes, Touches] | None = None
 
-def hard_contacts(equation: Equation) -> np.ndarray:
-    """Return a mask of the hard stops among an equation's contacts."""
-    return np.array(equation.hard_contacts(), bool)
+    def watch(self, x: np.ndarray, tangents: np.ndarray) -> Watched:
+        """Return what orbits do at the stops, and how fast their margins change."""
+        both = self._seen(np.concatenate([x, x + _ASIDE * tangents]))
+        count = len(x)
+        one, other = (Seen(*(leaf[part] for leaf in both)) for part in
+                      (slice(count), slice(count, None)))  # fmt: skip
+        with np.errstate(invalid="ignore"):
+            slopes = (other.margins - one.margins) / _ASIDE
+        return Watched(one.onsets, one.holds, one.margins, slopes)
 
+    def _seen(self, x: np.ndarray) -> Seen:
+        lanes = _lanes(self.data, len(x)), x
+        return map_samples(watch_kernel(self.static, self.path), lanes, chunk=8)
 
-def grazing_near(
-    static: System, path: str, data: LaneData, x: np.ndarray
-) -> Grazing | None:
-    """Return the corner near an almost grazing motion, or None.
+    def crossing(self, here: BranchPoint, step: float, broken: bool) -> Crossing | None:
+        """Return the way over the next grazing within a step from a point, or None.
 
-    `data`: of a single branch, without an axis of branches.
-    """
-    first = _stepped(static, path, data, x)
-    if not linalg.norm(first.x - x) < _NEAR:  # NaN: no such motion
+        `broken`: whether impacts begin or end within the step.
+        """
+        passed = self._over_touch(here, step) or self._through_start(here, step)
+        if passed is None and broken and step < _NEAR_REST:
+            return self._to_rest(here)
+        return passed
+
+    def why(self, x: np.ndarray) -> Reason:
+        """Return the reason why a branch ends at a point from which no step is found."""
+        touches = self._touches(x)
+        struck = touches.some(touches.apart > 0)
+        apart = np.abs(struck.phase[:, None] - struck.phase)
+        apart = np.minimum(apart, 1 - apart)
+        others = struck.contact[:, None] != struck.contact
+        if (apart[others] < _MEET).any():
+            return Reason.IMPACTS_MEET
+        slow = touches.apart < _SLOWEST * self.data.units[self.size - 1]
+        return Reason.GRAZING if slow.any() else Reason.DIVERGED
+
+    def _to_rest(self, here: BranchPoint) -> Crossing | None:
+        """Return the way to orbits that come to rest on a stop, or no longer do, or None.
+
+        Infinitely many grazings lie between, at each of which an impact is added.
+        """
+        predicted = here.x + _REST_REACHES[:, None] * here.tangent
+        found = self.correct(predicted, np.tile(here.tangent, (len(predicted), 1)))
+        strayed = linalg.norm(found.x - predicted)
+        mine, seen = self._seen(here.x[None]), self._seen(found.x)
+        fine = found.found & (strayed < 0.1 * _REST_REACHES) & self._inside(found.x)
+        fine &= (seen.holds != mine.holds).any(-1)
+        if not fine.any():
+            return None
+        best = int(np.argmax(fine))
+        unscaled = here.x * self.data.units
+        grazing = self._listed(unscaled, np.nan, np.nan, np.nan, Reason.ITERATION_LIMIT)
+        x, tangent = found.x[best], found.tangent[best]
+        point = BranchPoint(x, tangent, float(strayed[best]), grazing=grazing)
+        return Crossing([point], grazing, float(linalg.norm(x - here.x)))
+
+    def _over_touch(self, here: BranchPoint, step: float) -> Crossing | None:
+        touches = self._touches(here.x)
+        unit = self.data.units[self.size - 1]
+        mine = self._seen(here.x[None])
+        likely = touches.apart < _LIKELY * np.sqrt(step) * unit
+        # The impacts by which a body comes to rest are cut off at some speed.
+        resting = mine.holds[0, self.places[touches.contact]]
+        likely &= ~resting | (touches.window > _REBOUND)
+        touches = touches.some(likely).some(slice(_MOST))
+        if not len(touches.contact):
+            return None
+        which, roots = self._roots(touches, here.x[-1])
+        if not len(which):
+            return None
+        touches = touches.some(which)
+        stop = Stop(touches.contact, touches.window)
+        shallow = roots.x + (_SHALLOW / roots.falls)[:, None] * roots.without
+        ahead = self._at_start(stop, shallow) - here.x
+        lengths = linalg.norm(ahead)
+        near = (lengths < _WITHIN * step) & (ahead @ here.tangent > 0)
+        near &= self._inside(roots.x)
+        for k in np.argsort(lengths):
+            if near[k]:
+                one = Stop(*(leaf[k] for leaf in stop))
+                passed = self._passed(here, mine, one, _Roots(*(r[k] for r in roots)))
+                if passed is not None:
+                    return passed
         return None
-    corner = _stepped(static, path, data, first.x)
-    return corner if np.isfinite(corner.x).all() else None
+
+    def _through_start(self, here: BranchPoint, step: float) -> Crossing | None:
+        """Return the way to where the time of an impact has passed that of a state.
+
+        These are the times at which a branch has its unknowns: there the state jumps from
+        before the impact to after it, or back, while the motion changes smoothly.
+        """
+        touches, size = self._touches(here.x), self.size
+        segments = (len(self.data.units) - 1) // size
+        away = np.round(touches.phase * segments) / segments - touches.phase
+        likely = (touches.speed > 0) & (np.abs(away) < _LIKELY * step)
+        touches, away = touches.some(likely), away[likely]
+        if not len(away):
+            return None
+        values = np.full(len(away), here.x[-1])
+        scaled = touches.state / self.data.units[:size]
+        x = np.column_stack([scaled, touches.phase, values])
+        stop = Stop(touches.contact, touches.window)
+        found = self._corrected(stop, x, np.tile(axis_of(size + 2, -1), (len(x), 1)))
+        ways = found.tangent * (here.tangent[-1] / found.tangent[:, -1:])
+        away += touches.phase - found.x[:, -2]
+        reach = away / ways[:, -2]
+        near = found.found & (np.abs(reach - step / 2) < step)
+        for k in np.argsort(np.where(near, reach, np.inf))[: near.sum()]:
+            one = Stop(*(leaf[k] for leaf in stop))
+            point = self._beyond_start(here, one, found.x[k], ways[k], reach[k])
+            if point is not None:
+                return point
+        return None
+
+    def _beyond_start(self, here, stop: Stop, x, way, reach) -> Crossing | None:
+        """Return the way to points of the section on both sides of a reach, or None."""
+        reaches = np.concatenate([-_BESIDE[::-1], _BESIDE])
+        beyond = x + (reach + reaches[:, None]) * way
+        normals = np.tile(way / linalg.norm(way), (len(beyond), 1))
+        found = self._corrected(_stops(stop, len(beyond)), beyond, normals)
+        beyond = np.where(found.found[:, None], found.x, beyond)
+        both = np.concatenate([beyond, beyond + _ASIDE * way])
+        predicted, aside = np.split(self._at_start(_stops(stop, len(both)), both), 2)
+        normals = (aside - predicted) / linalg.norm(aside - predicted)[:, None]
+        reached = self.correct(predicted, normals)
+        strayed = linalg.norm(reached.x - predicted)
+        fine = found.found & reached.found & (strayed < 0.1 * np.abs(reaches))
+        side = _Side(reached, strayed, self._seen(reached.x))
+        fine &= self._inside(reached.x)
+        fine &= _alike(side.seen, self._seen(here.x[None]).onsets[0])
+        after = _steady(side, fine & (reaches > 0))
+        if after is None:
+            return None
+        point = side.point(after, 1)._replace(jumped=True)
+        before = fine & (reaches < 0) & ((reached.x - here.x) @ here.tangent > 0)
+        points = [side.point(int(k), 1) for k in np.flatnonzero(before)[-1:]]
+        return Crossing([*points, point], None, float(reaches[after]))
+
+    def _touches(self, x: np.ndarray) -> Touches:
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, touches_of(self.static, self.path, self.data, x)
+        return self._last[1]
+
+    def _roots(self, touches: Touches, value: float) -> tuple[np.ndarray, _Roots]:
+        """Return the indices of touches next to a grazing, and these grazings."""
+        size, units = self.size, self.data.units
+        unscaled = value * units[-1]
+        slopes = self._speed_slopes(touches.state, unscaled)[touches.contact]
+        rows = np.zeros((len(slopes), size + 2))
+        rows[:, :size] = slopes * units[:size] / units[size - 1]
+        lengths = linalg.norm(rows)
+        normals = rows / lengths[:, None]
+        values = np.full(len(slopes), value)
+        x = np.column_stack([touches.state / units[:size], touches.phase, values])
+
+        def at_speed(x, speeds):
+            off = (x * normals).sum(-1) - speeds / lengths
+            return x - off[:, None] * normals
+
+        speeds = touches.speed / units[size - 1]
+        stop = Stop(touches.contact, touches.window)
+        found = self._corrected(stop, at_speed(x, speeds), normals)
+        share = speeds / ((found.tangent * rows).sum(-1))
+        x = np.where(speeds[:, None] > 0, found.x - share[:, None] * found.tangent, found.x)
+        good = found.found & np.isfinite(x).all(-1)
+        x = at_speed(np.where(good[:, None], x, found.x), 0.0)
+        found = self._corrected(stop, x, normals)
+        tangents = [
+            self._directions(matrix) if fine else None
+            for matrix, fine in zip(found.monodromy, found.found & good, strict=True)
+        ]
+        which = np.array([i for i, two in enumerate(tangents) if two is not None], int)
+        if not which.size:
+            return which, _Roots(*(np.zeros(0) for _ in _Roots._fields))
+        parts = map(np.array, zip(*(tangents[i] for i in which), strict=True))
+        return which, _Roots(found.x[which], *parts, found.unresolved[which])
+
+    def _directions(self, matrix: np.ndarray):
+        """Return the tangents without and with the impact, and the rates along them."""
+        size = self.size
+        without = _null_vector(np.delete(matrix, size, 0))
+        with_ = _null_vector(matrix[:-1])
+        falls, grows = -matrix[size] @ without, matrix[-1] @ with_
+        if not (abs(falls) > 0 and abs(grows) > 0):
+            return None
+        return (
+            without * np.sign(falls), with_ * np.sign(grows), abs(falls), abs(grows)
+        )  # fmt: skip
+
+    def _passed(self, here: BranchPoint, mine: Seen, stop: Stop, root: _Roots):
+        """Return the way over a grazing from a point of the branch, None if not on it."""
+        top = self._top(stop, root)
+        if not top < 0:
+            return None
+        reaches = np.append(_REACHES, _SHALLOW / root.falls)
+        reaches = reaches[reaches * root.falls >= _SHALLOW * (1 - 1e-9)]
+        open_ = self._side(stop, root.x, root.x + reaches[:, None] * root.without)
+        speedy = _REACHES[_REACHES * root.grows >= _SLOW]
+        if not speedy.size:
+            speedy = np.array([_SLOW / root.grows])
+        beside = root.x + speedy[:, None] * root.with_
+        normals = np.tile(root.with_, (len(beside), 1))
+        fine = self._corrected(_stops(stop, len(beside)), beside, normals)
+        struck = self._side(stop, root.x, np.where(fine.found[:, None], fine.x, np.nan))
+        more = np.zeros(mine.onsets.shape[-1], int)
+        more[self.places[stop.contact]] = 1
+        from_open = _alike(open_.seen, mine.onsets[0])
+        if from_open[-1]:
+            arrive, depart = open_, struck
+            after = mine.onsets[0] + more
+            before = mine.onsets[0]
+        else:
+            arrive, depart = struck, open_
+            after, before = mine.onsets[0] - more, mine.onsets[0]
+        came, goes = _alike(arrive.seen, before), _alike(depart.seen, after)
+        came &= arrive.found.found
+        goes &= depart.found.found & self._inside(depart.found.x)
+        if not came.any():
+            return None
+        grazing = self._result(stop, root)
+        points = self._before(here, arrive, came)
+        last = points[-1] if points else here
+        best = _steady(depart, goes)
+        if best is None:
+            return Crossing(points, grazing, 0.0)
+        point = depart.point(best, 1)._replace(grazing=grazing)
+        length = float(linalg.norm(point.x - last.x))
+        return Crossing([*points, point], grazing, length)
+
+    def _before(self, here: BranchPoint, side: _Side, came) -> list[BranchPoint]:
+        """Return a point next to a grazing on the side from which it is reached."""
+        ahead = side.found.x - here.x
+        between = came & (ahead @ here.tangent > 0)
+        return [side.point(int(k), -1) for k in np.flatnonzero(between)[-1:]]
+
+    def _side(self, stop: Stop, grazing: np.ndarray, x: np.ndarray) -> _Side:
+        """Return points of a branch at t = 0 from those of the section."""
+        every = self._at_start(_stops(stop, len(x) + 1), np.vstack([grazing, x]))
+        chords = every[1:] - every[0]
+        lengths = linalg.norm(chords)
+        known = np.isfinite(lengths)
+        predicted = np.where(known[:, None], every[1:], every[0])
+        normals = np.where(known[:, None], chords / lengths[:, None], 1.0)
+        found = self.correct(predicted, normals)
+        strayed = linalg.norm(found.x - predicted)
+        fine = found.found & known & (strayed < 0.1 * lengths)
+        return _Side(found._replace(found=fine), strayed, self._seen(found.x))
+
+    def _corrected(self, stop: Stop, x: np.ndarray, normals: np.ndarray) -> Corrected:
+        lanes = section_data(self.data, self.size, stop), x, normals
+        return map_samples(section_corrector(self.static, self.path), lanes, chunk=8)
+
+    def _at_start(self, stop: Stop, x: np.ndarray) -> np.ndarray:
+        """Return points at t = 0 of points of the section."""
+        x = np.array(x)
+        x[:, -2] = np.mod(x[:, -2], 1.0)
+        lanes = section_data(self.data, self.size, stop), x
+        states, values = map_samples(start_kernel(self.static, self.path), lanes, chunk=8)
+        segments = (len(self.data.units) - 1) // self.size
+        spread = orbit_spreader(self.static, self.path, segments)
+        return map_samples(spread, (_lanes(self.data, len(x)), states, values), chunk=8)
+
+    def _result(self, stop: Stop, root: _Roots) -> BifurcationPoint:
+        unscaled = self._at_start(_stops(stop, 1), root.x[None])[0] * self.data.units
+        span = float(self.data.periods) * float(self._system(unscaled[-1]).period())
+        time, lengths = np.mod(root.x[-2], 1.0) * span, self.data.units[[0, self.size - 1]]
+        test = np.max(np.abs(self._contact(stop, root)[:2]) / lengths)
+        return self._listed(unscaled, time, root.residual, test, Reason.SUCCESS)
+
+    def _listed(self, unscaled, time, residual, test, code: Reason) -> BifurcationPoint:
+        numbers = {
+            "parameter": unscaled[-1],
+            "state": unscaled[: self.size],
+            "periods": self.data.periods,
+            "time": time,
+            "residual": residual,
+            "test": test,
+            "iterations": 0,
+            "result": int(code),
+        }
+        return BifurcationPoint(kind="grazing", path=self.path, **to_jax(numbers))
+
+    def _system(self, value) -> System:
+        return at(system_of(self.data, self.static), self.path, value)
+
+    def _contact(self, stop: Stop, root: _Roots) -> np.ndarray:
+        """Return depth, speed and acceleration of the contact at a grazing."""
+        there = self._system(root.x[-1] * self.data.units[-1])
+        state = jnp.asarray(root.x[: self.size] * self.data.units[: self.size])
+        time = root.x[-2] * float(self.data.periods) * float(there.period())
+        equation: Any = there.equation()
+        motion = equation.contact_motion(state, equation.vector_field(time, state))
+        return np.array([leaf[stop.contact] for leaf in motion])
+
+    def _top(self, stop: Stop, root: _Roots) -> float:
+        return float(self._contact(stop, root)[2])
+
+    def _speed_slopes(self, states: np.ndarray, value: float) -> np.ndarray:
+        """Return the gradients of the contacts' speeds, (contacts, states)."""
+        equation = self._system(value).equation()
+        return np.asarray(jax.jacfwd(equation.closing_rates)(jnp.asarray(states[0])))
+
+    def _inside(self, x: np.ndarray) -> np.ndarray:
+        low, high = self.bounds
+        return (low < x[:, -1]) & (x[:, -1] < high)
 
 
-def _stepped(static, path: str, data: LaneData, x: np.ndarray) -> Grazing:
-    """Return the corner by a first-order step."""
-    size = state_size(system_of(data, static))
-    segments = (len(x) - 1) // size
-    unscaled = x * data.units
-    start, value = unscaled[:size], unscaled[-1]
-    frame = data, static, path
-
-    def carried(state, value, begin, end):
-        """Return the flow with its derivatives; times as (s, periods)."""
-        found = _propagated(*frame, state, value, np.array(begin), np.array(end))
-        return [np.asarray(part) for part in found]
-
-    time, which = _nearest_grazing(frame, carried, start, value)
-    top = carried(start, value, (0.0, 0.0), (time, 0.0))[0]
-    later, by_state, by_value = carried(top, value, (time, 0.0), (time, 1.0))
-    system = system_of(data, static)
-    drift = system.drift
-    if drift is not None:
-        by_value = across_drift(system, by_value)
-        by_state = across_drift(system, by_state.T).T
-    touch = jax.tree.map(np.asarray, _contact_extremum(*frame, top, value))
-    along, gap = touch.along[which], touch.by_value[which]
-    identity = np.eye(size)
-    rate = linalg.solve_vector(identity - by_state, by_value)
-    to_corner = -touch.depth[which] / (linalg.dot(along, rate) + gap)
-    bordered = np.block(
-        [[identity - by_state, -by_value[:, None]], [along[None], np.array([[gap]])]]
-    )
-    impulse = touch.impulses[which]
-    change = linalg.solve_vector(bordered, np.append(linalg.dot(by_state, impulse), 0.0))
-
-    def unknowns(state, value):
-        """Return the unknowns of the motion given its state at the time of the top."""
-        span = float(_span(*frame, value))
-        states = []
-        for part in np.arange(segments) / segments:
-            turns = np.ceil(time / span - part) + part
-            states.append(carried(state, value, (time, 0.0), (0.0, turns))[0])
-            if drift is not None and turns >= 1:
-                lead = drift.coordinate(later - top)
-                states[-1] = drift.shifted_back(states[-1], lead)
-        return np.append(np.concatenate(states), value) / data.units
-
-    def beyond(reach: float):
-        speed = reach * data.units[size - 1]
-        after = top + rate * to_corner + speed * (change[:-1] + impulse)
-        return unknowns(after, value + to_corner + speed * change[-1])
-
-    # Stop just short of the corner, on the side without impact.
-    short = to_corner * (1 - 1e-6)
-    return Grazing(unknowns(top + rate * short, value + short), beyond)
+def _alike(seen: Seen, onsets: np.ndarray) -> np.ndarray:
+    return (seen.onsets == onsets).all(-1)
 
 
-def _nearest_grazing(frame, carried, start, value):
-    """Return the time and the index of the contact that is nearest to grazing."""
-    data, static, path = frame
-    span = float(_span(*frame, value))
-    times = np.linspace(0.0, span, _SAMPLES)
-    system = at(system_of(data, static), path, value)
-    states = simulate(system, start, times, rtol=data.tight, throw=False).states
-    depths, heights, _ = _parabolas(*frame, states, value, times)
-    # Periodic: the predecessor of the first sample is the one before the last.
-    before, after = np.roll(depths[:-1], 1, 0), depths[1:]
-    tops = (depths[:-1] >= before) & (depths[:-1] >= after)
-    heights = np.where(tops, np.abs(heights[:-1]), np.inf)
-    row, which = np.unravel_index(np.argmin(heights), heights.shape)
-    row = row or _SAMPLES - 1
-    time, begin = times[row], row - 1
-    for _ in range(_TOP_STEPS):
-        there = carried(states[begin], value, (times[begin], 0.0), (time, 0.0))[0]
-        ahead = _parabolas(*frame, there[None], value, np.array([time]))[2]
-        time = time + float(ahead[0, which])
-    return time, which
+def _steady(side: _Side, good: np.ndarray) -> int | None:
+    """Return the farthest good point from which nothing changes up to the nearest one.
 
-
-@eqx.filter_jit
-def _propagated(data, static, path, state, value, begin, end):
-    def final(state, value):
-        system = at(system_of(data, static), path, value)
-        span = data.periods.astype(float) * system.period()
-        first, last = begin[0] + begin[1] * span, end[0] + end[1] * span
-        # Times depend on the parameter through the span.
-        image = flow(system, state, first, last, rtol=data.tight)
-        return image, image
-
-    slopes, image = jax.jacfwd(final, (0, 1), has_aux=True)(state, value)
-    return image, *slopes
-
-
-@eqx.filter_jit
-def _span(data, static, path, value):
-    system = at(system_of(data, static), path, value)
-    return data.periods.astype(float) * system.period()
-
-
-class _ContactExtremum(NamedTuple):
-    """Per contact: depth, its derivatives, and the impulse at unit speed."""
-
-    depth: object
-    along: object
-    by_value: object
-    impulses: object
-
-
-@eqx.filter_jit
-def _contact_extremum(data, static, path, state, value) -> _ContactExtremum:
-    def depths(state, value):
-        system = at(system_of(data, static), path, value)
-        return system.equation().penetrations(state)
-
-    equation: Any = at(system_of(data, static), path, value).equation()
-    impulses = []
-    for contact, response in zip(
-        equation.contacts, equation.contact_responses, strict=True
-    ):
-        if not contact.has_linear_gap:  # never hard: no impulse
-            impulses.append(jnp.zeros_like(state))
-            continue
-        restitution = getattr(contact.law, "restitution", jnp.zeros(()))
-        change = -(1 + restitution) * response / (contact.direction @ response)
-        impulses.append(jnp.concatenate([jnp.zeros_like(change), change]))
-    slopes = jax.jacfwd(depths, (0, 1))(state, value)
-    return _ContactExtremum(depths(state, value), *slopes, jnp.stack(impulses))
-
-
-@eqx.filter_jit
-def _parabolas(data, static, path, states, value, times):
-    equation = at(system_of(data, static), path, value).equation()
-    return parabolas(equation, states, times)
-
-
-def parabolas(equation: Equation, states: Array, times: Array) -> tuple[Array, ...]:
-    """Return each contact's depth, the maximum of its parabola and the time to it.
-
-    All of shape (times, contacts). The maximum is infinite of contacts that are not hard,
-    and where the parabola has none.
+    Towards it the parameter has one direction, and as many multipliers are outside the
+    circle: the largest grows as the inverse of an impact's speed.
     """
-    hard = hard_contacts(equation)
+    multipliers = linalg.eigenvalues(np.nan_to_num(side.found.monodromy))
+    outside = (np.abs(multipliers) > 1).sum(-1)
+    below = (multipliers.real < -1).sum(-1)
+    keys = np.column_stack([np.sign(side.found.tangent[:, -1]), outside, below])
+    places = np.flatnonzero(good)
+    if not places.size:
+        return None
+    same = (keys[places] == keys[places[-1]]).all(-1)
+    differs = np.flatnonzero(~same)
+    return int(places[differs[-1] + 1 if differs.size else 0])
 
-    def one(time, state):
-        rate = equation.vector_field(time, state)
-        depth, speed, acceleration = equation.contact_motion(state, rate)
-        falls = (acceleration < 0) & hard
-        acceleration = jnp.where(falls, acceleration, -1.0)
-        height = depth - speed**2 / (2 * acceleration)
-        return depth, jnp.where(falls, height, jnp.inf), -speed / acceleration
 
-    return jax.vmap(one)(times, states)
+def _stops(stop: Stop, number: int) -> Stop:
+    return Stop(*(np.full(number, leaf) for leaf in stop))
+
+
+def _lanes(data: LaneData, number: int) -> LaneData:
+    return jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), data)
+
+
+def _null_vector(matrix: np.ndarray) -> np.ndarray:
+    """Return the unit vector that a matrix of one row too few maps to zero."""
+    return np.linalg.svd(matrix)[2][-1]

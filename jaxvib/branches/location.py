@@ -15,6 +15,7 @@ from .. import linalg
 from ..ensemble import Reason
 from ..foundation.arrays import stack_lanes
 from .bracketing import find_roots
+from .chords import Chords
 from .defining_equations import NEAR
 from .problem import BranchProblem, lane_of
 from .test_functions import (
@@ -37,20 +38,22 @@ class Located(NamedTuple):
 
 
 def locate(
-    problem: BranchProblem, branches: Sequence[list[BranchPoint]], solutions: Sequence[Any]
+    problem: BranchProblem,
+    branches: Sequence[list[BranchPoint]],
+    solutions: Sequence[Any],
+    seen: Sequence[EvaluatedPoints],
 ) -> list[list[Located]]:
     """Return the bifurcations and events along each branch, in their order.
 
-    `branches`: the points of each; `solutions`: those at its points.
+    `branches`: the points of each; `solutions`: those at its points; `seen`: what the test
+    functions use of them.
     """
     changes: list[SignChange] = []
     every: list[list[Located]] = [[] for _ in branches]
     if not problem.tests:
         return every
-    for b, (points, own) in enumerate(zip(branches, solutions, strict=True)):
-        seen = problem.seen(b, points, own)
-        found = sign_changes(b, points, seen, problem.tests, problem.resolution)
-        changes += found
+    for b, (points, own) in enumerate(zip(branches, seen, strict=True)):
+        changes += sign_changes(b, points, own, problem.tests, problem.resolution)
     if not changes:
         return every
     x, success, evaluations, _ = _zeros(problem, branches, solutions, changes)
@@ -84,11 +87,54 @@ def locate(
             code=code,
         )
         result = problem.result(find) if genuine and turns else None
+        result = result if change.grazing is None else change.grazing
         if result is not None:
             every[b].append(Located(find, result))
     for points, found in zip(branches, every, strict=True):
-        found.sort(key=lambda one, points=points: _place(points, one.find))
+        in_order(points, found)
     return every
+
+
+def in_order(points: list[BranchPoint], found: list[Located]) -> None:
+    """Sort finds by their places along a branch."""
+    found.sort(key=lambda one: _place(points, one.find))
+
+
+def not_located(
+    problem: BranchProblem,
+    points: list[BranchPoint],
+    values: np.ndarray,
+    solutions: Any,
+    chord: int,
+) -> Located | None:
+    """Return the bifurcation that is known to lie on a chord, with a reason.
+
+    Its kind is that of the nearest eigenvalue; None if eigenvalues are only noise.
+    """
+    both = lane_of(solutions, slice(chord, chord + 2))
+    if not problem.reliable(both):
+        return None
+    eigenvalues = problem.eigenvalues(both)
+    there = EvaluatedPoints(None, eigenvalues, tuple)
+    distances = {
+        test.kind: float(test.distance(there).min())
+        for test in problem.tests
+        if test.factors and test.distance
+    }
+    nearest = min(distances, key=distances.__getitem__)
+    find = LocatedZero(
+        after=chord,
+        kind=nearest,
+        x=points[chord].x,
+        value=values[chord],
+        solution=lane_of(both, 0),
+        eigenvalues=eigenvalues[0],
+        distance=distances[nearest],
+        evaluations=0,
+        code=Reason.ITERATION_LIMIT,
+    )
+    result = problem.result(find)
+    return None if result is None else Located(find, result)
 
 
 def _eigenvalue_scale(
@@ -169,16 +215,13 @@ def _zeros(
     return zeros
 
 
-class _Search:
+class _Search(Chords):
     """Test functions along the chords of all sign changes."""
 
     def __init__(self, problem: BranchProblem, branches, solutions, changes):
-        self.problem, self.tests = problem, [change.test for change in changes]
-        self.branches = np.array([change.branch for change in changes])
         ends = [branches[one.branch][one.after : one.after + 2] for one in changes]
-        self.starts = np.array([first.x for first, _ in ends])
-        self.chords = np.array([last.x - first.x for first, last in ends])
-        self.tangents = [np.array([pair[end].tangent for pair in ends]) for end in (0, 1)]
+        super().__init__(problem, [change.branch for change in changes], ends)
+        self.tests = [change.test for change in changes]
         self.corners = np.array([change.corner for change in changes])
         lanes = [
             lane_of(solutions[one.branch], slice(one.after, one.after + 2))
@@ -186,6 +229,7 @@ class _Search:
         ]
         # The solutions at both ends of the chords: (chords, 2, ...).
         self.ends = stack_lanes(lanes)
+        self.eigenvalues = problem.eigenvalues(lane_of(self.ends, (slice(None), 0)))
 
     def zeros(self) -> _Zeros:
         """Return the zeros of the test functions on all chords."""
@@ -210,22 +254,6 @@ class _Search:
         x = np.where(success[:, None], x, self.starts)
         return _Zeros(x, success, evaluations, eigenvalues)
 
-    def corrected(self, fraction, which):
-        """Return points of the branch at fractions of the chords `which`."""
-        chords = self.chords[which]
-        normals = chords / linalg.norm(chords)[..., None]
-        predicted = self._paths(fraction[:, None], which)
-        return self.problem.correct(self.branches[which], predicted, normals, fine=True)
-
-    def _paths(self, fraction, which):
-        """Return points on the cubic Hermite curves of chords."""
-        chords = self.chords[which]
-        lengths = linalg.norm(chords)[..., None]
-        first, last = (lengths * ends[which] for ends in self.tangents)
-        bend, twist = first - chords, last - chords
-        rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
-        return self.starts[which] + fraction * chords + rest
-
     def _test(self, fraction, which):
         """Return the test functions; NaN if the correction fails."""
         return self.values(self.corrected(fraction, which), which)
@@ -244,7 +272,8 @@ class _Search:
             def at_starts(own=own):
                 return lane_of(self.ends, (own, 0))
 
-            first = EvaluatedPoints(self.tangents[0][own][:, -count:], None, at_starts)
+            tangents, before = self.tangents[0][own][:, -count:], self.eigenvalues[own]
+            first = EvaluatedPoints(tangents, before, at_starts)
             seen = EvaluatedPoints.of_corrected(some, count, solutions)
             values[mine] = np.where(some.found, test.value(seen, first), test.lost)
         return values

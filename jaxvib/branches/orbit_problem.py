@@ -20,14 +20,14 @@ from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent
 from .corrector import LaneData, system_of
 from .events import OrbitEvents
-from .grazing import grazing_near, has_grazing
+from .grazing import Grazings
 from .grazing_test import grazing_test
 from .halving import halves_apart, parent_doubling
-from .impact_at_start import jump_near
 from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
 from .test_functions import OF_MULTIPLIERS, EvaluatedPoints, LocatedZero, Test
+from .touches import has_hard_stops
 from .tracer import HALVES_APART, BranchPoint, Limits, Reversal, Tracer, TracerContext
 from .tracing import Traced, trace
 
@@ -42,9 +42,9 @@ class OrbitProblem(BranchProblem):
         corrector = orbit_corrector(static, path, data.units.shape[-1])
         super().__init__(static, path, data, corrector, orbit_evaluator(static, path))
         self.events = events
-        self.has_corners = has_grazing(system_of(self.lane(0), static))
+        self.has_stops = has_hard_stops(system_of(self.lane(0), static))
         tests = [_event_test(name, event) for name, event in events.events.items()]
-        self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_corners), *tests)
+        self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_stops), *tests)
         self.stops = dict.fromkeys(events.stop_at, Reason.EVENT)
 
     def seen(
@@ -80,20 +80,22 @@ class OrbitProblem(BranchProblem):
         return {Reason.PERIOD_HALVED: Reversal(halves, HALVES_APART)}
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> BifurcationPoint | None:
-        """Return the period doubling at which a tracer ended, None if not found."""
+        """Return the grazing or period doubling at which a tracer ended, or None."""
         if code != Reason.PERIOD_HALVED:
-            return None
+            return tracer.grazing
         assert tracer.chord is not None
         return parent_doubling(self.static, self.path, self.lane(branch), tracer.chord)
 
     def context(self, branch: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""
         context = super().context(branch, limits)
-        if not self.has_corners:
+        if not self.has_stops:
             return context
         mine = self.static, self.path, self.lane(branch)
-        corner = functools.partial(grazing_near, *mine)
-        return context._replace(corner=corner, jump=functools.partial(jump_near, *mine))
+        grazings = Grazings(*mine, context.correct, limits.bounds[0])
+        return context._replace(
+            crossing=grazings.crossing, watch=grazings.watch, why=grazings.why
+        )
 
     def traced(
         self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]

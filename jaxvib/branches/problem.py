@@ -21,7 +21,7 @@ from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, to_jax
 from ..systems.parameters import parameter_at
 from .corrector import Corrected, LaneData
-from .test_functions import EvaluatedPoints, LocatedZero, Test
+from .test_functions import EvaluatedPoints, LocatedZero, Test, past_circle
 from .tracer import BranchPoint, Limits, Tracer, TracerContext
 
 # Batch sizes for which correctors are compiled, for a single branch and for many, and
@@ -29,6 +29,8 @@ from .tracer import BranchPoint, Limits, Tracer, TracerContext
 _OF_ONE, _OF_MANY, EVALUATED = 8, 64, 32
 # Tolerance factor at bifurcations: they are as accurate as the monodromy matrix.
 _TIGHTER = 1e-2
+# Multipliers nearer to the circle count as stable: those of undamped motions are noise.
+_PAST = 1e-8
 
 
 class BranchProblem(abc.ABC):
@@ -48,6 +50,8 @@ class BranchProblem(abc.ABC):
     tests: tuple[Test, ...]
     stops: Mapping[str, Reason]
     parameters: int = 1  # their number
+    # Places along a branch at which eigenvalues are computed at least, if they are cheap.
+    places: int = 0
 
     def __init__(self, static, path: str, data: LaneData, corrector, evaluator):
         self.static, self.path, self.data = static, path, data
@@ -80,11 +84,35 @@ class BranchProblem(abc.ABC):
         """Return whether the multipliers of solutions are not only noise."""
         return True
 
+    def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
+        """Return the numbers of unstable eigenvalues or multipliers of points."""
+        return (past_circle(eigenvalues) > _PAST).sum(-1)
+
+    def invariants(
+        self, seen: EvaluatedPoints
+    ) -> Mapping[str, tuple[np.ndarray, Sequence[str]]]:
+        """Return numbers that change only at bifurcations, with the kinds of these.
+
+        A chord on which a number changes without a listed bifurcation of these kinds is
+        halved until it is found, or listed with a reason. By name; (points,) each.
+        """
+        kinds = [test.kind for test in self.tests if test.factors]
+        if not kinds:
+            return {}
+        return {"unstable": (self.unstable(seen.eigenvalues), [*kinds, "fold", "grazing"])}
+
     def alone(self, branch: int) -> "BranchProblem":
         """Return the problem of a single branch."""
-        one = copy.copy(self)
-        one.data = self.lanes(slice(branch, branch + 1))
-        return one
+        return self._with(self.lanes(slice(branch, branch + 1)))
+
+    def rescaled(self, units: np.ndarray) -> "BranchProblem":
+        """Return the problem in other units, (branches, unknowns)."""
+        return self._with(self.data._replace(units=units))
+
+    def _with(self, data: LaneData) -> "BranchProblem":
+        other = copy.copy(self)
+        other.data = data
+        return other
 
     def seen(
         self, branch: int, points: Sequence[BranchPoint], solutions: Any

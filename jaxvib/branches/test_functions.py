@@ -8,18 +8,19 @@ an orbit or cycle (without the trivial one):
 | `fold` | parameter component of the tangent | the same |
 | `branch_point` | $\prod (1 - \mu_i)$, without a fold | $\prod \lambda_i$ |
 | `period_doubling` | $\prod (1 + \mu_i)$ | |
-| `neimark_sacker` | $\prod_{i<j} (\mu_i \mu_j - 1)$ | |
-| `hopf` | | $\prod_{i<j} (\lambda_i + \lambda_j)$ |
+| `neimark_sacker` | number of complex pairs outside the unit circle | |
+| `hopf` | | number of complex pairs with a positive real part |
 
-Factors of multipliers are divided by $1 + |\mu|$, and a product of them is replaced by
-the factor of least modulus with the product's sign. Orbits have `branches.grazing_test`
-and user-defined events besides, and curves in two parameters `branches.codimension_two`.
-To add a kind, add a row to the table of a
-`BranchProblem`.
+Factors of multipliers are divided by $1 + |\mu|$, those of equilibria by the largest
+$|\lambda|$, and a product of them is replaced by that of the two of least modulus, with
+the sign of all. A complex pair is located by its own distance from the circle or the
+axis: real ones with $\mu_i \mu_j = 1$ or $\lambda_i + \lambda_j = 0$ (neutral saddles)
+solve the equations of a pair too. Orbits have `branches.grazing_test` and user-defined
+events besides, and curves in two parameters `branches.codimension_two`. To add a kind,
+add a row to the table of a `BranchProblem`.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -30,12 +31,17 @@ from .. import linalg
 from ..ensemble import Reason
 from .corrector import Corrected
 from .defining_equations import NEAR
-from .tracer import BranchPoint
+from .tracer import BranchPoint, smooth_chords
 
-# Offsets of neighbours of a branch point, relative to the chord.
+# Offsets of neighbours of a branch point, relative to the chord, and of nearer ones; the
+# latter if without the last neighbour the zero is elsewhere by this part of the offsets.
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
-# Values of a test function below this, relative to its largest, are rounding noise.
-_NOISE = 1e-13
+_NEARER, _SMOOTH = (1.0, 0.1, 0.01), 1e-3
+# Values of a test function below this are rounding noise: products of two factors of at
+# most 1, or relative to the largest value on the branch.
+_NOISE, _NOISE_OF_FACTORS = 1e-13, 1e-15
+# A complex pair nearer than this to the circle or the axis may be on either side.
+_UNDECIDED = 1e-9
 
 
 class EvaluatedPoints:
@@ -79,7 +85,9 @@ class Test(NamedTuple):
     the rounding of the chord at best). `lost`: the value where a point is not found.
     `changes(seen)`: the chords to search, by default those on which the value changes
     its sign. `refine(search, chord, fraction, success)`: returns a better point than
-    that at the zero, or None, and whether it is located.
+    that at the zero, or None, and whether it is located. `factors`: maps eigenvalues to
+    the numbers of which one has to vanish, see `branches.chords`; `number`: of
+    eigenvalues that pass.
     """
 
     __test__ = False  # no test of pytest
@@ -94,20 +102,23 @@ class Test(NamedTuple):
     lost: float = np.nan
     changes: Callable[[EvaluatedPoints], np.ndarray] | None = None
     refine: Callable | None = None
+    factors: Callable[[np.ndarray], np.ndarray] | None = None
+    number: int = 1
 
 
 class SignChange(NamedTuple):
     """A sign change of a test function after a point of a branch.
 
-    `corner`: the point itself is a grazing. Of folds, `run`: the number of chords from
-    the first to the last fold with the same parameter; `others`: chords nearby on which an
-    eigenvalue passes that of a fold.
+    `corner`: whether the point itself is a grazing, or `grazing` is one on its chord. Of
+    folds, `run`: the number of chords from the first to the last fold with the same
+    parameter; `others`: chords nearby on which an eigenvalue passes that of a fold.
     """
 
     branch: int
     after: int
     test: Test
     corner: bool = False
+    grazing: Any = None
     run: int = 1
     others: tuple[int, ...] = ()
 
@@ -170,6 +181,61 @@ def nearest_to(target: float) -> Callable[[EvaluatedPoints], np.ndarray]:
     return lambda seen: np.abs(seen.eigenvalues - target).min(-1)
 
 
+def past_circle(multipliers: np.ndarray) -> np.ndarray:
+    """Return how far multipliers are outside the unit circle, relative to themselves."""
+    return _excess(np.abs(multipliers), 1.0)
+
+
+def past_axis(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return how far eigenvalues are to the right of the imaginary axis, of themselves."""
+    sizes = np.abs(eigenvalues)
+    return eigenvalues.real / np.where(sizes > 0, sizes, 1.0)
+
+
+def _pair_passed(before: np.ndarray, here: np.ndarray, past: Callable) -> np.ndarray:
+    """Return whether more eigenvalues passed the limit than real ones can have.
+
+    A real one that passes changes whether their number on its side is odd; two of them may
+    meet beyond the limit and become complex without a bifurcation.
+    """
+
+    def numbers(eigenvalues):
+        outside, real = past(eigenvalues) > 0, eigenvalues.imag == 0
+        sides = (outside & real & (sign * eigenvalues.real > 0) for sign in (1, -1))
+        return outside.sum(-1), *(side.sum(-1) % 2 for side in sides)
+
+    total, *odd = (
+        np.abs(one - other)
+        for one, other in zip(numbers(before), numbers(here), strict=True)
+    )
+    return total > sum(odd)
+
+
+def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callable) -> Test:
+    """Return the row of a complex pair that passes the circle or the axis.
+
+    `past(eigenvalues)`: how far each is past it.
+    """
+
+    def nearest(eigenvalues: np.ndarray) -> np.ndarray:
+        off = np.where(eigenvalues.imag != 0, np.abs(past(eigenvalues)), 1.0)
+        return off.min(-1)
+
+    def value(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
+        passed = _pair_passed(first.eigenvalues, seen.eigenvalues, past)
+        return np.where(passed, 1.0, -1.0) * nearest(seen.eigenvalues)
+
+    def changes(seen: EvaluatedPoints) -> np.ndarray:
+        values = seen.eigenvalues
+
+        def passed(one, other):
+            return _pair_passed(values[one], values[other], past)
+
+        return _steps(passed, nearest(values) > _UNDECIDED)
+
+    return Test(kind, value, distance, changes=changes, factors=factors, number=2)
+
+
 def _off_circle(seen: EvaluatedPoints) -> np.ndarray:
     values = seen.eigenvalues
     return np.where(values.imag != 0, np.abs(np.abs(values) - 1), np.inf).min(-1)
@@ -182,13 +248,22 @@ def between(
 
     Near a branch point, a plane contains points of both branches.
     """
-    same = np.full(len(_BESIDE), chord)
-    found = search.corrected(fraction + _BESIDE, same)
-    tests = search.values(found, same)
-    if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
-        return None, success
-    at_zero = scipy.interpolate.BarycentricInterpolator(tests, _BESIDE)(0.0)
-    return scipy.interpolate.BarycentricInterpolator(_BESIDE, found.x)(at_zero), success
+    same, better = np.full(len(_BESIDE), chord), None
+    for nearer in _NEARER:
+        beside = nearer * _BESIDE
+        found = search.corrected(fraction + beside, same)
+        tests = search.values(found, same)
+        if np.any(np.diff(np.sort(tests)) == 0) or not found.found.all():
+            break
+        zero, other = (
+            float(scipy.interpolate.BarycentricInterpolator(tests[:n], beside[:n])(0.0))
+            for n in (len(beside), len(beside) - 1)
+        )
+        better = scipy.interpolate.BarycentricInterpolator(beside, found.x)(zero)
+        fraction += zero
+        if abs(zero - other) < _SMOOTH * beside[-1]:
+            break
+    return better, success
 
 
 def fold(target: float) -> Test:
@@ -196,27 +271,34 @@ def fold(target: float) -> Test:
     return Test("fold", lambda seen, _: seen.tangents[:, -1], nearest_to(target))
 
 
-def branch_point(value: Callable, target: float) -> Test:
-    """Return the row of a branch point, where an eigenvalue is at a target."""
+def real_one(kind: str, target: float, factors: Callable) -> Test:
+    """Return the row of a real eigenvalue at a target, where one of the factors is 0."""
+
+    def value(seen: EvaluatedPoints, _) -> np.ndarray:
+        return _two_smallest(factors(seen.eigenvalues))
+
+    row = Test(kind, value, nearest_to(target), noise=_NOISE_OF_FACTORS, rounding=0.0)
+    return row._replace(factors=factors)
+
+
+def branch_point(target: float, factors: Callable) -> Test:
+    """Return the row of a branch point, see `real_one`."""
     # The accuracy suffices for the interpolation.
-    row = Test("branch_point", value, nearest_to(target), accuracy=1e-3, lost=0.0)
-    return row._replace(refine=between)
+    row = real_one("branch_point", target, factors)
+    return row._replace(accuracy=1e-3, lost=0.0, refine=between)
 
 
 # The test functions of multipliers.
 OF_MULTIPLIERS = (
     fold(1.0),
-    Test(
-        "period_doubling",
-        lambda seen, _: _two_smallest(_excess(seen.eigenvalues, -1)),
-        nearest_to(-1.0),
-    ),
-    Test(
+    real_one("period_doubling", -1.0, lambda multipliers: _excess(multipliers, -1)),
+    complex_pair(
         "neimark_sacker",
-        lambda seen, _: _two_smallest(_excess(pairs(seen.eigenvalues, np.multiply), 1)),
+        past_circle,
         _off_circle,
+        lambda multipliers: _excess(pairs(multipliers, np.multiply), 1),
     ),
-    branch_point(lambda seen, _: _two_smallest(_excess(seen.eigenvalues, 1)), 1.0),
+    branch_point(1.0, lambda multipliers: _excess(multipliers, 1)),
 )
 
 
@@ -231,17 +313,14 @@ def sign_changes(
 
     A "branch_point" at a "fold" is not among them. Consecutive folds with parameters
     within `resolution` count as one if odd in number, and otherwise as none. A corner
-    is always a grazing; intervals next to corners and jumps are skipped.
+    is always a grazing; intervals next to corners, and those that hold a grazing or a
+    jump, are skipped.
     """
     if len(points) < 2:
         return []
     rows = {test.kind: test for test in tests}
-    apart = np.array([point.corner or point.jumped for point in points])
-    smooth = ~(apart[1:] | apart[:-1])
-    changes = {
-        kind: smooth & (test.changes or functools.partial(_changed, test))(seen)
-        for kind, test in rows.items()
-    }
+    smooth = smooth_chords(points)
+    changes = {kind: smooth & changed(test, seen) for kind, test in rows.items()}
     found = []
     if {"fold", "branch_point"} <= set(rows):
         parameter = np.array([point.x[-1] for point in points])
@@ -259,28 +338,44 @@ def sign_changes(
         for kind, where in changes.items()
         for after in np.flatnonzero(where)
     ]
-    corners = np.flatnonzero([point.corner for point in points])
-    found += [SignChange(branch, int(at), rows["grazing"], True) for at in corners]
+    for at, point in enumerate(points):
+        if point.corner:
+            found.append(SignChange(branch, at, rows["grazing"], True))
+        elif point.grazing is not None:
+            change = SignChange(branch, at - 1, rows["grazing"], True)
+            found.append(change._replace(grazing=point.grazing))
     return sorted(found, key=lambda change: (change.after, change.test.kind))
 
 
-def _changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
-    """Return the chords on which a test function changes sign, (points - 1,).
+def changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
+    """Return the chords to search for zeros of a test function, (points - 1,).
 
     Values at the level of rounding have no reliable sign: after a run of them the change
     is where their computed signs first agree with the next reliable one.
     """
+    if test.changes is not None:
+        return test.changes(seen)
     values = test.value(seen, seen)
-    signs = np.sign(values)
-    changes = np.zeros(len(values) - 1, bool)
     known = np.abs(values[np.isfinite(values)])
     least = max(test.noise, test.rounding * known.max()) if known.size else np.inf
-    sure = np.flatnonzero(np.abs(values) > least)
-    for before, behind in itertools.pairwise(sure):
-        if signs[before] != signs[behind]:
-            agree = signs[before + 1 : behind + 1] == signs[behind]
-            changes[before + np.argmax(agree)] = True
+    signs = np.sign(values)
+    changes = _steps(lambda i, j: signs[i] != signs[j], np.abs(values) > least)
     return changes & ~np.isnan(values[1:] - values[:-1])
+
+
+def _steps(differ: Callable, sure: np.ndarray) -> np.ndarray:
+    """Return the chords on which sure points differ.
+
+    `differ(i, j)`: whether points do. After a run of unsure ones the change is where they
+    first agree with the next sure one.
+    """
+    changes = np.zeros(len(sure) - 1, bool)
+    sure = np.flatnonzero(sure)
+    apart = np.flatnonzero(differ(sure[:-1], sure[1:]))
+    for one, other in zip(sure[apart], sure[apart + 1], strict=True):
+        agree = ~differ(np.arange(one + 1, other + 1), other)
+        changes[one + np.argmax(agree)] = True
+    return changes
 
 
 def _runs_of_folds(folds, parameter, resolution: float) -> Iterator[np.ndarray]:

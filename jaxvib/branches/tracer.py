@@ -2,22 +2,22 @@
 
 The step size follows from the prediction error and the curvature of the branch. If it
 exceeds the largest distance of points, all points within a step are predicted and
-corrected at once. With a hard stop a branch has corners, where its direction changes
-(`branches.grazing`), and jumps (`branches.impact_at_start`).
+corrected at once. Branches of orbits with hard stops have grazings and jumps, where an
+impact passes the time of a state, which are passed by `branches.grazing`; no step is
+accepted over which the number of impacts changes. Branches of cycles of bodies have
+corners.
 """
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason
 from .corrector import Corrected
-from .grazing import Grazing
-from .impact_at_start import Jump
 
 # Step size control aims at this relative length of the first Newton step...
 CORRECTION = 3e-3
@@ -32,26 +32,90 @@ _TOGETHER = 32
 _SHORT = 1e-3
 # Relative distances beyond a corner or a jump, tried in order.
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+# Places along a step at which margins of grazing are interpolated.
+_PLACES = np.linspace(0.0, 1.0, 33)
 # A vector reverses between two points if its norm falls below this fraction there.
 _NEARER = 0.2
 # Relative distance of the halves of a motion below which they may coincide.
 HALVES_APART = 1e-6
-# A jump is searched within this many smallest steps.
-_BEFORE = 8
 
 
 class BranchPoint(NamedTuple):
     """A point of a branch in scaled coordinates, with its prediction error `miss`.
 
-    `corner`: whether the branch changes direction there; `jumped`: whether it was
-    reached by a jump.
+    `corner`: whether the branch changes direction there; `grazing`: the one between it
+    and the point before it, or None; `jumped`: whether the branch jumps between them.
     """
 
     x: np.ndarray
     tangent: np.ndarray
     miss: float
     corner: bool = False
+    grazing: Any = None
     jumped: bool = False
+
+    @property
+    def apart(self) -> bool:
+        """Whether the chord from the point before it is not smooth."""
+        return self.jumped or self.corner or self.grazing is not None
+
+
+def smooth_chords(points: Sequence[BranchPoint]) -> np.ndarray:
+    """Return whether the branch is smooth between each point and the next one."""
+    apart = np.array([point.apart for point in points], bool)
+    corners = np.array([point.corner for point in points], bool)
+    return ~(apart[1:] | corners[:-1])
+
+
+class Place(NamedTuple):
+    """A place on a branch at which it is not smooth: its point, and what follows.
+
+    `beyond(reach)`: the predicted point at that distance from it.
+    """
+
+    x: np.ndarray
+    beyond: Callable[[float], np.ndarray]
+
+
+class Crossing(NamedTuple):
+    """The way over a grazing, or a jump: points of the branch, the last one beyond it.
+
+    `length`: the distance of the last two points, 0 if no orbit follows.
+    """
+
+    points: list[BranchPoint]
+    grazing: Any
+    length: float
+
+
+class Watched(NamedTuple):
+    """What orbits do at their stops, (points, stops).
+
+    `onsets`: the number of impacts; `holds`: whether a stop stays closed; `margins`: the
+    distance from grazing, m; `slopes`: its change along the branch.
+    """
+
+    onsets: np.ndarray
+    holds: np.ndarray
+    margins: np.ndarray
+    slopes: np.ndarray
+
+    def broken(self, chord: int, length: float) -> bool:
+        """Return whether impacts begin or end along a chord, and do not just go on.
+
+        The impacts by which a body comes to rest have no number of their own.
+        """
+        both = slice(chord, chord + 2)
+        one, other = self.onsets[both]
+        if ((one != other) & ~self.holds[both].all(0)).any():
+            return True
+        first, last = np.where(self.holds[both], np.nan, self.margins[both])
+        rises = [length * slopes for slopes in self.slopes[both]]
+        with np.errstate(invalid="ignore"):
+            t = _PLACES[:, None]
+            bend, twist = rises[0] - (last - first), (last - first) - rises[1]
+            path = first + t * (last - first) + t * (1 - t) * ((1 - t) * bend + t * twist)
+        return bool((path < 0).any())
 
 
 class Limits(NamedTuple):
@@ -92,16 +156,21 @@ class TracerContext(NamedTuple):
     """Shared context of the tracers of a branch.
 
     `correct`: maps predictions and normals to points of the branch. `corner`: maps a
-    point to the corner near it; `jump`: maps a point, its tangent and a distance to the
-    jump within it. Both are None if branches have none. `reversals`: by reason; beyond
-    them the same solutions follow again, shifted by half of their period. `sides`: maps
-    points (points, unknowns) to the side of a grazing on which each lies, or None.
+    point to the corner near it; `crossing`: maps a point, a step, and whether impacts
+    begin or end within it, to the way over a grazing or a jump there; `watch`: maps points
+    and tangents to what orbits do at their stops; `why`: maps the last point to the reason
+    why no step is short enough. All are None if branches have none. `reversals`: by
+    reason; beyond them the same solutions follow again, shifted by half of their period.
+    `sides`: maps points (points, unknowns) to the side of a grazing on which each lies, or
+    None.
     """
 
     limits: Limits
     correct: Callable
-    corner: Callable[[np.ndarray], Grazing | None] | None = None
-    jump: Callable[[np.ndarray, np.ndarray, float], Jump | None] | None = None
+    corner: Callable[[np.ndarray], Place | None] | None = None
+    crossing: Callable[[BranchPoint, float, bool], Crossing | None] | None = None
+    watch: Callable[[np.ndarray, np.ndarray], Watched] | None = None
+    why: Callable[[np.ndarray], Reason] | None = None
     reversals: Mapping[Reason, Reversal] = MappingProxyType({})
     sides: Callable[[np.ndarray], np.ndarray] | None = None
 
@@ -111,7 +180,9 @@ class Tracer:
 
     def __init__(self, around: TracerContext, start: BranchPoint, code=RUNNING):
         self.limits, self.correct = around.limits, around.correct
-        self.corner, self.jump = around.corner, around.jump
+        self.corner, self.crossing = around.corner, around.crossing
+        self.watch, self.why = around.watch, around.why
+        self.grazing: Any = None  # at which the branch ended
         self.reversals, self.sides = around.reversals, around.sides
         self.start = start
         self.points: list[BranchPoint] = []
@@ -196,6 +267,8 @@ class Tracer:
         inside = ((self.low < values) & (values < self.high)).all(-1)
         good = fits & ~sharp & ~aside & inside
         count = len(good) if good.all() else int(np.argmin(good))
+        whole = self._unbroken(found, lengths, count)
+        broken, count = whole < count, whole
         for lane in range(count):
             new = BranchPoint(found.x[lane], found.tangent[lane], float(found.miss[lane]))
             self.points.append(new)
@@ -207,19 +280,46 @@ class Tracer:
             angle = np.arccos(min(linalg.dot(here.tangent, found.tangent[-1]), 1.0))
             target = count * apart * _growth(float(found.miss[-1]), float(angle))
             self.step = min(target, _TOGETHER * self.limits.largest_step)
-        elif fits[count] and not sharp[count] and not aside[count]:
+        elif not broken and fits[count] and not sharp[count] and not aside[count]:
             self.beyond = found.x[count]
         elif count:
             self.step = count * apart
         else:
             self.step = apart
             turned = fits[0] and sharp[0] and self.corner and apart < _SHORT
-            return self._pass_sharp_turn(found) if turned else self._shorten()
+            if turned:
+                return self._pass_sharp_turn(found)
+            return self._cross_or_shorten(broken)
         return count
 
-    def _shorten(self) -> int:
-        self.step /= 4
-        return self._jump_or_end() if self.step < self.limits.smallest_step else 0
+    def _unbroken(self, found, lengths: np.ndarray, count: int) -> int:
+        """Return the number of points up to which the impacts just go on."""
+        if self.watch is None or not count:
+            return count
+        here = self.here
+        x = np.vstack([here.x, found.x[:count]])
+        seen = self.watch(x, np.vstack([here.tangent, found.tangent[:count]]))
+        for chord in range(count):
+            if seen.broken(chord, float(lengths[chord])):
+                same = (seen.onsets[chord] == seen.onsets[chord + 1]).all()
+                if not same or lengths[chord] > _SHORT:
+                    return chord
+        return count
+
+    def _cross_or_shorten(self, broken: bool) -> int:
+        """Continue beyond a grazing within the step, or with a shorter step."""
+        shortest = self.step < 4 * self.limits.smallest_step
+        passed = self.crossing and self.crossing(self.here, self.step, broken or shortest)
+        if passed:
+            self.points += passed.points
+            self.beyond = None
+            if passed.length:
+                self.step = passed.length
+            else:
+                self.code, self.grazing = Reason.GRAZING, passed.grazing
+            return len(passed.points)
+        self.step /= 2 if broken else 4
+        return 0 if self.step > self.limits.smallest_step else self._pass_or_end()
 
     def _closes(self, new: BranchPoint, length: float) -> bool:
         """Return whether the branch has closed at its start."""
@@ -230,7 +330,7 @@ class Tracer:
     def _curvature(self) -> np.ndarray:
         """Return the change of the tangent per length, from the last two points."""
         near = [self.start, *self.points[-2:]][-2:]
-        if len(near) < 2 or any(point.corner or point.jumped for point in near):
+        if len(near) < 2 or any(point.apart for point in near):
             return np.zeros_like(self.start.x)
         before, here = near
         chord = here.x - before.x
@@ -250,23 +350,17 @@ class Tracer:
         self.points.append(BranchPoint(x, away * tangent, float(found.miss[0])))
         return 2
 
-    def _jump_or_end(self) -> int:
-        """Continue beyond a jump or a corner if no step is short enough, or end."""
+    def _pass_or_end(self) -> int:
+        """Continue beyond a corner if no step is short enough, or end."""
         here = self.here
-        if self.jump and not here.jumped:
-            jump = self.jump(here.x, here.tangent, _BEFORE * self.limits.smallest_step)
-            beyond = jump and self._beyond(jump.x, jump.beyond)
-            if beyond:
-                self.points.append(beyond._replace(jumped=True))
-                return 1
         corner = self.corner(here.x) if self.corner and not here.corner else None
         return self._pass_corner(corner)
 
-    def _pass_corner(self, corner: Grazing | None) -> int:
+    def _pass_corner(self, corner: Place | None) -> int:
         """Continue beyond a corner, on the side with an impact, or end."""
         beyond = corner and self._beyond(corner.x, corner.beyond)
         if corner is None or beyond is None:
-            self.code = Reason.DIVERGED
+            self.code = self.why(self.here.x) if self.why else Reason.DIVERGED
             return 0
         self.points += [BranchPoint(corner.x, self.here.tangent, 0.0, True), beyond]
         return 2
@@ -287,6 +381,12 @@ class Tracer:
 
     def _end_on_bound(self, found) -> int:
         self.code = Reason.PARAMETER_BOUND
+        if self.watch:
+            length = linalg.norm(found.x[0] - self.here.x)
+            ended = found.found[0] and self._unbroken(found, np.array([length]), 1)
+            if not ended:
+                self.code, self.beyond, self.step = RUNNING, None, float(length)
+                return self._cross_or_shorten(broken=True)
         if not found.found[0]:
             return 0
         axis, bound, _ = self._bound()

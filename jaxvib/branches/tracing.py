@@ -9,9 +9,11 @@ import numpy as np
 from ..ensemble import Reason
 from ..foundation.arrays import one_lane
 from .arclength import run_tracers
-from .location import Located, locate
+from .chords import bracketed, searched, unlisted
+from .location import Located, in_order, locate, not_located
 from .problem import BranchProblem, lane_of
 from .refinement import in_small_steps
+from .test_functions import EvaluatedPoints
 from .tracer import BranchPoint, Limits, Tracer
 
 # Rounds of refinement of chords that skip a corner.
@@ -32,11 +34,15 @@ class Traced(NamedTuple):
 
 
 class _Evaluated(NamedTuple):
-    """The points of a branch with parameter values and solutions, and its finds."""
+    """The points of a branch with parameter values and solutions, and its finds.
+
+    `used`: what the test functions use of the points.
+    """
 
     points: list[BranchPoint]
     values: np.ndarray
     solutions: Any
+    used: EvaluatedPoints
     located: list[Located]
 
 
@@ -51,8 +57,9 @@ def trace(
     every = _evaluated(problem, [points for points, _ in traces], limits)
     complete = []
     for b, ((_, ends), seen) in enumerate(zip(traces, every, strict=True)):
-        own = len(pairs[b][1].points)
-        seen, own = _refined(problem, b, seen, own, limits)
+        seen = _refined(problem, b, seen, limits)
+        start = pairs[b][0].start
+        own = next(i for i, point in enumerate(seen.points) if point.x is start.x)
         traced = _up_to_stops(problem, own, seen, ends)
         low, high = (
             problem.at_end(b, one, code)
@@ -70,23 +77,68 @@ def _ended(code: Reason, found: Any) -> Reason:
 
 
 def _evaluated(problem: BranchProblem, branches, limits: Limits) -> list[_Evaluated]:
-    """Evaluate all points of branches."""
+    """Evaluate all points of branches, and what happens between them."""
+    lanes = list(range(len(branches)))
+    every = _solved(problem, lanes, branches, limits)
+    longer = searched(problem, branches, [each.used for each in every])
+    more = [b for b in lanes if len(longer[b]) > len(branches[b])]
+    _replace(every, more, _solved(problem, more, [longer[b] for b in more], limits))
+    _locate(problem, every, lanes)
+    missed = {b: _unlisted(problem, every[b]) for b in lanes}
+    more = [b for b in lanes if missed[b]]
+    longer = [bracketed(problem, b, every[b].points, missed[b]) for b in more]
+    _replace(every, more, _solved(problem, more, longer, limits))
+    _locate(problem, every, more)
+    for seen in (every[b] for b in more):
+        columns = seen.points, seen.values, seen.solutions
+        for chord in _unlisted(problem, seen):
+            found = not_located(problem, *columns, chord)
+            if found is not None:
+                seen.located.append(found)
+        in_order(seen.points, seen.located)
+    return every
+
+
+def _solved(problem: BranchProblem, lanes, branches, limits: Limits) -> list[_Evaluated]:
+    """Return branches, of the given lanes, with the solutions at their points."""
+    if not lanes:
+        return []
     sizes = [len(points) for points in branches]
-    owners, ends = np.repeat(np.arange(len(branches)), sizes), np.cumsum(sizes)
-    parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    owners, ends = np.repeat(lanes, sizes), np.cumsum(sizes)
     x = np.array([point.x for points in branches for point in points])
     values, every = problem.evaluated(owners, x)
     values = limits.restored(x, values)
-    each = [lane_of(every, part) for part in parts]
-    located = locate(problem, branches, each)
-    return list(map(_Evaluated, branches, [values[part] for part in parts], each, located))
+    solved = []
+    for lane, points, size, end in zip(lanes, branches, sizes, ends, strict=True):
+        own = lane_of(every, slice(end - size, end))
+        used = problem.seen(lane, points, own)
+        solved.append(_Evaluated(points, values[end - size : end], own, used, []))
+    return solved
 
 
-def _refined(problem: BranchProblem, b: int, seen: _Evaluated, own: int, limits):
-    """Refine the chords of a branch that skip corners.
+def _replace(every: list, lanes: Sequence[int], others: Sequence) -> None:
+    for lane, other in zip(lanes, others, strict=True):
+        every[lane] = other
 
-    `own`: the index of the start of the branch; the updated index is returned.
-    """
+
+def _locate(problem: BranchProblem, every: list[_Evaluated], lanes: Sequence[int]) -> None:
+    """Locate the bifurcations and events of branches of the given lanes."""
+    if not lanes:
+        return
+    points, _, solutions, used, _ = zip(*every, strict=True)
+    some = [points[b] if b in lanes else [] for b in range(len(every))]
+    located = locate(problem, some, solutions, used)
+    for b in lanes:
+        every[b] = every[b]._replace(located=located[b])
+
+
+def _unlisted(problem: BranchProblem, seen: _Evaluated) -> dict[int, str]:
+    finds = [find for find, _ in seen.located]
+    return unlisted(problem, seen.points, seen.used, finds)
+
+
+def _refined(problem: BranchProblem, b: int, seen: _Evaluated, limits) -> _Evaluated:
+    """Refine the chords of a branch that skip corners."""
     for _ in range(_ROUNDS):
         parts = {
             find.after: in_small_steps(
@@ -100,9 +152,8 @@ def _refined(problem: BranchProblem, b: int, seen: _Evaluated, own: int, limits)
         points = []
         for i, point in enumerate(seen.points):
             points += [point, *parts.get(i, [])]
-        own += sum(len(part) for after, part in parts.items() if after < own)
         seen = _evaluated(problem.alone(b), [points], limits)[0]
-    return seen, own
+    return seen
 
 
 def _up_to_stops(

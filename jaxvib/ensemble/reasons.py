@@ -55,6 +55,7 @@ class Reason(enum.IntEnum):
     GRAZING = 46
     TOO_FEW_SEGMENTS = 47
     PERIOD_HALVED = 48
+    IMPACTS_MEET = 49
     NOT_CERTIFIED = 60
     NOT_VERIFIED = 61
 
@@ -130,6 +131,7 @@ _TEXTS = {
     Reason.TOO_FEW_SEGMENTS: "neighbouring states diverge too much within the segments "
     "of the cycle: use more segments or a smaller rtol",
     Reason.PERIOD_HALVED: "reached a period doubling of the motion of half the period",
+    Reason.IMPACTS_MEET: "reached impacts on two stops at the same time",
     Reason.NOT_CERTIFIED: "not certified: the argument principle gives another count",
     Reason.NOT_VERIFIED: "the design's range is not stable at all of its random points",
 }

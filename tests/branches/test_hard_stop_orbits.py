@@ -58,6 +58,13 @@ class OneImpact:
         b = last - c - a
         return np.sqrt(c - b**2 / (4 * a)), -b / (2 * a)
 
+    def speeds(self, amplitude):
+        """Return the speeds of impacts at an amplitude, the real roots of the parabola."""
+        c, middle, last = (self.amplitude(speed) ** 2 for speed in (0.0, 0.5, 1.0))
+        a = 2 * (last - 2 * middle + c)
+        roots = np.roots([a, last - c - a, c - amplitude**2])
+        return roots[(abs(roots.imag) < 1e-6) & (roots.real > -1e-9)].real
+
     def flips(self, speed):
         """Return det(M + I), M the flight's matrix times that of the impact."""
         x, v = self.particular(speed)
@@ -141,6 +148,77 @@ def test_it_goes_on_where_the_impact_passes_through_the_start_of_the_period(ampl
     assert states[-1, 1] < -0.1
     expected = [start(value) for value in values]
     np.testing.assert_allclose(states, expected, atol=1e-8)
+
+
+@pytest.mark.slow  # the corrector of the section is compiled: 6 s
+@pytest.mark.parametrize("bounds", [(0.5, 3.0), (0.3, 1.3), (0.5, 1.3), (0.8, 1.2)])
+def test_bounds_change_which_points_are_computed_and_not_the_grazing(bounds):
+    below = OneImpact(1.9)  # under twice the natural frequency
+    system = oscillator(0.9 * below.grazing(), 1.9)
+    low, high = (share * below.grazing() for share in bounds)
+    branch = jv.continue_orbit(system, jv.periodic_orbit(system), LOAD, (low, high))
+    fold = below.fold()[0]
+    expected = {"grazing": below.grazing(), "fold": fold}
+    if low > fold:
+        del expected["fold"]
+    found = {point.kind: float(point.parameter) for point in branch.bifurcations}
+    assert found == pytest.approx(expected, rel=1e-10)
+    assert len(branch.bifurcations) == len(expected)
+    assert [Reason(code) for code in branch.ends] == [Reason.PARAMETER_BOUND] * 2
+
+
+@pytest.mark.slow  # three branches: 4 s
+@pytest.mark.parametrize("frequency", [0.8, 2.2, 2.6])
+@pytest.mark.parametrize("steps", [None, 0.02])
+def test_all_points_are_orbits_and_nothing_else_grazes(frequency, steps):
+    form = OneImpact(frequency)
+    size = form.grazing()
+    system = oscillator(0.9 * size, frequency)
+    largest = None if steps is None else steps * size
+    settings = jv.branches.ContinuationSettings(largest_step=largest)
+    start = jv.periodic_orbit(system, linear_state(0.9 * size, frequency))
+    branch = jv.continue_orbit(
+        system, start, LOAD, (0.5 * size, 1.3 * size), settings=settings
+    )
+    grazings = [p for p in branch.bifurcations if p.kind == "grazing"]
+    assert [float(p.parameter) for p in grazings] == [pytest.approx(size, rel=1e-12)]
+    assert not np.asarray(branch.orbits.result).any()
+    values, contacts = np.asarray(branch.parameter), np.asarray(branch.contacts)
+    assert set(contacts) == {0, 1}
+    apart, states = contacts == 0, np.asarray(branch.states)
+    assert values[apart].max() < size
+    expected = [linear_state(value, frequency) for value in values[apart]]
+    np.testing.assert_allclose(states[apart], expected, atol=1e-9)
+    for value, state in zip(values[~apart], states[~apart], strict=True):
+        either = [form.start(speed) for speed in form.speeds(value)]
+        assert np.abs(np.array(either) - state).max(axis=1).min() < 1e-9
+
+
+def linear_state(amplitude, frequency):
+    """Return the state at t = 0 of the motion without a stop."""
+    response = amplitude / (1 - frequency**2 + 1j * DAMPING * frequency)
+    return np.array([response.real, (1j * frequency * response).real])
+
+
+@pytest.mark.slow  # a branch with eight grazings: 3 s
+def test_the_motion_with_impacts_is_left_where_it_grazes():
+    # From the impacting side, along the frequency: the response falls to the gap.
+    start = OneImpact(1.1)
+    system = oscillator(start.amplitude(0.6), 1.1)
+    orbit = jv.periodic_orbit(system, start.start(0.6))
+    assert int(orbit.contacts) == 1
+    branch = jv.continue_orbit(system, orbit, FREQUENCY, (0.9, 2.5))
+
+    def reaches(frequency):
+        return OneImpact(frequency).grazing() - start.amplitude(0.6)
+
+    grazing = scipy.optimize.brentq(reaches, 1.05, 2.5, xtol=1e-15)
+    near = [p for p in branch.bifurcations if p.kind == "grazing"]
+    off = [abs(float(point.parameter) / grazing - 1) for point in near]
+    assert min(off) < 1e-11
+    changes = np.flatnonzero(np.diff(np.asarray(branch.contacts)))
+    assert len(changes) == len(near)
+    assert [Reason(code) for code in branch.ends] == [Reason.PARAMETER_BOUND] * 2
 
 
 @pytest.fixture(scope="module")

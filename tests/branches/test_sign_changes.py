@@ -11,7 +11,6 @@ from jaxvib.branches.test_functions import (
     EvaluatedPoints,
     branch_point,
     fold,
-    product,
     sign_changes,
 )
 from jaxvib.branches.tracer import BranchPoint
@@ -22,7 +21,7 @@ class Flat(BranchProblem):
 
     tests = (
         fold(1.0)._replace(tolerance=np.inf),
-        branch_point(lambda seen, _: product(1 - seen.eigenvalues).real, 1.0),
+        branch_point(1.0, lambda eigenvalues: 1 - eigenvalues),
     )
 
     def __init__(self, turns_back):
@@ -67,7 +66,9 @@ def test_a_flat_part_has_a_fold_only_where_the_branch_turns_back(turns_back, end
     there = corrected(s[:, None], turns_back)
     points = [BranchPoint(*pair, 0.0) for pair in zip(there.x, there.tangent, strict=True)]
     problem = Flat(turns_back)
-    (located,) = locate(problem, [points], [problem.evaluated(None, there.x)[1]])
+    solutions = problem.evaluated(None, there.x)[1]
+    seen = problem.seen(0, points, solutions)
+    (located,) = locate(problem, [points], [solutions], [seen])
     finds = [find for find, _ in located]
     assert [find.kind for find in finds] == ["fold"] * turns_back
     assert all(find.located and abs(find.value) < 1e-8 for find in finds)
