@@ -193,22 +193,20 @@ def past_axis(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def _pair_passed(before: np.ndarray, here: np.ndarray, past: Callable) -> np.ndarray:
-    """Return whether more eigenvalues passed the limit than real ones can have.
+    """Return whether others than real eigenvalues passed the limit.
 
-    A real one that passes changes whether their number on its side is odd; two of them may
-    meet beyond the limit and become complex without a bifurcation.
+    Where a real one passes, the number of them beyond it on its side changes by an odd
+    number. It changes by two where a pair there becomes real or complex.
     """
 
     def numbers(eigenvalues):
         outside, real = past(eigenvalues) > 0, eigenvalues.imag == 0
-        sides = (outside & real & (sign * eigenvalues.real > 0) for sign in (1, -1))
-        return outside.sum(-1), *(side.sum(-1) % 2 for side in sides)
+        sides = ((outside & real & (sign * eigenvalues.real > 0)) for sign in (1, -1))
+        return [outside.sum(-1), *(side.sum(-1) for side in sides)]
 
-    total, *odd = (
-        np.abs(one - other)
-        for one, other in zip(numbers(before), numbers(here), strict=True)
-    )
-    return total > sum(odd)
+    changes = zip(numbers(before), numbers(here), strict=True)
+    total, *real = (other - one for one, other in changes)
+    return total != sum(np.where(change % 2, change, 0) for change in real)
 
 
 def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callable) -> Test:
