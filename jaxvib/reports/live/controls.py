@@ -31,8 +31,9 @@ def controls(system: System, chosen: Sequence[str], swept: Swept) -> list[dict[s
     """Return path, name, unit, value and allowed range of each control.
 
     Values are in SI units, `factor` converts them to the shown `unit`. Parameters given
-    by a formula follow the others and have none. `swept`: the lowest and the highest
-    value of each path of a study; entries of arrays are controlled only if swept.
+    by a formula follow the others and have none. `si`: unit of a variable's value.
+    `swept`: the lowest and the highest value of each path of a study; entries of arrays
+    are controlled only if swept.
     """
     formulas = dict(getattr(system, "formulas", ()))
     scalars = [path for path, each in parameters(system).items() if not np.ndim(each.value)]
@@ -47,6 +48,8 @@ def _control(
     declared = parameter_at(system, path)
     unit, factor = chosen_unit(declared.unit, chosen)
     name = readable(path.rpartition(".")[2])
+    # Numbers without a unit are in a variable's own one, which the system does not know.
+    si = {"si": f" {declared.unit}"} if path.startswith("variables.") else {}
     return {
         "path": path,
         "group": _group(path) or readable(path).removesuffix(name).strip(),
@@ -57,6 +60,7 @@ def _control(
         "value": np.float64(declared.value),
         "allowed": _bounds(declared.allowed),
         "swept": swept and list(swept),
+        **(si if declared.unit else {}),
     }
 
 

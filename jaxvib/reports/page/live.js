@@ -293,7 +293,7 @@ class Live {
     clearTimeout(this.saying);
     this.saying = setTimeout(() => { this.find(".said").textContent = about; }, QUIET);
     this.element.querySelectorAll(".live-charts .plot").forEach((plot) => plot.setAttribute("aria-label", `${plot.dataset.name}. ${about}`));
-    const changes = this.controls.changes().map(({ path, value }) => `--set ${quoted(`${path}=${value}`)}`);
+    const changes = this.controls.changes().map(({ path, value, si = "" }) => `--set ${quoted(`${path}=${value}${si}`)}`);
     this.find(".assignments").textContent = changes.join(" \\\n  ") || "no value is changed";
   }
 

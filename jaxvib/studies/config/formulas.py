@@ -138,19 +138,6 @@ def evaluated(
     return {**table, "formulas": formulas, "own_units": own_units}
 
 
-def with_formulas_for_numbers(schema: Any) -> Any:
-    """Return a JSON schema that allows a formula for each number."""
-    if isinstance(schema, list):
-        return [with_formulas_for_numbers(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if schema.get("type") == "number" and "unit" in schema:
-        kept = {key: schema[key] for key in ("description", "unit") if key in schema}
-        formula = {"type": "string", "description": "a formula of parameters, variables"}
-        return {**kept, "anyOf": [schema, formula]}
-    return {key: with_formulas_for_numbers(value) for key, value in schema.items()}
-
-
 class _Here(NamedTuple):
     """Where a table is, for messages."""
 

@@ -9,7 +9,10 @@ from .study import Output, Run, Title
 
 
 def schema() -> dict:
-    """Return the JSON schema of a config; units are under `unit`."""
+    """Return the JSON schema of a config; units are under `unit`.
+
+    Numbers may be texts: `5 Hz`, and formulas in systems with variables.
+    """
     sampling = Sampling.model_json_schema()
     values = Values.model_json_schema()
     listed = {"type": "array", "items": {"type": "number"}}
@@ -29,7 +32,7 @@ def schema() -> dict:
             "analysis": _one_of(
                 kind.options.model_json_schema() for kind in ANALYSES.values()
             ),
-            "sweep": sampling,
+            "sweep": _inlined(sampling, {}),
             "run": Run.model_json_schema(),
             "output": Output.model_json_schema(),
         },
@@ -51,4 +54,6 @@ def _inlined(node, definitions: dict):
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
         node = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
+    if node.get("type") == "number":
+        node = {**node, "type": ["number", "string"]}
     return {k: _inlined(v, definitions) for k, v in node.items() if k != "$defs"}

@@ -225,7 +225,7 @@ def kinds_of(linear: object, document: Document) -> dict[str, object]:
 def first_change(declared: dict[str, Declared]) -> str:
     """Return a change of the first non-zero number, in the form of `--set`."""
     path, entry = next(each for each in declared.items() if each[1].default)
-    return f"{path}={1.2 * np.asarray(entry.default):g}"
+    return f"{path}={1.2 * np.asarray(entry.default) / entry.bare:g}"
 
 
 def assembled(options: Modules) -> Any:

@@ -13,7 +13,7 @@ from ...foundation.expression import Expression
 from ...foundation.suggestions import nearest
 from ..config.catalogue import Declared
 from ..config.document import Document
-from ..config.formulas import WithFormulas, evaluated, with_formulas_for_numbers
+from ..config.formulas import WithFormulas, evaluated
 from ..config.quantities import Places
 from ..config.tables import Table, flattened, option, shown, validated
 from ..resources import library
@@ -205,7 +205,7 @@ class ImpactAssemblyKind(SystemKind):
                 inner["additionalProperties"] = {"oneOf": modules}
         for own in ("formulas", "own_units"):
             inherited["properties"].pop(own)
-        return with_formulas_for_numbers(inherited)
+        return inherited
 
     def default(self) -> Any:
         """Return one part of each kind, to declare their parameters."""

@@ -303,11 +303,12 @@ def test_numbers_given_by_a_formula_follow_and_have_no_slider(tmp_path):
         jv.ImpactSystem(linear, (), (push,)),
         {"loads.push.law.amplitude": "unbalance * 'loads.push.law.frequency'**2"},
         {"unbalance": 0.3},
+        {"unbalance": "kg m"},
     )
-    paths = {each["path"] for each in controls(system, [], {})}
+    paths = {each["path"]: each for each in controls(system, [], {})}
     assert "loads.push.law.amplitude" not in paths
     assert "loads.push.law.frequency" in paths
-    assert any("unbalance" in path for path in paths)
+    assert paths["variables.unbalance"].get("si") == " kg m"  # for its --set, in SI
 
 
 def test_entries_of_arrays_have_a_slider_if_a_study_swept_them():

@@ -363,6 +363,17 @@ def test_the_schema_knows_every_key_of_the_ready_studies(file, described):
         assert set(written.get(section, {})) <= set(described[section]["properties"])
 
 
+def test_numbers_of_the_schema_may_have_units(described):
+    either = ["number", "string"]
+    assert described["sweep"]["additionalProperties"]["anyOf"][0]["items"]["type"] == either
+    designs = [
+        k for k in described["analysis"]["oneOf"] if "constraints" in k["properties"]
+    ]
+    limit = designs[0]["properties"]["constraints"]["additionalProperties"]
+    assert limit["properties"]["at_most"]["anyOf"][0]["type"] == either
+    assert described["run"]["properties"]["rtol"]["type"] == "number"
+
+
 def test_units_and_ranges_stand_in_the_schema(described):
     system = described["system"]["oneOf"][0]["properties"]
     mass = system["attached"]["properties"]["mass"]

@@ -1,6 +1,7 @@
 """Checked against: definitions of the units (SI brochure, NIST SP 811), by hand."""
 
 import math
+import re
 
 import pytest
 
@@ -260,6 +261,30 @@ def test_a_number_is_that_of_its_unit_or_is_refused(place, text, expected):
             PLACES[place](text)
     else:
         assert PLACES[place](text) == pytest.approx(expected, rel=4e-16)
+
+
+REFUSED = [
+    (place, text) for place, text, expected in TABLE
+    if isinstance(expected, str) and place in ("frequency", "gap", "acceleration", "force")
+    and re.search("[a-z] \\*|given where .* in|write|once more", expected)
+    and not re.match('"[0-9.]+ ', text)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "text"), REFUSED)
+def test_the_line_to_write_instead_is_accepted(place, text):
+    swept, words = "loads.push.law.phase = [0.0]\n", {place.upper(): text}
+    for _ in range(3):
+        try:
+            load_text(filled(SYSTEM + ORBITS + swept, **words))
+            break
+        except ValueError as error:
+            found = re.search(
+                'write ("[^"]+")(?: with (variables.factor = .*))?', str(error)
+            )
+            words = {place.upper(): found[1], "VARIABLE": found[2] or ""}
+    else:
+        pytest.fail(f"three lines were proposed for {text}")
 
 
 def read(folder, content, expected="m/s^2", **keys):
