@@ -132,7 +132,6 @@ def solve(
     A failed solve (a state that is not finite, too many or too small steps) has NaN as
     its state and the reason code in `result`.
     """
-
     most = tolerance.max_steps  # the tolerance itself may be traced: it is an argument
 
     def tolerated(numbers):
