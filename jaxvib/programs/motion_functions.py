@@ -1,5 +1,6 @@
 """Functions of a system's motions, of plain arrays, to be compiled to machine code."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -93,7 +94,7 @@ class MotionFunctions:
     def derivatives(self) -> CFunction:
         """Return the rates of a state, the contact forces and the gaps."""
         results = ("rates", "forces", "gaps")
-        return CFunction(self._derivatives, self._at_a_time(), results)
+        return CFunction(self._known(self._derivatives), self._at_a_time(), results)
 
     def tangents(self) -> CFunction:
         """Return the change of the `derivatives` with a change of their arguments."""
@@ -104,7 +105,7 @@ class MotionFunctions:
 
         moved = {f"d_{name}": each for name, each in self._at_a_time().items()}
         results = ("d_rates", "d_forces", "d_gaps")
-        return CFunction(tangents, self._at_a_time() | moved, results)
+        return CFunction(self._known(tangents), self._at_a_time() | moved, results)
 
     def _derivatives(self, parameters, time, state):
         equation = self.parameters.system(parameters).equation()
@@ -118,7 +119,7 @@ class MotionFunctions:
         def rest(parameters):
             return self.parameters.system(parameters).rest()
 
-        return CFunction(rest, {"parameters": self._vector()}, ("state",))
+        return CFunction(self._known(rest), {"parameters": self._vector()}, ("state",))
 
     def period(self) -> CFunction:
         """Return the common period of the loads."""
@@ -126,7 +127,7 @@ class MotionFunctions:
         def period(parameters):
             return jnp.asarray(self.parameters.system(parameters).period(), float)
 
-        return CFunction(period, {"parameters": self._vector()}, ("return",))
+        return CFunction(self._known(period), {"parameters": self._vector()}, ("return",))
 
     def impact(self) -> CFunction:
         """Return the state after an impact at a hard stop, unchanged at other contacts."""
@@ -151,7 +152,7 @@ class MotionFunctions:
             "contact": np.int32(0),
             "state": self._state(),
         }
-        return CFunction(impact, arguments, ("after",))
+        return CFunction(self._known(impact), arguments, ("after",))
 
     def approach(self) -> CFunction:
         """Return the closing rate and acceleration of each contact in a state."""
@@ -161,7 +162,8 @@ class MotionFunctions:
             rate = equation.vector_field(time, state)
             return equation.contact_motion(state, rate)[1:]
 
-        return CFunction(approach, self._at_a_time(), ("closing", "acceleration"))
+        results = ("closing", "acceleration")
+        return CFunction(self._known(approach), self._at_a_time(), results)
 
     def next_break(self) -> CFunction:
         """Return the next time at which a load is not smooth."""
@@ -171,7 +173,7 @@ class MotionFunctions:
             return jnp.asarray(equation.next_breakpoint(time), float)
 
         arguments = {"parameters": self._vector(), "time": 0.0}
-        return CFunction(next_break, arguments, ("return",))
+        return CFunction(self._known(next_break), arguments, ("return",))
 
     def all(self) -> Mapping[str, CFunction]:
         """Return the functions of a program in C by name."""
@@ -186,6 +188,17 @@ class MotionFunctions:
         if any(self.hard):
             found["impact"] = self.impact()
         return found
+
+    def _known(self, function):
+        """Return a function of the parameters whose results are NaN out of their range."""
+
+        @functools.wraps(function)
+        def known(parameters, *given):
+            inside = self.parameters.allowed(parameters)
+            made = function(parameters, *given)
+            return jax.tree.map(lambda each: jnp.where(inside, each, jnp.nan), made)
+
+        return known
 
     def _checked(self, parameters, span, rtol, state, code, made):
         """Return the results with NaN, and the code, for arguments out of range."""

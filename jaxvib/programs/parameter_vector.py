@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..foundation.entry import within_ranges
 from ..foundation.range import Range
 from ..systems import parameters, replace
 from ..systems.system import System
@@ -69,7 +68,7 @@ class ParameterVector:
             end = start + int(np.prod(shape))
             values[path] = vector[start:end].reshape(shape)
             start = end
-        return within_ranges(replace(self._system, values))
+        return replace(self._system, values)
 
     def allowed(self, vector: Float[Array, " numbers"]) -> Bool[Array, ""]:
         """Return whether all values are in their ranges."""

@@ -101,7 +101,8 @@ def replace(system: System, values: Mapping[str, object]) -> System:
 
     **Raises:** `ValueError` for an unknown path (with a suggestion), a value out of its
     range or of another shape, a parameter defined by a formula (`derived`), and what
-    checks of the changed parts and their owners raise. Traced values are not checked.
+    checks of the changed parts and their owners raise. Where traced values are out of
+    their range, results are NaN.
 
     >>> float(jv.replace(system, {"load.amplitude": 400.0}).load.amplitude)
     400.0
