@@ -107,10 +107,11 @@ def check_branch(
             raise ValueError(f"system of {branch.noun}, which have no flow; allowed: None")
         parameter_at(system, branch.path)
         claimed = np.flatnonzero(_claimed(branch.found))
-        with progress_reporter(progress, len(claimed), "check", "points") as report:
-            returned = _returned(branch, system, claimed, budget, report)
-        checked = len(returned.code)
-        faults = _of_points(branch, returned, claimed[:checked])
+        if len(claimed):
+            with progress_reporter(progress, len(claimed), "check", "points") as report:
+                returned = _returned(branch, system, claimed, budget, report)
+            checked = len(returned.code)
+            faults = _of_points(branch, returned, claimed[:checked])
         unchecked = [
             ("with a reason code or without an error bar", count - len(claimed)),
             ("beyond the budget", len(claimed) - checked),
@@ -130,8 +131,8 @@ def check_branch(
 
 def _claimed(found: Any) -> np.ndarray:
     """Return which points are given as solutions with an error bar."""
-    known = np.isfinite(found.state_error)
-    return (np.asarray(found.result) == Reason.SUCCESS) & np.asarray(known)
+    codes, bars = np.asarray(found.result), np.asarray(found.state_error)
+    return np.asarray((codes == Reason.SUCCESS) & np.isfinite(bars))
 
 
 class _Returned(NamedTuple):
@@ -187,14 +188,13 @@ def _returned(
     )
     own = gather_lanes((branch.parameter, found.state, found.period), claimed)
     lanes = (shared, *jax.tree.map(np.asarray, own))
+    kernel = _flow_kernel(static, branch.path, engine)
     began, parts = time.monotonic(), []
-    for start in range(0, max(count, 1), _AT_ONCE):
+    for start in range(0, count, _AT_ONCE):
         if parts and budget is not None and time.monotonic() - began > budget:
             break
         some = jax.tree.map(lambda leaf, a=start: leaf[a : a + _AT_ONCE], lanes)
-        if len(some[1]):
-            kernel = _flow_kernel(static, branch.path, engine)
-            parts.append(map_samples(kernel, some, progress=report))
+        parts.append(map_samples(kernel, some, progress=report))
     return concatenate_lanes(parts)
 
 
@@ -283,7 +283,7 @@ def _unstable_directions(found: Any, names: set[str]) -> tuple[np.ndarray, np.nd
             multipliers = multipliers[:, 1:]
         distance, error = np.abs(multipliers) - 1, found.multiplier_error
     beyond = np.abs(distance) > np.asarray(error)[:, None]
-    return (distance > 0).sum(axis=1), beyond.all(axis=1)
+    return (distance > 0).sum(axis=1), np.asarray(beyond.all(axis=1))
 
 
 def _listed(branch: Branch) -> list[set[str]]:

@@ -132,6 +132,9 @@ def test_points_with_a_reason_code_are_unchecked(with_folds):
     bad = eqx.tree_at(lambda b: b.orbits.result, with_folds, codes)
     found = bad.check(smooth)
     assert (found.faults, found.checked) == ((), found.points - 1)
+    none = jnp.full_like(codes, int(Reason.DIVERGED))
+    bad = eqx.tree_at(lambda b: b.orbits.result, with_folds, none)
+    assert bad.check(smooth).checked == 0
 
 
 def test_progress_counts_the_points(with_folds):
