@@ -95,7 +95,7 @@ _TEXTS = {
     Reason.STEP_UNDERFLOW: "the solver's steps became too small: the solution diverges",
     Reason.DIVERGED: "Newton's method did not converge",
     Reason.ITERATION_LIMIT: "the iteration did not converge within its limit",
-    Reason.SINGULAR: "M - I is singular: a fold or a branch point",
+    Reason.SINGULAR: "M - I is singular: a fold, a branch point or one of a family",
     Reason.SHORTER_PERIOD: "the orbit has a shorter period than requested",
     Reason.UNSEEN_CONTACT: "the solver missed a contact of this motion",
     Reason.NO_BIFURCATION: "the branch has no bifurcation of the requested kind",

@@ -37,6 +37,8 @@ from .multipliers import (
 from .orbit import invalidate, with_progress
 from .orbit_derivatives import Revolution, differentiable_values
 
+# Of the condition and of the residual, in units, of a cycle that is one of a family.
+_SINGULAR, _COMES_BACK = 1e10, 1e-6
 BAND = 1e-3  # without error bars, multipliers nearer to the unit circle are undecided
 
 
@@ -191,8 +193,14 @@ def cycle_from_shooting(
 ) -> LimitCycle:
     """Return the cycle of a shooting result, with error estimates if `evidenced`."""
     leaves, static = partition_arrays(system)
-    known = (shooting.result == Reason.SUCCESS) | (shooting.result == Reason.SHORTER_PERIOD)
     seen, units = shooting.seen, shooting.units
+    condition = linalg.condition(shooting.solver)
+    # Among a family of cycles no Newton step is short, though the motion is periodic.
+    returns = jnp.max(jnp.abs(seen.state - shooting.state) / units) < _COMES_BACK
+    endless = (shooting.result == Reason.ITERATION_LIMIT) & (condition > _SINGULAR)
+    result = jnp.where(endless & returns, Reason.SINGULAR, shooting.result)
+    known = (result == Reason.SUCCESS) | (result == Reason.SHORTER_PERIOD)
+    known = known | (result == Reason.SINGULAR)
     converged = shooting.at + jnp.where(evidenced, shooting.full, 0.0)
     anchor, scales = converged[:-1], jnp.append(units, converged[-1])
     rate = rate_of(stop_gradient_tree(system), shooting.state)
@@ -238,8 +246,8 @@ def cycle_from_shooting(
         "highest": observables.highest,
         "lowest": observables.lowest,
         "residual": jnp.max(jnp.abs(seen.state - shooting.state)),
-        "condition": linalg.condition(shooting.solver),
-        "result": shooting.result,
+        "condition": condition,
+        "result": result,
         **errors,
     }
     kind = LimitCycle
@@ -248,7 +256,7 @@ def cycle_from_shooting(
         fields["progress"] = motion.progress()
         error = jax.lax.stop_gradient(_progress_error(motion, tight, errors))
         fields["progress_error"] = jnp.where(evidenced, error, jnp.nan)
-    code = jnp.where(known, Reason.SUCCESS, shooting.result)
+    code = jnp.where(known, Reason.SUCCESS, result)
     return kind(**invalidate(fields, code, kept=()), labels=system.labels)
 
 

@@ -39,6 +39,21 @@ def test_a_body_on_a_belt_has_the_period_and_the_multipliers_of_its_closed_form(
     assert int(cycle.stable) == 1
 
 
+@pytest.mark.parametrize("guess", [0.95, 1.1])
+def test_a_body_that_slides_without_damping_has_one_of_a_family_of_cycles(guess):
+    # a harmonic motion about the place of the friction's force, slower than the belt
+    mass, stiffness, sliding, _, _ = map(float, NUMBERS)
+    period = 2 * np.pi * np.sqrt(mass / stiffness)
+    start = [sliding / stiffness, 0.4 * BELT]
+    found = jv.periodic_orbit(belt, start, period=guess * period, throw=False)
+    # Newton's method may end on one by chance
+    assert int(found.result) == jv.Reason.SINGULAR or guess > 1
+    assert int(found.stable) == -1
+    assert float(found.period) == pytest.approx(period, rel=1e-9)
+    np.testing.assert_allclose(found.floquet_multipliers, 1.0, atol=1e-9)
+    assert found.residual < 1e-10
+
+
 def test_a_body_that_stays_stuck_has_no_cycle():
     on_the_ground = on_a_belt(NUMBERS.at[4].set(0.0))
     found = jv.periodic_orbit(on_the_ground, [0.2, 0.1], period=1.0, throw=False)

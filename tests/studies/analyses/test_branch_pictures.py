@@ -51,7 +51,7 @@ def test_changes_of_the_contacts_and_ends_are_noted(branch):
     )
     assert changes.texts == ("1 → 2 contacts",)
     assert (changes.x.tolist(), changes.y.tolist()) == ([120.0], [0.12])
-    assert ends.texts[0] == "M - I is singular: a fold or a branch point"
+    assert ends.texts[0] == "M - I is singular: a fold, a branch point or one of a family"
     assert "ends at 100 N (M - I is singular" in picture.text
 
 
