@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from . import __version__
+from . import __version__, completion
 from .foundation import signals
 from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
 from .foundation.command_failures import (
@@ -41,12 +41,13 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-_config = click.argument("config")
+_config = click.argument("config", shell_complete=completion.studies)
 _set = click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="PATH=VALUE",
+    shell_complete=completion.assignments,
     help="Override a config value, e.g. attached.mass=120. Repeatable.",
 )
 _json = click.option(
@@ -240,11 +241,11 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 
     with _reading_stores():
         for line in sample_again(directory, number, config):
-            click.echo(printable(line))
+            print_line(line)
 
 
 @main.command()
-@click.argument("source", metavar="DIRECTORY|CONFIG")
+@click.argument("source", metavar="DIRECTORY|CONFIG", shell_complete=completion.studies)
 @click.argument("file", type=PATH, required=False)
 @click.option("--c", "in_c", is_flag=True, help="Export CONFIG's system to C.")
 @click.option("--fmu", is_flag=True, help="Export CONFIG's system as an FMU of FMI 3.0.")
@@ -281,7 +282,7 @@ def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any
 
     with _reading_stores():
         for line in exported(directory, file or directory / "results.nc"):
-            click.echo(printable(line))
+            print_line(line)
 
 
 def _export_program(
@@ -297,7 +298,7 @@ def _export_program(
     except RuntimeError as error:  # the C compiler's
         raise BrokenOff(error) from None
     for line in written:
-        click.echo(printable(line))
+        print_line(line)
 
 
 def _system_of(config: str, assignments: tuple[str, ...], *, transient: bool = False):
@@ -331,7 +332,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
     with _reading_stores():
         shares = sharing.is_share(directories[0])
         for line in (sharing.join if shares else merging.merge)(directories, out):
-            click.echo(printable(line))
+            print_line(line)
     if shares:
         config = str(out / "config.toml")
         given = config, (), out, started
@@ -339,7 +340,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 
 
 @main.command()
-@click.argument("study", required=False)
+@click.argument("study", required=False, shell_complete=completion.studies)
 @click.argument("file", type=PATH, required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
@@ -353,18 +354,13 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
         study = _prompted_study(builtin_studies.by_system())
         file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
     if study is None:
-        print_result(builtin_studies.titles(), _listed, as_json=as_json)
+        print_result(builtin_studies.titles(), builtin_studies.listed, as_json=as_json)
         return
     try:
         copy = builtin_studies.copy(study, file or Path(f"{study}.toml"))
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from None
     print_result({"written": str(copy)}, _copied, as_json=as_json)
-
-
-def _listed(titles: dict[str, str]) -> list[str]:
-    named = [f"{name:22} {title}" for name, title in titles.items()]
-    return [*named, "Try: jaxvib new quick my_study.toml"]
 
 
 def _copied(found: dict[str, str]) -> list[str]:
@@ -374,25 +370,14 @@ def _copied(found: dict[str, str]) -> list[str]:
 
 def _prompted_study(studies: dict[str, dict[str, str]]) -> str:
     """Prompt for a built-in study: first the system, then the study."""
-    systems = {_SYSTEMS.get(kind, kind): kind for kind in studies}
-    kind = systems[pick("Which system?", list(systems))]
-    titles = {title: name for name, title in studies[kind].items()}
+    system = pick("Which system?", list(studies))
+    titles = {title: name for name, title in studies[system].items()}
     return titles[pick("Which study?", list(titles))]
 
 
-_SYSTEMS = {
-    "two_body_impact": "a body on a spring with an attached body that can hit it",
-    "impact_assembly": "masses with contacts, friction, loads and springs of any law",
-    "elastic_impact": "elastic structures in their modes, with contacts and loads",
-    "assembly": "linear assemblies of bodies, rods and springs",
-    "beam_with_bodies": "a beam that carries bodies",
-    "beam_chain": "a chain of bodies joined by beams",
-}
-
-
-@main.command()
+@main.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
+def _completion(shell: str) -> None:
     """Print the shell completion script. In bash: eval "$(jaxvib completion bash)"."""
     from click.shell_completion import get_completion_class
 
