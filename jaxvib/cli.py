@@ -6,12 +6,13 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from . import __version__, completion
+from . import __version__
 from .foundation import signals
 from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
 from .foundation.command_failures import (
@@ -25,6 +26,7 @@ from .foundation.command_failures import (
 from .foundation.environment import use_compilation_cache
 from .foundation.terminal import pick, print_line, print_result
 from .foundation.text import printable, size_text
+from .studies.run import builtin_studies
 
 
 @click.group(
@@ -41,13 +43,24 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-_config = click.argument("config", shell_complete=completion.studies)
+def _completed(what: str) -> Callable:
+    """Return the completion of an argument in a shell."""
+
+    def complete(*given: Any) -> list:
+        from .studies.run import completion
+
+        return getattr(completion, what)(*given)
+
+    return complete
+
+
+_config = click.argument("config", shell_complete=_completed("studies"))
 _set = click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="PATH=VALUE",
-    shell_complete=completion.assignments,
+    shell_complete=_completed("assignments"),
     help="Override a config value, e.g. attached.mass=120. Repeatable.",
 )
 _json = click.option(
@@ -245,7 +258,7 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 
 
 @main.command()
-@click.argument("source", metavar="DIRECTORY|CONFIG", shell_complete=completion.studies)
+@click.argument("source", metavar="DIRECTORY|CONFIG", shell_complete=_completed("studies"))
 @click.argument("file", type=PATH, required=False)
 @click.option("--c", "in_c", is_flag=True, help="Export CONFIG's system to C.")
 @click.option("--fmu", is_flag=True, help="Export CONFIG's system as an FMU of FMI 3.0.")
@@ -303,7 +316,7 @@ def _export_program(
 
 def _system_of(config: str, assignments: tuple[str, ...], *, transient: bool = False):
     """Return the path of a config and its system, if `transient` with any loads."""
-    from .studies.run import builtin_studies, system_file
+    from .studies.run import system_file
 
     try:
         path = builtin_studies.find(config)
@@ -340,7 +353,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 
 
 @main.command()
-@click.argument("study", required=False, shell_complete=completion.studies)
+@click.argument("study", required=False, shell_complete=_completed("studies"))
 @click.argument("file", type=PATH, required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
@@ -348,8 +361,6 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
 
     Without STUDY, a terminal prompts for one.
     """
-    from .studies.run import builtin_studies
-
     if study is None and sys.stdin.isatty() and not as_json:
         study = _prompted_study(builtin_studies.by_system())
         file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
@@ -474,7 +485,7 @@ def _prepare(session, resume: bool):
 
 
 def _loaded(config: str, assignments: tuple[str, ...]):
-    from .studies.run import builtin_studies, study
+    from .studies.run import study
 
     try:
         return study.load(builtin_studies.find(config), assignments)

@@ -55,10 +55,9 @@ def without_progress() -> Generator[None, None, None]:
 
 def bar_type() -> Any:
     """Return the class of progress bars of this terminal or notebook."""
-    from tqdm import TqdmWarning
-
-    with warnings.catch_warnings():  # without ipywidgets the bar is text
-        warnings.simplefilter("ignore", TqdmWarning)
+    with warnings.catch_warnings():
+        # Without ipywidgets the bar is text.
+        warnings.filterwarnings("ignore", message="IProgress not found")
         from tqdm.auto import tqdm
     return tqdm
 

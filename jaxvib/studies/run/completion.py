@@ -3,11 +3,14 @@
 from click import Context, Parameter
 from click.shell_completion import CompletionItem
 
+from ..analyses.kinds import SYSTEMS
+from ..config.document import read
+from .builtin_studies import find, titles
+from .study import kind_of
+
 
 def studies(context: Context, parameter: Parameter, incomplete: str) -> list:
     """Return the built-in studies that begin with a text, and the shell's own files."""
-    from .studies.run.builtin_studies import titles
-
     named = [
         CompletionItem(name, help=title)
         for name, title in titles().items()
@@ -18,11 +21,6 @@ def studies(context: Context, parameter: Parameter, incomplete: str) -> list:
 
 def assignments(context: Context, parameter: Parameter, incomplete: str) -> list:
     """Return the parameters of the command's config that begin with a text."""
-    from .studies.analyses.kinds import SYSTEMS
-    from .studies.config.document import read
-    from .studies.run.builtin_studies import find
-    from .studies.run.study import kind_of
-
     # Behind an option without its value click has parsed no argument yet.
     given = [*filter(None, map(context.params.get, ("config", "source"))), *context.args]
     try:
