@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from .foundation.command_failures import (
 from .foundation.environment import use_compilation_cache
 from .foundation.terminal import pick, print_line, print_result
 from .foundation.text import printable, size_text
+from .studies.run import builtin_studies
 
 
 @click.group(
@@ -41,12 +43,24 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-_config = click.argument("config")
+def _completed(what: str) -> Callable:
+    """Return the completion of an argument in a shell."""
+
+    def complete(*given: Any) -> list:
+        from .studies.run import completion
+
+        return getattr(completion, what)(*given)
+
+    return complete
+
+
+_config = click.argument("config", shell_complete=_completed("studies"))
 _set = click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="PATH=VALUE",
+    shell_complete=_completed("assignments"),
     help="Override a config value, e.g. attached.mass=120. Repeatable.",
 )
 _json = click.option(
@@ -240,11 +254,11 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 
     with _reading_stores():
         for line in sample_again(directory, number, config):
-            click.echo(printable(line))
+            print_line(line)
 
 
 @main.command()
-@click.argument("source", metavar="DIRECTORY|CONFIG")
+@click.argument("source", metavar="DIRECTORY|CONFIG", shell_complete=_completed("studies"))
 @click.argument("file", type=PATH, required=False)
 @click.option("--c", "in_c", is_flag=True, help="Export CONFIG's system to C.")
 @click.option("--fmu", is_flag=True, help="Export CONFIG's system as an FMU of FMI 3.0.")
@@ -281,7 +295,7 @@ def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any
 
     with _reading_stores():
         for line in exported(directory, file or directory / "results.nc"):
-            click.echo(printable(line))
+            print_line(line)
 
 
 def _export_program(
@@ -297,12 +311,12 @@ def _export_program(
     except RuntimeError as error:  # the C compiler's
         raise BrokenOff(error) from None
     for line in written:
-        click.echo(printable(line))
+        print_line(line)
 
 
 def _system_of(config: str, assignments: tuple[str, ...], *, transient: bool = False):
     """Return the path of a config and its system, if `transient` with any loads."""
-    from .studies.run import builtin_studies, system_file
+    from .studies.run import system_file
 
     try:
         path = builtin_studies.find(config)
@@ -331,7 +345,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
     with _reading_stores():
         shares = sharing.is_share(directories[0])
         for line in (sharing.join if shares else merging.merge)(directories, out):
-            click.echo(printable(line))
+            print_line(line)
     if shares:
         config = str(out / "config.toml")
         given = config, (), out, started
@@ -339,7 +353,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
 
 
 @main.command()
-@click.argument("study", required=False)
+@click.argument("study", required=False, shell_complete=_completed("studies"))
 @click.argument("file", type=PATH, required=False)
 @_json
 def new(study: str | None, file: Path | None, as_json: bool) -> None:
@@ -347,24 +361,17 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
 
     Without STUDY, a terminal prompts for one.
     """
-    from .studies.run import builtin_studies
-
     if study is None and sys.stdin.isatty() and not as_json:
         study = _prompted_study(builtin_studies.by_system())
         file = file or Path(click.prompt("Write it to", default=f"{study}.toml"))
     if study is None:
-        print_result(builtin_studies.titles(), _listed, as_json=as_json)
+        print_result(builtin_studies.titles(), builtin_studies.listed, as_json=as_json)
         return
     try:
         copy = builtin_studies.copy(study, file or Path(f"{study}.toml"))
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from None
     print_result({"written": str(copy)}, _copied, as_json=as_json)
-
-
-def _listed(titles: dict[str, str]) -> list[str]:
-    named = [f"{name:22} {title}" for name, title in titles.items()]
-    return [*named, "Try: jaxvib new quick my_study.toml"]
 
 
 def _copied(found: dict[str, str]) -> list[str]:
@@ -374,25 +381,14 @@ def _copied(found: dict[str, str]) -> list[str]:
 
 def _prompted_study(studies: dict[str, dict[str, str]]) -> str:
     """Prompt for a built-in study: first the system, then the study."""
-    systems = {_SYSTEMS.get(kind, kind): kind for kind in studies}
-    kind = systems[pick("Which system?", list(systems))]
-    titles = {title: name for name, title in studies[kind].items()}
+    system = pick("Which system?", list(studies))
+    titles = {title: name for name, title in studies[system].items()}
     return titles[pick("Which study?", list(titles))]
 
 
-_SYSTEMS = {
-    "two_body_impact": "a body on a spring with an attached body that can hit it",
-    "impact_assembly": "masses with contacts, friction, loads and springs of any law",
-    "elastic_impact": "elastic structures in their modes, with contacts and loads",
-    "assembly": "linear assemblies of bodies, rods and springs",
-    "beam_with_bodies": "a beam that carries bodies",
-    "beam_chain": "a chain of bodies joined by beams",
-}
-
-
-@main.command()
+@main.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
+def _completion(shell: str) -> None:
     """Print the shell completion script. In bash: eval "$(jaxvib completion bash)"."""
     from click.shell_completion import get_completion_class
 
@@ -489,7 +485,7 @@ def _prepare(session, resume: bool):
 
 
 def _loaded(config: str, assignments: tuple[str, ...]):
-    from .studies.run import builtin_studies, study
+    from .studies.run import study
 
     try:
         return study.load(builtin_studies.find(config), assignments)

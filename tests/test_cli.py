@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import jaxvib as jv
@@ -301,8 +302,11 @@ def test_a_mistake_is_met_without_jax_and_without_traceback():
 
 def test_ready_studies_are_listed_and_copied():
     listed = jaxvib("new").output
-    for name in builtin_studies.titles():
-        assert name in listed
+    for system, studies in builtin_studies.by_system().items():
+        group = listed.split(f"{system[1:]}:\n")[1].split("\n\n")[0]
+        assert [line.split()[0] for line in group.splitlines()] == list(studies)
+    every = [name for each in builtin_studies.by_system().values() for name in each]
+    assert sorted(every) == sorted(builtin_studies.titles())
     done = jaxvib("new", "quick", "mine.toml")
     assert done.exit_code == 0
     assert (
@@ -314,9 +318,9 @@ def test_ready_studies_are_listed_and_copied():
 
 def test_on_a_terminal_new_asks_what_is_studied_and_writes_a_config_that_is_valid():
     master, terminal = os.openpty()
-    kinds = list(builtin_studies.by_system())
-    wanted = kinds.index("two_body_impact") + 1
-    names = list(builtin_studies.by_system()["two_body_impact"])
+    systems = builtin_studies.by_system()
+    asked = "a body on a spring with an attached body that can hit it"
+    wanted, names = list(systems).index(asked) + 1, list(systems[asked])
     place = names.index("quick") + 1
     os.write(master, f"{wanted}\n{place}\nasked.toml\n".encode())
     done = shell("new", stdin=terminal)
@@ -346,6 +350,34 @@ def test_shells_complete_commands(name):
     }
     done = shell(env=os.environ | asked)
     assert "check" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "expected", "kind"),
+    [
+        (["run"], "qui", "quick", "plain"),
+        (["check"], "regime", "regime_map", "plain"),
+        (["live"], "bras", "bras", "file"),
+        (["export"], "", "gear_mesh", "plain"),
+        (["new"], "tower_m", "tower_modes", "plain"),
+        (["report"], "res", "res", "file"),
+        (["sample"], "", "", "file"),
+        (["run", "quick", "--set"], "attached.", "attached.mass", "plain"),
+        (["check", "quick", "--set"], "load.f", "load.frequency", "plain"),
+        (["live", "gear_mesh", "--set"], "linear.", "linear.modules", "plain"),
+    ],
+)
+def test_studies_parameters_and_files_are_completed(words, begun, expected, kind):
+    complete = ShellComplete(cli.main, {}, "jaxvib", "_JAXVIB_COMPLETE")
+    found = complete.get_completions(words, begun)
+    assert any(each.type == kind and each.value.startswith(expected) for each in found)
+    named = [each.value for each in found if each.type == "plain"]
+    assert all(name.startswith(begun) for name in named)
+
+
+@pytest.mark.parametrize("words", [["run", "--set"], ["run", "no_such_study", "--set"]])
+def test_nothing_is_completed_for_a_config_that_cannot_be_read(words):
+    assert not ShellComplete(cli.main, {}, "jaxvib", "_J").get_completions(words, "a")
 
 
 def test_the_schema_is_json():

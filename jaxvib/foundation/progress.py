@@ -5,7 +5,9 @@ import contextvars
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Generator
+from typing import Any
 
 from .text import duration_text
 
@@ -51,18 +53,25 @@ def without_progress() -> Generator[None, None, None]:
         _progress_active.reset(before)
 
 
+def bar_type() -> Any:
+    """Return the class of progress bars of this terminal or notebook."""
+    with warnings.catch_warnings():
+        # Without ipywidgets the bar is text.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        from tqdm.auto import tqdm
+    return tqdm
+
+
 class _ProgressDisplay:
     """A progress bar, or lines without a terminal."""
 
     def __init__(self, total: int | None, what: str, unit: str):
-        from tqdm.auto import tqdm
-
         self._what, self._unit, self._total = what, unit, total
         self._done, self._began = 0, time.monotonic()
         self._last = self._began
         # A terminal of unknown size gets 80 columns; with none tqdm draws nothing.
         columns, lines = shutil.get_terminal_size()
-        self._bar = tqdm(
+        self._bar = bar_type()(
             total=total,
             desc=f"{what}: compiling",
             unit=f" {unit}",

@@ -2,12 +2,18 @@
 
 import json
 import os
+import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable
 
 import click
 
 from .text import printable
 
+_LABEL = re.compile(r" *\S+ {2,}| *")
+_COMMANDS = ("next", "Try:", "config")
 _BAD, _GOOD, _DOUBTFUL = "red", "green", "yellow"
 
 
@@ -15,13 +21,33 @@ def print_line(line: str, *, err: bool = False) -> None:
     """Print a line, with control characters escaped.
 
     The first word of a status line is coloured, except for pipes, with `NO_COLOR` and
-    on terminals without colours.
+    on terminals without colours. On a terminal, lines are wrapped to its width.
     """
     text = printable(line)
+    if (sys.stderr if err else sys.stdout).isatty():
+        text = wrapped(text, shutil.get_terminal_size().columns or 80)
     label, colour = line.partition(" ")[0], _colour(line)
     if colour is not None:
         text = click.style(label, fg=colour, bold=True) + text.removeprefix(label)
     click.echo(text, err=err, color=None if _colour_enabled() else False)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a line wrapped to a width, below its text behind the label.
+
+    A command to copy stays in one line, as the terminal breaks it.
+    """
+    label = text.partition(" ")[0]
+    if len(text) <= width or label in _COMMANDS:
+        return text
+    indent = _LABEL.match(text).end()  # ty: ignore
+    return textwrap.fill(
+        text,
+        width,
+        subsequent_indent=" " * (indent if indent <= width // 2 else 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def print_result(found: dict, lines: Callable[[dict], list[str]], *, as_json: bool) -> None:

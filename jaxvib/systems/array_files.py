@@ -124,7 +124,7 @@ def _of_abaqus(text: bytes) -> tuple[bytes, bytes]:
 
     **Raises:** `ValueError` that names another form.
     """
-    rows = _rows(text)
+    rows = [row for row in _rows(text) if not row.lstrip().startswith(b"**")]
     cells = [row.replace(b",", b" ").split() for row in rows]
     widths = set(map(len, cells))
     if any(row[0][:1] == b"*" for row in cells) or widths == {5}:
@@ -132,15 +132,19 @@ def _of_abaqus(text: bytes) -> tuple[bytes, bytes]:
             "it has Abaqus' labels of nodes; write mass and stiffness with *MATRIX "
             "OUTPUT, FORMAT=COORDINATE"
         )
+    pairs = [tuple(row[:2]) for row in cells]
     first = b" ".join(cells[0] if cells else ())
-    if match := re.fullmatch(rb"\d+ \d+(?: %d)?" % (len(rows) - 1), first):
-        form = "array" if match[0].count(b" ") == 1 else "coordinate"
+    counted = re.fullmatch(rb"\d+ \d+( \d+)?", first) is not None and (
+        widths == {1, 2} or int(first.split()[-1]) == len(rows) - 1
+    )
+    if counted or len(set(pairs)) < len(pairs):
+        form = "array" if widths == {1, 2} else "coordinate"
         raise ValueError(
             "it is Matrix Market without its first line; write "
             f"'%%MatrixMarket matrix {form} real general' there, or 'symmetric' instead of "
             "'general' for one triangle"
         )
-    places = [place for row in cells for place in row[:2]]
+    places = [place for pair in pairs for place in pair]
     if widths != {3} or b"," in text or not all(map(bytes.isdigit, places)):
         raise ValueError(
             "it is neither Matrix Market, which begins with %%MatrixMarket, nor Abaqus' "

@@ -136,7 +136,7 @@ class LivePeriodic extends Live {
   facts({ motion, drawn, period }) {
     const facts = { "load period": withUnit(period, "s") };
     if (this.contacts.length) {
-      facts["contacts per load period"] = number(motion.onsets / drawn, 3);
+      facts["contacts per load period"] = motion.touching && !motion.onsets ? "always in contact" : number(motion.onsets / drawn, 3);
       if (!this.hard && motion.onsets) facts["peak contact force"] = withUnit(Math.max(0, ...motion.peaks), "N");
     }
     const half = this.freedoms.length, states = this.states.map(({ name, unit }, k) => [name, unit, 2 * half + k]);

@@ -7,6 +7,14 @@ from pathlib import Path
 from ...foundation.suggestions import unknown_key
 
 _PACKAGE = Path(__file__).parents[2]
+_SYSTEMS = {
+    "two_body_impact": "a body on a spring with an attached body that can hit it",
+    "impact_assembly": "masses with contacts, friction, loads and springs of any law",
+    "elastic_impact": "elastic structures in their modes, with contacts and loads",
+    "assembly": "linear assemblies of bodies, rods and springs",
+    "beam_with_bodies": "a beam that carries bodies",
+    "beam_chain": "a chain of bodies joined by beams",
+}
 _DATA = re.compile(r'\bdata = "([\w.]+)"')
 
 
@@ -39,12 +47,22 @@ def find(config: str) -> Path:
 
 
 def by_system() -> dict[str, dict[str, str]]:
-    """Return the titles of the built-in studies by the kind of their system."""
-    found: dict[str, dict[str, str]] = {}
+    """Return the titles of the built-in studies by their system, described in words."""
+    found: dict[str, dict[str, str]] = {words: {} for words in _SYSTEMS.values()}
     for file in sorted(folder().glob("*.toml")):
         tables = tomllib.loads(file.read_text("utf-8"))
-        found.setdefault(tables["system"]["kind"], {})[file.stem] = tables["title"]
+        kind = tables["system"]["kind"]
+        found.setdefault(_SYSTEMS.get(kind, kind), {})[file.stem] = tables["title"]
     return found
+
+
+def listed(titles: dict[str, str]) -> list[str]:
+    """Return the list of the built-in studies, grouped by their systems."""
+    lines = []
+    for words, studies in by_system().items():
+        lines += [f"{words[0].upper()}{words[1:]}:"]
+        lines += [f"  {name:22} {titles[name]}" for name in studies] + [""]
+    return [*lines, "Try: jaxvib new quick my_study.toml"]
 
 
 def copy(name: str, file: Path) -> Path:

@@ -4,6 +4,8 @@ import shutil
 import sys
 import threading
 
+from ...foundation.progress import bar_type
+
 # Always samples/s: tqdm would invert rates below one.
 _FORMAT = (
     "{desc} {percentage:3.0f}% {bar} {n_fmt}/{total_fmt} "
@@ -18,13 +20,11 @@ class Progress:
     """
 
     def __init__(self, samples: int, done: int = 0):
-        from tqdm.auto import tqdm
-
         # 80 columns if the terminal has no size, for which tqdm would draw nothing.
         columns, lines = shutil.get_terminal_size()
         self._lock = threading.Lock()
         self._failed = 0
-        self._bar = tqdm(
+        self._bar = bar_type()(
             total=samples,
             initial=done,
             desc="compiling",

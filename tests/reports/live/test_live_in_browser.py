@@ -9,6 +9,8 @@ import pytest
 import jaxvib as jv
 from tests.reports.test_page_in_browser import CONTRASTS, READY
 
+from .test_live_page import beside
+
 LIVE = "document.querySelector('.live').live"
 TITLE = "document.querySelector('.regime').textContent"
 bodies = jv.two_body_impact()
@@ -309,3 +311,22 @@ def test_without_webassembly_it_says_so(browser, live_page, tmp_path):
     told = browser.run("return document.getElementById('trouble').textContent")
     assert told.startswith("The motion cannot be computed here: ")
     browser.console()
+
+
+def test_values_that_are_refused_together_show_no_verdict(browser, tmp_path):
+    page = jv.live_page(beside(), tmp_path / "together.html")
+    browser.open(page)
+    browser.wait(f"{READY} && {LIVE}.answer.settled")
+    stability = "document.querySelector('.stability').textContent"
+    answered(browser, enter("frictions.pad.force", 0.9))
+    assert browser.run(f"return {TITLE}") == "These values are refused"
+    words = "the values of CoulombFriction pad contradict each other"
+    assert browser.run(f"return {stability}") == words
+    dimmed = "getComputedStyle(document.querySelector('.live-charts')).opacity"
+    assert float(browser.run(f"return {dimmed}")) < 0.5
+    assert browser.run("return document.querySelector('.live').dataset.stable") == ""
+    answered(browser, enter("frictions.pad.force", 0.7))
+    browser.wait(f"{LIVE}.answer.settled")
+    assert browser.run(f"return {TITLE}").startswith("Period 1")
+    assert float(browser.run(f"return {dimmed}")) == 1
+    assert browser.console() == []

@@ -3,6 +3,8 @@
 import dataclasses
 
 import numpy as np
+import pytest
+import xarray
 
 from jaxvib.studies.analyses.continuation.pictures import loading_curve
 from jaxvib.studies.analyses.continuation.stability_chart import stability_charts
@@ -137,3 +139,38 @@ def test_bifurcations_on_a_small_part_of_the_axis_have_a_chart_of_their_own(bran
     assert whole.x.low is None
     assert 90 < near.x.low < 115 < 129 < near.x.high < 200  # both bifurcations
     assert near.layers == whole.layers
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_stable_line_passes_the_limit_where_bifurcations_are_located(branch, seed):
+    rng = np.random.default_rng(seed)
+    loads, multipliers = np.arange(100.0, 112.0), rng.uniform(0.3, 1.7, 12)
+    crossed = np.flatnonzero(np.diff(multipliers < 1))
+    share = (1 - multipliers[crossed]) / np.diff(multipliers)[crossed]
+    places = loads[crossed] + share
+    point, other = ("point",), ("bifurcation",)
+    fields = {
+        "amplitude": ((*point, "freedom"), np.outer(loads, [1e-3, 2e-3])),
+        "largest_multiplier": (point, multipliers),
+        "stable": (point, (multipliers < 1).astype(int)),
+        "contacts": (point, np.ones(12, int)),
+        "max_contact_force": (point, loads),
+        "predictor_error": (point, np.full(12, 1e-3)),
+        "states": ((*point, "state"), np.outer(loads, [1e-3, 1e-2])),
+        "floquet_multipliers": ((*point, "multiplier"), np.outer(multipliers, [1.0, 0.1])),
+        "bifurcation.kind": (other, rng.integers(0, 4, len(places))),
+        "bifurcation.parameter": (other, places),
+        "bifurcation.state": ((*other, "state"), np.outer(places, [1e-3, 1e-2])),
+        "ends": ("end", [0, 0]),
+    }
+    path = xarray.Variable("point", loads, {"units": "N"})
+    results = xarray.Dataset(fields, {"load.amplitude": path})
+    charts = loading_curve([dataclasses.replace(branch, results=results)]).charts
+    (chart,) = (each for each in charts if "multiplier|" in each.y.label)
+    for layer in chart.layers:
+        known = isinstance(layer, Line) and layer.y[np.isfinite(layer.y)]
+        if isinstance(layer, Line) and layer.style == "solid":
+            assert known.max() <= 1
+        if isinstance(layer, Line) and layer.style == "dash":
+            assert known.min() >= 1
+        assert getattr(layer, "name", "") != "undecided"
