@@ -151,21 +151,26 @@ def heading_unit(heading: str, asked: str | None) -> str:
     three if that is None, any unit), and one letter behind an underscore, which may be an
     index, does not.
     """
-    for found in re.findall(r"(?:\s\(|\[|\{)([^()\[\]{}]+)[)\]}]", heading):
-        for unit in (found.strip(), found.strip().lower()):
-            if _powers(unit):
-                return unit
     fitting = None if asked is None else _powers(asked)
-    for form in _FORMS[: 3 if fitting is None else None]:
+    forms = [(form, form == _BRACKETS or fitting is None) for form in _FORMS]
+    for form, of_any in forms[: 4 if fitting is None else None]:
         for match in re.finditer(form, heading):
-            for unit in (match[1].strip(), match[1].strip().lower()):
-                if any(fitting is None or powers in fitting for powers in _powers(unit)):
+            plain = re.sub(r"^(in|unit|units|Einheit)[\s:=]+", "", match[1].strip())
+            # ms^-2 is m s^-2 where an acceleration is asked, not a rate of milliseconds.
+            written = (plain, plain.lower(), re.sub(r"\bms(?=\^?-\d)", "m s", plain))
+            known = [(unit, _powers(unit)) for unit in written if _powers(unit)]
+            for unit, powers in known:
+                if fitting is not None and any(each in fitting for each in powers):
                     return unit
+            if of_any and known:
+                return known[0][0]
     return ""
 
 
-# Units in headings without brackets, from the surest on; overlapping, so looked ahead.
+# Units in headings, from the surest on; they may overlap, and are looked ahead for.
+_BRACKETS = r"(?=(?:\s\(|\[|\{)([^()\[\]{}]+)[)\]}])"
 _FORMS = (
+    _BRACKETS,
     r"(?=\(([^()]+)\))", r"(?=/\s*(\S.*)$)", r"(?=\sin\s+(\S.*)$)",
     r"(?=[,:;]\s*(\S.*)$)", r"(?=\s((?!in$|min$)\S.*)$)", r"(?=_((?!in$|min$)[^_]{2,})$)",
 )  # fmt: skip

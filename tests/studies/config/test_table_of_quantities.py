@@ -303,6 +303,10 @@ HEADINGS = [
     ("acc [mg] of the table", "m/s^2", "mg"), ("acc (cm/s/s) (left)", "m/s^2", "cm/s/s"),
     ("acc g", "m/s^2", "g"), ("accel_m/s2", "m/s^2", "m/s2"), ("F(kN)", "N", "kN"),
     ("Kraft: kN", "N", "kN"), ("force_kN", "N", "kN"), ("Weg {mm}", "m", "mm"),
+    ("acc (in g)", "m/s^2", "g"), ("a [unit: m/s^2]", "m/s^2", "m/s^2"),
+    ("a [ms^-2]", "m/s^2", "m s^-2"), ("a [m s-2]", "m/s^2", "m s-2"),
+    ("gap (in)", "m", "in"), ("x [mm] (left)", "m", "mm"), ("F(t) [kN]", "N", "kN"),
+    ("A [G]", "m/s^2", "G"), ("X [MM]", "m", "mm"), ("speed (km/h)", "m/s", "km/h"),
     # remarks and indices
     ("f(t)", "N", ""), ("acc (1)", "m/s^2", ""), ("push (left)", "N", ""),
     ("t_min", "s", ""), ("a_g", "m/s^2", ""), ("x_m", "m", ""), ("disp_in", "m", ""),
