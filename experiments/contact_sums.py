@@ -5,8 +5,8 @@
 Two bodies with two contacts, one of them damped, under a harmonic load and a pulse, or
 under a record, each from 0.02 to 200 times as fast as the bodies. The momentum is that of
 samples of the motion, integrated with their rates; the energy is that of
-`energy_balance`. A sum counts as covered where it differs from a balance by no more than
-its own error bar and the error of the balance. The result is written to
+`energy_balance`, whose error is what it leaves. A sum counts as covered where it differs
+from a balance by no more than its own error bar and the error of the balance. Writes
 `contact_sums.json` beside this file.
 """
 
@@ -86,7 +86,8 @@ def imbalances(seed):
     off = np.stack([np.asarray(seen.impulses[-1]) - impulses,
                     np.asarray(seen.losses[-1] - balance.contacts)])  # fmt: skip
     bars = np.stack([np.asarray(seen.impulse_errors[-1]), np.asarray(seen.loss_errors[-1])])
-    allowed = bars + np.array([[MOMENTUM_ERROR * scale], [ENERGY_ERROR * flow]])
+    left = abs(float(balance.left)) + ENERGY_ERROR * flow
+    allowed = bars + np.array([[MOMENTUM_ERROR * scale], [left]])
     sizes = np.array([[scale], [flow]])
     return np.abs(off), allowed, np.abs(off) / sizes, bars / sizes
 
