@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason
