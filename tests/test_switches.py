@@ -84,7 +84,7 @@ def fold(k):
     state = np.sqrt(STIFFNESS / 3) + 0.01
     near = jv.equilibrium(jv.replace(FOLD, {"push": -3.0}), [state], throw=False)
     found = jv.bifurcation_point(system, near, "fold", "push", throw=False)
-    return jnp.asarray(found.value)[None]
+    return found.parameter[None]
 
 
 # Each public function of one sample, as a function of the stiffness; and its closed form.

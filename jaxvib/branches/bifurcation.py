@@ -159,7 +159,7 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
         code = jnp.where(lost, Reason.NO_BIFURCATION, code)
     span = periods * there.period()
     initial = state_at_start(kind, there, setting, solved, 1)
-    time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.nan * span
+    time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.inf * span
     return BifurcationPoint(
         kind=kind,
         path=path,

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason
@@ -72,9 +71,10 @@ class FieldBifurcation(Bifurcation):
     r"""A bifurcation of an equilibrium or a cycle of an autonomous system.
 
     `of`: "equilibrium" or "cycle". `period`: of the cycle, or $2 \pi / \omega$ at a
-    Hopf point with the `frequency` $\omega$; NaN otherwise. `test`: the distance of an
-    eigenvalue or a multiplier from the bifurcation condition; `iterations`: its number
-    of evaluations. `joints`: of a cycle, for multiple shooting.
+    Hopf point with the `frequency` $\omega$; otherwise infinite, and in lists of a
+    branch NaN. `test`: the distance of an eigenvalue or a multiplier from the
+    bifurcation condition; `iterations`: its number of evaluations. `joints`: of a
+    cycle, for multiple shooting.
     """
 
     of: str = eqx.field(static=True)
@@ -86,7 +86,7 @@ class FieldBifurcation(Bifurcation):
         return f"{self.kind} of {'a' if self.of == 'cycle' else 'an'} {self.of}"
 
     def _details(self) -> str:
-        return f", {self.frequency:.10g} rad/s" if np.isfinite(self.frequency) else ""
+        return f", {self.frequency:.10g} rad/s" if self.frequency > 0 else ""
 
 
 def field_bifurcation(

@@ -102,7 +102,7 @@ def field_bifurcation_point(
 
 def _started(system, guess, value) -> _Guess:
     """Return the values of a guess; raise `ValueError` for a failed one."""
-    value, nothing = jnp.asarray(value, float), jnp.asarray(jnp.nan)
+    value, nothing = jnp.asarray(value, float), jnp.asarray(jnp.inf)
     if not isinstance(guess, Equilibrium | LimitCycle | FieldBifurcation):
         return _Guess("equilibrium", checked_state(system, guess), nothing, value)
     code = guess.result
@@ -162,7 +162,7 @@ def _equilibrium_bifurcation(
     found, solved = bifurcation_near(
         equations, start, units, (frozen, *arguments), (leaves, *arguments), genuine
     )
-    frequency = jnp.asarray(jnp.nan)
+    frequency = jnp.asarray(0.0)  # that of the eigenvalue 0
     if kind == "hopf":
         frequency = _pair_on_axis(linalg.eigenvalues(matrix_at(leaves, solved, units)[0]))[
             1

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 import warnings
+from pathlib import Path
 
 BEGUN = time.time()  # before jaxvib's modules are read
 _BROKEN = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
@@ -99,9 +100,7 @@ def _replace_broken_programs() -> None:
 
 
 def _removed(program: str) -> bool:
-    import pathlib
-
-    folder = pathlib.Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
+    folder = Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
     entries = [
         entry
         for entry in folder.glob("*-cache")
