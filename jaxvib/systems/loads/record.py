@@ -81,7 +81,8 @@ class RecordLoad(Load):
 
     def contradicts(self) -> Any:
         """Return whether times do not ascend or a period does not close, of any batch."""
-        xp, values = host_namespace(self.times, self.values), self.values
+        xp = host_namespace(self.times, self.values)
+        values = xp.asarray(self.values)
         apart = xp.abs(values[..., -1] - values[..., 0])
         opens = apart > _CLOSED * xp.max(xp.abs(values), axis=-1)
         return xp.any(_falls(self.times), axis=-1) | (self.periodic & opens)
