@@ -51,7 +51,8 @@ def check_direction(
 
 def is_nowhere(direction: Any) -> Any:
     """Return whether a direction is 0 everywhere, of one or of a batch, or traced."""
-    return ~host_namespace(direction).any(direction != 0, axis=-1)
+    xp = host_namespace(direction)
+    return ~xp.any(xp.asarray(direction) != 0, axis=-1)
 
 
 def component(direction: Float[Array, " n"], vector: Float[Array, " n"]) -> Any:

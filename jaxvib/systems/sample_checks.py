@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
 from ..foundation.arrays import is_concrete
@@ -53,6 +54,9 @@ def value_faults(system: Any) -> dict[str, Any]:
     for path, _ in getattr(system, "formulas", ()):
         allowed = known[path].allowed
         found[f"{path} is not in {allowed}"] = ~allowed.contains(known[path].value)
+    if (linear := getattr(system, "linear", None)) is not None:
+        masses = jnp.diagonal(linear.matrices()[0])
+        found["a degree of freedom has no mass"] = jnp.any(masses <= 0)
     for part in _parts(system):
         if not is_concrete(part) and not isinstance(part, LinearSystem):
             name = f"{type(part).__name__} {getattr(part, 'name', None) or ''}".strip()

@@ -90,9 +90,8 @@ def _segment(system: System, periodic: bool):
     engine = engine_of(system, "auto")
 
     def motion(values, state, t0, t1, pieces) -> dict[str, Any]:
-        lane = replace(system, values)
-        if not periodic:
-            lane = with_pieces(lane, pieces)
+        given = replace(system, values)
+        lane = given if periodic else with_pieces(given, pieces)
         end, observables, code = engine.observe(lane, Segment(state, t0, t1, RTOL, 0.0))
         equation = lane.equation()
         found: dict[str, AnyArray] = {
@@ -108,7 +107,7 @@ def _segment(system: System, periodic: bool):
             "rest": lane.rest(),
         }
         found |= {"period": lane.period()} if periodic else _extremes(lane, observables)
-        if wrong := list(faults(lane, periodic).values()):
+        if wrong := list(faults(given, periodic).values()):
             numbers = [jnp.where(each, i, 0) for i, each in enumerate(wrong, 1)]
             found["fault"] = jnp.max(jnp.stack(numbers))
         if not periodic:

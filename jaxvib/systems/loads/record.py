@@ -1,12 +1,14 @@
 """Measured loads, interpolated linearly or by cubics."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ...foundation.arrays import is_concrete
+from ...foundation.arrays import host_namespace, is_concrete
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
 from .load import Load
@@ -77,12 +79,13 @@ class RecordLoad(Load):
                 f"{values[-1]:g} N; allowed: the first value again at the end"
             )
 
-    def contradicts(self) -> np.ndarray | np.bool:
+    def contradicts(self) -> Any:
         """Return whether times do not ascend or a period does not close, of any batch."""
-        times, values = np.asarray(self.times), np.asarray(self.values)
-        apart = np.abs(values[..., -1] - values[..., 0])
-        opens = apart > _CLOSED * np.max(np.abs(values), axis=-1)
-        return np.any(_falls(times), axis=-1) | (self.periodic & opens)
+        xp = host_namespace(self.times, self.values)
+        values = xp.asarray(self.values)
+        apart = xp.abs(values[..., -1] - values[..., 0])
+        opens = apart > _CLOSED * xp.max(xp.abs(values), axis=-1)
+        return xp.any(_falls(self.times), axis=-1) | (self.periodic & opens)
 
     @property
     def repeats(self) -> bool:
@@ -184,6 +187,6 @@ class RecordLoad(Load):
         return jnp.searchsorted(self.times, time, "right", method="scan_unrolled")
 
 
-def _falls(times: np.ndarray) -> np.ndarray:
+def _falls(times: Any) -> Any:
     """Return which times are not after the one before them."""
-    return ~(np.diff(times, axis=-1) > 0)
+    return ~(host_namespace(times).diff(times, axis=-1) > 0)
