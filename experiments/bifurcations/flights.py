@@ -167,7 +167,9 @@ class _Phase:
 
 
 class Flights:
-    """The motions of one system."""
+    """The motions of one system; `accuracy`: error of a motion relative to its size."""
+
+    accuracy = 1e-14
 
     def __init__(self, bodies: Bodies):
         self.bodies = bodies

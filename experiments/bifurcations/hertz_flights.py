@@ -22,6 +22,8 @@ def flights_of(bodies: Bodies) -> Flights:
 class HertzFlights(Flights):
     """The motions of one system whose stops are all elastic."""
 
+    accuracy = 10 * _RTOL
+
     def motion(self, state: np.ndarray, periods: int = 1) -> Motion:
         """Return the motion from a state at t = 0 over whole periods of the load."""
         bodies, n = self.bodies, len(self.bodies.mass)

@@ -104,7 +104,7 @@ def _seen(flights: Flights, state: np.ndarray, periods: int) -> _Seen | None:
     inverse = np.linalg.pinv(left)
     reach = units + np.abs(matrix) @ units
     away = np.abs(inverse @ (motion.state - state)).max()
-    rounding = (np.abs(inverse) @ (1e-14 * reach)).max()
+    rounding = (np.abs(inverse) @ (flights.accuracy * reach)).max()
     closes = (np.abs(motion.state - state) / reach).max()
     moduli = np.abs(np.linalg.eigvals(matrix))
     sure = not motion.rests and is_sure(motion)

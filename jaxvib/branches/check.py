@@ -43,7 +43,7 @@ from .point import at
 Branch = Any  # its module imports this one
 # Tolerance of the flow: a hundredth of that of the points of a "checked" branch.
 _RTOL = 1e-12
-# Error of that flow in units of its tolerance.
+# Error of that flow in units of its tolerance; error bars by which a state must vary.
 _NOISE = 10
 # A bar above this part of a motion's size says nothing about it.
 _WIDE = 1e-3
@@ -289,8 +289,10 @@ def _unstable_directions(found: Any, names: set[str]) -> tuple[np.ndarray, np.nd
 def _listed(branch: Branch) -> list[set[str]]:
     """Return the kinds of bifurcations on each chord: the one with the least detour."""
     values, states = np.asarray(branch.parameter), np.asarray(branch.states)
-    units = np.append(np.ptp(states, axis=0), np.ptp(values))
-    units = np.where(units > 0, units, 1.0)
+    spread = np.ptp(states, axis=0)
+    bars = np.nan_to_num(np.asarray(branch.found.state_error), posinf=0.0)
+    varies = spread > _NOISE * np.median(bars)
+    units = np.append(np.where(varies, spread, 1.0), np.ptp(values) or 1.0)
     x = np.column_stack([states, values]) / units
     lengths = linalg.norm(np.diff(x, axis=0))
     kinds: list[set[str]] = [set() for _ in lengths]

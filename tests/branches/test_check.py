@@ -137,6 +137,14 @@ def test_points_with_a_reason_code_are_unchecked(with_folds):
     assert bad.check(smooth).checked == 0
 
 
+def test_points_without_error_bars_are_unchecked(with_folds):
+    unknown = jnp.full_like(with_folds.orbits.state_error, jnp.nan)
+    quick = eqx.tree_at(lambda b: b.orbits.state_error, with_folds, unknown)
+    found = quick.check(smooth)
+    assert (found.faults, found.checked) == ((), 0)
+    assert "without an error bar" in repr(found)
+
+
 def test_progress_counts_the_points(with_folds):
     seen = []
     with_folds.check(smooth, progress=seen.append)
