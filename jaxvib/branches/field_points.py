@@ -8,12 +8,12 @@ cycle, which is solved for by multiple shooting (`branches.cycle_equations`):
 - a cycle's `"fold"`: $\det(B - I) = 0$;  `"period_doubling"`: $\det(B + I) = 0$;
   `"neimark_sacker"`: $\det(B^{(2)} - I) = 0$.
 
-A matrix A is singular where g = 0 in a bordered system, whose l and r are its singular
-vectors at the guess; a determinant is the product of all rates, in a stiff field of powers
-of ten of them:
+A matrix A is singular where $\det G = 0$ in a bordered system, with at most four of its
+last singular vectors at the guess in L and R; its determinant is the product of all rates,
+in a stiff field of powers of ten of them:
 
-$$\begin{pmatrix} A & l \\ r^T & 0 \end{pmatrix}
-  \begin{pmatrix} v \\ g \end{pmatrix} = \begin{pmatrix} 0 \\ 1 \end{pmatrix}.$$
+$$\begin{pmatrix} A & L \\ R^T & 0 \end{pmatrix}
+  \begin{pmatrix} V \\ G \end{pmatrix} = \begin{pmatrix} 0 \\ I \end{pmatrix}.$$
 
 **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2; Govaerts,
 *Numerical Methods for Bifurcations of Dynamical Equilibria* (2000), chapter 3.
@@ -60,6 +60,7 @@ KINDS = {
 }
 # The largest number of segments, whose Jacobian is dense.
 _MOST_SEGMENTS = 96
+_BORDERS = 4  # singular vectors by which a matrix is bordered
 _NEAR = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
 
 
@@ -183,7 +184,10 @@ def _equilibrium_bifurcation(
 
 
 class Borders(NamedTuple):
-    """What borders a matrix: scales of its rows, and its last singular vectors."""
+    """What borders a matrix: scales of its rows, and its last singular vectors.
+
+    Several, since the eigenvalue nearest to its limit may not be the one that passes.
+    """
 
     rows: Array
     left: Array
@@ -195,15 +199,17 @@ def borders_of(matrix: Float[Array, "m m"]) -> Borders:
     largest = jnp.max(jnp.abs(matrix), axis=1)
     rows = 1 / jnp.where(largest > 0, largest, 1.0)
     left, _, right = jnp.linalg.svd(matrix * rows[:, None])
-    return Borders(rows, left[:, -1], right[-1])
+    return Borders(rows, left[:, -_BORDERS:], right[-_BORDERS:])
 
 
 def singularity(matrix: Float[Array, "m m"], borders: Borders) -> Array:
-    """Return g of the bordered system, which is 0 where a matrix is singular."""
+    """Return det G of the bordered system, which is 0 where a matrix is singular."""
     rows, left, right = borders
-    scaled = matrix * rows[:, None]
-    bordered = jnp.block([[scaled, left[:, None]], [right[None], jnp.zeros((1, 1))]])
-    return linalg.solve_vector(bordered, jnp.zeros(len(rows) + 1).at[-1].set(1.0))[-1]
+    size, number = left.shape
+    nothing = jnp.zeros((number, number))
+    bordered = jnp.block([[matrix * rows[:, None], left], [right, nothing]])
+    wanted = jnp.eye(size + number)[:, size:]
+    return jnp.linalg.det(linalg.solve(bordered, wanted)[size:])
 
 
 def _is_hopf(matrix):
