@@ -42,6 +42,8 @@ _REBOUND, _MEET = 1e-3, 1e-4
 # A branch that ends at orbits with a slower scaled impact ends at its grazing.
 _SLOWEST = 1e-3
 _REST_REACHES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
+# The scaled state of a body that comes to rest differs by less than this.
+_SETTLED = 0.03
 # Scaled depth and speed below which an impact is not told from a touch.
 _SHALLOW, _SLOW = 1e-6, 1e-4
 # Distances from a jump at which a branch goes on, in decreasing order.
@@ -128,22 +130,28 @@ class Grazings:
     def _to_rest(self, here: BranchPoint) -> Crossing | None:
         """Return the way to orbits that come to rest on a stop, or no longer do, or None.
 
-        Infinitely many grazings lie between, at each of which an impact is added.
+        Infinitely many grazings lie between, at each of which an impact is added; or
+        jumps, where the rebounds of a body that comes to rest pass the time of a state.
         """
-        predicted = here.x + _REST_REACHES[:, None] * here.tangent
-        found = self.correct(predicted, np.tile(here.tangent, (len(predicted), 1)))
+        along = axis_of(len(here.x), -1) * np.sign(here.tangent[-1])
+        predicted = here.x + _REST_REACHES[:, None] * along
+        found = self.correct(predicted, np.tile(along, (len(predicted), 1)))
         strayed = linalg.norm(found.x - predicted)
         mine, seen = self._seen(here.x[None]), self._seen(found.x)
-        fine = found.found & (strayed < 0.1 * _REST_REACHES) & self._inside(found.x)
-        fine &= (seen.holds != mine.holds).any(-1)
+        fine = found.found & (strayed < _SETTLED) & self._inside(found.x)
+        turns = (seen.holds != mine.holds).any(-1)
+        rests = seen.holds & mine.holds
+        rests = rests.any(-1) & (rests | (seen.onsets == mine.onsets)).all(-1)
+        fine &= turns | rests
         if not fine.any():
             return None
-        best = int(np.argmax(fine))
-        unscaled = here.x * self.data.units
-        grazing = self._listed(unscaled, np.nan, np.nan, np.nan, Reason.ITERATION_LIMIT)
-        x, tangent = found.x[best], found.tangent[best]
-        point = BranchPoint(x, tangent, float(strayed[best]), grazing=grazing)
-        return Crossing([point], grazing, float(linalg.norm(x - here.x)))
+        best, grazing = int(np.argmax(fine)), None
+        if turns[best]:
+            unknown = here.x * self.data.units, np.nan, np.nan, np.nan
+            grazing = self._listed(*unknown, Reason.ITERATION_LIMIT)
+        point = _Side(found, strayed, seen).point(best, 1)
+        point = point._replace(grazing=grazing, jumped=True)
+        return Crossing([point], grazing, float(linalg.norm(point.x - here.x)))
 
     def _over_touch(self, here: BranchPoint, step: float) -> Crossing | None:
         touches = self._touches(here.x)
