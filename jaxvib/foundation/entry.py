@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,12 @@ from .environment import require_float64
 from .result_repr import ResultRepr
 
 _PACKAGE = str(Path(__file__).parents[1])
-_NARROW = dict.fromkeys(map(jnp.dtype, ("bfloat16", "float16", "float32")), float)
-_NARROW |= {jnp.dtype("complex64"): complex}
+_REAL = ("bfloat16", "float16", "float32")
+_NARROW = {jnp.dtype(name): float for name in _REAL} | {jnp.dtype("complex64"): complex}
+_CONFIG: Any = jax.config  # its attributes are not declared
 
 
-def call(function: Callable, given: tuple, named: dict[str, Any]) -> Any:
+def call(function: Any, given: tuple, named: dict[str, Any]) -> Any:
     """Call a public function.
 
     If there is a system or a part of one among its arguments, float32 numbers become
@@ -33,7 +33,7 @@ def call(function: Callable, given: tuple, named: dict[str, Any]) -> Any:
     given, named = _in_float64((given, named))
     # Programs are compiled under `jax.disable_jit` too: as Python, they would take
     # concrete values for values without derivatives.
-    disabled = jax.config.jax_disable_jit
+    disabled = _CONFIG.jax_disable_jit
     try:
         with jax.disable_jit(False) if disabled else contextlib.nullcontext():
             return function(*given, **named)
@@ -55,7 +55,7 @@ def _is_ours(error: Exception) -> bool:
 
 def _in_float64(arguments):
     leaves = jax.tree.leaves(arguments)
-    if jax.config.jax_enable_x64 and not any(map(_is_changed, leaves)):
+    if _CONFIG.jax_enable_x64 and not any(map(_is_changed, leaves)):
         return arguments
     modules = jax.tree.leaves(arguments, is_leaf=_is_module)
     if not any(_is_module(each) and not isinstance(each, ResultRepr) for each in modules):
