@@ -103,10 +103,10 @@ def check_branch(
     count = len(branch.parameter)
     faults, checked, unchecked = [], 0, [("without a system", count)]
     if system is not None:
-        if "period" not in _names(branch.found):
+        if "period" not in _names(branch.orbits):
             raise ValueError(f"system of {branch.noun}, which have no flow; allowed: None")
         parameter_at(system, branch.path)
-        claimed = np.flatnonzero(_claimed(branch.found))
+        claimed = np.flatnonzero(_claimed(branch.orbits))
         if len(claimed):
             with progress_reporter(progress, len(claimed), "check", "points") as report:
                 returned = _returned(branch, system, claimed, budget, report)
@@ -182,7 +182,7 @@ def _returned(
     """Return the flows from points, in their order until the budget is spent."""
     leaves, static = partition_arrays(system)
     engine = _other_engine(system)
-    found, count = branch.found, len(claimed)
+    found, count = branch.orbits, len(claimed)
     shared = jax.tree.map(
         lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), leaves
     )
@@ -210,7 +210,7 @@ def _other_engine(system: System) -> str:
 
 
 def _of_points(branch: Branch, seen: _Returned, points: np.ndarray) -> list:
-    found = branch.found
+    found = branch.orbits
     faults = []
     for row, i in enumerate(points):
         value, bar = float(branch.parameter[i]), float(found.state_error[i])
@@ -252,8 +252,8 @@ def _away(branch: Branch, matrix, state, seen: _Returned, row: int) -> tuple[flo
 
 def _of_chords(branch: Branch) -> list:
     """Return the changes between neighbouring points that no bifurcation explains."""
-    found, names = branch.found, _names(branch.found)
-    listed, every = _listed(branch), _claimed(branch.found)
+    found, names = branch.orbits, _names(branch.orbits)
+    listed, every = _listed(branch), _claimed(branch.orbits)
     outside, certain = _unstable_directions(found, names)
     columns = [("stability", outside, every & certain, None, "unstable multipliers")]
     if "contacts" in names:
@@ -290,7 +290,7 @@ def _listed(branch: Branch) -> list[set[str]]:
     """Return the kinds of bifurcations on each chord: the one with the least detour."""
     values, states = np.asarray(branch.parameter), np.asarray(branch.states)
     spread = np.ptp(states, axis=0)
-    bars = np.nan_to_num(np.asarray(branch.found.state_error), posinf=0.0)
+    bars = np.nan_to_num(np.asarray(branch.orbits.state_error), posinf=0.0)
     varies = spread > _NOISE * np.median(bars)
     units = np.append(np.where(varies, spread, 1.0), np.ptp(values) or 1.0)
     x = np.column_stack([states, values]) / units
