@@ -54,7 +54,10 @@ class Chords:
         chords = self.chords[which]
         normals = chords / linalg.norm(chords)[..., None]
         predicted = self._paths(fraction[:, None], which)
-        return self.problem.correct(self.branches[which], predicted, normals, fine=True)
+        branches = self.branches[which]
+        found = self.problem.correct(branches, predicted, normals, fine=True)
+        alike = self.problem.alike(branches, self.starts[which], found.x)
+        return found._replace(found=found.found & alike)
 
     def _paths(self, fraction, which):
         """Return points on the cubic Hermite curves of chords."""

@@ -51,7 +51,7 @@ def states_without(
     moments: Array,
     gone: Sequence[bool | Array],
     size: Number,
-    rtol: Number,
+    rtol: Array | float,
 ) -> Array:
     """Return the states at all `moments` (s) but the first, where the motion begins.
 

@@ -34,14 +34,13 @@ _WITHIN = 1.5
 # Scaled distances from a grazing at which a branch goes on, tried in order.
 _REACHES = np.array([3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5])
 # Scaled distances within which an impact may be followed by infinitely many, tried in
-# order with steps shorter than this.
-_NEAR_REST = 1e-3
+# order with steps shorter than the second.
+_REST_REACHES, _NEAR_REST = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2]), 1e-3
 # A shorter part of the period between touches of a stop that then stays closed belongs to
 # its last rebounds; impacts on two stops less apart than the second meet.
 _REBOUND, _MEET = 1e-3, 1e-4
 # A branch that ends at orbits with a slower scaled impact ends at its grazing.
 _SLOWEST = 1e-3
-_REST_REACHES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
 # The scaled state of a body that comes to rest differs by less than this.
 _SETTLED = 0.03
 # Scaled depth and speed below which an impact is not told from a touch.
@@ -70,7 +69,7 @@ class _Roots(NamedTuple):
 class _Side(NamedTuple):
     """Points of a branch on one side of a grazing, farthest first, and what they do."""
 
-    found: Corrected
+    found: Any
     strayed: np.ndarray
     seen: Seen
 
@@ -273,7 +272,8 @@ class Grazings:
         if not which.size:
             return which, _Roots(*(np.zeros(0) for _ in _Roots._fields))
         parts = map(np.array, zip(*(tangents[i] for i in which), strict=True))
-        return which, _Roots(found.x[which], *parts, found.unresolved[which])
+        last = np.asarray(found.unresolved)[which]
+        return which, _Roots(np.asarray(found.x)[which], *parts, last)
 
     def _directions(self, matrix: np.ndarray):
         """Return the tangents without and with the impact, and the rates along them."""

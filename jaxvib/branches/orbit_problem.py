@@ -27,7 +27,7 @@ from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
 from .test_functions import OF_MULTIPLIERS, EvaluatedPoints, LocatedZero, Test
-from .touches import has_hard_stops
+from .touches import has_hard_stops, watch_kernel
 from .tracer import HALVES_APART, BranchPoint, Limits, Reversal, Tracer, TracerContext
 from .tracing import Traced, trace
 
@@ -71,6 +71,15 @@ class OrbitProblem(BranchProblem):
             "result": find.code,
         }
         return BifurcationPoint(kind=find.kind, path=self.path, **to_jax(numbers))
+
+    def alike(self, branches: np.ndarray, x: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return whether motions have as many impacts on each stop."""
+        if not self.has_stops:
+            return super().alike(branches, x, others)
+        kernel, lanes = watch_kernel(self.static, self.path), self.lanes(branches)
+        one, other = (map_samples(kernel, (lanes, there), chunk=8) for there in (x, others))
+        same = (one.onsets == other.onsets) | (one.holds & other.holds)
+        return np.asarray(same.all(-1))
 
     def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
         """Return the ends of orbits of an even number of periods."""

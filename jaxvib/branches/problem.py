@@ -84,6 +84,10 @@ class BranchProblem(abc.ABC):
         """Return whether the multipliers of solutions are not only noise."""
         return True
 
+    def alike(self, branches: np.ndarray, x: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return whether there are points of the same smooth part of branches at both."""
+        return np.ones(len(x), bool)
+
     def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
         """Return the numbers of unstable eigenvalues or multipliers of points."""
         return (past_circle(eigenvalues) > _PAST).sum(-1)

@@ -1,7 +1,7 @@
 """Instants at which a motion touches hard stops, or nearly does."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -137,9 +137,9 @@ class Seen(NamedTuple):
     stays closed.
     """
 
-    onsets: np.ndarray
-    margins: np.ndarray
-    holds: np.ndarray
+    onsets: Any
+    margins: Any
+    holds: Any
 
 
 @functools.lru_cache(maxsize=32)

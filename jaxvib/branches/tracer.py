@@ -309,8 +309,10 @@ class Tracer:
     def _cross_or_shorten(self, broken: bool) -> int:
         """Continue beyond a grazing within the step, or with a shorter step."""
         shortest = self.step < 4 * self.limits.smallest_step
-        passed = self.crossing and self.crossing(self.here, self.step, broken or shortest)
-        if passed:
+        passed = None
+        if self.crossing is not None:
+            passed = self.crossing(self.here, self.step, broken or shortest)
+        if passed is not None:
             self.points += passed.points
             self.beyond = None
             if passed.length:
