@@ -111,6 +111,7 @@ class OrbitProblem(BranchProblem):
     ) -> Branch:
         """Return the branch traced by a pair of tracers."""
         problem, pair = run_in_scale(self, pair, limits, report)
+        assert isinstance(problem, OrbitProblem)
         return traced_branches(problem, [pair], limits, report)[0]
 
     def branch(self, b: int, traced: Traced) -> Branch:

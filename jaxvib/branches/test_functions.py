@@ -33,10 +33,13 @@ from .corrector import Corrected
 from .defining_equations import NEAR
 from .tracer import BranchPoint, smooth_chords
 
-# Offsets of neighbours of a branch point, relative to the chord, and of nearer ones; the
-# latter if without the last neighbour the zero is elsewhere by this part of the offsets.
+# Offsets of neighbours of a branch point, relative to the chord.
 _BESIDE = np.array([-0.01, -0.005, 0.005, 0.01])
-_NEARER, _SMOOTH = (1.0, 0.1, 0.01), 1e-3
+# Nearer ones, in parts of these, follow where the zero is not known well enough.
+_NEARER = (1.0, 0.1, 0.01)
+# It is if without the last neighbour it moves by less than this part of the offsets: the
+# error of the cubic is below a thousandth of that again.
+_SMOOTH = 1e-3
 # Values of a test function below this are rounding noise: products of two factors of at
 # most 1, or relative to the largest value on the branch.
 _NOISE, _NOISE_OF_FACTORS = 1e-13, 1e-15
