@@ -44,7 +44,7 @@ FOLD = jv.autonomous_system(
 
 def steady(k):
     """Return the complex amplitude of the oscillator's periodic motion."""
-    return FORCE / (k - MASS * PACE**2 + 1j * DAMPING * PACE)
+    return FORCE / (jnp.asarray(k, complex) - MASS * PACE**2 + 1j * DAMPING * PACE)
 
 
 def periodic(k, time=0.0):
@@ -111,14 +111,14 @@ VERBS = {
     ),
     "section": (
         lambda k: jv.orbits.poincare_section(
-            with_stiffness(DRIVEN, k), START, periods=2
+            with_stiffness(DRIVEN, k), START, periods=2, skip=0
         ).states[-1],
         lambda k: moved(k, 2 * TURN),
     ),
     "energy_balance": (
         lambda k: (
             jv.dynamics.energy_balance(
-                with_stiffness(DRIVEN, k), periodic(k), 0.0, TURN
+                with_stiffness(DRIVEN, k), periodic(k.astype(float)), 0.0, TURN
             ).loads
         ),
         lambda k: jnp.pi * DAMPING * PACE * jnp.abs(steady(k))[None] ** 2,
