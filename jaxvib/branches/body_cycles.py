@@ -342,8 +342,8 @@ def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, 
         unscaled, system = x * data.units, system_of(data, static)
         there = at(system, path, unscaled[-1])
         matrix = cycle_equations(system, path, data, x, x)[1]
-        every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight)
-        return matrix, nearest_of(every), every
+        every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
+        return matrix, nearest_of(every[len(getattr(system, "frictions", ())) :]), every
 
     compiled = jax.jit(both)
     return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))

@@ -10,6 +10,11 @@ the height of the parabola through the motion before a top: the depth that the b
 reach if the stop were removed. At an impact $h > 0$: the margin's sign is that of
 $\prod (-h)$, so that it changes where one of several impacts begins or ends. The margin of
 a cycle is the smallest one, with the product of all signs.
+
+Where a sliding speed just reaches 0, a body that is caught there sticks for a while, and
+one that is not slides on: beside the other phases of sticking a friction's margin does not
+tell. The height of the parabola of the sliding speed before its top does, relative to the
+largest speed: it is positive where the body is caught.
 """
 
 import functools
@@ -65,10 +70,14 @@ def nearest_of(margins: list[Array]) -> Float[Array, ""]:
     return functools.reduce(_nearer, margins, jnp.asarray(jnp.nan))
 
 
-def margins_of(system: System, state, period, rtol) -> list[Array]:
-    """Return the margin of each friction and hard stop, see `margin_of`."""
+def margins_of(system: System, state, period, rtol, catches: bool = False) -> list[Array]:
+    """Return the margin of each friction and hard stop, see `margin_of`.
+
+    `catches`: in front of them the height of each friction's sliding speed.
+    """
     states = cycle_samples(system, state, period, rtol)
     places = [*_of_frictions(system, states), *_of_stops(system, states)]
+    places = [*(_of_catches(system, states) if catches else []), *places]
     if not places:
         return []
     begins = states[jnp.stack([place.begin for place in places])]
@@ -112,6 +121,37 @@ def _of_friction(speeds: Array, closest: Array) -> Float[Array, ""]:
     # A body that turns back on what it rubs on does not stick where it turns.
     turns = jnp.any(speeds * speeds[:1] < 0)
     return jnp.where(share > 0, -share, jnp.where(turns, jnp.nan, least / largest))
+
+
+def _of_catches(system: System, states: Array) -> list[_Place]:
+    places = []
+    for which, speed in enumerate(sliding_speeds(system, states).T):
+        begin, _ = _height(speed)
+        largest = jnp.max(jnp.abs(speed))
+
+        def margin(closest, which=which, largest=largest):
+            return _height(sliding_speeds(system, closest)[:, which])[1] / largest
+
+        places.append(_Place(jnp.clip(begin, 0, _SAMPLES - 2), margin))
+    return places
+
+
+def _height(speeds: Array) -> tuple[Array, Array]:
+    """Return the height nearest to 0 of a sliding speed's tops, and where they begin.
+
+    Of the parabolas through three samples at which the body slides; NaN without a top.
+    """
+    low, mid, high = (-jnp.abs(speeds)[i : len(speeds) - 2 + i] for i in range(3))
+    slope, bend = (high - low) / 2, low - 2 * mid + high
+    falls = bend < 0
+    ahead = -slope / jnp.where(falls, bend, -1.0)
+    least = -_STUCK * jnp.max(jnp.abs(speeds))
+    slides = jnp.maximum(jnp.maximum(low, mid), high) < least
+    top = slides & falls & (ahead > -0.5) & (ahead < 2.5)
+    heights = mid - slope**2 / (2 * jnp.where(falls, bend, -1.0))
+    nearest = jnp.argmin(jnp.where(top, jnp.abs(heights), jnp.inf))
+    begin = nearest + 1 + jnp.floor(ahead[nearest] - 0.5).astype(int)
+    return begin, jnp.where(jnp.any(top), heights[nearest], jnp.nan)
 
 
 def _of_stops(system: System, states: Array) -> list[_Place]:

@@ -4,11 +4,19 @@ With J the Jacobian of the vector field and $2 J \odot I$ its bialternate sum, w
 eigenvalues are sums of two eigenvalues of J; B the monodromy matrix transverse to the
 cycle, which is solved for by multiple shooting (`branches.cycle_equations`):
 
-- an equilibrium's `"fold"`: $\det J = 0$;  `"hopf"`: $\det(2 J \odot I) = 0$;
+- an equilibrium's `"fold"`: $J$ is singular;  `"hopf"`: $2 J \odot I$ is singular;
 - a cycle's `"fold"`: $\det(B - I) = 0$;  `"period_doubling"`: $\det(B + I) = 0$;
   `"neimark_sacker"`: $\det(B^{(2)} - I) = 0$.
 
-**Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2.
+A matrix A is singular where $\det G = 0$ in a bordered system, with at most four of its
+last singular vectors at the guess in L and R; its determinant is the product of all rates,
+in a stiff field of powers of ten of them:
+
+$$\begin{pmatrix} A & L \\ R^T & 0 \end{pmatrix}
+  \begin{pmatrix} V \\ G \end{pmatrix} = \begin{pmatrix} 0 \\ I \end{pmatrix}.$$
+
+**Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2; Govaerts,
+*Numerical Methods for Bifurcations of Dynamical Equilibria* (2000), chapter 3.
 """
 
 import itertools
@@ -52,6 +60,7 @@ KINDS = {
 }
 # The largest number of segments, whose Jacobian is dense.
 _MOST_SEGMENTS = 96
+_BORDERS = 4  # singular vectors by which a matrix is bordered
 _NEAR = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
 
 
@@ -140,18 +149,17 @@ def _equilibrium_bifurcation(
         fastest = jnp.maximum(fastest, jnp.abs(by_value(value)[1][0]) * units[1])
     fastest = jnp.where(fastest > 0, fastest, 1.0)
 
+    def tested(matrix):
+        return bialternate_sum(matrix) if kind == "hopf" else matrix
+
     def equations(x, arguments):
-        leaves, units, fastest = arguments
+        leaves, units, fastest, borders = arguments
         matrix, left = matrix_at(leaves, x * units, units)
-        matrix = matrix / fastest
-        tested = bialternate_sum(matrix) if kind == "hopf" else matrix
-        return jnp.append(left / fastest, jnp.linalg.det(tested)), matrix
+        test = singularity(tested(matrix), borders)
+        return jnp.append(left / fastest, test), matrix / fastest
 
-    def turns(matrix):
-        return _pair_on_axis(linalg.eigenvalues(matrix))[0] < _NEAR
-
-    arguments = units, fastest
-    genuine = turns if kind == "hopf" else None
+    arguments = units, fastest, borders_of(tested(first))
+    genuine = _is_hopf if kind == "hopf" else None
     found, solved = bifurcation_near(
         equations, start, units, (frozen, *arguments), (leaves, *arguments), genuine
     )
@@ -173,6 +181,45 @@ def _equilibrium_bifurcation(
         iterations=found.iterations,
         result=found.code,
     )
+
+
+class Borders(NamedTuple):
+    """What borders a matrix: scales of its rows, and its last singular vectors.
+
+    Several, since the eigenvalue nearest to its limit may not be the one that passes.
+    """
+
+    rows: Array
+    left: Array
+    right: Array
+
+
+def borders_of(matrix: Float[Array, "m m"]) -> Borders:
+    """Return the borders for matrices near one."""
+    largest = jnp.max(jnp.abs(matrix), axis=1)
+    rows = 1 / jnp.where(largest > 0, largest, 1.0)
+    left, _, right = jnp.linalg.svd(matrix * rows[:, None])
+    return Borders(rows, left[:, -_BORDERS:], right[-_BORDERS:])
+
+
+def singularity(matrix: Float[Array, "m m"], borders: Borders) -> Array:
+    """Return det G of the bordered system, which is 0 where a matrix is singular."""
+    rows, left, right = borders
+    size, number = left.shape
+    nothing = jnp.zeros((number, number))
+    bordered = jnp.block([[matrix * rows[:, None], left], [right, nothing]])
+    wanted = jnp.eye(size + number)[:, size:]
+    return jnp.linalg.det(linalg.solve(bordered, wanted)[size:])
+
+
+def _is_hopf(matrix):
+    """Return whether a complex pair is on the axis, nearer to it than real ones cancel."""
+    values = linalg.eigenvalues(matrix)
+    off, _ = _pair_on_axis(values)
+    first, second = np.triu_indices(len(values), 1)
+    real = (values.imag[first] == 0) & (values.imag[second] == 0)
+    sums = jnp.where(real, jnp.abs(values.real[first] + values.real[second]), jnp.inf)
+    return (off < _NEAR) & (2 * off <= jnp.min(sums))
 
 
 def _pair_on_axis(values):

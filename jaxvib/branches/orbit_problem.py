@@ -15,7 +15,7 @@ from ..kernels.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
 from ..systems.system import System
-from .arclength import both_ways
+from .arclength import both_ways, run_in_scale
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent
 from .corrector import LaneData, system_of
@@ -110,7 +110,9 @@ class OrbitProblem(BranchProblem):
         self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
     ) -> Branch:
         """Return the branch traced by a pair of tracers."""
-        return traced_branches(self, [pair], limits, report)[0]
+        problem, pair = run_in_scale(self, pair, limits, report)
+        assert isinstance(problem, OrbitProblem)
+        return traced_branches(problem, [pair], limits, report)[0]
 
     def branch(self, b: int, traced: Traced) -> Branch:
         """Return the public result of a traced branch."""

@@ -16,9 +16,9 @@ from ..ensemble import Reason
 from ..orbits.implicit import implicit_root
 from ..orbits.newton import newton
 
-# Iterations and largest relative step: enough for a guess with an error of twice the
+# Iterations and largest relative step: enough for a guess with an error of ten times the
 # motion's size, and a few iterations of quadratic convergence.
-_MOST_ITERATIONS, _LONGEST = 20, 0.2
+_MOST_ITERATIONS, _LONGEST = 60, 0.2
 _RUNNING = -1  # not a reason code: still iterating
 # Converged below the first relative step if steps no longer decrease, or below the
 # second.

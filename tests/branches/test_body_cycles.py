@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 from scipy.optimize import brentq, minimize_scalar
 
 import jaxvib as jv
@@ -254,3 +255,47 @@ def test_a_body_is_carried_into_a_stop_until_it_is_caught_no_more():
     assert gaps[0] == pytest.approx(last, rel=1e-6)
     assert int(branch.ends[0]) == jv.Reason.GRAZING
     assert [point.kind for point in branch.bifurcations] == ["grazing"]
+
+
+@pytest.mark.slow  # compiles a branch of two bodies on belts, 15 s
+def test_a_branch_ends_where_a_belt_just_catches_a_body():
+    linear = jv.assemble(
+        [
+            jv.TranslationTranslation("ground", "a", mass=1.0, stiffness=1.0),
+            jv.TranslationTranslation("a", "b", mass=1.0, stiffness=1.2),
+        ]
+    )
+    belts = [
+        jv.CoulombFriction(linear.direction(body), force=f, static=s, speed=0.2, name=body)
+        for body, f, s in (("a", 0.6, 1.0), ("b", 0.78, 1.3))
+    ]
+    system = jv.ImpactSystem(linear, frictions=belts)
+    guess = [0.69718175, 1.19501753, 0.11003798, -0.27154721]
+    cycle = jv.periodic_orbit(system, guess, period=5.0)
+    path = "frictions.a.speed"
+    branch = jv.continue_orbit(system, cycle, path, (0.15, 0.6), progress=False)
+    assert int(branch.ends[1]) == jv.Reason.GRAZING
+    grazing = branch.bifurcations[-1]
+    assert grazing.kind == "grazing"
+    # Where the body is nearly caught both slide, with constant forces: the velocity of a,
+    # by an exponential of the matrix, has its top at that of its belt.
+    speed = float(grazing.parameter)
+    there = jv.replace(system, {path: speed})
+    times = np.linspace(0.0, float(grazing.period), 4001)
+    states = np.asarray(jv.simulate(there, grazing.state, times).states)
+    gap = speed - states[:, 2]
+    tops = (gap[1:-1] < gap[:-2]) & (gap[1:-1] < gap[2:])
+    first = min(np.flatnonzero(tops) + 1, key=lambda at: gap[at])
+    start = states[first - 40]
+    matrix = np.zeros((5, 5))
+    matrix[:2, 2:4] = np.eye(2)
+    matrix[2:4, :2] = [[-2.2, 1.2], [1.2, -1.2]]
+    matrix[2:4, 4] = 0.6, 0.78 * np.sign(0.2 - start[3])
+
+    def gap_at(time):
+        return speed - (expm(matrix * time) @ np.append(start, 1.0))[2]
+
+    top = minimize_scalar(
+        gap_at, bounds=(0.0, 80 * times[1]), method="bounded", options={"xatol": 1e-9}
+    )
+    assert abs(top.fun) < 1e-7

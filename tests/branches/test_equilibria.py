@@ -161,3 +161,79 @@ def test_rolls_are_switched_to_at_the_pitchfork():
     np.testing.assert_allclose(rolls.states[:, 2], r - 1, atol=1e-12)
     np.testing.assert_allclose(r.max(), 3.0, rtol=1e-15)
     assert jv.Reason.BRANCHED in np.asarray(rolls.ends)
+
+
+@pytest.mark.slow  # compiles two branches, 8 s
+def test_from_their_pitchfork_the_rolls_of_lorenz_reach_their_hopf_point():
+    # Its first points are at nearly zero, which is no scale of the rolls.
+    system = convection(0.5)
+    trunk = jv.continue_equilibrium(
+        system, jv.equilibrium(system, np.zeros(3)), "r", (0.0, 30.0)
+    )
+    (fork,) = trunk.bifurcations
+    arm = jv.switch_branch(system, fork, (0.0, 30.0))
+    (hopf,) = arm.bifurcations
+    assert abs(float(hopf.parameter) - HOPF) < 1e-10
+    assert len(arm.parameter) < 100
+    assert float(arm.parameter[-1]) == 30.0
+    fine = jv.branches.ContinuationSettings(largest_step=0.5)
+    finer = jv.switch_branch(system, fork, (0.0, 30.0), settings=fine)
+    assert np.diff(finer.parameter).max() <= 0.5 < np.diff(arm.parameter).max()
+    assert abs(float(finer.bifurcations[0].parameter) - HOPF) < 1e-10
+
+
+@pytest.mark.slow  # compiles a branch for each number of discs, 4 s
+@pytest.mark.parametrize("discs", [1, 2, 6])
+def test_a_rotor_is_unstable_beyond_twice_each_natural_frequency(discs):
+    # With as much internal as external damping, in the rotating frame.
+    c, eye = 0.05, np.eye(discs)
+    stiffness = 2 * eye - np.diag(np.ones(discs - 1), 1) - np.diag(np.ones(discs - 1), -1)
+
+    def field(x, p):
+        speed, (a, b, u, v) = p["speed"], jnp.split(x, 4)
+        first = 2 * speed * v + speed**2 * a - stiffness @ a - 2 * c * u + c * speed * b
+        second = -2 * speed * u + speed**2 * b - stiffness @ b - 2 * c * v - c * speed * a
+        return jnp.concatenate([u, v, first, second])
+
+    system = jv.autonomous_system(field, parameters={"speed": 0.5}, dimension=4 * discs)
+    point = jv.equilibrium(system, np.zeros(4 * discs))
+    branch = jv.continue_equilibrium(system, point, "speed", (0.1, 10.0))
+    assert {found.kind for found in branch.bifurcations} == {"hopf"}
+    speeds = [float(found.parameter) for found in branch.bifurcations]
+    expected = 2 * np.sqrt(np.linalg.eigvalsh(stiffness))
+    np.testing.assert_allclose(speeds, expected, rtol=1e-10)
+
+
+@pytest.mark.slow  # compiles a branch and a search, 6 s
+def test_a_neutral_saddle_beside_a_stable_pair_is_no_hopf_point():
+    def field(x, q):
+        return [q["p"] * x[0], -x[1], x[3], -x[2] - 0.002 * x[3], -1000 * x[4]]
+
+    system = jv.autonomous_system(field, parameters={"p": 0.5}, dimension=5)
+    point = jv.equilibrium(system, np.zeros(5))
+    assert not jv.continue_equilibrium(system, point, "p", (0.1, 2.0)).bifurcations
+    near = jv.replace(system, {"p": 0.99})
+    found = jv.bifurcation_point(near, np.zeros(5), "hopf", "p", throw=False)
+    assert int(found.result) == jv.Reason.NO_BIFURCATION
+
+
+@pytest.mark.slow  # compiles a search for each number of states, 4 s
+@pytest.mark.parametrize("states", [5, 60])
+def test_the_fold_of_a_stiff_field_is_found(states):
+    # A x = p b + w (v.x)^2 turns back at v.x = 1/(2 v.A^-1 w).
+    rng = np.random.default_rng(4)
+    rates = np.append([1.0, 1e6], 10 ** rng.uniform(0, 6, states - 2))
+    mix, _ = np.linalg.qr(rng.normal(size=(states, states)))
+    stiff, inverse = mix @ np.diag(rates) @ mix.T, mix @ np.diag(1 / rates) @ mix.T
+    b, w, v = rng.normal(size=(3, states))
+    slope, bend = v @ inverse @ b, v @ inverse @ w
+    expected, z = 1 / (4 * bend * slope), 0.6 / (2 * bend)
+    value = (z - bend * z**2) / slope
+
+    def field(x, p):
+        return -stiff @ x + p["p"] * b + w * (v @ x) ** 2
+
+    system = jv.autonomous_system(field, parameters={"p": value}, dimension=states)
+    guess = inverse @ (value * b + w * z**2)
+    found = jv.bifurcation_point(system, guess, "fold", "p")
+    assert float(found.parameter) == pytest.approx(expected, rel=1e-8)
