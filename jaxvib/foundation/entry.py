@@ -1,10 +1,10 @@
 """Calls of public functions: in float64, of parameters within their ranges."""
 
-import contextlib
 import dataclasses
 import functools
 import traceback
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import equinox as eqx
@@ -13,16 +13,17 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .arrays import is_concrete
-from .environment import require_float64
+from .environment import has_float64, require_float64
 from .result_repr import ResultRepr
 
 _PACKAGE = str(Path(__file__).parents[1])
-_REAL = ("bfloat16", "float16", "float32")
-_NARROW = {jnp.dtype(name): float for name in _REAL} | {jnp.dtype("complex64"): complex}
-_CONFIG: Any = jax.config  # its attributes are not declared
+_NARROW: dict[Any, type] = {
+    jnp.dtype(name): complex if name == "complex64" else float
+    for name in ("bfloat16", "float16", "float32", "complex64")
+}
 
 
-def call(function: Any, given: tuple, named: dict[str, Any]) -> Any:
+def call(function: FunctionType, given: tuple, named: dict[str, Any]) -> Any:
     """Call a public function.
 
     If there is a system or a part of one among its arguments, float32 numbers become
@@ -33,9 +34,8 @@ def call(function: Any, given: tuple, named: dict[str, Any]) -> Any:
     given, named = _in_float64((given, named))
     # Programs are compiled under `jax.disable_jit` too: as Python, they would take
     # concrete values for values without derivatives.
-    disabled = _CONFIG.jax_disable_jit
     try:
-        with jax.disable_jit(False) if disabled else contextlib.nullcontext():
+        with jax.disable_jit(False):
             return function(*given, **named)
     except jax.errors.JAXTypeError as error:
         if is_concrete((given, named)) or not _is_ours(error):
@@ -55,7 +55,7 @@ def _is_ours(error: Exception) -> bool:
 
 def _in_float64(arguments):
     leaves = jax.tree.leaves(arguments)
-    if _CONFIG.jax_enable_x64 and not any(map(_is_changed, leaves)):
+    if has_float64() and not any(map(_is_changed, leaves)):
         return arguments
     modules = jax.tree.leaves(arguments, is_leaf=_is_module)
     if not any(_is_module(each) and not isinstance(each, ResultRepr) for each in modules):

@@ -23,12 +23,17 @@ def use_float64() -> None:
         os.environ["JAX_ENABLE_X64"] = "1"  # read by JAX when it is imported
 
 
+def has_float64() -> bool:
+    """Return whether JAX has float64 numbers."""
+    return sys.modules["jax"].config.jax_enable_x64
+
+
 def require_float64() -> None:
     """Raise `ValueError` if float64 was disabled after jaxvib had enabled it.
 
     In float32 a solver would blame its tolerance, its step size or its initial guess.
     """
-    if not sys.modules["jax"].config.jax_enable_x64:
+    if not has_float64():
         raise ValueError(
             "jax_enable_x64 = False, so that all numbers are float32; allowed: True, by "
             'jax.config.update("jax_enable_x64", True)'
