@@ -20,6 +20,7 @@ _TOUCH = 1e-8  # the same at a grazing
 _INSIDE = (0.2, 0.5, 0.8)  # places within a chord that are looked at
 _AT_REST = 1e-6  # accuracy of a motion with rests, of its speed
 _CLOSES = 1e-7  # of the size, times 1 + |M|, to which a corrected point returns
+_OWN = 0.1  # of a chord: an orbit farther from it may be of another branch
 _EDGE = 1e-3  # share of the range that counts as the last step of an end
 # Reasons of an end that hide a grazing within the last step.
 _WRONG = {Reason.DIVERGED, Reason.ITERATION_LIMIT, Reason.SINGULAR, Reason.STEP_LIMIT}
@@ -201,7 +202,7 @@ class _Chord:
             value = float(self.values[0] + share * np.diff(self.values)[0])
             guess = self.states[0] + share * (self.states[1] - self.states[0])
             found = flights_of(bodies.with_value(path, value)).orbit(guess, periods)
-            if found is None or np.abs(found[0] - guess).max() > 0.5 * length:
+            if found is None or np.abs(found[0] - guess).max() > _OWN * length:
                 continue
             motion = found[1]
             counts = motion.counts(len(bodies.gaps))
