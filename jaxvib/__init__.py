@@ -10,7 +10,7 @@ from .foundation.suggestions import unknown_key
 use_float64()
 use_enough_threads()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names, grouped by the subpackage that defines them; `systems` exports all of
 # its names here. Other names are reached through their subpackage, such as

@@ -54,15 +54,6 @@ class OrbitProblem(BranchProblem):
         tangents = np.array([point.tangent[-1:] for point in points])
         return EvaluatedPoints(tangents, self.eigenvalues(solutions), lambda: solutions)
 
-    def invariants(
-        self, seen: EvaluatedPoints
-    ) -> Mapping[str, tuple[np.ndarray, Sequence[str]]]:
-        """Return the numbers that change only at bifurcations, none with hard stops.
-
-        Points beside the grazing of a hard stop may be motions without their impact.
-        """
-        return {} if self.has_corners else super().invariants(seen)
-
     def result(self, find: LocatedZero) -> BifurcationPoint | BranchEvent:
         """Return a located bifurcation or event."""
         orbit = find.solution
