@@ -106,7 +106,7 @@ def _evaluating(form) -> Callable:
         by_free, (read, beside) = form.slopes(system, free, memories, normalised_of)
         normalised = normalised_of(free)
         slopes = tuple(each / (normalised * (1 - normalised))[None, :] for each in by_free)
-        objective, by = jax.value_and_grad(form.combined)(read[0])
+        objective, by = jax.value_and_grad(form.objective.combined)(read[0])
         push = form.sign * (by @ by_free[0])
         return read, slopes, push, objective, *beside
 

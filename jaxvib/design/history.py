@@ -163,7 +163,7 @@ def optimality(form: Form, evaluation: Evaluation, first: Evaluation) -> float:
     scale = form.sign / (abs(first.objective) or 1.0)
     n = len(evaluation.normalised)
     columns = []
-    if form.min_max:
+    if form.objective.min_max:
         worst = np.max(form.sign * evaluation.numbers)
         near = form.sign * evaluation.numbers >= worst - _ACTIVE * abs(worst)
         target = np.append(np.zeros(n), 1.0)

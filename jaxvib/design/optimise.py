@@ -204,8 +204,8 @@ def _check_method(problem: Problem, method) -> None:
             f"method = {method!r} supports no constraints; allowed: "
             f"{', '.join(CONSTRAINED)}"
         )
-    if method == "least_squares" and problem.form.combine != "squares":
+    combine = problem.form.objective.combine
+    if method == "least_squares" and combine != "squares":
         raise ValueError(
-            f"method = 'least_squares' with combine = {problem.form.combine!r}; allowed: "
-            "'squares'"
+            f"method = 'least_squares' with combine = {combine!r}; allowed: 'squares'"
         )
