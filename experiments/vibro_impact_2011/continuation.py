@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.branches.point import evaluate_state, linearised
+from jaxvib.branches.point import orbit_at, shooting_at
 from tests.independent import TwoBody, motion
 
 PATH = "load.amplitude"
@@ -44,6 +44,29 @@ def five_cauchy_problems(stiffness: float, state) -> dict:
     }
 
 
+@eqx.filter_jit
+def linearised(system, value, state, periods, rtol):
+    """Return the residual r, M - I and dr/dp of the period map in one solve."""
+
+    def residual(state, value):
+        there = jv.replace(system, {PATH: value})
+        image = jv.flow(
+            there, state, 0.0, periods.astype(float) * there.period(), rtol=rtol
+        )
+        return image - state, image - state
+
+    value = jnp.asarray(value, float)
+    (matrix, column), rest = jax.jacfwd(residual, (0, 1), has_aux=True)(state, value)
+    return rest, matrix, column
+
+
+@eqx.filter_jit
+def uncorrected_orbit(system, state, *settings):
+    """Return the motion from a state; `settings`: periods and two tolerances."""
+    found = shooting_at(system, state, *settings)
+    return orbit_at(system, state, found, *settings)
+
+
 def paper_steps(system, orbit, bounds, size):
     """Return values, states and residuals of the paper's steps of one size, both ways.
 
@@ -54,13 +77,12 @@ def paper_steps(system, orbit, bounds, size):
     def towards(bound):
         value, state = float(jv.parameters(system)[PATH].value), orbit.state
         while value != bound:
-            here = linearised(system, PATH, value, state, periods, rtol)
+            residual, matrix, column = linearised(system, value, state, periods, rtol)
             step = np.sign(bound - value) * min(size, abs(bound - value))
-            change = -here.residual - here.column * step
-            state = state + jnp.linalg.solve(here.matrix, change)
+            state = state + jnp.linalg.solve(matrix, -residual - column * step)
             value += step
             there = jv.replace(system, {PATH: value})
-            seen = evaluate_state(there, state, periods, rtol, 1e-2 * rtol)
+            seen = uncorrected_orbit(there, state, periods, rtol, 1e-2 * rtol)
             if int(seen.result) != jv.Reason.SUCCESS:
                 return
             yield value, np.asarray(state), float(seen.residual)

@@ -1,68 +1,22 @@
 """Evaluation of single points of a branch."""
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from .. import linalg
-from ..dynamics.flow import flow
 from ..foundation.types import AnyArray, Number
 from ..orbits.motion_kernels import ShootingDetails, details_of
 from ..orbits.periodic_orbit import GRAZING, PeriodicOrbit, orbit_from_shooting
 from ..orbits.shooting import ShootingResult, integrate_period, scales
-from ..systems.drift import modulo_drift
 from ..systems.parameters import replace
 from ..systems.system import System
-
-
-class Linearised(NamedTuple):
-    """The linearised period map at a state: r, M - I and column dr/dp."""
-
-    residual: Float[Array, " n"]
-    matrix: Float[Array, "n n"]
-    column: Float[Array, " n"]
-
-
-@eqx.filter_jit
-def linearised(
-    system: System,
-    path: str,
-    value: Number,
-    state: Array,
-    periods: Array,
-    rtol: Array | float,
-) -> Linearised:
-    """Return residual, M - I and parameter column of the period map in one solve."""
-
-    def residual(state, value):
-        there = at(system, path, value)
-        image = flow(there, state, 0.0, periods.astype(float) * there.period(), rtol=rtol)
-        image = modulo_drift(there, image, state)
-        return image - state, image - state
-
-    value = jnp.asarray(value, float)
-    (matrix, column), rest = jax.jacfwd(residual, (0, 1), has_aux=True)(state, value)
-    return Linearised(rest, matrix, column)
 
 
 def at(system: System, path: str, value: Number) -> System:
     """Return the system with another value of a parameter."""
     return replace(system, {path: jnp.asarray(value, float)})
-
-
-@eqx.filter_jit
-def evaluate_state(
-    system: System, state: Array, periods: AnyArray, rtol: Number, tight: Number
-) -> PeriodicOrbit:
-    """Return the motion from a state over its periods as an uncorrected orbit.
-
-    Errors are estimated by the difference of two tolerances.
-    """
-    found = shooting_at(system, state, periods, rtol, tight)
-    return orbit_at(system, state, found, periods, rtol, tight)
 
 
 def orbit_at(

@@ -21,11 +21,14 @@ import numpy as np
 import scipy  # loads submodules lazily: .optimize
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
-from .. import linalg
 from ..branches import Branch
-from ..branches.point import at, evaluate_state, linearised
+from ..branches.corrector import LaneData
+from ..branches.events import orbit_events
+from ..branches.orbit_problem import OrbitProblem
+from ..branches.point import at
+from ..branches.problem import lane_of
 from ..ensemble import Reason
-from ..foundation.arrays import stop_gradient_tree
+from ..foundation.arrays import one_lane, partition_arrays, stop_gradient_tree
 from ..foundation.quantity import result_field
 from ..orbits import PeriodicOrbit, periodic_orbit
 from ..systems.autonomous import is_autonomous
@@ -148,11 +151,14 @@ class _FieldAlongBranch:
     def __init__(self, system, path: str, branch: Any, read):
         self.system, self.path, self.branch, self.read = system, path, branch, read
         values, states = np.asarray(branch.parameter), np.asarray(branch.states)
-        self.periods = jnp.asarray(np.asarray(branch.orbits.periods)[0])
+        self.periods = np.asarray(branch.orbits.periods)[0]
         self.units = np.append(
             np.abs(states).max(axis=0, initial=1e-300), np.ptp(values) or 1.0
         )
         self.points = np.column_stack([states, values]) / self.units
+        leaves, static = partition_arrays(system)
+        data = LaneData(leaves, self.units, _RTOL, _CLOSE, _RTOL, self.periods)
+        self.problem = OrbitProblem(static, path, one_lane(data), orbit_events({}))
 
     def maximum(self) -> tuple[float, np.ndarray, bool]:
         """Return the parameter, the state, and whether the maximum is not at an end."""
@@ -230,35 +236,14 @@ class _FieldAlongBranch:
 
     def _field(self, point) -> float:
         """Return the field of the orbit at a point of the branch."""
-        value, state = self._unscaled(point)
-        there = at(self.system, self.path, value)
-        orbit = evaluate_state(
-            there, jnp.asarray(state), self.periods, jnp.asarray(_RTOL), jnp.asarray(_RTOL)
-        )
+        orbit = lane_of(self.problem.evaluated([0], point[None])[1], 0)
         return float(self.read(orbit))
 
     def _corrected(self, start, tangent, distance: float) -> np.ndarray | None:
         """Return the point of the branch at a distance along a way, None if not found."""
-        point = start + distance * tangent
-        for _ in range(_ITERATIONS):
-            value, state = self._unscaled(point)
-            # Arrays: it is compiled anew for each number that is not one.
-            given = jnp.asarray(value), jnp.asarray(state), self.periods, _RTOL
-            seen = linearised(self.system, self.path, *given)
-            size = self.units[:-1]
-            matrix = np.asarray(seen.matrix) * size / size[:, None]
-            column = np.asarray(seen.column) / size * self.units[-1]
-            bordered = np.block([[matrix, column[:, None]], [tangent[None]]])
-            left = np.append(
-                np.asarray(seen.residual) / size, tangent @ (point - start) - distance
-            )
-            if not (np.isfinite(bordered).all() and np.isfinite(left).all()):
-                return None
-            step = linalg.solve_vector(bordered, left)
-            point = point - np.asarray(step)
-            if np.abs(step).max() < _CLOSE:
-                return point
-        return None
+        predicted = start + distance * tangent
+        found = self.problem.correct_of(0, predicted[None], tangent[None])
+        return np.asarray(found.x[0]) if found.found[0] else None
 
 
 def _analysis(field, component, path, bounds, periods, guess) -> BranchMaximumAnalysis:

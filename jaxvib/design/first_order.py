@@ -59,29 +59,26 @@ def descend(
     move = _update_step(optimiser)
     together = form.compiled and len(normalised) > 1
     evaluate = _evaluating(form) if together else _sequential(form)
-    rows = []
+    each, rows = (0,) * len(form.measures), []
+    tree = jax.tree.structure((each, each, 0, 0, memories, 0, 0, 0))
     for number in range(steps + 1):
         stored = remember.get(f"{name}/{number}")
         if stored is None or not np.array_equal(stored[0], free):
             found = evaluate(problem.system, free, memories)
-            stored = [
-                np.asarray(free),
-                *(np.asarray(leaf) for leaf in jax.tree.leaves(found)),
-            ]
+            stored = [np.asarray(leaf) for leaf in jax.tree.leaves((free, found))]
             remember.put(f"{name}/{number}", stored)
-        tree = _structure(form, memories)
         read, slopes, push, objective, memory, codes, margin, contacts = jax.tree.unflatten(
             tree, stored[1:]
         )
         codes = np.where(never[:, None] > 0, never[:, None], codes)
-        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _any_failed(codes)
+        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _failed(codes)
         rows.append((scipy.special.expit(free), read, slopes, objective, codes, margin,
                      contacts, lost))  # fmt: skip
         memories = jax.tree.map(
-            lambda new, old, lost=lost: np.where(_expanded(lost, new), old, new),
-            memory,
-            memories,
-        )
+            lambda new, old, lost=lost: np.where(
+                lost.reshape(-1, *[1] * (new.ndim - 1)), old, new
+            ), memory, memories,
+        )  # fmt: skip
         with jax.numpy_dtype_promotion("standard"):
             moved, state = move(np.where(lost[:, None], 0.0, push), state, free)
         free = np.where(lost[:, None], free, np.asarray(moved))
@@ -109,7 +106,7 @@ def _evaluating(form) -> Callable:
         by_free, (read, beside) = form.slopes(system, free, memories, normalised_of)
         normalised = normalised_of(free)
         slopes = tuple(each / (normalised * (1 - normalised))[None, :] for each in by_free)
-        objective, by = jax.value_and_grad(form.combined)(read[0])
+        objective, by = jax.value_and_grad(form.objective.combined)(read[0])
         push = form.sign * (by @ by_free[0])
         return read, slopes, push, objective, *beside
 
@@ -130,12 +127,6 @@ def _sequential(form) -> Callable:
         return stack_lanes(rows)
 
     return evaluate
-
-
-def _structure(form, memories):
-    """Return the tree structure of an evaluation."""
-    each = (0,) * len(form.measures)
-    return jax.tree.structure((each, each, 0, 0, memories, 0, 0, 0))
 
 
 def _started(problem, normalised):
@@ -160,12 +151,10 @@ def _started(problem, normalised):
 
 
 def _best(form, rows):
-    objective = np.stack([row[3] for row in rows])
-    lost = np.stack([row[7] for row in rows])
+    objective, found, lost = (np.stack([row[i] for row in rows]) for i in (3, 4, 7))
     ranked = np.where(lost, np.inf, form.sign * objective)
     ends = np.argmin(ranked, axis=0)
     starts = np.arange(objective.shape[1])
-    found = np.stack([row[4] for row in rows])
     worst = np.where(found > 0, found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
     codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
     start = int(np.argmin(ranked[ends, starts]))
@@ -187,13 +176,6 @@ def _best(form, rows):
     return history, int(ends[start]), codes.tolist(), normalised, last
 
 
-def _any_failed(codes) -> np.ndarray:
-    return np.any(_failed(codes), axis=1)
-
-
 def _failed(codes) -> np.ndarray:
-    return np.isin(codes, [int(code) for code in Reason if code.failed])
-
-
-def _expanded(lost, leaf):
-    return lost.reshape(lost.shape + (1,) * (leaf.ndim - 1))
+    failed = np.isin(codes, [int(code) for code in Reason if code.failed])
+    return np.any(failed, axis=1)

@@ -45,36 +45,31 @@ class Goal(CheckedArguments):
 
     def __post_init__(self):
         object.__setattr__(self, "measure", as_measure(self.measure))
-        check_goal(self.goal, self.combine, self.weight)
+        if self.goal not in GOALS:
+            raise ValueError(unknown_key("goal", self.goal, GOALS))
+        if self.combine not in COMBINATIONS:
+            raise ValueError(unknown_key("combination", self.combine, COMBINATIONS))
+        check_range("weight", self.weight, "", Range(at_least=0.0))
 
     @property
     def sign(self) -> float:
         """-1 for "maximise", 1 for "minimise"."""
         return -1.0 if self.goal == "maximise" else 1.0
 
+    @property
+    def min_max(self) -> bool:
+        """Whether the worst of several numbers is optimised (min-max)."""
+        worst = ("largest", "minimise"), ("smallest", "maximise")
+        return (self.combine, self.goal) in worst
+
+    def combined(self, numbers: AnyArray) -> AnyArray:
+        """Return the combination of several numbers."""
+        return _COMBINED[self.combine](numbers, self.weight)
+
     def to_minimise(self) -> Measure:
         """Return a measure whose largest number is to be minimised."""
         own = as_measure(self.measure)
         return dataclasses.replace(own, read=_ToMinimise(self, own.read))
-
-
-def check_goal(goal: str, combine: str, weight: float) -> None:
-    """Validate the goal, the combination and the weight."""
-    if goal not in GOALS:
-        raise ValueError(unknown_key("goal", goal, GOALS))
-    if combine not in COMBINATIONS:
-        raise ValueError(unknown_key("combination", combine, COMBINATIONS))
-    check_range("weight", weight, "", Range(at_least=0.0))
-
-
-def combined(combine: str, numbers: AnyArray, weight: float) -> AnyArray:
-    """Return the combination of several numbers."""
-    return _COMBINED[combine](numbers, weight)
-
-
-def worst_counts(combine: str, goal: str) -> bool:
-    """Return whether the worst of several numbers is optimised (min-max)."""
-    return (combine, goal) in (("largest", "minimise"), ("smallest", "maximise"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +80,4 @@ class _ToMinimise:
     def __call__(self, result):
         numbers = jnp.ravel(jnp.asarray(self.read(result), float))
         own = self.goal
-        if worst_counts(own.combine, own.goal):
-            return own.sign * numbers
-        return own.sign * combined(own.combine, numbers, own.weight)[None]
+        return own.sign * (numbers if own.min_max else own.combined(numbers)[None])

@@ -83,25 +83,12 @@ def design_of(
     """Return the best design of several histories with given final steps."""
     form = problem.form
     finals = [history[end] for history, end in zip(histories, ends, strict=True)]
-    ranks = [
-        (worst_violation(form, one), form.sign * one.objective) if not one.code
-        else (np.inf, np.inf)
-        for one in finals
-    ]  # fmt: skip
-    chosen = min(range(len(finals)), key=lambda i: ranks[i])
+    chosen = best_of(form, finals)
     history, final = histories[chosen], finals[chosen]
     normalised = np.stack([one.normalised for one in history])
     values = [problem.values(row) for row in normalised]
     nothing = np.full(len(form.variables), np.nan)
     gradients = np.stack([_gradient(form, one, nothing) for one in history])
-    starts = Starts(
-        {
-            one.path: jnp.asarray([one.value(end.normalised[i]) for end in finals])
-            for i, one in enumerate(form.variables)
-        },
-        jnp.asarray([end.objective for end in finals]),
-        jnp.asarray(codes, jnp.int32),
-    )
     return Design(
         variables={
             one.path: jnp.asarray([row[one.path] for row in values])
@@ -120,10 +107,34 @@ def design_of(
         best=jnp.asarray(ends[chosen], jnp.int32),
         evaluations=jnp.asarray(sum(map(len, histories)), jnp.int32),
         optimality=jnp.asarray(optimality(form, final, history[0])),
-        starts=starts,
+        starts=starts_of(
+            form,
+            [end.normalised for end in finals],
+            [end.objective for end in finals],
+            codes,
+        ),
         system=problem.designed(final.normalised),
         result=jnp.asarray(codes[chosen], jnp.int32),
     )
+
+
+def starts_of(form: Form, rows, objectives, codes) -> Starts:
+    """Return the results of starts that ended at rows of normalised variables."""
+    values = {
+        one.path: jnp.asarray([one.value(row[i]) for row in rows])
+        for i, one in enumerate(form.variables)
+    }
+    return Starts(values, jnp.asarray(objectives), jnp.asarray(codes, jnp.int32))
+
+
+def best_of(form: Form, found: list[Evaluation]) -> int:
+    """Return the index of the best evaluation; lost ones come last."""
+    ranks = [
+        (np.inf, 0.0) if one.code
+        else (worst_violation(form, one), form.sign * one.objective)
+        for one in found
+    ]  # fmt: skip
+    return min(range(len(found)), key=lambda i: ranks[i])
 
 
 def worst_violation(form: Form, evaluation: Evaluation) -> float:
@@ -152,7 +163,7 @@ def optimality(form: Form, evaluation: Evaluation, first: Evaluation) -> float:
     scale = form.sign / (abs(first.objective) or 1.0)
     n = len(evaluation.normalised)
     columns = []
-    if form.min_max:
+    if form.objective.min_max:
         worst = np.max(form.sign * evaluation.numbers)
         near = form.sign * evaluation.numbers >= worst - _ACTIVE * abs(worst)
         target = np.append(np.zeros(n), 1.0)

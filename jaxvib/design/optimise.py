@@ -13,7 +13,7 @@ from ..ensemble.evaluation_store import EvaluationStore
 from ..foundation.suggestions import unknown_key
 from .evaluation import Evaluation, Evaluator
 from .first_order import GradientTransformation, descend
-from .history import Design, Starts, design_of, worst_violation
+from .history import Design, best_of, design_of, starts_of
 from .measure import EvaluationLostError
 from .problem import Problem
 from .scipy_methods import CONSTRAINED, METHODS
@@ -105,11 +105,11 @@ def searched(
         code = METHODS[method](evaluator, normalised, *how)
         # The last point of a failed search may be worse than earlier ones.
         good = code == Reason.SUCCESS
-        end = len(history) - 1 if good else _best_of(problem, history)
+        end = len(history) - 1 if good else best_of(problem.form, history)
         return Searched(history, end, code, reason(code))
     except EvaluationLostError as lost:
         history = history or [_empty_evaluation(problem, normalised, lost.code)]
-        return Searched(history, _best_of(problem, history), lost.code, str(lost))
+        return Searched(history, best_of(problem.form, history), lost.code, str(lost))
 
 
 def _empty_evaluation(problem: Problem, normalised, code: int) -> Evaluation:
@@ -175,44 +175,21 @@ def _first_order(
         codes, final = [lost.code] * len(normalised), normalised
         objectives = np.full(len(normalised), np.nan)
     design = design_of(problem, [history], [end], [codes[0]])
-    starts = Starts(
-        {
-            one.path: jnp.asarray([one.value(row[i]) for row in final])
-            for i, one in enumerate(problem.form.variables)
-        },
-        jnp.asarray(objectives),
-        jnp.asarray(codes, jnp.int32),
-    )
     code = history[end].code
     if throw and code:
         raise EvaluationLostError(code, _no_start_message(reason(code), len(normalised)))
-    return _with_starts(design, starts, len(history) * len(normalised), code)
+    return dataclasses.replace(
+        design,
+        starts=starts_of(problem.form, final, objectives, codes),
+        evaluations=jnp.asarray(len(history) * len(normalised), jnp.int32),
+        result=jnp.asarray(code, jnp.int32),
+    )
 
 
 def _no_start_message(why: str, starts: int) -> str:
     if starts == 1:
         return f"the initial system has no objective: {why}"
     return f"none of {starts} starts has an objective: {why}"
-
-
-def _with_starts(design: Design, starts: Starts, evaluations: int, code) -> Design:
-    return dataclasses.replace(
-        design,
-        starts=starts,
-        evaluations=jnp.asarray(evaluations, jnp.int32),
-        result=jnp.asarray(code, jnp.int32),
-    )
-
-
-def _best_of(problem, history) -> int:
-    form = problem.form
-    ranks = [
-        (np.inf, 0.0)
-        if one.code
-        else (worst_violation(form, one), form.sign * one.objective)
-        for one in history
-    ]
-    return min(range(len(history)), key=lambda i: ranks[i])
 
 
 def _check_method(problem: Problem, method) -> None:
@@ -227,8 +204,8 @@ def _check_method(problem: Problem, method) -> None:
             f"method = {method!r} supports no constraints; allowed: "
             f"{', '.join(CONSTRAINED)}"
         )
-    if method == "least_squares" and problem.form.combine != "squares":
+    combine = problem.form.objective.combine
+    if method == "least_squares" and combine != "squares":
         raise ValueError(
-            f"method = 'least_squares' with combine = {problem.form.combine!r}; allowed: "
-            "'squares'"
+            f"method = 'least_squares' with combine = {combine!r}; allowed: 'squares'"
         )

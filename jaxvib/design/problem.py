@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
-from .goal import Goal, check_goal, combined, worst_counts
+from .goal import Goal
 from .measure import Measure, as_measure, itself
 from .unused_results import without_unused_results
 from .variables import Bounds, Variable, values_at, variables_of
@@ -89,18 +89,15 @@ class Problem(CheckedArguments):
         goal: str = "minimise",
         weight: float = 1.0,
     ):
-        check_goal(goal, combine, weight)
         moved, normalised = variables_of(system, variables)
         limits = dict(constraints or {})
         if isinstance(objective, Mapping):
             _check_goals(objective, (goal, combine, weight))
             first, *others = (one.to_minimise() for one in objective.values())
-            form = Form(
-                moved, first, limits, "largest", "minimise", weight, tuple(others),
-                dict(objective),
-            )  # fmt: skip
+            largest = Goal(first, combine="largest")
+            form = Form(moved, largest, limits, tuple(others), dict(objective))
         else:
-            form = Form(moved, as_measure(objective), limits, combine, goal, weight)
+            form = Form(moved, Goal(objective, goal, combine, weight), limits)
         self._begin(system, form, normalised)
 
     def _begin(self, system, form, normalised):
@@ -128,28 +125,20 @@ class Problem(CheckedArguments):
 class Form:
     """The part of a problem that does not depend on the system's values.
 
-    With several objectives (`goals`, by name), `objective` and `others` are the numbers
-    to be minimised.
+    With several objectives (`goals`, by name), those of `objective` and `others` are the
+    numbers to be minimised.
     """
 
     variables: tuple[Variable, ...]
-    objective: Measure
+    objective: Goal
     limits: dict[str, Limit]
-    combine: str
-    goal: str
-    weight: float
     others: tuple[Measure, ...] = ()
     goals: dict[str, Goal] = dataclasses.field(default_factory=dict)
 
     @property
     def sign(self) -> float:
         """-1 if the objective is maximised, else 1."""
-        return -1.0 if self.goal == "maximise" else 1.0
-
-    @property
-    def min_max(self) -> bool:
-        """Whether the worst of several numbers is optimised (min-max)."""
-        return worst_counts(self.combine, self.goal)
+        return self.objective.sign
 
     @functools.cached_property
     def analyses(self) -> tuple:
@@ -163,8 +152,10 @@ class Form:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """All measures: of the objectives, then of the limits."""
-        limited = (as_measure(one.measure) for one in self.limits.values())
-        return (self.objective, *self.others, *limited)
+        first, *limited = (
+            as_measure(one.measure) for one in (self.objective, *self.limits.values())
+        )
+        return (first, *self.others, *limited)
 
     @property
     def compiled(self) -> bool:
@@ -174,10 +165,6 @@ class Form:
     def start(self, system: eqx.Module) -> tuple:
         """Return the initial memories of all analyses."""
         return tuple(analysis.start(system) for analysis in self.analyses)
-
-    def combined(self, numbers: AnyArray) -> AnyArray:
-        """Return the objective from its numbers."""
-        return combined(self.combine, numbers, self.weight)
 
     def numbers(
         self, system: eqx.Module, normalised: AnyArray, memories: tuple
@@ -240,7 +227,7 @@ class Form:
     @functools.cached_property
     def pull(self) -> Callable:
         """The objective and its gradient with respect to the numbers."""
-        return jax.jit(jax.value_and_grad(self.combined))
+        return jax.jit(jax.value_and_grad(self.objective.combined))
 
     def _jitted_if_possible(self, function):
         return eqx.filter_jit(function) if self.compiled else function

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Complex, Float
 
 from .. import linalg
@@ -72,10 +73,8 @@ class _Response(NamedTuple):
         frozen = jax.lax.stop_gradient(self)
         matrix = frozen.dynamic(frequency)
         inverse = linalg.inverse(matrix)
-        none = jnp.zeros_like(frozen.push)
-        right = jnp.concatenate([frozen.push, none])
-        pick = frozen.pick
-        left = jnp.block([[pick[None], none[None]], [none[None], pick[None]]])
+        right = jnp.concatenate([frozen.push, jnp.zeros_like(frozen.push)])
+        left = block_diag(frozen.pick, frozen.pick)
         back = left @ inverse
         back = back + (left - back @ matrix) @ inverse
         first = inverse @ right
@@ -190,15 +189,13 @@ def _rises(response: _Response, modal: _Modal, low, high):
     crossed = _crossings(response, level, low, high)
     midway = (crossed[1:] + crossed[:-1]) / 2
     points = jnp.sort(jnp.concatenate([graded, crossed, midway]))
+    points = jnp.pad(points, 1, mode="edge")
     values, slopes, bends = jax.vmap(modal.square)(points)
     # At rest the slope is 0: the curvature tells where it goes.
-    rising, outside = jnp.where(points > 0, slopes, bends) > 0, jnp.array([True])
-    turns = jnp.concatenate([outside, rising]) & ~jnp.concatenate([rising, ~outside])
-    begins = jnp.concatenate([points[:1], points])
-    ends = jnp.concatenate([points, points[-1:]])
-    higher = jnp.maximum(
-        jnp.concatenate([values[:1], values]), jnp.concatenate([values, values[-1:]])
-    )
+    rising = jnp.where(points > 0, slopes, bends) > 0
+    turns = rising.at[0].set(True)[:-1] & ~rising.at[-1].set(False)[1:]
+    begins, ends = points[:-1], points[1:]
+    higher = jnp.maximum(values[:-1], values[1:])
     order = jnp.argsort(jnp.where(turns, -jnp.nan_to_num(higher, nan=jnp.inf), jnp.inf))
     order = order[: 2 * len(response.push) + 1]
     return begins[order], ends[order], turns[order]
@@ -218,14 +215,10 @@ def _graded(poles, low, high) -> Float[Array, " points"]:
 def _crossings(response: _Response, level, low, high) -> Float[Array, " points"]:
     """Return frequencies, among which are all at which |h| has a value."""
     mass, damping, stiffness, push, pick = response
-    none = jnp.zeros_like(mass)
     across = -jnp.outer(push, push) / level, -jnp.outer(pick, pick) / level
-    _, matrix = _shifted(
-        jnp.block([[mass, none], [none, mass.T]]),
-        jnp.block([[damping, none], [none, -damping.T]]),
-        jnp.block([[stiffness, across[0]], [across[1], stiffness.T]]),
-        high,
-    )
+    both = jnp.block([[stiffness, across[0]], [across[1], stiffness.T]])
+    heavy, damped = block_diag(mass, mass.T), block_diag(damping, -damping.T)
+    _, matrix = _shifted(heavy, damped, both, high)
     values = _from_factors(linalg.eigenvalues(matrix), high)
     return jnp.sort(_within(jnp.abs(values.imag), low, high))
 

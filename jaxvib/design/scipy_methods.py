@@ -39,7 +39,7 @@ def constrained(method: str, options: Callable) -> Callable:
         first = _evaluated(evaluator, start)
         scale = form.sign / (abs(first.objective) or 1.0)
         n = len(start)
-        lifted = form.min_max
+        lifted = form.objective.min_max
 
         def tried(x) -> Evaluation:
             return evaluator(np.clip(x[:n], 0.0, 1.0))

@@ -13,7 +13,6 @@ from ..ensemble import Reason
 from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
 from .evaluation import Evaluator
-from .goal import check_goal
 from .measure import EvaluationLostError, Measure
 from .optimise import searched
 from .problem import Problem
@@ -90,7 +89,6 @@ def worst_over_box(
     >>> jv.design.worst_over_box(first, tower, box, samples=4).at_corner
     True
     """
-    check_goal(goal, "value", 1.0)
     check_range("samples", samples, "", Range(at_least=1, at_most=1_000_000))
     check_range("descents", descents, "", Range(at_least=0, at_most=samples))
     problem = Problem(system, box, measure, goal=goal)

@@ -216,7 +216,7 @@ def _message(error, model, prefix: str, document: Document) -> str:
     if error["type"] == "missing":
         return f"{where}: {path} is missing; allowed: {allowed}"
     if error["type"] == "literal_error":
-        options = typing.get_args(_field(model, names).annotation)
+        options = typing.get_args(_kind(_field(model, names)))
         near = nearest(str(value), map(str, options))
         hint = f'; did you mean "{near}"?' if near else ""
         if instead := replaced(names[-1], value):
@@ -296,11 +296,18 @@ def _extra(field: FieldInfo) -> dict[str, Any]:
     return extra if isinstance(extra, dict) else {}
 
 
+def _kind(field: FieldInfo) -> Any:
+    """Return the type of a field, of an optional one that of its value."""
+    inner = [each for each in typing.get_args(field.annotation) if each is not type(None)]
+    optional = type(None) in typing.get_args(field.annotation)
+    return inner[0] if optional and len(inner) == 1 else field.annotation
+
+
 def _allowed(field: FieldInfo) -> str:
     extra = _extra(field)
     if "allowed" in extra:
         return extra["allowed"]
-    kind = field.annotation
+    kind = _kind(field)
     if typing.get_origin(kind) is typing.Literal:
         return ", ".join(f'"{option}"' for option in typing.get_args(kind))
     if kind is bool:

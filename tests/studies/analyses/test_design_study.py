@@ -256,6 +256,7 @@ def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
             "has no bound",
         ),
         ("steps = 50", 'designs.one = { formula = "h4" }', '"h4" is not known'),
+        ("steps = 50", 'designs.one = { formula = "h_inf" }', 'mean "h_infinity"'),
         (
             'at = "main"',
             'at = "main", over.gapp = [0.1]',

@@ -30,17 +30,14 @@ class OneDesign(Table):
     objective: MeasureOptions | None = option(
         "objective", None, allowed="a table with measure = ..."
     )
-    goal: Literal["minimise", "maximise"] | None = option(
-        "goal", None, allowed='"minimise", "maximise"'
-    )
+    goal: Literal["minimise", "maximise"] | None = option("goal", None)
     combine: COMBINED | None = option(
         "combination of several numbers into one", None, allowed="as analysis.combine"
     )
     method: _METHODS | None = option("the optimiser", None, allowed="as analysis.method")
     formula: Literal["h2", "h_infinity", "den_hartog"] | None = option(
-        "closed-form tuning of the attached body, instead of a search", None,
-        allowed='"h2", "h_infinity", "den_hartog"',
-    )  # fmt: skip
+        "closed-form tuning of the attached body, instead of a search", None
+    )
 
 
 class DesignOptions(SearchOptions):
@@ -52,13 +49,11 @@ class DesignOptions(SearchOptions):
         allowed="a table with measure = ..., or a field's name",
     )  # fmt: skip
     component: int | None = option(
-        "component, if the objective is a text", None, ge=0, le=1000,
-        allowed="whole numbers in [0, 1000]",
-    )  # fmt: skip
+        "component, if the objective is a text", None, ge=0, le=1000
+    )
     periods: int | None = option(
-        "load periods in one of the motion, if the objective is a text", None, ge=1, le=8,
-        allowed="whole numbers in [1, 8]",
-    )  # fmt: skip
+        "load periods in one of the motion, if the objective is a text", None, ge=1, le=8
+    )
     goal: Literal["minimise", "maximise"] = option("goal", "minimise")
     combine: COMBINED = option("combination of several numbers into one", "value")
     weight: float = option("weight of the deviation in mean_and_deviation", 1.0, ge=0.0)
@@ -73,7 +68,7 @@ class DesignOptions(SearchOptions):
     verify: int | None = option(
         "random points at which a stable range, or the range that a constraint on a "
         "bifurcation promises, is verified by branches; default: 200 if a stable range is "
-        "measured, else 0", None, ge=0, le=100_000, allowed="whole numbers in [0, 100000]",
+        "measured, else 0", None, ge=0, le=100_000,
     )  # fmt: skip
     designs: dict[str, OneDesign] = option(
         "several named designs", {}, max_length=100,
