@@ -117,8 +117,10 @@ def _within(module, path, leaf):
             allowed, node = None, node[getattr(key, "idx", getattr(key, "key", None))]
     if allowed is None:
         return leaf
-    # A product: the derivative is NaN too.
-    return leaf * jnp.where(allowed.contains(leaf), 1.0, jnp.nan)
+    # A product where it is out of range: the derivative is NaN too. Not elsewhere:
+    # kernels fuse products into sums, which would change last digits.
+    inside = allowed.contains(leaf)
+    return jnp.where(inside, leaf, leaf * jnp.where(inside, 1.0, jnp.nan))
 
 
 @functools.cache

@@ -167,7 +167,12 @@ def periodic_motion(
     order = np.lexsort(np.round(points / units, 6).T[::-1])
     points = np.roll(points, -int(order[0]), axis=0)
     code = np.asarray(Reason.SUCCESS, np.int32)
-    known = with_fields(orbit, lyapunov_exponent=exponent_of(orbit), result=code)
+    # Tables of attractors have an error only for exponents from motions.
+    exponents = {
+        "lyapunov_exponent": exponent_of(orbit),
+        "lyapunov_error": np.array(np.nan),
+    }
+    known = with_fields(orbit, **exponents, result=code)
     return motion_at(known, points, units, CLOSE, drift)
 
 
