@@ -28,9 +28,10 @@ _ROUNDS = 12
 _TURNS = 7
 # Largest error of an interpolated trace, and relative to the least factor.
 _TRACE, _OF_FACTOR = 0.1, 0.5
-# A minimum of a squared factor is searched if it is below this part of both ends: steps
-# of one radian leave an error of 0.17.
-_DEEP = 0.25
+# A minimum of a squared factor is searched if it is below this part of both ends, or of
+# four tenths of the parabola's bend along the chord: steps of one radian leave an error
+# of 0.17 of the ends, and of 0.08 of the bend.
+_DEEP, _OF_BEND = 0.25, 0.4
 # Squared factors below this are 0: a double multiplier's error is the root of a flow's.
 _ZERO = 1e-12
 # A bracket is halved as often, and a bifurcation nearer to a point than this, relative to
@@ -263,7 +264,7 @@ class _Line:
 def _minima(
     place: np.ndarray, squares: np.ndarray, crossed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least value within each chord, relative to its ends, and its place.
+    """Return the least value within each chord, see `_DEEP`, and its place.
 
     Of the parabolas through three neighbours; NaN where there is no minimum. The least
     factors of a chord that is `crossed` are left out.
@@ -279,14 +280,15 @@ def _minima(
             # One parabola per three points, within the chord before and behind the second.
             offset = first / 2 - rise / (2 * bend)
             low = one - bend * offset**2
-        for chords, share in (
-            (slice(None, -1), offset / first),
-            (slice(1, None), (offset - first) / second),
+        for chords, share, length in (
+            (slice(None, -1), offset / first, first),
+            (slice(1, None), (offset - first) / second, second),
         ):
             inside = (bend > 0) & (share > _WITHIN) & (share < 1 - _WITHIN)
             ends = np.minimum(squares[:-1][chords], squares[1:][chords])
             inside &= ends > _ZERO
-            here = np.where(inside, low / np.where(inside, ends, 1.0), np.nan)
+            size = np.maximum(ends, _OF_BEND * bend * length**2)
+            here = np.where(inside, low / np.where(inside, size, 1.0), np.nan)
             better = np.fmin(here, depth[chords]) == here
             depth[chords] = np.where(better, here, depth[chords])
             fraction[chords] = np.where(better, share, fraction[chords])
