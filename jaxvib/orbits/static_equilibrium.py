@@ -191,11 +191,10 @@ class _Statics:
         pairs = list(zip(equation.contacts, equation.contact_responses, strict=True))
         stops = [pair for pair, is_hard in zip(pairs, hard, strict=True) if is_hard]
         others = [pair for pair, is_hard in zip(pairs, hard, strict=True) if not is_hard]
-        moving = {id(load) for load in time_varying(equation.loads)}
         steady = [
             (load, response)
             for load, response in zip(equation.loads, equation.load_responses, strict=True)
-            if id(load) not in moving
+            if not time_varying([load])
         ]
         self.equation, self.offset = equation, equation.offset
         self.soft = eqx.tree_at(
