@@ -15,7 +15,7 @@ NAMES = sorted(name for name in reference.public_names() if callable(reference.n
 RAISES_NOTHING = """
     Variables quantity Assembled AutonomousSystem ForcedSystem FunctionLaw TwoBodyImpact
     parameters reason ensemble.TwoStageFunction
-    band_limited_noise modes.beam_spectra dynamics.chain_motion
+    band_limited_noise branches.BranchCheck modes.beam_spectra dynamics.chain_motion
     dynamics.chain_fields dynamics.energy_field dynamics.energy_statistics
     dynamics.beam_shapes dynamics.kinetic_split dynamics.equilibrium_split kernels.Kernel
     kernels.WebAssembly

@@ -176,8 +176,8 @@ def test_a_branch_is_drawn_over_its_parameter(branch):
     stable, unstable = axes.get_lines()[:2]
     assert stable.get_linestyle(), unstable.get_linestyle() == ("-", "--")
     np.testing.assert_array_equal(stable.get_xdata(), branch.parameter)
-    # Neighbours of two verdicts share a point.
-    np.testing.assert_array_equal(stable.get_ydata(), [1, 3, 5, np.nan, np.nan])
+    # Between two verdicts without a bifurcation the chord is undecided.
+    np.testing.assert_array_equal(stable.get_ydata(), [1, 3, np.nan, np.nan, np.nan])
     np.testing.assert_array_equal(unstable.get_ydata(), [np.nan, np.nan, 5, 7, 9])
     assert "from 1 rad/s" in repr(branch)
 

@@ -118,7 +118,7 @@ GROUPS = {
         "Branches of motions along parameters, and their bifurcations.",
         """
         continue_orbit branches.continue_orbits branches.ContinuationSettings
-        branches.Branch branches.BranchEvent branches.CycleBranch
+        branches.Branch branches.BranchCheck branches.BranchEvent branches.CycleBranch
         branches.extend_branch branches.find_branches switch_branch bifurcation_point
         branches.BifurcationPoint branches.FieldBifurcation branches.bifurcation_curves
         branches.continue_bifurcation branches.BifurcationCurve continue_equilibrium

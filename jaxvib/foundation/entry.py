@@ -58,7 +58,7 @@ def _in_float64(arguments):
     if has_float64() and not any(map(_is_changed, leaves)):
         return arguments
     modules = jax.tree.leaves(arguments, is_leaf=_is_module)
-    if not any(_is_module(each) and not isinstance(each, ResultRepr) for each in modules):
+    if not any(_is_module(each) and not _is_result(each) for each in modules):
         return arguments
     require_float64()
     _refuse_explicit_axes(leaves)
@@ -95,9 +95,13 @@ def _is_changed(leaf) -> bool:
 
 
 def _entered(node):
-    if isinstance(node, ResultRepr):
+    if _is_result(node):
         return node
-    return within_ranges(jax.tree.map(_widened, node))
+    return within_ranges(jax.tree.map(_widened, node, is_leaf=_is_result))
+
+
+def _is_result(node) -> bool:
+    return isinstance(node, ResultRepr)
 
 
 def _widened(leaf):

@@ -1,11 +1,11 @@
 """JAX configuration: float64, thread pool size and compilation cache."""
 
+import contextlib
 import os
 import re
 import sys
 import time
 import warnings
-from pathlib import Path
 
 BEGUN = time.time()  # before jaxvib's modules are read
 _BROKEN = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
@@ -105,15 +105,13 @@ def _replace_broken_programs() -> None:
 
 
 def _removed(program: str) -> bool:
-    folder = Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
-    entries = [
-        entry
-        for entry in folder.glob("*-cache")
-        if entry.name == f"{program}-cache" or entry.name.startswith(f"{program}-")
-    ]
+    folder = os.environ["JAX_COMPILATION_CACHE_DIR"]
+    own = re.compile(rf"{re.escape(program)}-(.*-)?cache")
+    entries = [name for name in os.listdir(folder) if own.fullmatch(name)]
     try:
-        for entry in entries:
-            entry.unlink(missing_ok=True)
+        for name in entries:
+            with contextlib.suppress(FileNotFoundError):  # by another process
+                os.unlink(os.path.join(folder, name))
     except OSError:
         return False
     return bool(entries)
