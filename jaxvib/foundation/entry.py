@@ -14,7 +14,6 @@ from jaxtyping import PyTree
 
 from .arrays import is_concrete
 from .environment import has_float64, require_float64
-from .result_repr import ResultRepr
 
 _PACKAGE = str(Path(__file__).parents[1])
 _NARROW: dict[Any, type] = {
@@ -101,7 +100,14 @@ def _entered(node):
 
 
 def _is_result(node) -> bool:
-    return isinstance(node, ResultRepr)
+    return _has_results(type(node))
+
+
+@functools.cache
+def _has_results(kind: type) -> bool:
+    """Return whether a class has fields declared by `result_field`."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return any("axes" in field.metadata for field in fields)
 
 
 def _widened(leaf):

@@ -75,13 +75,12 @@ def test_the_platform_decides_where_a_program_is_lowered():
     arguments = (TIMES, FREQUENCIES)
     for_gpu = jax.export.export(swept, platforms=["cuda"])(*arguments)
     assert "jaxvib_" not in for_gpu.mlir_module()
-    text = jax.jit(swept).lower(*arguments).as_text()
-    target = text[text.index("jaxvib_") :].partition("(")[0].strip('"')
-    allowed = [jax.export.DisabledSafetyCheck.custom_call(target)]
-    both = jax.export.export(swept, platforms=["cpu", "cuda"], disabled_checks=allowed)
-    exported = both(*arguments)
-    assert target in exported.mlir_module()
-    np.testing.assert_array_equal(exported.call(*arguments), swept(*arguments))
+    assert "jaxvib_" in jax.jit(swept).lower(*arguments).as_text()
+    # What is exported may run in another process, without this one's machine code.
+    exported = jax.export.export(swept, platforms=["cpu", "cuda"])(*arguments)
+    assert "jaxvib_" not in exported.mlir_module()
+    found, expected = exported.call(*arguments), swept(*arguments)
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
 
 
 def test_xla_s_program_for_other_platforms_computes_the_same():

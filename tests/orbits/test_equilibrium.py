@@ -124,7 +124,7 @@ def test_an_equilibrium_that_does_not_exist_has_its_reason():
     assert np.isnan(found.state).all()
     assert int(found.stable) == -1
     assert "none found" in repr(found)
-    with pytest.raises(RuntimeError, match="equilibrium: the iteration"):
+    with pytest.raises(RuntimeError, match="equilibrium: Newton's method did not converge"):
         jv.equilibrium(system, [3.0])
 
 

@@ -63,7 +63,8 @@ class StateElement(SystemRepr):
 
     def contradicts(self) -> Any:
         """Return whether a direction is zero everywhere, of one or of a batch."""
-        return is_nowhere(self.direction) | is_nowhere(self.measured)
+        senses = self.direction if self.senses is None else self.senses
+        return is_nowhere(self.direction) | is_nowhere(senses)
 
     @property
     def measured(self) -> Float[Array, " n"]:
