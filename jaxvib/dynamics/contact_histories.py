@@ -8,7 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..foundation.arrays import partition_arrays, require_concrete, to_numpy
+from ..foundation.arrays import (
+    combine_arrays,
+    partition_arrays,
+    require_concrete,
+    to_numpy,
+)
 from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.event_form import form_of, has_event_form
@@ -162,7 +167,8 @@ def _integrated(system, start, times, rtol) -> tuple[Array, Array]:
 
 @eqx.filter_jit
 def _by_events(parameters, static, extended, times, rtol):
-    size = extended.shape[0] - 4 * len(static.contacts)
+    contacts = combine_arrays(parameters, static).contacts
+    size = extended.shape[0] - 4 * len(contacts)
 
     def go(state, t0, t1):
         given = static, state[:size], parameters, t0, t1, rtol

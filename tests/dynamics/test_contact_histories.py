@@ -107,3 +107,15 @@ def test_systems_without_contact_histories_are_refused():
         jv.dynamics.contact_histories(free, free.rest(), [0.0, 1.0])
     with pytest.raises(ValueError, match="ascend"):
         jv.dynamics.contact_histories(system, jnp.zeros(4), [1.0, 0.0])
+
+
+@pytest.mark.slow  # compiles two systems of its own
+def test_two_bodies_give_what_the_same_assembled_system_gives():
+    bodies = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
+    load = jv.AppliedLoad([1.0, 0.0], bodies.load, "load")
+    same = jv.ImpactSystem(jv.LinearSystem(*bodies.matrices()), bodies.contacts, (load,))
+    times = np.linspace(0.0, 3.0, 31)
+    found = jv.dynamics.contact_histories(bodies, bodies.rest(), times)
+    expected = jv.dynamics.contact_histories(same, np.zeros(4), times)
+    assert float(expected.impulses[-1, 0]) > 0
+    np.testing.assert_allclose(found.impulses, expected.impulses, rtol=1e-7)
