@@ -18,7 +18,6 @@ from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.event_form import form_of, has_event_form
 from ..systems.impact import ImpactSystem
-from ..systems.loads import Load
 from ..systems.parameters import part_names
 from ..systems.roles import force_of
 from ..systems.two_bodies import TwoBodyImpact
@@ -158,30 +157,12 @@ def contact_histories(
 
 def _integrated(system, start, times, rtol) -> tuple[Array, Array]:
     """Return states at times followed by the integrals of `_rates`, and a reason code."""
-    none = jnp.zeros(4 * len(system.contacts))
+    extended = jnp.concatenate([start, jnp.zeros(4 * len(system.contacts))])
     if engine_for(system, "auto", lanes=1)[0] == "event":
-        extended = jnp.concatenate([start, none])
         return _by_events(*partition_arrays(system), extended, times, rtol)
-    metered = IntegratedSystem(system, _rates, none.size, begun=True)
-    # An integral of 0 has no digits to which its error could be relative.
-    sizes = jnp.repeat(_sizes_of_sums(system, start, times), none.size // 4)
-    motion = simulate(metered, jnp.concatenate([start, sizes]), times, rtol)
-    begun = jnp.concatenate([jnp.zeros_like(start), sizes])
-    return motion.states - begun[None], motion.result
-
-
-def _sizes_of_sums(system, start, times) -> Array:
-    """Return sizes of impulse, its moment and two losses: of what loads can do."""
-    mass, _, stiffness = system.matrices()
-    position, velocity = jnp.split(start[: 2 * mass.shape[0]], 2)
-    force = jnp.max(jnp.abs(stiffness @ position))
-    for load in system.loads:
-        largest = load.law.largest() if isinstance(load.law, Load) else 1.0
-        force = force + jnp.max(jnp.abs(load.direction)) * largest
-    impulse = jnp.max(jnp.abs(mass @ velocity)) + force * (times[-1] - times[0])
-    impulse = jnp.where(impulse > 0, impulse, 1.0)
-    work = impulse**2 / jnp.max(jnp.diag(mass))
-    return jnp.stack([impulse, impulse * jnp.max(jnp.abs(times)), work, work])
+    metered = IntegratedSystem(system, _rates, 4 * len(system.contacts))
+    motion = simulate(metered, extended, times, rtol)
+    return motion.states, motion.result
 
 
 @eqx.filter_jit

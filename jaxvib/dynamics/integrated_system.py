@@ -13,20 +13,17 @@ class IntegratedSystem(AroundSystem):
 
     **Fields:** `rates(equation, time, state, *given)`: $r$, of shape (`count`,), a
     function of this library; its motions are those of `moved`. `given`: what the rates
-    need besides the equation. `begun`: whether the integrals begin at their sizes, to
-    which their errors are relative; the bodies are then stepped as without integrals.
+    need besides the equation.
     """
 
     rates: Callable = eqx.field(static=True)
     count: int = eqx.field(static=True)
     given: tuple = ()
-    begun: bool = eqx.field(static=True, default=False)
 
     def equation(self):
         """Return the equation of motion with the rates of the integrals."""
         size = self.moved.rest().shape[0]
-        parts = self.moved.equation(), self.rates, size, self.given, self.begun
-        return _IntegratedEquation(*parts)
+        return _IntegratedEquation(self.moved.equation(), self.rates, size, self.given)
 
     def rest(self):
         """Return the state of rest, with integrals of 0."""
@@ -37,7 +34,6 @@ class _IntegratedEquation(AroundEquation):
     rates: Callable = eqx.field(static=True)
     size: int = eqx.field(static=True)
     given: tuple
-    begun: bool = eqx.field(static=True)
 
     def vector_field(self, time, state):
         own = state[: self.size]

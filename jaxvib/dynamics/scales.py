@@ -30,7 +30,6 @@ from jaxtyping import Array, Float, PyTree
 
 from ..foundation.types import Number
 from ..kernels.map_rows import map_rows
-from ..systems.around import AroundEquation
 from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
@@ -124,20 +123,7 @@ def scales_of(
     """Return the scales of an equation; `field`: the function of its rates."""
     if isinstance(equation, EquationOfMotion):
         return mechanical_scales(equation, t1 - t0)
-    begun = isinstance(equation, AroundEquation) and equation.begun
-    if begun and isinstance(equation.moved, EquationOfMotion):
-        return _with_begun_sums(mechanical_scales(equation.moved, t1 - t0), state)
     return field_scales(field, t0, state, equation.repeats_in(t1 - t0))
-
-
-def _with_begun_sums(own: Scales, state: Array) -> Scales:
-    """Return scales with integrals, whose errors are relative to themselves, behind."""
-    displacements, velocities = jnp.split(own.units, 2)
-    frequency = jnp.sqrt(own.slow * own.fast)
-    none = jnp.zeros(state.shape[0] - own.units.shape[0])
-    units = jnp.concatenate([displacements / frequency, velocities, none])
-    zero, least = (jnp.concatenate([each, none]) for each in (own.zero, own.least))
-    return Scales(units, None, None, own.pace, zero, least)
 
 
 def _is_zero_row(rows):

@@ -27,8 +27,6 @@ class AroundEquation(Equation):
 
     moved: Any
 
-    begun = False  # see `IntegratedSystem`
-
     factors = _handed_on("factors")
     contact_forces = _handed_on("contact_forces")
     lost_powers = _handed_on("lost_powers")
