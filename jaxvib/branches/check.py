@@ -69,6 +69,7 @@ class BranchCheck(NotebookRepr):
     `points`, `checked`: the number of points, and of those integrated; `unchecked`: why
     others were not, with their number; `faults`: where the branch is wrong.
 
+    >>> branch = jv.continue_orbit(system, orbit, "load.amplitude", (490.0, 510.0))
     >>> branch.check(system).faults
     ()
     """
