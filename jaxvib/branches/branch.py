@@ -145,7 +145,7 @@ class AbstractBranch(Plottable, NotebookRepr):
 
         >>> branch.check(system)
         BranchCheck of 23 periodic motions along load.amplitude: no fault found
-          points integrated: 24
+          points integrated: 23
         """
         return check_branch(self, system, budget, progress)
 
