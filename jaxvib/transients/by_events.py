@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..dynamics.events import Integrand, Request, event_problem, integrate_events
+from ..dynamics.events import Request, event_problem, integrate_events
+from ..dynamics.measures import Squares
 from ..dynamics.observables import Observables, init_observables
 from ..ensemble import Reason
 from ..kernels.kernel_cache import cached_kernel
@@ -18,23 +19,10 @@ from ..systems.loads import as_load
 _MOST_TURNS = 10_000_000
 
 
-def squares(equation: EquationOfMotion, state: Array) -> Array:
-    """Return displacements from rest, their squares and the squares of velocities."""
-    position, velocity = jnp.split(state, 2)
-    position = position - equation.offset
-    return jnp.concatenate([position, position**2, velocity**2])
-
-
-def _summed(system) -> Integrand:
-    """Return `squares` as an integrand along motions."""
-    equation = system.equation()
-    return Integrand(lambda time, state, borne: squares(equation, state))
-
-
 def observe_by_events(
     equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
 ) -> tuple[Array, Observables, Array, Array]:
-    """Return final state, observables, the integral of `squares`, reason code."""
+    """Return final state, observables, the integral of `Squares`, reason code."""
     at = _pieces_at(equation, t1)
     go = _piece_kernel(_parts(at(t0)[0])[1])
 
@@ -59,7 +47,7 @@ def states_by_events(
     rtol: Array,
     stops: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the states at `stops`, the final state, and the integral of `squares`.
+    """Return the states at `stops`, the final state, and the integral of `Squares`.
 
     Forward-mode differentiable. Stops outside of (`t0`, `t1`] give the initial state.
     """
@@ -74,7 +62,7 @@ def states_by_events(
         end = jnp.where(later < end, later, end)
         arrays, _ = _parts(now)
         given = ready, state, _Ready(arrays), time, end, rtol
-        found = event_problem(*given, integrand=_summed)
+        found = event_problem(*given, measure=Squares)
         state, part = jnp.split(found.state, [state.shape[0]])
         seen = jnp.where((stops == end)[:, None], state[None], seen)
         return end, (state, total + part, seen), found.result
@@ -141,8 +129,7 @@ def _piece_kernel(static):
 
     def piece(state, arrays, t0, t1, rtol, observables):
         equation = eqx.combine(arrays, static)
-        summed = _summed(_Ready(equation))
-        request = Request(grazing=0.0, observables=observables, integrand=summed)
+        request = Request(grazing=0.0, observables=observables, measure=Squares())
         found = integrate_events(equation, state, t0, t1, rtol, request)
         return found.state, found.observables, found.integral, found.result
 

@@ -28,7 +28,7 @@ class EventSolution(NamedTuple):
     """End of a motion: state, reason code, number of steps, and observables.
 
     `held`: the force of each hard contact that holds at the end, N, else 0;
-    `integral`: of the integrand along the motion.
+    `integral`: of the measure's rates along the motion.
     """
 
     state: Float[Array, " state"]

@@ -1,7 +1,6 @@
 """Event-driven integration as differentiable functions and kernels."""
 
 import functools
-from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -16,6 +15,7 @@ from ...foundation.zero_tangents import is_zero
 from ...kernels import Kernel, tangents
 from ...kernels.derivative_rule import with_rule
 from ...kernels.kernel_cache import cached_kernel
+from ..measure import Measure
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 from ..solve import Solution
@@ -32,7 +32,7 @@ def event_problem(
     t1: Number,
     rtol: Number,
     order: int = ORDER,
-    integrand: Callable | None = None,
+    measure: type[Measure] | None = None,
 ) -> Solution:
     """Integrate a system event by event; differentiable.
 
@@ -40,14 +40,13 @@ def event_problem(
     event's time depends on state and parameters through its last Newton step, so that
     the sensitivities, all computed together, are exact for the steps taken. So are
     higher derivatives, forward and reverse; from the third on they are compiled by XLA,
-    which takes minutes with Hertz contacts. With an `integrand`, a function from the
-    system to an `Integrand`, cached by its name, the end is the state followed by the
-    integral along the motion.
+    which takes minutes with Hertz contacts. With a `measure` the end is the state
+    followed by its integrals along the motion.
     """
 
     def ended(state, parameters, t0, t1, rtol):
-        summed = integrand is not None
-        go = sum_kernel(static, order, integrand) if summed else end_kernel(static, order)
+        summed = measure is not None
+        go = sum_kernel(static, order, measure) if summed else end_kernel(static, order)
         end, result, steps, *_ = go(state, parameters, t0, t1, rtol)
         return Solution(end, result, steps)
 
@@ -61,7 +60,7 @@ def event_problem(
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
         moves = tuple(not is_zero(change) for change in changes)
-        sensitivities = _sensitivities_of(static, tree, moves, order, integrand)
+        sensitivities = _sensitivities_of(static, tree, moves, order, measure)
 
         # The tolerance is passed, not closed over: it may differ between lanes.
         def sensitivities_along(rows):
@@ -195,16 +194,16 @@ def samples_kernel(static: PyTree, order: int = ORDER) -> Kernel:
 
 
 @functools.lru_cache(maxsize=64)
-def sum_kernel(static: PyTree, order: int, integrand: Callable) -> Kernel:
+def sum_kernel(static: PyTree, order: int, measure: type[Measure]) -> Kernel:
     """Return the kernel of ends: state with the integral appended, result, steps."""
 
     def end(state, parameters, t0, t1, rtol):
         system = combine_arrays(parameters, static)
-        request = Request(integrand=integrand(system), order=order)
+        request = Request(measure=measure.of(system), order=order)
         found = integrate_events(system.equation(), state, t0, t1, rtol, request)
         return _with_sum(found), found.result, found.steps
 
-    return cached_kernel(end, static, order, integrand)
+    return cached_kernel(end, static, order, measure)
 
 
 def _with_sum(found):
@@ -284,7 +283,7 @@ def _equation(parameters, static):
 
 
 @functools.lru_cache(maxsize=64)
-def _sensitivities_of(static, tree, moves, order, integrand):
+def _sensitivities_of(static, tree, moves, order, measure):
     """Return a function from (moving, rows, others) to end, sensitivities and the rest.
 
     `tree`: of the state and all other inputs; `moves`: which of its leaves are
@@ -298,10 +297,10 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         system = combine_arrays(parameters, static)
         request = Request(one=one, steady=steady, order=order)
-        if integrand is not None:  # its derivative needs the pace of contacts
-            request = request._replace(steady=False, integrand=integrand(system))
+        if measure is not None:  # its derivative needs the pace of contacts
+            request = request._replace(steady=False, measure=measure.of(system))
         found = integrate_events(system.equation(), state, t0, t1, rtol, request)
-        if integrand is not None:
+        if measure is not None:
             return _with_sum(found), (found.result, found.steps)
         return found.state, (found.result, found.steps)
 
@@ -324,7 +323,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         (_, moved), (_, sensitivities), _ = _along_rows(pushed, where, along_rows)
         return moved, sensitivities
 
-    known = static, moves, order, integrand
+    known = static, moves, order, measure
     compiled, second = cached_kernel(along, *known), cached_kernel(turned, *known)
 
     def higher(primals, tangents):
