@@ -8,7 +8,7 @@ from ...foundation.quantity import Range, check_range, quantity
 from ...foundation.suggestions import unknown_key
 from ..contact import HertzContact
 from ..event_form import ContactForm
-from ..system_repr import SystemRepr
+from ..law import ContactLaw
 from .power import PowerContact
 
 _HERTZ = 1.5  # the exponent of two smooth bodies
@@ -18,7 +18,7 @@ _SMALL, _TERMS = 0.2, 30
 _NEWTON_STEPS = 12
 
 
-class HuntCrossleyContact(SystemRepr):
+class HuntCrossleyContact(ContactLaw):
     r"""Contact of two smooth bodies with dissipation.
 
     Bodies that penetrate each other by $z$ (m) at the rate $\dot z$ (m/s) repel each
@@ -95,13 +95,10 @@ class HuntCrossleyContact(SystemRepr):
         """
         return restitution_of(self.damping * jnp.asarray(speed, float))
 
-    @property
-    def has_event_form(self) -> bool:
-        """Whether the exponent is Hertz's."""
-        return self.exponent is None
-
-    def event_form(self) -> ContactForm:
-        """Return the form of the force for event-driven integration."""
+    def event_form(self) -> ContactForm | None:
+        """Return the form of the force for event-driven integration, if it is Hertz's."""
+        if self.exponent is not None:
+            return None
         return ContactForm(self.stiffness, hertz=True, damping=self.damping)
 
     def release_rate(self) -> Float[Array, ""]:
