@@ -39,7 +39,11 @@ class SpringForm(NamedTuple):
     stops: tuple[Stop, ...] = ()
 
 
+def has_event_form(law: Any) -> bool:
+    """Return whether a contact or spring law has the method `event_form`, and can use it."""
+    return trait(law, "event_form") is not None and trait(law, "has_event_form")
+
+
 def form_of(law: Any) -> Any:
     """Return the event-driven form of a contact or spring law; None if it has none."""
-    form = trait(law, "event_form")
-    return None if form is None else form()
+    return law.event_form() if has_event_form(law) else None

@@ -24,7 +24,8 @@ class Law(SystemRepr):
     jumps = True  # whether the force may be discontinuous: detected jumps are rejected
     pulses = True  # whether it may have pulses in time that a step could miss
     impulsive = False  # whether it acts by impulses: a hard stop
-    event_form = None  # or a method: the form of the force for engine "event", or None
+    event_form = None  # or a method: the form of the force for engine "event"
+    has_event_form = True  # whether its fields allow that form
     release_rate = None  # or a method: the rate, m/s, at which the force's slope jumps
     units = ()  # of the `states` of an element
     methods = ()  # by which a module that is not derived is such a law

@@ -95,10 +95,13 @@ class HuntCrossleyContact(ContactLaw):
         """
         return restitution_of(self.damping * jnp.asarray(speed, float))
 
-    def event_form(self) -> ContactForm | None:
-        """Return the form of the force for event-driven integration, if it is Hertz's."""
-        if self.exponent is not None:
-            return None
+    @property
+    def has_event_form(self) -> bool:
+        """Whether the exponent is Hertz's."""
+        return self.exponent is None
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
         return ContactForm(self.stiffness, hertz=True, damping=self.damping)
 
     def release_rate(self) -> Float[Array, ""]:
