@@ -11,10 +11,10 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from ..foundation.arrays import require_concrete, to_numpy
 from ..foundation.quantity import Range, check_range, floats, result_field
 from ..foundation.result_repr import ResultRepr
-from ..systems.event_form import form_of, has_event_form
+from ..systems.event_form import form_of
 from ..systems.impact import ImpactSystem
+from ..systems.law import force_of
 from ..systems.parameters import part_names
-from ..systems.roles import force_of
 from ..systems.two_bodies import TwoBodyImpact
 from .engines.engine import forces_in
 from .flow import checked_state
@@ -166,7 +166,7 @@ def _periods(system) -> list[float]:
 
 
 def _is_linear(law) -> bool:
-    form = form_of(law) if has_event_form(law) else None
+    form = form_of(law)
     if form is None or form.hertz or form.damping is not None:
         return False
     return form.restitution is None and not form.stops

@@ -15,12 +15,12 @@ from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.annular import annular
 from ..systems.impact import EquationOfMotion
-from ..systems.roles import force_of
+from ..systems.law import force_of
 from ..systems.system import System, equation_shape
 from .events import unsupported_reason
 from .flow import checked_state
 from .measure import Measure
-from .measures import integrals
+from .measures import LostPowers, integrals
 
 
 class EnergyBalance(ResultRepr):
@@ -192,7 +192,7 @@ class EnergyPowers(Measure):
             motion = _dot(spring, position), _dot(spring, velocity)
             springs.append(force_of(spring.law, *motion) * motion[1])
         depths, closing = equation.penetrations(state), equation.closing_rates(state)
-        lost = list(now.lost_powers(depths, closing))
+        lost = list(now.damping_powers(depths, closing))
         none = [jnp.zeros_like(damped)] * len(lost)
         rubbed, driven, elastic = list(none), list(none), list(none)
         for j in annular(now.contacts):
@@ -206,11 +206,19 @@ class EnergyPowers(Measure):
         parts = *loads, *belts, damped, *springs, *lost, *rubs, *rubbed, *driven, *elastic
         return jnp.stack(parts)
 
+    def stored(self, equation: Any, state) -> Array:
+        """Return the energies of damped contacts in the place of their losses."""
+        return _of_contacts(equation, LostPowers().stored(equation, state))
+
     def at_impacts(self, equation: Any, losses: Sequence) -> Array:
         """Return the energies that hard stops lose."""
-        before = len(equation.loads) + len(equation.frictions) + 1 + len(equation.springs)
-        behind = len(equation.frictions) + 3 * len(losses)
-        return jnp.pad(jnp.stack(losses), (before, behind))
+        return _of_contacts(equation, jnp.stack(losses))
+
+
+def _of_contacts(equation, energies):
+    """Return a row of `Powers` with the energies that contacts lose."""
+    before = len(equation.loads) + len(equation.frictions) + 1 + len(equation.springs)
+    return jnp.pad(energies, (before, len(equation.frictions) + 3 * energies.shape[0]))
 
 
 def _dot(part, vector):

@@ -53,7 +53,7 @@ class IntegratedEquation(AroundEquation):
 
     def sizes(
         self, start: Float[Array, " own"], pace: Number, times: tuple[Number, Number]
-    ) -> Float[Array, " integrals"]:
+    ) -> Float[Array, "..."]:
         """Return the sizes of the integrals of a motion of given sizes, see `Measure`."""
         latest = jnp.maximum(*map(jnp.abs, times))
         return self.measure.sizes(self.moved, start, pace, latest)

@@ -48,6 +48,10 @@ class Measure(eqx.Module):
         bodies = bodies_of(equation)
         return jnp.max(bodies.inertia * velocities_in(bodies, start) ** 2)
 
+    def stored(self, equation: Any, state: Float[Array, " state"]) -> Array | None:
+        """Return energies, J, whose changes are no part of the integrals of powers."""
+        return None
+
     def at_impacts(
         self, equation: Any, losses: Sequence[Number]
     ) -> Float[Array, " rates"] | None:

@@ -1,8 +1,10 @@
 """The measures of contacts, elements and bodies, and their integrals along a motion."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
@@ -40,8 +42,12 @@ class LostPowers(Measure):
     def rates(self, equation: Any, time, state, borne=tuple):
         """Return the powers."""
         now = equation.at(time)
-        damped = now.lost_powers(now.penetrations(state), now.closing_rates(state))
+        damped = now.damping_powers(now.penetrations(state), now.closing_rates(state))
         return damped + now.rubbing_powers(state)
+
+    def stored(self, equation: Any, state):
+        """Return the energies of damped contacts."""
+        return equation.damping_energies(equation.penetrations(state))
 
 
 class ContactForces(Measure):
@@ -72,6 +78,11 @@ class ContactSums(Measure):
         lost = LostPowers().rates(equation, time, state)
         rubbed = FrictionPowers().rates(equation, time, state)
         return jnp.concatenate([force, time * force, lost, rubbed])
+
+    def stored(self, equation: Any, state):
+        """Return the energies of damped contacts in the place of their losses."""
+        energies = LostPowers().stored(equation, state)
+        return jnp.pad(energies, (2 * energies.shape[0], energies.shape[0]))
 
     def sizes(self, equation: Equation, start, pace, time):
         """Return the sizes of their integrals."""
@@ -112,7 +123,12 @@ def integrals(
         found, result = _by_events(system, measure, begun, times, rtol)
     else:
         found, _, result = ENGINES[engine].sampled(metered, begun, times, rtol)
-    return found[:, :size], found[:, size:], result
+    states, sums = found[:, :size], found[:, size:]
+    known, equation = measure.of(system), system.equation()
+    stored = jax.vmap(functools.partial(known.stored, equation))(states)
+    if stored is not None:
+        sums = sums - stored + stored[:1]
+    return states, sums, result
 
 
 @eqx.filter_jit

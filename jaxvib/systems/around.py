@@ -29,7 +29,8 @@ class AroundEquation(Equation):
 
     factors = _handed_on("factors")
     contact_forces = _handed_on("contact_forces")
-    lost_powers = _handed_on("lost_powers")
+    damping_powers = _handed_on("damping_powers")
+    damping_energies = _handed_on("damping_energies")
     hard_contacts = _handed_on("hard_contacts")
     damped_contacts = _handed_on("damped_contacts")
     varying_contacts = _handed_on("varying_contacts")

@@ -1,6 +1,6 @@
 """Vibro-impact systems: linear systems with contacts, friction and loads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -18,9 +18,10 @@ from .contact_friction import pressing_contacts
 from .equation import Equation, Time
 from .freedoms import component
 from .friction import Friction, friction_forces
+from .law import LoadLaw, check_traits, force_of, is_damped, is_impulsive, trait
 from .loads import never_repeats, time_varying
 from .periods import check_period, period_of_loads
-from .roles import Linear, LoadLaw, force_of, is_damped, is_impulsive
+from .roles import Linear
 from .springs import NonlinearSpring
 from .states import (
     CoupledEquation,
@@ -85,6 +86,9 @@ class AppliedLoad(SystemRepr):
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        check_traits(type(self.law))
 
     def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
         """Return the forces of a unit load, N."""
@@ -205,17 +209,38 @@ class EquationOfMotion(Equation):
         forces = [force_of(*of) for of in zip(laws, penetrations, rates, strict=True)]
         return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
 
-    def lost_powers(
+    def damping_powers(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
     ) -> Float[Array, " contacts"]:
-        """Return each contact's dissipated power, W; rates are in m/s."""
+        r"""Return powers P of damped contacts, W: these lose $\int P\,dt - \Delta U$.
+
+        The power of its force; less that of the elastic part where this varies, with
+        U = 0 then. A contact that opens while indented loses U without a force, at a
+        rate of $z^{3/2}$, which quadratures on the steps of a motion would miss.
+        """
         powers = jnp.zeros_like(penetrations)
+        for j, law, depth in self._damped(penetrations):
+            force = force_of(law, depth, rates[j])
+            if self.varying_contacts()[j]:
+                force = force - jax.grad(law.energy)(depth)
+            powers = powers.at[j].set(force * rates[j])
+        return powers
+
+    def damping_energies(
+        self, penetrations: Float[Array, " contacts"]
+    ) -> Float[Array, " contacts"]:
+        """Return the energy U stored in each damped contact, J, see `damping_powers`."""
+        energies = jnp.zeros_like(penetrations)
+        for j, law, depth in self._damped(penetrations):
+            if not self.varying_contacts()[j]:
+                energies = energies.at[j].set(law.energy(depth))
+        return energies
+
+    def _damped(self, penetrations) -> Iterator[tuple]:
+        """Yield the place, the law and the penetration of each damped contact."""
         for j, damped in enumerate(self.damped_contacts()):
             if damped:
-                law, depth, rate = self.contacts[j].law, penetrations[j], rates[j]
-                over = force_of(law, depth, rate) - jax.grad(law.energy)(depth)
-                powers = powers.at[j].set(over * rate)
-        return powers
+                yield j, self.contacts[j].law, penetrations[j]
 
     def damped_contacts(self) -> tuple[bool, ...]:
         """Return which contacts are damped."""
@@ -252,13 +277,13 @@ class EquationOfMotion(Equation):
     def may_pulse(self) -> bool:
         """Return whether a load or a variation may have pulses that a step could miss."""
         acting = [*self.loads, *variations_of(self)]
-        return any(getattr(part.law, "pulses", True) for part in acting)
+        return any(trait(part.law, "pulses") for part in acting)
 
     def may_jump(self) -> bool:
         """Return whether there is friction, or a law not declared continuous."""
         laws = [element.law for element in (*self.contacts, *self.springs)]
         rubs = bool(self.frictions) or any(contact.reverses for contact in self.contacts)
-        return rubs or any(getattr(law, "jumps", True) for law in laws)
+        return rubs or any(trait(law, "jumps") for law in laws)
 
     def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the power lost to each contact's own friction, W."""
