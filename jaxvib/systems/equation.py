@@ -21,8 +21,9 @@ class Equation(eqx.Module):
     defaults, for a field without contacts and without further known properties.
 
     For contacts, implement all of `penetrations`, `closing_rates`, `contact_forces`,
-    `contact_motion` and `contact_reach`; for damped contacts, `damping_powers`,
-    `damping_energies` and `damped_contacts`; for states with velocities, `displacements` and `displaced`.
+    `contact_motion` and `contact_reach`; for damped contacts, `damped_contacts`,
+    `damping_powers` and `damping_energies`; for states with velocities,
+    `displacements` and `displaced`.
     Field properties are declared by `divergence`, `contraction`, `hard_contacts`,
     `may_pulse`, `may_jump`, `next_breakpoint`, `repeats_in` and `largest_step`; forces
     that vary in time by `at`, `factors` and `varying_contacts`.
