@@ -192,7 +192,7 @@ class EnergyPowers(Measure):
             motion = _dot(spring, position), _dot(spring, velocity)
             springs.append(force_of(spring.law, *motion) * motion[1])
         depths, closing = equation.penetrations(state), equation.closing_rates(state)
-        lost = list(now.damping_powers(depths, closing))
+        lost = list(equation.damping_powers(time, depths, closing))
         none = [jnp.zeros_like(damped)] * len(lost)
         rubbed, driven, elastic = list(none), list(none), list(none)
         for j in annular(now.contacts):

@@ -41,9 +41,9 @@ class LostPowers(Measure):
 
     def rates(self, equation: Any, time, state, borne=tuple):
         """Return the powers."""
-        now = equation.at(time)
-        damped = now.damping_powers(now.penetrations(state), now.closing_rates(state))
-        return damped + now.rubbing_powers(state)
+        motion = equation.penetrations(state), equation.closing_rates(state)
+        rubbed = equation.at(time).rubbing_powers(state)
+        return equation.damping_powers(time, *motion) + rubbed
 
     def stored(self, equation: Any, state):
         """Return the energies of damped contacts."""

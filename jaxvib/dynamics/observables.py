@@ -190,7 +190,7 @@ def observe_forces(
 
     def power(tau):
         depth, rate, pace = motion_at(tau)
-        return now(tau).damping_powers(depth, rate) * pace
+        return equation.damping_powers(time_at(tau), depth, rate) * pace
 
     powers = jax.vmap(power)(jnp.asarray(_NODES + 0.5))
     before, after = (equation.damping_energies(motion_at(tau)[0]) for tau in (0.0, 1.0))

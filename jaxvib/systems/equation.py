@@ -79,7 +79,7 @@ class Equation(eqx.Module):
         """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
         return penetrations
 
-    def damping_powers(self, penetrations: Array, rates: Array) -> Array:
+    def damping_powers(self, time: Time, penetrations: Array, rates: Array) -> Array:
         r"""Return powers P of damped contacts, W: these lose $\int P\,dt - \Delta U$."""
         return jnp.zeros_like(penetrations)
 

@@ -210,7 +210,10 @@ class EquationOfMotion(Equation):
         return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
 
     def damping_powers(
-        self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
+        self,
+        time: Time,
+        penetrations: Float[Array, " contacts"],
+        rates: Float[Array, " contacts"],
     ) -> Float[Array, " contacts"]:
         r"""Return powers P of damped contacts, W: these lose $\int P\,dt - \Delta U$.
 
@@ -219,9 +222,9 @@ class EquationOfMotion(Equation):
         rate of $z^{3/2}$, which quadratures on the steps of a motion would miss.
         """
         powers = jnp.zeros_like(penetrations)
-        for j, law, depth in self._damped(penetrations):
+        for j, law, depth in self.at(time)._damped(penetrations):
             force = force_of(law, depth, rates[j])
-            if self.varying_contacts()[j]:
+            if self.contacts[j].variation is not None:
                 force = force - jax.grad(law.energy)(depth)
             powers = powers.at[j].set(force * rates[j])
         return powers
@@ -232,7 +235,7 @@ class EquationOfMotion(Equation):
         """Return the energy U stored in each damped contact, J, see `damping_powers`."""
         energies = jnp.zeros_like(penetrations)
         for j, law, depth in self._damped(penetrations):
-            if not self.varying_contacts()[j]:
+            if self.contacts[j].variation is None:
                 energies = energies.at[j].set(law.energy(depth))
         return energies
 
