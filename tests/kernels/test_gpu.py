@@ -31,6 +31,7 @@ MORE = {"branch": 704, "orbit": 2560}
 SMALL = {
     "watched": 1280, "one tangent": 640, "four tangents": 640, "branch": 1280,
     "orbit": 3328,
+    "transient": 544,  # 24 more than 504, for checks that its parameters are in range
 }  # fmt: skip
 BEFORE = {
     "watched": 2048, "one tangent": 1152, "four tangents": 1024, "transient": 832,
