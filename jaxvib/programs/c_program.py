@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ..kernels.object_code import object_code, target_of
+from ..kernels.export.object_code import object_code, target_of
 from ..systems.system import System
 from .c_text import CProgram
 from .motion_functions import MotionFunctions
