@@ -17,7 +17,6 @@ from ..systems.annular import annular
 from ..systems.impact import EquationOfMotion
 from ..systems.law import force_of
 from ..systems.system import System, equation_shape
-from .events import unsupported_reason
 from .flow import checked_state
 from .measure import Measure
 from .measures import LostPowers, integrals
@@ -89,15 +88,14 @@ def energy_balance(
     \dot v U dt$. $S_c$: the work of what turns the body of an annular contact, $\int
     \mu F_n s(v) v_s dt$. Energy in nonlinear springs is stored, lost or supplied by a
     variation, depending on their law; where C is not symmetric, the work of its
-    antisymmetric part counts as damping. The motion is event-driven, integrals are Gauss
-    quadratures on each step; with annular contacts both are integrated by time stepping
-    with error control. Works under `jit`, `vmap` and differentiation by the state, the
-    times and all parameters.
+    antisymmetric part counts as damping. Motion and integrals are computed
+    by the engine that "auto" selects for one motion: event-driven with Gauss quadratures
+    on each step, or by time stepping under its error control. Works under `jit`, `vmap`
+    and differentiation by the state, the times and all parameters.
 
-    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
-    or a system that has neither an event-driven form nor annular contacts, or annular
-    contacts beside elements with states; `RuntimeError` with the reason where a single
-    call fails, unless `throw=False`.
+    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range, or
+    a system with elements or without bodies; `RuntimeError` with the reason where a
+    single call fails, unless `throw=False`.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, name="pad")
     >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
@@ -106,11 +104,9 @@ def energy_balance(
     """
     require_float64()
     equation = equation_shape(system)
-    round_ = isinstance(equation, EquationOfMotion) and bool(annular(equation.contacts))
-    reason = "" if round_ else unsupported_reason(equation)
-    if reason:
-        raise ValueError(f"energy_balance: {reason}; allowed: a system supported by "
-                         "engine = 'event', or with annular contacts")  # fmt: skip
+    if not isinstance(equation, EquationOfMotion):
+        raise ValueError(f"energy_balance: {type(equation).__name__} is not that of bodies "
+                         "alone; allowed: a system without elements")  # fmt: skip
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     found = _found(system, checked_state(system, state), t0, t1, rtol)
     raise_if_empty("energy_balance", throw, found.result, found.state)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..foundation.types import Number
@@ -118,8 +119,14 @@ class Scales(NamedTuple):
             if zero is not None:
                 size = jnp.maximum(jnp.abs(first - zero), jnp.abs(last - zero))
             size = size + SHARE * jnp.maximum(self.sizes(size), least)
-            return rtol * size + _ROUNDING * both + _TINY
+            found = rtol * size + _ROUNDING * both + _TINY
+            return found / jnp.broadcast_to(weights, found.shape) if integrals else found
 
+        count, integrals = self.units.shape[-1], self.least.shape[-1] - self.units.shape[-1]
+        # The mean square of all errors is then the sum of both parts' own ones: integrals
+        # with small errors do not lengthen steps.
+        parts = np.array([count, max(integrals, 1)])
+        weights = np.sqrt((count + integrals) / np.repeat(parts, [count, integrals]))
         leaves = zip(*map(jax.tree.leaves, (least, first, last)), strict=True)
         parts = [of(*leaf, self.zero if k == 0 else None) for k, leaf in enumerate(leaves)]
         return jax.tree.unflatten(jax.tree.structure(first), parts)
