@@ -44,3 +44,13 @@ def catalogue() -> dict[str, dict[str, Declared]]:
         }
         for kind, paths in kinds.items()
     }
+
+
+def declared_part(kind: str, part: str) -> dict[str, Declared]:
+    """Return the declarations of a part of a kind of system, by path in the part."""
+    prefix = f"{part}."
+    return {
+        path.removeprefix(prefix): entry
+        for path, entry in catalogue()[kind].items()
+        if path.startswith(prefix)
+    }

@@ -9,7 +9,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared, declared_part
 from ..config.document import Document
 from ..config.quantities import Places
 from ..config.tables import (
@@ -269,13 +269,7 @@ def _table(kind: str, part: _Part) -> type[Table]:
 
 
 def _fields(kind: str) -> dict[str, Declared]:
-    every = catalogue()[AssemblyKind.name]
-    prefix = f"{kind}."
-    return {
-        path.removeprefix(prefix): entry
-        for path, entry in every.items()
-        if path.startswith(prefix)
-    }
+    return declared_part(AssemblyKind.name, kind)
 
 
 def _modules(table, prefix: str, document: Document) -> dict[str, dict]:

@@ -65,10 +65,6 @@ _FORMULA: dict[str, Any] = {
         ),
     )
 }
-# Numbers of parts beside those of their laws, to declare them.
-_EXAMPLES_BESIDE: dict[str, dict[str, Any]] = {
-    "contact": {"gap": 0.0}, "annular": {"gap": 1.0, "regularization": 1.0}
-}  # fmt: skip
 _MOTION = ("elongation", "rate")  # further names in such a formula
 
 
@@ -211,16 +207,23 @@ class ImpactAssemblyKind(SystemKind):
         return inherited
 
     def default(self) -> Any:
-        """Return one part of each kind, to declare their parameters."""
-        systems = library("systems")
-        found = {}
+        """Return one law of each class, and contacts, to declare their parameters."""
+        systems, along = library("systems"), np.ones(1)
+        hertz = systems.HertzContact(1.0)
+        found = {
+            "Contact": systems.Contact(along, 0.0, hertz),
+            "AnnularContact": systems.AnnularContact(
+                np.eye(2), 1.0, hertz, regularization=1.0
+            ),
+        }
         for key, kinds in LAWS.items():
-            along = np.eye(2) if key == "annular" else np.ones(1)
-            for kind, law in kinds.items():
+            for law in kinds.values():
                 example = EXAMPLES[law.cls]
-                own = example if key == "friction" else _EXAMPLES_BESIDE.get(key, {})
-                part = _part_of(systems, along, key, law, example, None, **own)
-                found[f"{key}_{kind}"] = part
+                found[law.cls] = (
+                    getattr(systems, law.cls)(along, **example)
+                    if key == "friction"
+                    else _built(systems, law, example)
+                )
         return found
 
     def declared(self, options: Any) -> dict[str, Declared]:

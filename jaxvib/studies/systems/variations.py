@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pydantic
 from pydantic import Field
 
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared, declared_part
 from ..config.document import Document
 from ..config.tables import Table, flattened, kind_named, number, validated
 from .impact_laws import LAWS, UNLESS, USUAL
@@ -117,11 +117,9 @@ def repeats(kind: str, law: Mapping) -> bool:
 
 def _declared(kind: Any) -> dict[str, Declared]:
     """Return the declarations of a load law's numbers, relative ones instead of N."""
-    prefix = f"load_{kind}.law."
+    law = _LAWS.get(str(kind))
+    found = {} if law is None else declared_part("impact_assembly", law.cls)
     return {
-        path.removeprefix(prefix): dataclasses.replace(
-            entry, unit="" if entry.unit == "N" else entry.unit
-        )
-        for path, entry in catalogue()["impact_assembly"].items()
-        if path.startswith(prefix)
+        path: dataclasses.replace(entry, unit="" if entry.unit == "N" else entry.unit)
+        for path, entry in found.items()
     }
