@@ -7,11 +7,10 @@ from ...foundation.units import rotational_unit
 from ..config.catalogue import Declared, declared_part
 from ..config.quantities import HERTZ
 from ..config.tables import flattened
-from .impact_laws import INSIDE, KEYS, LAWS
+from .impact_laws import AROUND, INSIDE, KEYS, LAWS
 from .variations import units_of_variation
 
 _NAME = "impact_assembly"  # the kind of system that declares the parts
-_AROUND = {"contact": "Contact", "annular": "AnnularContact"}  # with numbers of their own
 _MOVED = {"displacement": "m", "velocity": "m/s", "acceleration": "m/s^2"}
 
 
@@ -32,8 +31,8 @@ def fields_of(name: str, turned: bool) -> dict[str, Declared]:
         for path, entry in declared_part(_NAME, law.cls).items()
     }
     found: dict[str, Declared] = {}
-    for path, entry in declared_part(_NAME, _AROUND.get(key, "")).items():
-        found |= of_law if path.startswith("law.") else {path: entry}
+    for path, entry in declared_part(_NAME, AROUND.get(key, "")).items():
+        found |= {path: entry} | (of_law if path == "gap" else {})
     found |= of_law
     unit_of = rotational_unit if turned else str
     return {
