@@ -346,8 +346,8 @@ class MemoryLowering(Lowering):
                 environment.pop(variable, None)
         return [read(variable) for variable in jaxpr.outvars]
 
-    def equation(self, equation: Any, inputs: Sequence) -> list:
-        """Lower one equation."""
+    def lowered(self, equation: Any, inputs: Sequence) -> list:
+        """Lower one equation by its primitive's function."""
         name = equation.primitive.name
         shapes = [variable.aval.shape for variable in equation.outvars]
         long = not all(isinstance(array, np.ndarray) for array in inputs)
@@ -368,7 +368,7 @@ class MemoryLowering(Lowering):
         """Lower an equation number by number."""
         whole = [self.short_array(array) for array in inputs]
         short, self.short = self.short, sys.maxsize
-        results = super().equation(equation, whole)
+        results = super().lowered(equation, whole)
         self.short = short
         return [
             self.long(array) if self.is_long(array.shape) else array for array in results
