@@ -52,16 +52,18 @@ _TABLE = {
 
 
 def lower_lanes_in_memory(
-    closed: ClosedJaxpr, vector: int, short: int = SHORT, shared: int = 0
+    closed: ClosedJaxpr,
+    vector: int,
+    short: int = SHORT,
+    shared: Collection[int] = (),
 ) -> Program:
     """Lower a jaxpr like `lower_lanes`, with arrays of more than `short` in memory.
 
-    The last `shared` arguments, long ones, have no axis of lanes: all read the same.
+    The `shared` arguments, long ones, have no axis of lanes: all read the same.
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    count = len(closed.jaxpr.invars)
-    pointers = {f"%in{k}" for k in range(count - shared, count)}
+    pointers = {f"%in{k}" for k in shared}
     return lowering.program_of(MemoryLowering(vector, short, pointers), closed)
 
 
