@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import unknown_key
-from .friction import check_friction, contradictory
+from .friction import Friction
 from .law import is_impulsive
 from .parameters import part_names
-from .system_repr import SystemRepr
 
 
-class ContactFriction(SystemRepr):
+class ContactFriction(Friction):
     r"""Dry friction under the normal force of a contact of the same system.
 
     With the contact's force $N(z, \dot z) \ge 0$ and the sliding velocity
@@ -59,12 +57,7 @@ class ContactFriction(SystemRepr):
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
 
-    def __check_init__(self):
-        check_friction(self, "")
-
-    def contradicts(self) -> np.ndarray | np.bool:
-        """Return whether the numbers contradict each other, of one or of a batch."""
-        return contradictory(self.direction, self.coefficient, self.static)
+    unit = ""
 
     @property
     def kinetic(self) -> Float[Array, ""]:

@@ -151,8 +151,8 @@ def friction_forces_on_step(
     Among parallel frictions that stick, one is assigned the whole force.
     """
     frictions = equation.frictions
-    count = len(equation.friction_responses[0])
-    without = eqx.tree_at(lambda e: (e.frictions, e.friction_responses), equation, ((), ()))
+    count = equation.offset.shape[0]
+    without = eqx.tree_at(lambda e: e.frictions, equation, ())
     velocity, free = list(state[count:]), list(without.vector_field(time, state)[count:])
     normal = equation.at(time).forces_at(state)
     borne = []

@@ -37,12 +37,11 @@ def frictions_of(
     equation: EquationOfMotion, presses: Sequence[tuple[int, ...]]
 ) -> list[DryFriction]:
     """Return the dry frictions of an equation of motion as scalars."""
-    rows = zip(equation.frictions, equation.friction_responses, presses, strict=True)
     found = []
-    for friction, response, by in rows:
+    for friction, by in zip(equation.frictions, presses, strict=True):
         forces = friction.kinetic, sticking_limit(friction)
         of_speeds = friction.speed, friction.stribeck
-        along = list(friction.direction), list(response)
+        along = list(friction.direction), list(friction.response)
         found.append(DryFriction(*along, *forces, *of_speeds, by))
     return found
 

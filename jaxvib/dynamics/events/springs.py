@@ -8,9 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...systems.event_form import SpringForm
-from ...systems.impact import EquationOfMotion
-from .factors import ScaledSeries, steepest
+from .factors import Acting, ScaledSeries, steepest
 from .series import product_term
 
 
@@ -27,14 +25,11 @@ class Spring(NamedTuple):
     still: Any = None
 
 
-def springs_of(
-    equation: EquationOfMotion, forms: list[SpringForm], factors: Sequence
-) -> list[Spring]:
+def springs_of(springs: Sequence[Acting]) -> list[Spring]:
     """Return an equation's springs as scalars, without their stops."""
-    rows = zip(equation.springs, equation.spring_responses, forms, factors, strict=True)
     found = []
-    for spring, response, form, factor in rows:
-        along = list(spring.direction), list(response), list(form.coefficients)
+    for spring, form, factor in springs:
+        along = list(spring.direction), list(spring.response), list(form.coefficients)
         still = None
         if factor is not None and form.stops:
             still = -sum(change * jnp.maximum(-place, 0.0) for place, change in form.stops)

@@ -27,7 +27,6 @@ class CoupledEquation(AroundEquation):
     """
 
     elements: tuple[StateElement, ...]
-    responses: tuple[Float[Array, " n"], ...]
 
     @property
     def size(self) -> int:
@@ -62,12 +61,10 @@ class CoupledEquation(AroundEquation):
             self.moved.vector_field(time, state[: self.size]), 2
         )
         found = []
-        for response, (element, *motion) in zip(
-            self.responses, self._elements(state), strict=True
-        ):
+        for element, *motion in self._elements(state):
             found.append(jnp.asarray(element.law.rate(*motion, time), state.dtype))
             force = element.law.force(*motion, time)
-            acceleration = acceleration - response * force
+            acceleration = acceleration - element.response * force
         return jnp.concatenate([velocity, acceleration, *found])
 
     def element_powers(
@@ -107,8 +104,7 @@ def coupled_equation(
 ) -> CoupledEquation:
     """Return the equation of bodies, `moved` alone, and of the states of elements."""
     inverse = positive_inverse(mass)
-    responses = tuple(inverse @ element.direction for element in elements)
-    return CoupledEquation(moved, tuple(elements), responses)
+    return CoupledEquation(moved, tuple(element.acting(inverse) for element in elements))
 
 
 def count_of_states(elements: Sequence[StateElement]) -> int:
