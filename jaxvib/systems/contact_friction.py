@@ -10,6 +10,7 @@ from ..foundation.suggestions import unknown_key
 from .friction import Friction
 from .law import is_impulsive
 from .parameters import part_names
+from .sliding import SlidingLaw
 
 
 class ContactFriction(Friction):
@@ -30,10 +31,11 @@ class ContactFriction(Friction):
     force; `coefficient` $\mu \ge 0$, kinetic; `static` coefficient $\mu_s \ge \mu$,
     by default equal; `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead
     of the position among the frictions; `stribeck` $v_s > 0$, m/s, at which half of the
-    excess of `static` is lost: optional, requires `static`. Requires the event-driven
-    engine (`engine="event"`). **Raises:** `ValueError` for a field out of its range, a
-    direction of zeros and, when the system is built, a missing contact or a hard stop,
-    whose normal force is an impulse. **Source:** Leine and Nijmeijer, *Dynamics and
+    excess of `static` is lost: optional, requires `static`; `curve`: another
+    `SlidingLaw` in its place. Requires the event-driven engine (`engine="event"`).
+    **Raises:** `ValueError` for a field out of its range, a direction of zeros and,
+    when the system is built, a missing contact or a hard stop, whose normal force is an
+    impulse. **Source:** Leine and Nijmeijer, *Dynamics and
     Bifurcations of Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> floor = jv.Contact([0.0, 1.0], gap=0.0, law=jv.HertzContact(1e8), name="floor")
@@ -56,6 +58,7 @@ class ContactFriction(Friction):
     stribeck: Float[Array, ""] | None = quantity(
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
+    curve: SlidingLaw | None = None
 
     unit = ""
 

@@ -13,7 +13,9 @@ from ..foundation.arrays import host_namespace, is_concrete
 from ..foundation.quantity import check_range, quantity
 from ..foundation.range import Range
 from ..foundation.types import Number
+from .law import check_traits
 from .part import Part
+from .sliding import SlidingLaw, StribeckCurve
 
 # Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
 # error, 53 of them reach rounding.
@@ -26,7 +28,8 @@ class Friction(Part):
     To add one, write an `equinox.Module` with these fields, its numbers declared by
     `quantity`: `direction`; `speed` of the belt, m/s; `contact` of the system with the
     normal force, None for a constant force; `kinetic` and `static`: coefficients of
-    sliding and sticking for that contact's force, or forces, N; `stribeck`, m/s.
+    sliding and sticking for that contact's force, or forces, N; `stribeck`, m/s, or
+    `curve`: how sticking passes into sliding.
     """
 
     if TYPE_CHECKING:  # the order of the fields is that of the subclasses
@@ -35,6 +38,7 @@ class Friction(Part):
         static: Any
         speed: Any
         stribeck: Any
+        curve: Any
 
     kind = "a friction"
     law = None
@@ -46,12 +50,23 @@ class Friction(Part):
         """The coefficient of sliding; for a constant normal force the force, N."""
 
     def __check_init__(self):
-        if self.stribeck is not None and self.static is None:
-            raise ValueError("stribeck is given without static; allowed: with it, as "
-                             "friction decreases from the static one")  # fmt: skip
+        check_traits(type(self.curve))
+        for name in ("stribeck", "curve"):
+            if getattr(self, name) is not None and self.static is None:
+                raise ValueError(
+                    f"{name} is given without static; allowed: with it, as friction "
+                    "decreases from the static one"
+                )
+        if self.stribeck is not None and self.curve is not None:
+            raise ValueError("stribeck and curve are given; allowed: one of them")
         if self.static is not None and is_concrete((self.kinetic, self.static)):
             least = Range(at_least=float(self.kinetic))
             check_range("static", self.static, self.unit, least)
+
+    @property
+    def sliding(self) -> SlidingLaw | None:
+        """How friction falls from the static one; None if it is constant."""
+        return self.curve if self.stribeck is None else StribeckCurve(self.stribeck)
 
     def contradicts(self) -> Any:
         """Return whether the numbers contradict each other, of one or of a batch."""
@@ -78,10 +93,10 @@ class CoulombFriction(Friction):
     kinetic; `static` limit $\mu_s N \ge \mu N$ (N), by default equal; `speed` $v$
     of the belt, m/s; `name`: on parameter paths, instead of the position among the
     frictions; `stribeck` $v_s > 0$, m/s, at which half of the excess of `static` is
-    lost: optional, requires `static`. Requires the event-driven engine
-    (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a
-    direction of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of
-    Non-Smooth Mechanical Systems* (2004), section 3.2.
+    lost: optional, requires `static`; `curve`: another `SlidingLaw` in its place.
+    Requires the event-driven engine (`engine="event"`). **Raises:** `ValueError` for a
+    field out of its range or a direction of zeros. **Source:** Leine and Nijmeijer,
+    *Dynamics and Bifurcations of Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, static=3.0, name="pad")
     >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
@@ -99,6 +114,7 @@ class CoulombFriction(Friction):
     stribeck: Float[Array, ""] | None = quantity(
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
+    curve: SlidingLaw | None = None
 
     contact = None
 
@@ -115,10 +131,10 @@ def sticking_limit(friction: Friction) -> Float[Array, ""]:
 
 def sliding_share(friction: Friction, speed: Number) -> Float[Array, ""]:
     """Return the sliding friction at a speed, in the units of `Friction.kinetic`."""
-    if friction.stribeck is None:
+    if (law := friction.sliding) is None:
         return friction.kinetic
     excess = sticking_limit(friction) - friction.kinetic
-    return friction.kinetic + excess / (1 + jnp.abs(speed) / friction.stribeck)
+    return friction.kinetic + law.left(excess, speed)
 
 
 def friction_forces(

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from ...systems.event_form import product_term
 from .scalar_system import ContactTerm, ScalarSystem, along, gap
-from .series import Series, combination, product_term, value
+from .series import Series, combination, value
 
 # A penetration below this part of its terms is rounding.
 _ROUNDING = 1e-12

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from ...systems.event_form import product_term
 from .factors import Acting, ScaledSeries, steepest
-from .series import product_term
 
 
 class Spring(NamedTuple):
