@@ -19,6 +19,7 @@ from ...systems.variation import variations_of
 from ..barrier import Barrier
 from .factors import Acting, acting_parts
 from .parallel_frictions import parallel_frictions
+from .rows import dot
 from .series import Series, combination
 from .sliding import DryFriction, frictions_of
 from .springs import springs_of
@@ -314,7 +315,7 @@ def gap(contact: ContactTerm, position: list) -> Array:
 
 def along(contact: ContactTerm | DryFriction, vector: list) -> Array:
     """Return the component of a vector along a contact's or a friction's direction."""
-    return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
+    return dot(contact.direction, vector)
 
 
 def acceleration_term(

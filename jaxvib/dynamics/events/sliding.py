@@ -11,6 +11,7 @@ from ...systems.event_form import product_term
 from ...systems.friction import sticking_limit
 from ...systems.impact import EquationOfMotion
 from ...systems.sliding import SlidingLaw
+from .rows import dot, minus
 
 
 class DryFriction(eqx.Module):
@@ -69,8 +70,7 @@ class FrictionSeries:
         for i, (friction, sign) in enumerate(zip(self.frictions, self.signs, strict=True)):
             force = self._force(i, velocity, friction.normal(forces))
             if not isinstance(force, float):  # 0 without a normal force
-                terms = zip(accelerations, friction.response, strict=True)
-                accelerations = [a - response * (sign * force) for a, response in terms]
+                accelerations = minus(accelerations, friction.response, sign * force)
         return accelerations
 
     def _force(self, i: int, velocity: list, normal):
@@ -78,7 +78,7 @@ class FrictionSeries:
         friction, shares, normals = self.frictions[i], self.shares[i], self.normals[i]
         share = 0.0 if shares else friction.force
         if (left := self.left[i]) is not None:
-            along = sum(d * v for d, v in zip(friction.direction, velocity, strict=True))
+            along = dot(friction.direction, velocity)
             speed = self.signs[i] * (along if shares else along - friction.speed)
             falling = (friction.limit - friction.force) * left(speed)
             share = share + falling if not shares else falling
