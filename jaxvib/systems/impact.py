@@ -185,23 +185,22 @@ class EquationOfMotion(Equation):
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return each contact's penetration, m, negative if open."""
-        position = jnp.split(state, 2)[0] - self.offset
+        position, _ = self._motion(state)
         gaps = [contact.penetration(position) for contact in self.contacts]
-        return jnp.stack(gaps) if gaps else jnp.zeros(0, state.dtype)
+        return _stacked(gaps, state)
 
     def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the rate of each contact's penetration, m/s."""
         position, velocity = self._motion(state)
         rates = [contact.closing_rate(position, velocity) for contact in self.contacts]
-        return jnp.stack(rates) if rates else jnp.zeros(0, state.dtype)
+        return _stacked(rates, state)
 
     def contact_forces(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
     ) -> Float[Array, " contacts"]:
         """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
         laws = [contact.law for contact in self.contacts]
-        forces = [force_of(*of) for of in zip(laws, penetrations, rates, strict=True)]
-        return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
+        return _stacked(list(map(force_of, laws, penetrations, rates)), penetrations)
 
     def lost_powers(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
@@ -230,14 +229,13 @@ class EquationOfMotion(Equation):
         position, velocity = self._motion(state)
         motion = position, velocity, jnp.split(rate, 2)[1]
         third = [contact.closing_acceleration(*motion) for contact in self.contacts]
-        third = jnp.stack(third) if third else jnp.zeros(0, rate.dtype)
-        return self.penetrations(state), self.closing_rates(state), third
+        return self.penetrations(state), self.closing_rates(state), _stacked(third, rate)
 
     def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the largest penetration change for displacements of given sizes, m."""
         size = jnp.split(sizes, 2)[0]
         reaches = [contact.reach(size) for contact in self.contacts]
-        return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
+        return _stacked(reaches, sizes)
 
     def pressing_contacts(self) -> tuple[int | None, ...]:
         """Return the position of each friction's contact, or None."""
@@ -263,7 +261,7 @@ class EquationOfMotion(Equation):
         motion, forces = self._motion(state), self.forces_at(state)
         pairs = zip(self.contacts, forces, strict=True)
         powers = [contact.rubbing_power(force, *motion) for contact, force in pairs]
-        return jnp.stack(powers) if powers else forces
+        return _stacked(powers, forces)
 
     def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
         """Return the next non-smooth time of a load or variation, s; None if none."""
@@ -454,6 +452,10 @@ class ImpactSystem(Mechanical, Linear):
 def is_hard(contact: AnyContact) -> bool:
     """Return whether a contact is a hard stop."""
     return is_impulsive(contact.law)
+
+
+def _stacked(values: list, like: Array) -> Array:
+    return jnp.stack(values) if values else jnp.zeros(0, like.dtype)
 
 
 def _apply(matrix, vector):

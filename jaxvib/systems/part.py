@@ -37,8 +37,8 @@ class Part(SystemRepr):
         return self.direction[None]
 
     def contradicts(self: Any) -> Any:
-        """Return whether the direction is zero everywhere, of one or of a batch."""
-        return is_nowhere(self.direction)
+        """Return whether the direction is 0 but may not be, of one or of a batch."""
+        return is_nowhere(self.direction) & (not self.may_be_nowhere)
 
     def responding(self, response: Float[Array, "*rows n"]) -> Any:
         """Return the part with its response."""

@@ -85,7 +85,7 @@ class ScalarSystem(NamedTuple):
 
     `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
     series of each push in the time from now, see `restart_loads`; `steady`: whether the
-    pace of contacts has no derivatives, see `engine.Request`; `senses`: of parallel
+    pace of contacts has no derivatives, see `Request`; `senses`: of parallel
     frictions; `factors`: of forces that vary in time, `varied` their series like
     `pushed`; `order`: of the series in flight.
     """
