@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ...foundation.types import Number
 from ...linalg import positive_inverse
-from ..around import AroundEquation
+from ..around import AroundEquation, part
 from ..equation import Time
 from ..law import trait
 from ..parameters import part_names
@@ -33,25 +33,10 @@ class CoupledEquation(AroundEquation):
         """The number of states of the bodies, 2n."""
         return 2 * self.moved.offset.shape[0]
 
-    @property
-    def offset(self) -> Any:  # an array, or its shape
-        """The displacements at which the springs of the linear part are relaxed, m."""
-        return self.moved.offset
-
-    @property
-    def contacts(self) -> tuple:
-        """The contacts of the bodies."""
-        return self.moved.contacts
-
-    @property
-    def frictions(self) -> tuple:
-        """The frictions of the bodies."""
-        return self.moved.frictions
-
-    @property
-    def springs(self) -> tuple:
-        """The nonlinear springs of the bodies."""
-        return self.moved.springs
+    offset = part("offset")  # of the bodies, like the following
+    contacts = part("contacts")
+    frictions = part("frictions")
+    springs = part("springs")
 
     def vector_field(
         self, time: Time, state: Float[Array, " state"]
