@@ -333,15 +333,8 @@ class ImpactSystem(Mechanical, Linear):
 
     def __check_init__(self):
         size = self.degrees_of_freedom
-        parts = {
-            "contact": self.contacts,
-            "load": self.loads,
-            "friction": self.frictions,
-            "spring": self.springs,
-            "element": self.elements,
-        }
-        for kind, items in parts.items():
-            for position, item in enumerate(items):
+        for kind in ("contact", "load", "friction", "spring", "element"):
+            for position, item in enumerate(getattr(self, f"{kind}s")):
                 name = "directions" if isinstance(item, AnnularContact) else "direction"
                 shape = jnp.shape(getattr(item, name))
                 allowed = (size,) if name == "direction" else (2, size)
