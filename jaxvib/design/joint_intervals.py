@@ -20,7 +20,7 @@ import numpy as np
 import scipy  # loads submodules lazily
 
 _LEVEL = 0.05  # share of records whose interval does not hold the truth
-_DRAWS = 128  # of deviations
+_DRAWS = 128  # deviations drawn of a mixture of normals
 _SIMULATED = 11  # power of two of sets of records: 2048 hold 5 % to 0.2 % (see below)
 _HALVINGS = 60  # of the brackets of quantiles
 _WIDE = 40.0  # deviations of a normal beyond which nothing is
