@@ -41,7 +41,7 @@ class SpringForm(NamedTuple):
 
 
 def has_event_form(law: Any) -> bool:
-    """Return whether a contact or spring law can use a method `event_form`."""
+    """Return whether a contact or spring law has an `event_form` that it can use."""
     return trait(law, "event_form") is not None and trait(law, "has_event_form")
 
 
