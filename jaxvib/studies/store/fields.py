@@ -1,12 +1,14 @@
 """Converts a result to labelled arrays: names, axes, units, descriptions."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...drawing.labels import Labels
+
+Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +56,26 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
             unit = unit_of(result, field.name)
             found[field.name] = dataclasses.replace(entry, unit=unit)
     return found
+
+
+def from_fields(kind: type[Result], read: Callable[[str], Any]) -> Result:
+    """Return a result from its stored fields: the inverse of `variables`.
+
+    **Arguments:** `kind`: a module whose fields are declared by `result_field`; `read`:
+    returns the array of a name.
+    """
+    declared = dataclasses.fields(kind)  # ty: ignore[invalid-argument-type]
+    return kind(**{f.name: read(f.name) for f in declared if "unit" in f.metadata})
+
+
+def stacked(rows: Sequence[Mapping[str, Variable]], axis: str) -> dict[str, Variable]:
+    """Return labelled arrays of equal shapes as one each, along a leading axis."""
+
+    def all_of(name: str, one: Variable) -> Variable:
+        values = np.stack([row[name].values for row in rows])
+        return dataclasses.replace(one, axes=(axis, *one.axes), values=values)
+
+    return {name: all_of(name, one) for name, one in rows[0].items()}
 
 
 def unit_of(result: Any, name: str) -> str:

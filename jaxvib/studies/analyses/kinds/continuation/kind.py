@@ -1,0 +1,298 @@
+"""The study `continuation`: one branch of periodic orbits over a parameter."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pydantic
+
+from ..... import branches, orbits, systems
+from .....ensemble import reason
+from ....config.bounds import Bounds, check_bounds, of_path
+from ....config.quantities import Asked, ByKey, Places
+from ....config.tables import Table, option
+from ....resources import library
+from ....store.fields import Variable
+from ...measure_options import unit_of_field
+from ...study_kind import (
+    Known,
+    Role,
+    StudyKind,
+    once,
+    swept_values,
+)
+from .charts import pictures
+from .stability_chart import KINDS
+
+branch_events = library("branches.events")
+of_orbits = library("studies.analyses.orbits")
+
+
+def _of_events(given: Mapping, places: Places) -> ByKey:
+    """Return what values of an orbit's quantities take."""
+    return lambda name: Asked(unit_of_field(name))
+
+
+class Options(Table):
+    """Parameter, bounds and method of a continuation."""
+
+    units_of: ClassVar = {
+        "bounds": of_path("path"),
+        "second_bounds": of_path("second_path"),
+        "events": _of_events,
+    }
+
+    kind: Literal["continuation"] = option("the kind of analysis")
+    path: str = option("the parameter", allowed="a parameter's path")
+    bounds: Bounds = option("range of the parameter")
+    method: Literal["arclength"] = option("along the branch, around folds", "arclength")
+    periods: int = option("period of the motion in load periods", 1, ge=1, le=8)
+    most_points: int = option("maximum number of orbits", 500, ge=2, le=100_000)
+    events: dict[str, float] = option(
+        "events: values of an orbit's quantities to be located", {},
+        allowed="numbers by quantity, such as max_contact_force",
+    )  # fmt: skip
+    stop_at: list[str] = option("events that end the branch", [])
+    second_path: str = option(
+        "a second parameter, to continue bifurcations in both", "",
+        allowed="a parameter's path, or nothing",
+    )  # fmt: skip
+    second_bounds: Bounds | None = option("range of the second parameter", None)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _name_what_went(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "correct" in given:
+            raise ValueError("correct: every point is corrected; leave the key out")
+        return given
+
+
+def curve_variables(
+    curves: Sequence, declared: Mapping, paths: Sequence[str]
+) -> dict[str, Variable]:
+    """Return curves and their special points as labelled arrays.
+
+    `curve.<path>` has the axes `curve` and `curve_point`, with NaN beyond the number of
+    points; special points are along the axis `special`.
+    """
+    level = np.asarray(float(declared[paths[1]].value))
+    length = max((len(curve.parameters) for curve in curves), default=0)
+    meaning = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
+    axes = ("curve", "curve_point")
+    found = {
+        "curve.kind": Variable(
+            ("curve",), np.array([KINDS.index(c.kind) for c in curves], np.int8),
+            "", "kind", meaning,
+        ),
+        "curve.points": Variable(
+            ("curve",), np.array([len(c.parameters) for c in curves], np.int32),
+            "", "number of points",
+        ),
+        "curve.ends": Variable(
+            ("curve", "end"), np.array([c.ends for c in curves], np.int32).reshape(-1, 2),
+            "", "reason codes of both ends",
+        ),
+        "curve.level": Variable((), level, "", "second parameter on the branch"),
+    }  # fmt: skip
+    special = [(number, p) for number, c in enumerate(curves) for p in c.codimension_two]
+    names = sorted({point.kind for _, point in special})
+    kinds = np.array([names.index(point.kind) for _, point in special], np.int8)
+    owners = np.array([number for number, _ in special], np.int32)
+    words = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
+    found["special.kind"] = Variable(("special",), kinds, "", "kind", words)
+    found["special.curve"] = Variable(("special",), owners, "", "its curve")
+    for position, path in enumerate(paths):
+        values = np.full((len(curves), length), np.nan)
+        for row, curve in zip(values, curves, strict=True):
+            row[: len(curve.parameters)] = np.asarray(curve.parameters)[:, position]
+        places = np.array([point.parameters[position] for _, point in special], float)
+        unit, text = declared[path].unit, declared[path].description
+        found[f"curve.{path}"] = Variable(axes, values, unit, text)
+        found[f"special.{path}"] = Variable(("special",), places, unit, text)
+    return found
+
+
+def curve_lines(read: Callable, options: Options) -> list[str]:
+    """Return the summary lines of each curve."""
+    lines = []
+    columns = [read(f"curve.{path}") for path in (options.path, options.second_path)]
+    counts, ends = read("curve.points"), read("curve.ends")
+    for number, code in enumerate(read("curve.kind")):
+        last = counts[number] - 1
+        first, second = (
+            f"({columns[0][number][i]:.6g}, {columns[1][number][i]:.6g})" for i in (0, last)
+        )
+        low, high = (reason(end) for end in ends[number])
+        lines.append(
+            f"curve      {KINDS[code].replace('_', ' ')} in {options.path} and "
+            f"{options.second_path}, {counts[number]} points"
+        )
+        lines.append(f"           from {first}: {low}")
+        lines.append(f"           to {second}: {high}")
+    return lines
+
+
+# Descriptions that are shorter than those of an orbit.
+_OF_ORBITS = {
+    "state": "",
+    "floquet_multipliers": "",
+    "largest_multiplier": "",
+    "stable": "",
+    "contacts": "",
+    "max_contact_force": "",
+    "amplitude": "",
+    "residual": "largest component of s(nT) - s(0)",
+    "state_error": "",
+}
+
+
+def compute(system, options: Options, run) -> dict[str, Variable]:
+    """Return the branch, each field along the axis `point`."""
+    start = orbits.periodic_orbit(
+        system,
+        periods=options.periods,
+        rtol=run.rtol,
+        evidence=run.evidence,
+        throw=False,
+    )
+    if int(start.result):
+        raise RuntimeError(f"no orbit to start from: {reason(start.result)}")
+    branch = branches.continue_orbit(
+        system,
+        start,
+        options.path,
+        tuple(options.bounds),
+        method=options.method,
+        settings=branches.ContinuationSettings(
+            most_points=options.most_points,
+            rtol=run.rtol,
+            evidence=run.evidence,
+            events=options.events,
+            stop_at=options.stop_at,
+        ),
+    )
+    fields = _points(branch) | _bifurcations(branch) | _events(branch, options)
+    if options.second_path and options.second_bounds:
+        (low, high), (left, right) = options.bounds, options.second_bounds
+        bounds = {options.path: (low, high), options.second_path: (left, right)}
+        settings = branches.ContinuationSettings(most_points=options.most_points)
+        curves = branches.bifurcation_curves(system, branch, bounds, settings=settings)
+        fields |= curve_variables(curves, systems.parameters(system), list(bounds))
+    values = fields.pop("parameter")
+    codes = np.zeros(len(values.values), np.int32)
+    return {
+        **swept_values(system, options.path, values),
+        **fields,
+        "result": Variable(("point",), codes, "", "reason code"),
+    }
+
+
+def summary(read: Callable, study: Any) -> list[str]:
+    """Return the ends of the branch, its stability and its extreme values."""
+    path = study.analysis.path
+    values, largest, force = map(read, (path, "largest_multiplier", "max_contact_force"))
+    low, high = (reason(code) for code in read("ends"))
+    best, worst = int(np.nanargmin(largest)), int(np.nanargmax(force))
+    stable = read("stable")
+    contacts = sorted(set(read("contacts").tolist()))
+    codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
+    marks = [
+        f"{KINDS[code].replace('_', ' ')} at {study.value_text(path, place, 8)}"
+        + (f" (not located: {reason(how)})" if how else "")
+        for code, place, how in zip(codes, places, read("bifurcation.result"), strict=True)
+    ]
+    return [
+        f"branch     from {study.value_text(path, values[0], 6)} ({low})",
+        f"           to {study.value_text(path, values[-1], 6)} ({high})",
+        f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
+        f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
+        f"best       largest |multiplier| {largest[best]:.3g} at "
+        f"{study.value_text(path, values[best])}",
+        f"worst      contact force {study.quantity_text('N', force[worst], digits=4)} at "
+        f"{study.value_text(path, values[worst])}",
+        *marks,
+        *_event_lines(read, study),
+        *(curve_lines(read, study.analysis) if study.analysis.second_path else []),
+    ]
+
+
+def _points(branch) -> dict[str, Variable]:
+    """Return the branch's orbits, each field along the axis `point`."""
+    own = of_orbits.own_variables(branch, "orbits", "bifurcations", "events")
+    known = of_orbits.orbit_variables(branch.orbits, "point", _OF_ORBITS)
+    first = {"parameter": own.pop("parameter"), "states": known.pop("state")}
+    return first | known | own
+
+
+def _bifurcations(branch) -> dict[str, Variable]:
+    """Return the bifurcations, each field along the axis `bifurcation`."""
+    points, axes = branch.bifurcations, ("bifurcation",)
+    notes = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
+    size = branch.states.shape[1]
+    states = np.array([point.state for point in points]).reshape(len(points), size)
+    columns = {
+        "kind": ([KINDS.index(point.kind) for point in points], np.int8, "kind", notes),
+        "parameter": (
+            [point.parameter for point in points], float, "value of the parameter", {}
+        ),
+        "result": ([point.result for point in points], np.int32, "reason code", {}),
+    }  # fmt: skip
+    found = {
+        f"bifurcation.{name}": Variable(axes, np.array(values, kind), "", words, more)
+        for name, (values, kind, words, more) in columns.items()
+    }
+    found["bifurcation.state"] = Variable((*axes, "state"), states, "", "state at t = 0")
+    return found
+
+
+def _events(branch, options) -> dict[str, Variable]:
+    """Return the events, each field along the axis `event`."""
+    names, axes = list(options.events), ("event",)
+    notes = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
+    kinds = np.array([names.index(event.name) for event in branch.events], np.int8)
+    places = np.array([event.parameter for event in branch.events], float)
+    codes = np.array([event.result for event in branch.events], np.int32)
+    return {
+        "event.quantity": Variable(axes, kinds, "", "quantity", notes),
+        "event.parameter": Variable(axes, places, "", "value of the parameter"),
+        "event.result": Variable(axes, codes, "", "reason code"),
+    }
+
+
+def _event_lines(read: Callable, study: Any) -> list[str]:
+    options = study.analysis
+    names = list(options.events)
+    units = [unit_of_field(name) for name in names]
+    return [
+        f"{names[code]} = "
+        f"{study.quantity_text(units[code], options.events[names[code]])} at "
+        f"{study.value_text(options.path, place, 8)}"
+        for code, place in zip(read("event.quantity"), read("event.parameter"), strict=True)
+    ]
+
+
+def _fits(options: Options, known: Known) -> None:
+    check_bounds(options.path, options.bounds, known.values, known.declared)
+    if options.events or options.stop_at:
+        branch_events.orbit_events(options.events, options.stop_at)
+    second, bounds = options.second_path, options.second_bounds
+    if bool(second) != (bounds is not None):
+        raise ValueError("second_path and second_bounds; allowed: both or neither")
+    if second and bounds:
+        if second == options.path:
+            raise ValueError(f"second_path = {second!r}; allowed: another one than path")
+        check_bounds(second, bounds, known.values, known.declared)
+
+
+KIND = StudyKind(
+    name="continuation",
+    options=Options,
+    compute=once(compute),
+    summary=summary,
+    pictures=pictures,
+    needs=frozenset({Role.PERIODIC}),
+    sampled=False,
+    counted="orbits",
+    checks=(_fits,),
+    sample_bytes=lambda options: 50e3,
+)
