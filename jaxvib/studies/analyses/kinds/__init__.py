@@ -1,8 +1,8 @@
 """The kinds of studies, one module each: `KIND` is found in every one of this folder."""
 
 import importlib
-import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from ...systems.base import SystemKind
 from ...systems.kinds import SYSTEMS as SYSTEMS
@@ -10,9 +10,10 @@ from ..study_kind import StudyKind
 
 
 def _found() -> Iterator[StudyKind]:
-    for module in pkgutil.iter_modules(__path__):
-        name = f"{module.name}.kind" if module.ispkg else module.name
-        yield importlib.import_module(f"{__name__}.{name}").KIND
+    for path in sorted(Path(__file__).parent.iterdir()):
+        if (path / "kind.py").exists() or (path.suffix == ".py" and path != Path(__file__)):
+            name = path.stem if path.suffix else f"{path.name}.kind"
+            yield importlib.import_module(f"{__name__}.{name}").KIND
 
 
 ANALYSES = {kind.name: kind for kind in _found()}
