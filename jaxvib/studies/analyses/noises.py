@@ -119,8 +119,8 @@ def check_shaken(options: Shaken, system: Any) -> None:
 
 
 def check_levels(levels: Mapping[str, Level], system: Any) -> None:
-    """Raise `ValueError` for a limit on an unknown degree of freedom."""
-    for name, level in levels.items():
+    """Raise `ValueError` for a limit on an unknown degree of freedom, once built."""
+    for name, level in levels.items() if system is not None else ():
         try:
             level.limit(system)
         except ValueError as error:

@@ -32,7 +32,7 @@ class Known(NamedTuple):
 Check = Callable[[Any, Known], None]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class StudyKind:
     """A kind of study, read from the `KIND` of each module in `kinds/`.
 
@@ -77,8 +77,9 @@ refined grid interpolates; without any, a grid is not refined | validation; \
     options: type[Table]
     compute: Callable[..., dict[str, Variable]]
     summary: Callable[[Callable, Any], list[str]]
-    sample_bytes: Callable[[Any], float]
     pictures: Callable[[Sequence], list] = lambda runs: []
+    _: dataclasses.KW_ONLY
+    sample_bytes: Callable[[Any], float]
     checks: tuple[Check, ...] = ()
     needs: frozenset[Role] = frozenset()
     sampled: bool | None = None

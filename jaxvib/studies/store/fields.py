@@ -1,7 +1,7 @@
 """Converts a result to labelled arrays: names, axes, units, descriptions."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -68,8 +68,9 @@ def from_fields(kind: type[Result], read: Callable[[str], Any]) -> Result:
     return kind(**{f.name: read(f.name) for f in declared if "unit" in f.metadata})
 
 
-def stacked(rows: Sequence[Mapping[str, Variable]], axis: str) -> dict[str, Variable]:
+def stacked(rows: Iterable[Mapping[str, Variable]], axis: str) -> dict[str, Variable]:
     """Return labelled arrays of equal shapes as one each, along a leading axis."""
+    rows = list(rows)
 
     def all_of(name: str, one: Variable) -> Variable:
         values = np.stack([row[name].values for row in rows])

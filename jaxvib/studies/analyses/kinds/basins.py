@@ -17,6 +17,7 @@ from ...store.finished_study import Run
 from ..basin_options import BasinTable, check_basins
 from ..study_kind import Known, Role, StudyKind, once
 
+basin_pictures = library("orbits.pictures")
 attractors_of = library("orbits.attractors")
 of_orbits = library("studies.analyses.orbits")
 shocks_of = library("orbits.smallest_shock")
@@ -160,7 +161,6 @@ def attractor_names(read: Callable) -> list[str]:
     return [f"A{i}: {attractors_of.named(*numbers)}" for i, numbers in enumerate(each, 1)]
 
 
-_SYMBOLS = ("diamond", "star", "triangle-up", "hexagon", "square", "circle")
 _MOST_MARKED = 8  # points of an attractor
 
 
@@ -182,9 +182,7 @@ def _picture(run: Run, several: bool) -> Picture:
 
     names = attractor_names(run.field)
     label = run.field("label")
-    palette = colours.LINES["light"]
-    hues = [palette[i % len(palette)] for i in range(len(names))]
-    classes = Classes((*names, "undecided"), (*hues, colours.UNDECIDED))
+    classes = basin_pictures.basin_classes(names)
     members = np.where(label < 0, len(names), label).astype(float)
     periods = run.field("periods_run").astype(float)
     scale = Scale("settling time (periods)", "sea", 0.0, float(periods.max()))
@@ -252,14 +250,8 @@ def _marks(run: Run, names: Sequence[str], first: str, second: str) -> Iterator[
     components = run.names("state", points.shape[2])
     across, up = components.index(first), components.index(second)
     for i, name in enumerate(names):
-        known = points[i][np.isfinite(points[i]).all(axis=1)]
-        marked = known[:_MOST_MARKED]
-        yield Notes(
-            marked[:, across],
-            marked[:, up],
-            (name,) * len(marked),
-            name.split(":")[0],
-            _SYMBOLS[i % len(_SYMBOLS)],
+        yield basin_pictures.attractor_marks(
+            points[i], (across, up), i, name, name.split(":")[0], _MOST_MARKED
         )
 
 
@@ -272,14 +264,10 @@ def _fits(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="basins",
-    options=Options,
-    compute=once(compute),
-    summary=summary,
-    pictures=pictures,
+    "basins", Options, once(compute), summary, pictures,
     needs=frozenset({Role.PERIODIC}),
     sampled=False,
     counted="initial states",
     checks=(_fits,),
     sample_bytes=lambda options: 80.0 * options.points**2,
-)
+)  # fmt: skip

@@ -464,12 +464,8 @@ def _value(value) -> str:
 
 
 KIND = StudyKind(
-    name="beam_eigenvalues",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "beam_eigenvalues", Options, compute, summary, pictures,
     needs=frozenset({Role.BEAM}),
     groups={"mode_shapes": group},
     sample_bytes=lambda options: 24.0 * options.count * 3,
-)
+)  # fmt: skip

@@ -212,14 +212,10 @@ def _bytes(options: Options) -> float:
 
 
 KIND = StudyKind(
-    name="bifurcation_diagram",
-    options=Options,
-    compute=once(compute),
-    summary=summary,
-    pictures=pictures,
+    "bifurcation_diagram", Options, once(compute), summary, pictures,
     needs=frozenset({Role.PERIODIC}),
     sampled=False,
     counted="motions",
     checks=(_bounds,),
     sample_bytes=_bytes,
-)
+)  # fmt: skip

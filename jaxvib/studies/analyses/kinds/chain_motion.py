@@ -12,7 +12,7 @@ from ...pictures.comparison_styles import look, named
 from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
-from ...pictures.swept_planes import sample_text
+from ...pictures.swept_planes import sample_text, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run, readable
@@ -222,8 +222,7 @@ def chain_pictures(run: Run) -> list[Picture]:
 
 
 def _energies(runs: Sequence[Run]) -> Picture:
-    run, several = runs[0], runs[0].size > 1
-    lines = []
+    run, several, lines = runs[0], runs[0].size > 1, []
     for number, each in enumerate(runs):
         for sample in range(each.size):
             time = each.field("instants")[sample]
@@ -239,10 +238,6 @@ def _energies(runs: Sequence[Run]) -> Picture:
                     Line(time[[0, -1]], level, f"mean {name}", colour, "dot", option=option,
                          legend=False)
                 )  # fmt: skip
-    choice = None
-    if several:
-        labels = tuple(sample_text(run, sample) for sample in range(run.size))
-        choice = Choice(", ".join(map(readable, run.paths)), labels)
     spread = ", ".join(
         f"{kind} {run.field(f'statistics.mean.{kind}')[0]:.3g} +- "
         f"{run.field(f'statistics.fluctuation.{kind}')[0]:.2g} J"
@@ -255,7 +250,7 @@ def _energies(runs: Sequence[Run]) -> Picture:
         f"root-mean-square fluctuations{' of the first sample' * several}: {spread}.",
         "Translational and rotational kinetic energy and potential energy over time.",
         (Chart(Axis("time (s)"), Axis("energy (J)"), tuple(lines)),),
-        choice=choice,
+        choice=slider_samples(run, run.size)[1],
     )
 
 
@@ -460,13 +455,9 @@ def _fits(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="chain_motion",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "chain_motion", Options, compute, summary, pictures,
     needs=frozenset({Role.CHAIN}),
     checks=(_fits,),
     groups={"motion": group},
     sample_bytes=lambda options: 32.0 * options.points,
-)
+)  # fmt: skip

@@ -133,13 +133,9 @@ def _named(runs: Sequence[Run], run: Run, sample: int) -> str:
 
 
 KIND = StudyKind(
-    name="energy_split",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "energy_split", Options, compute, summary, pictures,
     needs=frozenset({Role.CHAIN}),
     sampled=True,
     groups={"motion": group},
     sample_bytes=lambda options: options.points * 8 * 7,
-)
+)  # fmt: skip

@@ -15,9 +15,9 @@ from ...config.quantities import Asked, Places
 from ...config.tables import Table, option
 from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...resources import library
 from ...store.fields import Variable
 from ...store.finished_study import Run
+from ..design_options import scaled, settings_of
 from ..measure_options import (
     MeasureOptions,
     build_measure,
@@ -26,8 +26,6 @@ from ..measure_options import (
     unit_of,
 )
 from ..study_kind import Known, StudyKind, once
-
-searches = library("studies.analyses.design_problem")
 
 
 def _of_measure(given: Mapping, places: Places) -> Asked | None:
@@ -97,8 +95,8 @@ def compute(system, options: Options, run, remember=None) -> dict[str, Variable]
     if deviations is not None and len(deviations) == 1:
         deviations = deviations[0]
     found = design.fit(
-        build_measure(options.measure, run), system, searches.scaled(options),
-        options.data, deviations, settings=searches.settings_of(options, run),
+        build_measure(options.measure, run), system, scaled(options),
+        options.data, deviations, settings=settings_of(options, run),
         remember=remember,
     )  # fmt: skip
     unit = unit_of(options.measure, lambda path: systems.parameter_at(system, path).unit)
@@ -203,15 +201,11 @@ def _names(options: Options) -> dict[str, list[str]]:
 
 
 KIND = StudyKind(
-    name="fit",
-    options=Options,
-    compute=once(compute),
-    summary=summary,
-    pictures=pictures,
+    "fit", Options, once(compute), summary, pictures,
     sampled=False,
     resumable=True,
     counted="evaluations",
     checks=(_fits,),
     axes=_names,
     sample_bytes=lambda options: 5e3,
-)
+)  # fmt: skip

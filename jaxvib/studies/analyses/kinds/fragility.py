@@ -69,7 +69,7 @@ def compute(system, options: Options, run) -> dict[str, Variable]:
         "share": Variable(axes, share, "", "share of the seeds that reach the limit"),
         "share_error": Variable(axes, spread, "", "its standard error"),
         "extreme": Variable(
-            (*axes, "seed"), found.extreme[:, 0].reshape(shape), "m",
+            (*axes, "seed"), np.asarray(found.extreme[:, 0]).reshape(shape), "m",
             "extreme value of the limited quantity",
         ),
         "largest_error": Variable(
@@ -175,17 +175,12 @@ def _fits(options: Options, known: Known) -> None:
     if not all(low < high for low, high in pairs):
         raise ValueError(f"intensities = {options.intensities} do not ascend")
     check_shaken(options, known.system)
-    if known.system is not None:
-        check_levels({"limit": options.limit}, known.system)
+    check_levels({"limit": options.limit}, known.system)
 
 
 KIND = StudyKind(
-    name="fragility",
-    options=Options,
-    compute=one_by_one(compute),
-    summary=summary,
-    pictures=pictures,
+    "fragility", Options, one_by_one(compute), summary, pictures,
     needs=frozenset({Role.DRIVEN}),
     checks=(_fits,),
     sample_bytes=lambda options: len(options.intensities) * (32.0 + 8.0 * options.seeds),
-)
+)  # fmt: skip

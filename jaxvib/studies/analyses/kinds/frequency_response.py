@@ -101,12 +101,8 @@ def _unbroken(phase: np.ndarray) -> np.ndarray:
 
 
 KIND = StudyKind(
-    name="frequency_response",
-    options=Options,
+    "frequency_response", Options, compute, summary, pictures,
     needs=frozenset({Role.LINEAR}),
     checks=(ascending("low", "high"), freedoms(lambda options: [options.force])),
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
     sample_bytes=lambda options: 48.0 * options.points,
-)
+)  # fmt: skip

@@ -210,14 +210,10 @@ def _fits(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="integrity_curves",
-    options=Options,
-    compute=once(compute),
-    summary=summary,
-    pictures=pictures,
+    "integrity_curves", Options, once(compute), summary, pictures,
     needs=frozenset({Role.PERIODIC}),
     sampled=False,
     counted="values",
     checks=(_fits,),
     sample_bytes=lambda options: 2e3 * options.values,
-)
+)  # fmt: skip

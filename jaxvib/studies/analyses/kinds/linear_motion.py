@@ -211,12 +211,8 @@ def _named(options: Options) -> list[str]:
 
 
 KIND = StudyKind(
-    name="linear_motion",
-    options=Options,
-    compute=mapped(compute),
-    summary=summary,
-    pictures=pictures,
+    "linear_motion", Options, mapped(compute), summary, pictures,
     needs=frozenset({Role.LINEAR}),
     checks=(_excited, freedoms(_named)),
     sample_bytes=lambda options: 150.0 * options.points,
-)
+)  # fmt: skip

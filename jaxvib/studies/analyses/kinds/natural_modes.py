@@ -281,12 +281,8 @@ def _springs(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="natural_modes",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "natural_modes", Options, compute, summary, pictures,
     needs=frozenset({Role.MODULES}),
     checks=(_springs,),
     sample_bytes=lambda options: 3000.0,
-)
+)  # fmt: skip

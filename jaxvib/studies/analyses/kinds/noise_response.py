@@ -62,7 +62,7 @@ def compute(system, options: Options, run) -> dict[str, Variable]:
         ),
         **{name: by_seed[name] for name in _OF_SEEDS if by_seed[name].values.size},
         "result": Variable(
-            (), np.int32(_code(np.asarray(found.result))), "",
+            (), np.asarray(_code(np.asarray(found.result)), np.int32), "",
             "reason code: the first failure",
         ),
     }  # fmt: skip
@@ -222,18 +222,13 @@ def _survival(times: np.ndarray, duration: float) -> Iterator[tuple]:
 
 def _fits(options: Options, known: Known) -> None:
     check_shaken(options, known.system)
-    if known.system is not None:
-        check_levels(options.limits, known.system)
+    check_levels(options.limits, known.system)
 
 
 KIND = StudyKind(
-    name="noise_response",
-    options=Options,
-    compute=one_by_one(compute),
-    summary=summary,
-    pictures=pictures,
+    "noise_response", Options, one_by_one(compute), summary, pictures,
     needs=frozenset({Role.DRIVEN}),
     checks=(_fits,),
     axes=lambda options: {"limit": list(options.limits)} if options.limits else {},
     sample_bytes=lambda options: options.seeds * (80.0 + 16.0 * len(options.limits)),
-)
+)  # fmt: skip

@@ -16,12 +16,19 @@ from ...pictures.swept_planes import sample_text
 from ...resources import library
 from ...store.fields import Variable
 from ...store.finished_study import Run
-from ..design_options import COMBINED, SearchOptions, check_search
+from ..design_options import (
+    COMBINED,
+    SearchOptions,
+    check_search,
+    limits,
+    scaled,
+    settings_of,
+    without,
+)
 from ..measure_options import MeasureOptions, build_measure, unit_of
 from ..study_kind import Known, StudyKind
 
 of_samples = library("studies.analyses.sample_systems")
-searches = library("studies.analyses.design_problem")
 
 
 class GoalOptions(MeasureOptions):
@@ -78,16 +85,16 @@ def compute(
     }
     problem = design.Problem(
         system,
-        searches.scaled(options),
+        scaled(options),
         goals,
-        constraints=searches.limits(options, run, system),
+        constraints=limits(options, run, system),
     )
     fronts, codes = [], []
     for number, here in enumerate(of_samples.systems(system, samples)):
         try:
             front = design.pareto_front(
                 problem.at(here), options.method, points=options.points,
-                settings=searches.settings_of(options, run), remember=remember,
+                settings=settings_of(options, run), remember=remember,
                 name=str(number),
             )  # fmt: skip
             codes.append(_code(front))
@@ -100,7 +107,7 @@ def compute(
         progress(1)
     fields = _fields(system, options, fronts)
     fields["result"] = Variable(("sample",), np.array(codes, np.int32), "", "reason code")
-    return fields if samples else searches.without(fields, "sample")
+    return fields if samples else without(fields, "sample")
 
 
 def summary(read: Callable, study: Any) -> list[str]:
@@ -329,14 +336,10 @@ def _fits(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="pareto_front",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "pareto_front", Options, compute, summary, pictures,
     resumable=True,
     counted="evaluations",
     checks=(_fits,),
     axes=lambda options: {"goal": list(options.objectives)},
     sample_bytes=lambda options: 5e3,
-)
+)  # fmt: skip

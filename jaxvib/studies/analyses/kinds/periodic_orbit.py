@@ -229,36 +229,26 @@ def regime_map(runs: Sequence[Run]) -> Picture:
         _chart(plane, runs, plane.cells(members.astype(float), sorting.classes))
         for plane, members in zip(planes(runs), sorting.members, strict=True)
     ]
-    return _picture(
-        "regimes",
-        "Regimes",
-        regimes_text(runs),
-        charts,
-        runs,
-        sorting.shares,
-    )
+    text = regimes_text(runs)
+    return _picture("regimes", "Regimes", text, charts, runs, sorting.shares)
 
 
 def stability_map(runs: Sequence[Run]) -> Picture:
     """Return the map of the largest Floquet multiplier's modulus."""
     sorting = sort_by_verdict(runs)
-    moduli = [run.field("largest_multiplier") for run in runs]
-    stable = [periodic(run) & (run.field("stable") == 1) for run in runs]
-    low = _lowest([values[where] for values, where in zip(moduli, stable, strict=True)])
-    scale = Scale("largest |multiplier| of stable orbits", "sea", low, 1.0)
-    charts = []
-    for plane, members in zip(planes(runs), sorting.members, strict=True):
-        where = stable[plane.number]
-        numbers = plane.cells(np.where(where, moduli[plane.number], np.nan), scale)
-        others = plane.cells(np.where(where, np.nan, members), sorting.classes)
-        charts.append(_chart(plane, runs, numbers + others))
+    moduli = [
+        np.where(periodic(run) & (run.field("stable") == 1),
+                 run.field("largest_multiplier"), np.nan)
+        for run in runs
+    ]  # fmt: skip
+    scale = Scale("largest |multiplier| of stable orbits", "sea", _lowest(moduli), 1.0)
     return _picture(
         "stability",
         "Stability",
         "Modulus of the largest Floquet multiplier over the orbit's period: the "
         "closer to 1, the slower the decay of a disturbance. Samples without a stable "
         "orbit are coloured by class.",
-        charts,
+        _numbers(runs, moduli, scale, sorting),
         runs,
         tuple(share for share in sorting.shares if share.name != "stable"),
     )
@@ -267,22 +257,15 @@ def stability_map(runs: Sequence[Run]) -> Picture:
 def force_map(runs: Sequence[Run]) -> Picture:
     """Return the map of the peak contact force, on a logarithmic scale."""
     forces = [run.field("max_contact_force") for run in runs]
-    positive = np.concatenate([force[force > 0] for force in forces])
-    low, high = (positive.min(), positive.max()) if positive.size else (1.0, 10.0)
-    scale = Scale(
-        "peak contact force (N)", "cividis", float(low), float(high), log=True, unit="N"
-    )
-    charts, others = [], _beside_numbers(runs, forces)
-    for plane, force, members in zip(planes(runs), forces, others.members, strict=True):
-        numbers = plane.cells(np.where(force > 0, force, np.nan), scale)
-        rest = plane.cells(np.where(force > 0, np.nan, members), others.classes)
-        charts.append(_chart(plane, runs, numbers + rest))
+    positive = [np.where(force > 0, force, np.nan) for force in forces]
+    scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")
+    others = _beside_numbers(runs, forces)
     return _picture(
         "peak_force",
         "Peak contact force",
         "The largest contact force over the orbit's period, also between "
         "steps. Logarithmic colour scale.",
-        charts,
+        _numbers(runs, positive, scale, others),
         runs,
         others.shares[1:],
     )
@@ -293,27 +276,32 @@ def contacts_map(runs: Sequence[Run]) -> Picture:
     counted = f"per {period_of(runs)}"
     rates = [np.where(periodic(r), r.field("contacts_per_period"), np.nan) for r in runs]
     high = max([1.0, *(float(np.nanmax(r)) for r in rates if np.isfinite(r).any())])
-    scale = Scale(f"contacts {counted}", "sea", 0.0, high)
     sorting = sort_by_regime(runs)
-    charts = []
-    for plane, rate, members in zip(planes(runs), rates, sorting.members, strict=True):
-        rest = np.where(np.isfinite(rate), np.nan, members)
-        layers = plane.cells(rate, scale) + plane.cells(rest, sorting.classes)
-        charts.append(_chart(plane, runs, layers))
     return _picture(
         "contacts",
         "Contacts",
         f"Contact onsets {counted} of each periodic orbit: 1/2 is one contact in "
         "two periods. Aperiodic motions are coloured as in the regime map.",
-        charts,
+        _numbers(runs, rates, Scale(f"contacts {counted}", "sea", 0.0, high), sorting),
         runs,
         tuple(share for share in sorting.shares if not share.name.startswith("period ")),
     )
 
 
+def _numbers(runs: Sequence[Run], values, scale: Scale, sorting: Sorting) -> list[Chart]:
+    """Return charts of numbers, and of classes where there are none."""
+    charts = []
+    for plane, here, members in zip(planes(runs), values, sorting.members, strict=True):
+        rest = np.where(np.isfinite(here), np.nan, members)
+        layers = plane.cells(here, scale) + plane.cells(rest, sorting.classes)
+        charts.append(_chart(plane, runs, layers))
+    return charts
+
+
 def _lowest(values: list[np.ndarray]) -> float:
     every = np.concatenate(values)
-    return float(np.floor(10 * every.min()) / 10) if every.size else 0.0
+    low = every[np.isfinite(every)].min(initial=np.inf)
+    return float(np.floor(10 * low) / 10) if np.isfinite(low) else 0.0
 
 
 def _beside_numbers(runs: Sequence[Run], forces: Sequence[np.ndarray]) -> Sorting:
@@ -403,30 +391,19 @@ def _scatter_chart(
 def _scale(label: str, colours: str, values, log: bool = False, unit: str = "") -> Scale:
     every = np.concatenate(values)
     every = every[np.isfinite(every)]
-    low, high = (every.min(), every.max()) if every.size else (0.1, 1.0)
+    low, high = (every.min(), every.max()) if every.size else (1.0, 10.0)
     return Scale(label, colours, float(low), float(high), log, unit)
 
 
 KIND = StudyKind(
-    name="periodic_orbit",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "periodic_orbit", Options, compute, summary, pictures,
     needs=frozenset({Role.PERIODIC}),
     sampled=True,
     needs_sample_count=True,
     groups={"traces": traces},
-    smooth=frozenset(
-        {
-            "amplitude",
-            "contact_duration",
-            "contacts_per_period",
-            "largest_multiplier",
-            "lyapunov_exponent",
-            "max_contact_force",
-            "period",
-        }
-    ),
+    smooth=frozenset({
+        "amplitude", "contact_duration", "contacts_per_period", "largest_multiplier",
+        "lyapunov_exponent", "max_contact_force", "period",
+    }),
     sample_bytes=lambda options: 700.0,
-)
+)  # fmt: skip

@@ -17,7 +17,7 @@ from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run, readable
 from ..noises import EngineName, Level, check_levels
-from ..study_kind import Known, Role, StudyKind
+from ..study_kind import Role, StudyKind
 from ..summary_text import where
 
 jnp, histories = lazily("jax.numpy"), library("transients.history")
@@ -70,33 +70,29 @@ def summary(read: Callable, study: Any) -> list[str]:
     names, reached = study.axes["freedom"], list(study.analysis.limits)
     shown = functools.partial(study.quantity_text, digits=4)
     peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
-    lines = []
-    for i, name in enumerate(names[:4]):
-        if not np.isfinite(peaks[:, i]).any():
-            continue
-        at = int(np.nanargmax(peaks[:, i]))
-        lines.append(
-            f"largest    {name} "
-            f"{shown(study.freedom_units[i], peaks[at, i], error=errors[at, i])} "
-            f"at t = {shown('s', times[at, i])}"
-            f"{where(read, study, at)}"
-        )
     contacts = study.axes.get("contact", [])
     forces = read("max_contact_force") if contacts else np.zeros((1, 0))
+    lines = []
+    for i, name in enumerate(names[:4]):
+        for at in _largest(peaks[:, i]):
+            peak = shown(study.freedom_units[i], peaks[at, i], error=errors[at, i])
+            time = shown("s", times[at, i])
+            lines.append(f"largest    {name} {peak} at t = {time}{where(read, study, at)}")
     for i, name in enumerate(contacts[:2]):
-        if not np.isfinite(forces[:, i]).any():
-            continue
-        at = int(np.nanargmax(forces[:, i]))
-        lines.append(
-            f"largest    force of {name} {shown('N', forces[at, i])}"
-            f"{where(read, study, at)}"
-        )
+        for at in _largest(forces[:, i]):
+            force = shown("N", forces[at, i])
+            lines.append(f"largest    force of {name} {force}{where(read, study, at)}")
     for i, name in enumerate(reached[:2]):
         passed = np.isfinite(read("first_passage")[:, i])
         lines.append(
             f"passage    {name} reached by {passed.sum()} of {passed.size} samples"
         )
     return lines
+
+
+def _largest(values: np.ndarray) -> list[int]:
+    """Return the sample of the largest value, none if all are NaN."""
+    return [int(np.nanargmax(values))] if np.isfinite(values).any() else []
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
@@ -145,19 +141,10 @@ def _further(run: Run) -> list[str]:
     return [with_unit(*each) for each in zip(states[-count:], units, strict=True)]
 
 
-def _limits(options: Options, known: Known) -> None:
-    if known.system is not None:
-        check_levels(options.limits, known.system)
-
-
 KIND = StudyKind(
-    name="response",
-    options=Options,
+    "response", Options, compute, summary, pictures,
     needs=frozenset({Role.DRIVEN}),
-    checks=(_limits,),
+    checks=(lambda options, known: check_levels(options.limits, known.system),),
     axes=lambda options: {"limit": list(options.limits)} if options.limits else {},
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
     sample_bytes=lambda options: 400.0 + 32.0 * options.points,
-)
+)  # fmt: skip

@@ -183,14 +183,10 @@ def _fits(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="sensitivity",
-    options=Options,
-    compute=once(compute),
-    summary=summary,
-    pictures=pictures,
+    "sensitivity", Options, once(compute), summary, pictures,
     sampled=False,
     counted="evaluations",
     checks=(_fits,),
     axes=lambda options: {"parameter": list(options.variables)},
     sample_bytes=lambda options: 5e3,
-)
+)  # fmt: skip

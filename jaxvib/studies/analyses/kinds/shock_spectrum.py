@@ -128,13 +128,9 @@ def _base_motion(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="shock_spectrum",
-    options=Options,
+    "shock_spectrum", Options, one_by_one(compute), summary, pictures,
     needs=frozenset({Role.DRIVEN}),
     checks=(ascending("low", "high"), _base_motion),
     axes=lambda options: {"damping": [f"{each:g}" for each in options.damping_ratios]},
-    compute=one_by_one(compute),
-    summary=summary,
-    pictures=pictures,
     sample_bytes=lambda options: 64.0 * options.points * len(options.damping_ratios),
-)
+)  # fmt: skip

@@ -75,41 +75,39 @@ def curve_variables(
     `curve.<path>` has the axes `curve` and `curve_point`, with NaN beyond the number of
     points; special points are along the axis `special`.
     """
-    level = np.asarray(float(declared[paths[1]].value))
-    length = max((len(curve.parameters) for curve in curves), default=0)
-    meaning = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
-    axes = ("curve", "curve_point")
-    found = {
-        "curve.kind": Variable(
-            ("curve",), np.array([KINDS.index(c.kind) for c in curves], np.int8),
-            "", "kind", meaning,
-        ),
-        "curve.points": Variable(
-            ("curve",), np.array([len(c.parameters) for c in curves], np.int32),
-            "", "number of points",
-        ),
-        "curve.ends": Variable(
-            ("curve", "end"), np.array([c.ends for c in curves], np.int32).reshape(-1, 2),
-            "", "reason codes of both ends",
-        ),
-        "curve.level": Variable((), level, "", "second parameter on the branch"),
-    }  # fmt: skip
+    counts = [len(curve.parameters) for curve in curves]
     special = [(number, p) for number, c in enumerate(curves) for p in c.codimension_two]
     names = sorted({point.kind for _, point in special})
-    kinds = np.array([names.index(point.kind) for _, point in special], np.int8)
-    owners = np.array([number for number, _ in special], np.int32)
-    words = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
-    found["special.kind"] = Variable(("special",), kinds, "", "kind", words)
-    found["special.curve"] = Variable(("special",), owners, "", "its curve")
+    ends = np.array([curve.ends for curve in curves], np.int32).reshape(-1, 2)
+    level = np.asarray(float(declared[paths[1]].value))
+    found = {
+        "curve.kind": _coded("curve", [curve.kind for curve in curves], KINDS),
+        "curve.points": _column("curve", counts, np.int32, "number of points"),
+        "curve.ends": Variable(("curve", "end"), ends, "", "reason codes of both ends"),
+        "curve.level": Variable((), level, "", "second parameter on the branch"),
+        "special.kind": _coded("special", [point.kind for _, point in special], names),
+        "special.curve": _column("special", [i for i, _ in special], np.int32, "its curve"),
+    }
     for position, path in enumerate(paths):
-        values = np.full((len(curves), length), np.nan)
+        unit, text = declared[path].unit, declared[path].description
+        values = np.full((len(curves), max(counts, default=0)), np.nan)
         for row, curve in zip(values, curves, strict=True):
             row[: len(curve.parameters)] = np.asarray(curve.parameters)[:, position]
-        places = np.array([point.parameters[position] for _, point in special], float)
-        unit, text = declared[path].unit, declared[path].description
-        found[f"curve.{path}"] = Variable(axes, values, unit, text)
-        found[f"special.{path}"] = Variable(("special",), places, unit, text)
+        places = [point.parameters[position] for _, point in special]
+        found[f"curve.{path}"] = Variable(("curve", "curve_point"), values, unit, text)
+        found[f"special.{path}"] = _column("special", places, float, text, unit)
     return found
+
+
+def _column(axis: str, values: Sequence, kind: type, words: str, unit="") -> Variable:
+    return Variable((axis,), np.array(values, kind), unit, words)
+
+
+def _coded(axis: str, names: Sequence[str], known: Sequence[str], words="kind") -> Variable:
+    """Return names by their positions among the known ones, which `meaning` spells."""
+    notes = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(known))}
+    codes = np.array([known.index(name) for name in names], np.int8)
+    return Variable((axis,), codes, "", words, notes)
 
 
 def curve_lines(read: Callable, options: Options) -> list[str]:
@@ -226,36 +224,30 @@ def _points(branch) -> dict[str, Variable]:
 
 def _bifurcations(branch) -> dict[str, Variable]:
     """Return the bifurcations, each field along the axis `bifurcation`."""
-    points, axes = branch.bifurcations, ("bifurcation",)
-    notes = {"meaning": ", ".join(f"{i} {kind}" for i, kind in enumerate(KINDS))}
-    size = branch.states.shape[1]
-    states = np.array([point.state for point in points]).reshape(len(points), size)
-    columns = {
-        "kind": ([KINDS.index(point.kind) for point in points], np.int8, "kind", notes),
-        "parameter": (
-            [point.parameter for point in points], float, "value of the parameter", {}
-        ),
-        "result": ([point.result for point in points], np.int32, "reason code", {}),
-    }  # fmt: skip
-    found = {
-        f"bifurcation.{name}": Variable(axes, np.array(values, kind), "", words, more)
-        for name, (values, kind, words, more) in columns.items()
-    }
-    found["bifurcation.state"] = Variable((*axes, "state"), states, "", "state at t = 0")
-    return found
-
-
-def _events(branch, options) -> dict[str, Variable]:
-    """Return the events, each field along the axis `event`."""
-    names, axes = list(options.events), ("event",)
-    notes = {"meaning": ", ".join(f"{i} {name}" for i, name in enumerate(names))}
-    kinds = np.array([names.index(event.name) for event in branch.events], np.int8)
-    places = np.array([event.parameter for event in branch.events], float)
-    codes = np.array([event.result for event in branch.events], np.int32)
+    points = branch.bifurcations
+    states = np.array([point.state for point in points])
+    states = states.reshape(len(points), branch.states.shape[1])
     return {
-        "event.quantity": Variable(axes, kinds, "", "quantity", notes),
-        "event.parameter": Variable(axes, places, "", "value of the parameter"),
-        "event.result": Variable(axes, codes, "", "reason code"),
+        "bifurcation.kind": _coded("bifurcation", [p.kind for p in points], KINDS),
+        **_places("bifurcation", points),
+        "bifurcation.state": Variable(
+            ("bifurcation", "state"), states, "", "state at t = 0"
+        ),
+    }
+
+
+def _events(branch, options: Options) -> dict[str, Variable]:
+    """Return the events, each field along the axis `event`."""
+    names = [event.name for event in branch.events]
+    quantity = _coded("event", names, list(options.events), "quantity")
+    return {"event.quantity": quantity, **_places("event", branch.events)}
+
+
+def _places(axis: str, points: Sequence) -> dict[str, Variable]:
+    places, codes = [p.parameter for p in points], [p.result for p in points]
+    return {
+        f"{axis}.parameter": _column(axis, places, float, "value of the parameter"),
+        f"{axis}.result": _column(axis, codes, np.int32, "reason code"),
     }
 
 
@@ -285,14 +277,10 @@ def _fits(options: Options, known: Known) -> None:
 
 
 KIND = StudyKind(
-    name="continuation",
-    options=Options,
-    compute=once(compute),
-    summary=summary,
-    pictures=pictures,
+    "continuation", Options, once(compute), summary, pictures,
     needs=frozenset({Role.PERIODIC}),
     sampled=False,
     counted="orbits",
     checks=(_fits,),
     sample_bytes=lambda options: 50e3,
-)
+)  # fmt: skip

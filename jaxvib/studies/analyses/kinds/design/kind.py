@@ -11,8 +11,16 @@ from ..... import design, systems
 from .....ensemble import Reason
 from ....config.tables import Table, option
 from ....resources import library
-from ....store.fields import Variable
-from ...design_options import COMBINED, SearchOptions, check_search
+from ....store.fields import Variable, stacked
+from ...design_options import (
+    COMBINED,
+    SearchOptions,
+    check_search,
+    limits,
+    scaled,
+    settings_of,
+    without,
+)
 from ...measure_options import (
     MeasureOptions,
     build_measure,
@@ -29,7 +37,6 @@ from .charts import OBJECTIVE, pictures
 from .verified import verified_fields, verified_lines
 
 of_samples = library("studies.analyses.sample_systems")
-searches = library("studies.analyses.design_problem")
 
 _METHODS = Literal[
     "adam", "slsqp", "trust_constr", "quasi_newton", "least_squares", "nelder_mead",
@@ -165,9 +172,7 @@ def compute(
             alone = not samples and not options.designs
             try:
                 row.append(_designed(problem, options, one, remember, key, run, alone))
-            except (
-                design.EvaluationLostError
-            ) as lost:  # no start has a motion or an objective
+            except design.EvaluationLostError as lost:  # of all starts
                 raise RuntimeError(str(lost)) from None
         rows.append(row)
         progress(1)
@@ -179,8 +184,8 @@ def compute(
         codes = fields["design_result"].values
         codes[(codes == 0) & ~passed] = Reason.NOT_VERIFIED
         fields["result"].values[:] = codes.max(1)
-    fields = fields if options.designs else searches.without(fields, "design")
-    return fields if samples else searches.without(fields, "sample")
+    fields = fields if options.designs else without(fields, "design")
+    return fields if samples else without(fields, "sample")
 
 
 def summary(read: Callable, study: Any) -> list[str]:
@@ -210,9 +215,9 @@ def _problem(system, options, one: OneDesign, run):
     objective = one.objective or options.objective
     return design.Problem(
         system,
-        searches.scaled(options),
+        scaled(options),
         build_measure(objective, run, system, options.variables),
-        constraints=searches.limits(options, run, system),
+        constraints=limits(options, run, system),
         combine=one.combine or options.combine,
         goal=one.goal or options.goal,
         weight=options.weight,
@@ -225,7 +230,7 @@ def _designed(problem, options, one: OneDesign, remember, name: str, run, throw:
         return design.optimise(
             problem,
             one.method or options.method,
-            settings=searches.settings_of(options, run),
+            settings=settings_of(options, run),
             remember=remember,
             name=name,
             throw=throw,
@@ -250,86 +255,66 @@ def _length(options, rows, swept: bool) -> int:
     return min(2 * options.steps + 2 if swept else longest, _LONGEST)
 
 
-def _fields(system, options, rows, length: int) -> dict[str, Variable]:
+def _fields(system, options: Options, rows, length: int) -> dict[str, Variable]:
     """Return the fields of all designs along (sample, design, ...)."""
-    units = {path: systems.parameter_at(system, path) for path in options.variables}
+    known = {path: systems.parameter_at(system, path) for path in options.variables}
 
     def unit_at(path):
         return systems.parameter_at(system, path).unit
 
-    every = {
-        unit_of(one.objective or options.objective, unit_at)
-        for one in options.each().values()
-    }
+    every = {unit_of(each, unit_at) for each in options.objectives()}
     unit = every.pop() if len(every) == 1 else ""  # of several kinds of objective
-    chosen = [[_chosen(design, length) for design in row] for row in rows]
 
-    def along(read, unit, words, fill=np.nan):
-        values = [
-            [_padded(np.asarray(read(d))[k], length, fill)
-             for d, k in zip(row, places, strict=True)]
-            for row, places in zip(rows, chosen, strict=True)
-        ]  # fmt: skip
-        return Variable(("sample", "design", "step"), np.array(values), unit, words)
+    def of_one(found) -> dict[str, Variable]:
+        kept, best = _chosen(found, length), int(found.best)
 
-    def once(read, unit, words):
-        values = np.array([[np.asarray(read(design)) for design in row] for row in rows])
-        return Variable(("sample", "design"), values, unit, words)
+        def along(values, unit, words, fill=np.nan):
+            padded = _padded(np.asarray(values)[kept], length, fill)
+            return Variable(("step",), padded, unit, words)
 
-    fields = {"objective": along(lambda d: d.objective, unit, "objective")}
-    for path, entry in units.items():
-        words = entry.description
-        per = f"{unit or '1'}/({entry.unit or '1'})"
-        fields[path] = along(lambda d, p=path: d.variables[p], entry.unit, words)
-        fields[f"gradient.{path}"] = along(
-            lambda d, p=path: d.gradients[p], per, f"d objective / d {path}"
-        )
-        fields[f"optimum.{path}"] = once(
-            lambda d, p=path: d.variables[p][int(d.best)], entry.unit, f"best: {words}"
-        )
-    for name, limit in options.constraints.items():
-        fields[f"limit.{name}"] = along(
-            lambda d, n=name: d.limits[n],
-            unit_of(limit, unit_at),
-            f"{name}: distance to its limit, negative if violated",
-        )
-    words = "0: derivatives are valid; 1: grazing crossed before it; 2: at grazing"
-    fields["notice"] = along(lambda d: d.notices, "", words, -1)
-    fields["optimum.objective"] = once(
-        lambda d: d.objective[int(d.best)], unit, "objective of the best design"
-    )
-    for name, paths in options.quantities.items():
-        fields[name] = once(
-            lambda d, p=paths: _quantity(d.system, p), _ratio_unit(unit_at, paths),
-            f"best: {' over '.join(paths)}",
-        )  # fmt: skip
-    numbers = {
-        "best": "evaluation of the design",
-        "evaluations": "evaluations of all starts",
-        "optimality": "relative projected gradient",
-    }
-    for name, words in numbers.items():
-        fields[name] = once(lambda d, n=name: getattr(d, n), "", words)
-    fields["best"] = _best_kept(rows, chosen, fields["best"])
-    fields["starts.objective"] = Variable(
-        ("sample", "design", "start"), _of_starts(rows, options), unit,
-        "objective at the end of each start",
-    )  # fmt: skip
-    codes = np.array([[int(design.result) for design in row] for row in rows], np.int32)
-    fields["design_result"] = Variable(
-        ("sample", "design"), codes, "", "reason code of a design"
-    )
-    fields["result"] = Variable(("sample",), codes.max(1), "", "reason code")
-    return fields
+        def once(value, unit, words):
+            return Variable((), np.asarray(value), unit, words)
 
+        fields = {"objective": along(found.objective, unit, "objective")}
+        for path, entry in known.items():
+            per, words = f"{unit or '1'}/({entry.unit or '1'})", entry.description
+            values = found.variables[path]
+            fields |= {
+                path: along(values, entry.unit, words),
+                f"gradient.{path}": along(
+                    found.gradients[path], per, f"d objective / d {path}"
+                ),
+                f"optimum.{path}": once(values[best], entry.unit, f"best: {words}"),
+            }
+        for name, limit in options.constraints.items():
+            words = f"{name}: distance to its limit, negative if violated"
+            fields[f"limit.{name}"] = along(
+                found.limits[name], unit_of(limit, unit_at), words
+            )
+        for name, paths in options.quantities.items():
+            words = f"best: {' over '.join(paths)}"
+            ratio = _quantity(found.system, paths)
+            fields[name] = once(ratio, _ratio_unit(unit_at, paths), words)
+        words = "0: derivatives are valid; 1: grazing crossed before it; 2: at grazing"
+        ends = _padded(np.asarray(found.starts.objective), options.starts, np.nan)
+        position = np.int32(np.flatnonzero(kept == best)[0])
+        return fields | {
+            "notice": along(found.notices, "", words, -1),
+            "optimum.objective": once(
+                found.objective[best], unit, "objective of the best design"
+            ),
+            "best": once(position, "", "evaluation of the design"),
+            "evaluations": once(found.evaluations, "", "evaluations of all starts"),
+            "optimality": once(found.optimality, "", "relative projected gradient"),
+            "starts.objective": Variable(
+                ("start",), ends, unit, "objective at the end of each start"
+            ),
+            "design_result": once(np.int32(found.result), "", "reason code of a design"),
+        }
 
-def _of_starts(rows, options) -> np.ndarray:
-    return np.array(
-        [
-            [_padded(np.asarray(d.starts.objective), options.starts, np.nan) for d in row]
-            for row in rows
-        ]
-    )
+    fields = stacked([stacked(map(of_one, row), "design") for row in rows], "sample")
+    worst = fields["design_result"].values.max(1)
+    return fields | {"result": Variable(("sample",), worst, "", "reason code")}
 
 
 def _chosen(design, length: int) -> np.ndarray:
@@ -340,14 +325,6 @@ def _chosen(design, length: int) -> np.ndarray:
     even = np.linspace(0, number - 1, length).round().astype(int)
     even[np.argmin(np.abs(even - int(design.best)))] = int(design.best)
     return np.sort(even)
-
-
-def _best_kept(rows, kept, field: Variable) -> Variable:
-    places = [
-        [int(np.flatnonzero(k == int(d.best))[0]) for d, k in zip(row, ks, strict=True)]
-        for row, ks in zip(rows, kept, strict=True)
-    ]
-    return Variable(field.axes, np.array(places, np.int32), "", field.description)
 
 
 def _padded(values: np.ndarray, length: int, fill) -> np.ndarray:
@@ -411,15 +388,11 @@ def _verifying(options: Options) -> str:
 
 
 KIND = StudyKind(
-    name="design",
-    options=Options,
-    compute=compute,
-    summary=summary,
-    pictures=pictures,
+    "design", Options, compute, summary, pictures,
     resumable=True,
     counted="evaluations",
     checks=(_fits,),
     further_work=_verifying,
     axes=lambda options: {"design": list(options.designs)} if options.designs else {},
     sample_bytes=lambda options: 5e3,
-)
+)  # fmt: skip
