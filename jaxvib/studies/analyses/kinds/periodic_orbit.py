@@ -36,7 +36,7 @@ from ...store.subsample import evenly_chosen
 from ..study_kind import Role, StudyKind
 from ..summary_text import at
 
-roles = library("systems.roles")
+laws = library("systems.law")
 rubbing = library("systems.annular")
 
 
@@ -121,7 +121,7 @@ def loses_power(system: Any, paths: Iterable[str]) -> bool:
         changes or contacts[c].friction_coefficient > 0 for c in rubbing.annular(contacts)
     )
     elastic = isinstance(getattr(system, "linear", None), systems.ElasticStructure)
-    return rubs or (elastic and any(roles.is_damped(contact.law) for contact in contacts))
+    return rubs or (elastic and any(laws.is_damped(contact.law) for contact in contacts))
 
 
 def summary(read: Callable, study: Any) -> list[str]:
