@@ -1,5 +1,7 @@
 """Checked against: the systems that ready studies build, and lists written down by hand."""
 
+import ast
+import importlib
 import typing
 from pathlib import Path
 
@@ -35,6 +37,7 @@ IS = {Role.PERIODIC: System, Role.DRIVEN: System, Role.LINEAR: Linear,
       Role.MODULES: Linear, Role.BEAM: jv.BeamWithBodies,
       Role.CHAIN: jv.BeamChain}  # fmt: skip
 STUDIES = ["quick", "basins", "tower_modes", "wave_packet", "beam_with_bodies"]
+PREFIX = {"library": "jaxvib.", "lazily": ""}
 INSTALLED = [kind for kind in ANALYSES.values() if kind.name != "pushed"]
 
 
@@ -75,6 +78,41 @@ def test_every_module_of_the_folder_is_a_kind_of_its_name():
 @pytest.mark.parametrize("kind", INSTALLED, ids=lambda kind: kind.name)
 def test_options_and_kind_have_the_same_name(kind):
     assert typing.get_args(kind.options.model_fields["kind"].annotation) == (kind.name,)
+
+
+def lazy_names(tree):
+    """Yield the modules that are imported lazily, and the names used of each."""
+    aliases = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(
+            node.targets[0], ast.Name | ast.Tuple
+        ):
+            target, value = node.targets[0], node.value
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            values = value.elts if isinstance(value, ast.Tuple) else [value]
+            aliases |= {
+                ast.unparse(name): each for name, each in zip(names, values, strict=False)
+            }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            called = aliases.get(ast.unparse(node.value), node.value)
+            if isinstance(called, ast.Call) and ast.unparse(called.func) in PREFIX:
+                name = ast.literal_eval(called.args[0])
+                yield PREFIX[ast.unparse(called.func)] + name, node.attr
+
+
+def test_what_is_used_of_a_lazily_imported_module_exists():
+    package = Path(kinds.__file__).parents[2]
+    found = {
+        each
+        for path in package.rglob("*.py")
+        for each in lazy_names(ast.parse(path.read_text()))
+    }
+    assert len(found) > 50
+    missing = [
+        each for each in found if not hasattr(importlib.import_module(each[0]), each[1])
+    ]
+    assert not missing
 
 
 def test_a_kind_without_pictures_has_a_report(tmp_path, monkeypatch):
