@@ -129,12 +129,7 @@ _MOST_COMPONENTS = 3  # charts of state components
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
-    """Return the diagram, with the exponent below."""
-    return [_diagram(runs)]
-
-
-def _diagram(runs: Sequence[Run]) -> Picture:
-    """Return the Poincaré samples of displacements, and the largest exponent."""
+    """Return the Poincaré samples of displacements, with the largest exponent below."""
     path = runs[0].paths[0]
     values = np.concatenate([run.field(path) for run in runs])
     # a common range for all charts, which are stacked
@@ -155,7 +150,7 @@ def _diagram(runs: Sequence[Run]) -> Picture:
         Chart(x, Axis("largest Lyapunov exponent (1/s)"), tuple(_exponents(runs, path)))
     )
     words = ", ".join(f"{share.name}: {sum(share.counts)}" for share in sorting.shares)
-    return Picture(
+    picture = Picture(
         "bifurcation_diagram",
         f"Bifurcation diagram over {readable(path)}",
         "The state at t = 0, T, 2T, ..., once per load period, after the transient: one "
@@ -168,6 +163,7 @@ def _diagram(runs: Sequence[Run]) -> Picture:
         sorting.shares,
         stacked=True,
     )
+    return [picture]
 
 
 def _points(runs, sorting: Sorting, path: str, component: int) -> Iterator[Points]:

@@ -196,16 +196,12 @@ def _fits(options: Options, known: Known) -> None:
     check_measure(options.measure, known.declared)
 
 
-def _names(options: Options) -> dict[str, list[str]]:
-    return {"parameter": list(options.variables), "other": list(options.variables)}
-
-
 KIND = StudyKind(
     "fit", Options, once(compute), summary, pictures,
     sampled=False,
     resumable=True,
     counted="evaluations",
     checks=(_fits,),
-    axes=_names,
+    axes=lambda options: {name: [*options.variables] for name in ("parameter", "other")},
     sample_bytes=lambda options: 5e3,
 )  # fmt: skip

@@ -11,11 +11,10 @@ from ...config.bounds import Bounds, check_allowed, of_path
 from ...config.tables import option
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_planes import axis
-from ...store.fields import Variable, variables
+from ...store.fields import Variable, stacked, variables
 from ...store.finished_study import Run, readable
-from ..basin_options import BasinTable, check_basins
 from ..study_kind import Known, Role, StudyKind, once, swept_values
-from .basins import shock_variables, starts_of
+from .basins import BasinTable, check_basins, shock_variables, starts_of
 
 
 class Options(BasinTable):
@@ -73,14 +72,7 @@ def _shocks(system, curves, options: Options, settings) -> dict[str, Variable]:
         )
         for value, states in zip(curves.parameter, curves.state, strict=True)
     ]
-    return {
-        name: replace(
-            one,
-            axes=("value", *one.axes),
-            values=np.stack([row[name].values for row in rows]),
-        )
-        for name, one in rows[0].items()
-    }
+    return stacked(rows, "value")
 
 
 def summary(read: Callable, study: Any) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 import pydantic
 
 from .... import design, systems
+from ....drawing.labels import with_unit
 from ....ensemble import reason
 from ...config.tables import option
 from ...pictures.comparison_styles import named
@@ -311,8 +312,7 @@ def _labels(run: Run) -> list[str]:
 
 
 def _label(run: Run, goal: str) -> str:
-    unit = run.unit(f"{_PREFIX}{goal}")
-    return f"{goal} ({unit})" if unit else goal
+    return with_unit(goal, run.unit(f"{_PREFIX}{goal}"))
 
 
 def _evidence(runs: Sequence[Run]) -> str:

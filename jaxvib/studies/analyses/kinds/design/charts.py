@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .....drawing.labels import with_unit
 from ....pictures.comparison_styles import look, named, symbol
 from ....pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ....pictures.swept_planes import axis, long_paths, value_text
@@ -31,17 +32,15 @@ def design_history(runs: Sequence[Run]) -> Picture:
     names = list(_labels(run))
     labels, objectives = [names[i] for i in shown], every[shown]
     unit = run.unit("objective")
-    label = f"{_objective(run)} ({unit})" if unit else _objective(run)
     choice = Choice("design", tuple(labels)) if len(labels) > 1 else None
-    charts = [_chart(runs, "objective", label, shown)]
+    charts = [_chart(runs, "objective", with_unit(_objective(run), unit), shown)]
     charts += [_chart(runs, path, run.label(path), shown) for path in variables]
     limits = [name for name in map(str, run.results) if name.startswith("limit.")]
     for name in limits:
         label = (
             f"{name.removeprefix('limit.')}: distance to the limit (negative = violated)"
         )
-        label = f"{label} ({run.unit(name)})" if run.unit(name) else label
-        charts.append(_chart(runs, name, label, shown))
+        charts.append(_chart(runs, name, with_unit(label, run.unit(name)), shown))
     best = [_best(run, place) for place in shown]
     changes = [
         run.quantity_text(unit, row[0], row[at], digits=4)
@@ -142,9 +141,7 @@ def _over_designs(runs: Sequence[Run], name: str) -> Chart:
 
 
 def _label(run: Run, name: str) -> str:
-    unit = run.unit(name)
-    word = readable(name.removeprefix("optimum."))
-    return f"{word} ({unit})" if unit else word
+    return with_unit(readable(name.removeprefix("optimum.")), run.unit(name))
 
 
 def _names(run: Run) -> list[str]:
