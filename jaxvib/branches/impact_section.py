@@ -25,7 +25,7 @@ from jaxtyping import Array
 
 from ..foundation.types import Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.drift import modulo_drift
 from ..systems.equation import Equation
 from ..systems.system import System

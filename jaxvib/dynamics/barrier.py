@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 from jax.custom_derivatives import SymbolicZero
 
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 
 _BARRIERS = jax.__version_info__ >= (0, 12)
 

@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.types import Number
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 from .scales import base, initial_scales
 from .solve import Problem, Steps, Tolerance
 from .step_limits import longest_of

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..foundation.types import Number
-from ..kernels.map_rows import map_rows
+from ..kernels.calls.map_rows import map_rows
 from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load

@@ -22,7 +22,7 @@ from ..foundation.arrays import (
     require_concrete,
 )
 from ..foundation.quantity import Range, check_number, check_range
-from ..kernels.device_choice import by_xla
+from ..kernels.gpu.device_choice import by_xla
 from ..linalg import kernel_of
 from ..systems.drift import check_drift
 from ..systems.parameters import replace

@@ -18,7 +18,7 @@ from ..ensemble import map_samples
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.quantity import Range, check_range
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.annular import annular
 from ..systems.system import System
 from .modal_lanes import modal_groups

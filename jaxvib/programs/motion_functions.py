@@ -12,7 +12,7 @@ from ..dynamics.engines.choice import engine_of
 from ..dynamics.engines.engine import Engine, Segment
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
-from ..kernels.object_code import CFunction
+from ..kernels.export.object_code import CFunction
 from ..systems.system import System, state_shape
 from .parameter_vector import ParameterVector
 

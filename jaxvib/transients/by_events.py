@@ -10,7 +10,7 @@ from jaxtyping import Array
 from ..dynamics.events import Integrand, Request, event_problem, integrate_events
 from ..dynamics.observables import Observables, init_observables
 from ..ensemble import Reason
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
 

@@ -15,7 +15,7 @@ from ...foundation.arrays import (
 )
 from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
-from ...kernels.derivative_rule import with_rule
+from ...kernels.calls.derivative_rule import with_rule
 from ...systems.equation import Equation
 from ..modal import ModalForm, Observed, modal_flow, modal_flow_along, modal_form
 from ..observables import Observables, init_observables

@@ -16,8 +16,8 @@ from ...ensemble import Reason
 from ...foundation.arrays import as_array, combine_arrays, partition_arrays
 from ...foundation.types import Number
 from ...kernels import Kernel
-from ...kernels.in_place import given_up
-from ...kernels.kernel_cache import cached_kernel
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.lower.in_place import given_up
 from ..observables import Observables, init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
 from .contact_step import contact_step, finest, step_matrices, wanted_in_contact

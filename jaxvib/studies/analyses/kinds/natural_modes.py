@@ -26,7 +26,7 @@ from ..study_kind import Known, Role, StudyKind
 
 arrays = library("foundation.arrays")
 jax = lazily("jax")
-kernels = library("kernels.kernel_cache")
+kernels = library("kernels.calls.kernel_cache")
 of_samples = library("studies.analyses.sample_systems")
 mode_tables = library("modes.mode_table")
 
