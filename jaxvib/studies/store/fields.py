@@ -79,6 +79,15 @@ def stacked(rows: Iterable[Mapping[str, Variable]], axis: str) -> dict[str, Vari
     return {name: all_of(name, one) for name, one in rows[0].items()}
 
 
+def joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
+    """Return the fields of several parts, one behind the other."""
+    every = {name: [part[name].values for part in parts] for name in parts[0]}
+    return {
+        name: dataclasses.replace(field, values=np.concatenate(every[name]))
+        for name, field in parts[0].items()
+    }
+
+
 def unit_of(result: Any, name: str) -> str:
     """Return the unit of a result's field; for displacements one per component."""
     declared = type(result).__dataclass_fields__[name].metadata

@@ -16,7 +16,7 @@ from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
 from ...pictures.swept_planes import axis
 from ...resources import library
-from ...store.fields import Variable
+from ...store.fields import Variable, joined
 from ...store.finished_study import Run, readable
 from ..study_kind import Known, Role, StudyKind, once, swept_values
 
@@ -70,10 +70,7 @@ def compute(system, options: Options, run) -> dict[str, Variable]:
         )
         own = of_orbits.own_variables(found, "orbits")
         rows.append(own | of_orbits.orbit_variables(found.orbits, "value", _OF_ORBITS))
-    fields = {
-        name: replace(one, values=np.concatenate([row[name].values for row in rows]))
-        for name, one in rows[0].items()
-    }
+    fields = joined(*rows)
     units = {"component_units": ", ".join(system.labels.units)}
     numbers = np.repeat([SWEEPS.index(sweep) for sweep in sweeps], options.values)
     return {
