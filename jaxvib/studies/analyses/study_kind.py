@@ -112,12 +112,6 @@ refined grid interpolates; without any, a grid is not refined | validation; \
         """Return the results that are coordinates if there is no sweep: the parameter."""
         return [options.path] if "path" in self.options.model_fields else []
 
-    def group(
-        self, name: str, system: Any, samples: Mapping[str, Any], study: Any, read: Callable
-    ) -> dict[str, Variable]:
-        """Return a group for some samples."""
-        return self.groups[name](system, samples, study, read)
-
 
 def mapped(function: Callable[[Any, Any, Any], Any]) -> Callable[..., dict[str, Variable]]:
     """Return the computation by a pure function of one system under `jit` and `vmap`.

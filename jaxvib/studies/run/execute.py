@@ -104,10 +104,10 @@ def _run_samples(study, system, store, progress: LiveStatus, times: Times) -> No
         lost = dispatch(executor, missing, store_result, progress.message)
     if lost:
         raise RuntimeError(skipped(lost))
-    for group in kind.groups if study.share is None else ():
+    for group, compute in kind.groups.items() if study.share is None else ():
         if f"group {group}" not in store.done:
             values = {path: store.rows(path) for path in study.paths}
-            fields = kind.group(group, system, values, study, store.rows)
+            fields = compute(system, values, study, store.rows)
             if fields:
                 store.add_group(group, fields, ("sample",))
 

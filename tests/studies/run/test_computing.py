@@ -153,7 +153,7 @@ def test_without_requested_traces_none_are_stored(config, tmp_path, monkeypatch)
     study = load(config, sets[1::2])
     values = {path: np.ones(12) for path in study.paths}
     kind = ANALYSES["periodic_orbit"]
-    assert kind.group("traces", None, values, study, lambda name: np.ones(12)) == {}
+    assert kind.groups["traces"](None, values, study, lambda name: np.ones(12)) == {}
 
 
 def test_a_study_that_needs_more_memory_than_there_is_is_refused(
