@@ -61,11 +61,20 @@ def variables(result: object, leading: tuple[str, ...] = ()) -> dict[str, Variab
 def from_fields(kind: type[Result], read: Callable[[str], Any]) -> Result:
     """Return a result from its stored fields: the inverse of `variables`.
 
-    **Arguments:** `kind`: a module whose fields are declared by `result_field`; `read`:
-    returns the array of a name.
+    **Arguments:** `kind`: a module whose fields are declared by `result_field`, or are
+    such modules; `read`: returns the array of a name.
     """
-    declared = dataclasses.fields(kind)  # ty: ignore[invalid-argument-type]
-    return kind(**{f.name: read(f.name) for f in declared if "unit" in f.metadata})
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):  # ty: ignore[invalid-argument-type]
+        if "unit" in field.metadata:
+            given[field.name] = read(field.name)
+        elif isinstance(inner := field.type, type) and dataclasses.is_dataclass(inner):
+            given[field.name] = from_fields(inner, _inside(read, field.name))
+    return kind(**given)
+
+
+def _inside(read: Callable[[str], Any], outer: str) -> Callable[[str], Any]:
+    return lambda name: read(f"{outer}.{name}")
 
 
 def stacked(rows: Iterable[Mapping[str, Variable]], axis: str) -> dict[str, Variable]:
