@@ -16,13 +16,12 @@ from ...config.tables import Table, option
 from ...pictures.picture import Axis, Cells, Chart, Classes, Notes, Picture, Scale, Share
 from ...pictures.swept_planes import MOST_CELLS
 from ...resources import library
-from ...store.fields import Variable, variables
+from ...store.fields import Variable, orbit_variables, variables
 from ...store.finished_study import Run
 from ..study_kind import Known, Role, StudyKind, once
 
 basin_pictures = library("orbits.pictures")
 attractors_of = library("orbits.attractors")
-of_orbits = library("studies.analyses.orbits")
 shocks_of = library("orbits.smallest_shock")
 
 
@@ -136,9 +135,7 @@ def starts_of(system, options: BasinTable) -> np.ndarray:
 def _robustness(found, box: int) -> dict[str, Variable]:
     """Return entropy and integrity measures."""
     measured = orbits.robustness(found, box=box)
-    own = of_orbits.own_variables(measured.entropy) | of_orbits.own_variables(
-        measured, "share", "entropy"
-    )
+    own = variables(measured.entropy) | variables(measured, without=("share", "entropy"))
     return {f"robustness.{name}": one for name, one in own.items()}
 
 
@@ -163,14 +160,14 @@ def shock_variables(
 def _basin_variables(found) -> dict[str, Variable]:
     """Return the fields of basins, followed by those of their attractors."""
     known = found.attractors
-    first = of_orbits.own_variables(known, "orbits")
+    first = variables(known, without=("orbits",))
     points, axis = first["points"], "state_component"
     each = {
         "state": Variable(("attractor", axis), known.state, "", "one state at t = 0"),
         "points": replace(points, axes=("attractor", "point", axis)),
-        **of_orbits.orbit_variables(known.orbits, "attractor", _OF_ORBITS),
+        **orbit_variables(known.orbits, "attractor", _OF_ORBITS),
     }
-    own = of_orbits.own_variables(found, "attractors", "starts")
+    own = variables(found, without=("attractors", "starts"))
     return own | {f"attractors.{name}": one for name, one in each.items()}
 
 

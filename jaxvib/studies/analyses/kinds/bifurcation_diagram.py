@@ -15,12 +15,9 @@ from ...pictures.comparison_styles import named, symbol
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
 from ...pictures.swept_planes import axis
-from ...resources import library
-from ...store.fields import Variable, joined
+from ...store.fields import Variable, joined, orbit_variables, variables
 from ...store.finished_study import Run, readable
 from ..study_kind import Known, Role, StudyKind, once, swept_values
-
-of_orbits = library("studies.analyses.orbits")
 
 SWEEPS = ("rest", "up", "down")
 
@@ -68,8 +65,8 @@ def compute(system, options: Options, run) -> dict[str, Variable]:
             points=options.points,
             settings=orbits.SettlingSettings(options.transient, rtol=run.rtol),
         )
-        own = of_orbits.own_variables(found, "orbits")
-        rows.append(own | of_orbits.orbit_variables(found.orbits, "value", _OF_ORBITS))
+        own = variables(found, without=("orbits",))
+        rows.append(own | orbit_variables(found.orbits, "value", _OF_ORBITS))
     fields = joined(*rows)
     units = {"component_units": ", ".join(system.labels.units)}
     numbers = np.repeat([SWEEPS.index(sweep) for sweep in sweeps], options.values)

@@ -12,7 +12,7 @@ from ....config.bounds import Bounds, check_bounds, of_path
 from ....config.quantities import Asked, ByKey, Places
 from ....config.tables import Table, option
 from ....resources import library
-from ....store.fields import Variable
+from ....store.fields import Variable, orbit_variables, variables
 from ...measure_options import unit_of_field
 from ...study_kind import (
     Known,
@@ -25,7 +25,6 @@ from .charts import pictures
 from .stability_chart import KINDS
 
 branch_events = library("branches.events")
-of_orbits = library("studies.analyses.orbits")
 
 
 def _of_events(given: Mapping, places: Places) -> ByKey:
@@ -216,8 +215,8 @@ def summary(read: Callable, study: Any) -> list[str]:
 
 def _points(branch) -> dict[str, Variable]:
     """Return the branch's orbits, each field along the axis `point`."""
-    own = of_orbits.own_variables(branch, "orbits", "bifurcations", "events")
-    known = of_orbits.orbit_variables(branch.orbits, "point", _OF_ORBITS)
+    own = variables(branch, without=("orbits", "bifurcations", "events"))
+    known = orbit_variables(branch.orbits, "point", _OF_ORBITS)
     first = {"parameter": own.pop("parameter"), "states": known.pop("state")}
     return first | known | own
 
