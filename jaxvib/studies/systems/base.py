@@ -62,7 +62,7 @@ class SystemKind(abc.ABC):
     def default(self) -> Any:
         """Return the system with the usual values, to declare its parameters.
 
-        If a config defines its parameters: its parts, by name.
+        If a config defines its parameters: its parts, or their classes, by name.
         """
 
     def declared(self, options: Any) -> Mapping[str, Declared]:
