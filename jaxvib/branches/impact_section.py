@@ -92,7 +92,7 @@ def impulses(equation: Equation) -> Array:
     hard = equation.hard_contacts()
     every: Any = equation
     for i, contact in enumerate(every.contacts):
-        response = every.contact_responses[i]
+        response = contact.response
         if not hard[i]:
             changes.append(jnp.zeros(2 * response.shape[0]))
             continue

@@ -111,7 +111,7 @@ def _lost_per_time(static) -> Kernel:
     def stage(lane):
         leaves, state, span = lane
         system = combine_arrays(leaves, static)
-        if annular(getattr(system, "contacts", ())):  # those of modal forms are observed
+        if annular(system.contacts):  # those of modal forms are observed
             return mean_lost_power(system, state, span, TRANSIENT_RTOL)
         depth = GRAZING * scales(system, state)[0]
         _, seen, _ = observe(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)

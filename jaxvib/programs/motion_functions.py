@@ -139,12 +139,12 @@ class MotionFunctions:
             for place, hard in enumerate(equation.hard_contacts()):
                 if not hard:
                     continue
-                each, response = equation.contacts[place], equation.contact_responses[place]
+                each = equation.contacts[place]
                 closing = jnp.sum(each.direction * velocity)
                 impulse = -(1 + each.law.restitution) * closing
-                impulse = impulse / jnp.sum(each.direction * response)
+                impulse = impulse / jnp.sum(each.direction * each.response)
                 struck = (contact == place) & (closing > 0)
-                velocity = jnp.where(struck, velocity + response * impulse, velocity)
+                velocity = jnp.where(struck, velocity + each.response * impulse, velocity)
             return jnp.concatenate([state[:half], velocity])
 
         arguments = {
