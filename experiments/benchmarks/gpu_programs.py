@@ -75,7 +75,7 @@ def tangents(directions):
         equation = eqx.combine(parameters, static).equation()
 
         def go(state):
-            asked = Request(one=jnp.ones(()), steady=True)
+            asked = Request(differentiated=True, steady=True)
             found = integrate_events(equation, state, t0, t1, rtol, asked)
             return found.state, found.result
 

@@ -193,7 +193,7 @@ def _advanced(
 def _at_end(context: Context, lane: Lane, valid: Any, request: Request):
     """Return a lane at the end of its motion, its state, and a reason code."""
     equation, end = context.equation, context.end
-    if request.one is not None:
+    if request.differentiated:
         lane = moved_to_end(context, lane)
     final = jnp.stack([*lane.position, *lane.velocity])
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])

@@ -262,17 +262,17 @@ def periods_along_kernel(static: PyTree, count: int, order: int = ORDER) -> Kern
         if observables is None:
             observables = init_observables(jnp.zeros(()), state, equation)
 
-        def go(state, others, one, steady):
+        def go(state, others, steady):
             arrays, observables = others
             equation, period, rtol, grazing = eqx.combine(arrays, rest)
-            request = Request(grazing, observables, None, one, steady, order)
+            request = Request(grazing, observables, None, True, steady, order)
             found = integrate_periods(equation, state, period, count, rtol, request)
             return found[0], found
 
         whole = equation, period, rtol, grazing
         arrays, rest = eqx.partition(whole, eqx.is_array)
-        others, one = (arrays, observables), jnp.ones(())
-        _, moved, found = _sensitivities_by_rows(go)(state, change[None], others, one)
+        others = arrays, observables
+        _, moved, found = _first_sensitivities(go, state, change[None], others)
         states, result, observables = found
         return states, moved[0], observables, result
 
@@ -291,13 +291,13 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     perturbed and so in `moving`. Its first derivatives are a kernel as well.
     """
 
-    def go(moving, others, one, steady):
+    def go(moving, others, steady):
         moving, (others, rtol) = iter(moving), others
         others = iter(others)
         leaves = [next(moving if move else others) for move in moves]
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         system = combine_arrays(parameters, static)
-        request = Request(one=one, steady=steady, order=order)
+        request = Request(differentiated=True, steady=steady, order=order)
         if integrand is not None:  # its derivative needs the pace of contacts
             request = request._replace(steady=False, integrand=integrand(system))
         found = integrate_events(system.equation(), state, t0, t1, rtol, request)
@@ -306,7 +306,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         return found.state, (found.result, found.steps)
 
     def along(moving, rows, others):
-        return _sensitivities_by_rows(go)(moving, rows, others, jnp.ones(()))
+        return _first_sensitivities(go, moving, rows, others)
 
     def turned(moving, rows, others, change):
         """Return the tangents of the value and of its sensitivities."""
@@ -316,7 +316,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
             moving, d_moving = where
             whole, changes = (moving, others), (d_moving, d_others)
             value, moved, _ = jax.jvp(
-                lambda *known: go(*known, 1.0, steady=False), whole, changes, has_aux=True
+                lambda *known: go(*known, steady=False), whole, changes, has_aux=True
             )
             return (value, moved), ()
 
@@ -367,86 +367,43 @@ def _event_sensitivities(equation, state, rows, t0, t1, rtol, request: Request):
     whole = equation, t0, t1, rtol, request.grazing
     arrays, static = eqx.partition(whole, eqx.is_array)
 
-    def go(state, others, one, steady):
+    def go(state, others, steady):
         arrays, observables = others
         equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
-        one_period = Request(grazing, observables, None, one, steady, request.order)
+        one_period = Request(grazing, observables, None, True, steady, request.order)
         found = integrate_events(equation, state, t0, t1, rtol, one_period)
         return found.state, found
 
-    _, sensitivities, found = _sensitivities_by_rows(go)(
-        state, rows, (arrays, request.observables), jnp.ones(())
-    )
+    others = arrays, request.observables
+    _, sensitivities, found = _first_sensitivities(go, state, rows, others)
     return sensitivities.T, found
 
 
-def _sensitivities_by_rows(go):
-    """Return sensitivities of `go(moving, others, one, steady)` along changes of `moving`.
+def _first_sensitivities(go, moving, rows, others):
+    """Return a value of `go(moving, others, steady)`, its sensitivities, and the rest.
 
-    `go` returns a value and auxiliary output. Mapped over lanes, sensitivities stay the
-    outer axis and lanes the inner one: a CPU vectorizes over neighbours in memory, and
-    lanes are many. Higher derivatives do not move the axes: traced for each order and
-    each axis, they would take minutes. They also need what a `steady` pace omits.
-    **Returns:** a function from (moving, rows, others, one) to the value, its
-    sensitivities (rows, ...), and the rest.
+    Those along `rows` of changes of `moving`, (rows, ...); `go` returns a value and
+    auxiliary output. Their derivatives need what a `steady` pace omits.
     """
 
-    def unmapped(moving, rows, others, one, steady):
-        # A separate 1 for each sensitivity, see `Barrier`.
-        count = jax.tree.leaves(rows)[0].shape[0]
-        ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
-
-        def sensitivity(row, change):
+    def along_rows(moving, rows, others, steady=False):
+        def sensitivity(row):
             return jax.jvp(
-                lambda moving, one: go(moving, others, one, steady),
-                (moving, one),
-                (row, change),
-                has_aux=True,
+                lambda moving: go(moving, others, steady), (moving,), (row,), has_aux=True
             )
 
-        return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows, ones)
-
-    side_by_side = jax.custom_batching.custom_vmap(functools.partial(unmapped, steady=True))
-
-    @side_by_side.def_vmap
-    def in_lanes(lanes, batched, moving, rows, others, one):
-        def spread(leaf, is_batched):
-            return leaf if is_batched else jnp.broadcast_to(leaf, (lanes, *leaf.shape))
-
-        moving, rows, one = jax.tree.map(
-            spread, (moving, rows, one), (batched[0], batched[1], batched[3])
-        )
-        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched[2])
-        rows = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), rows)
-
-        def mapped(moving, others, one, steady):
-            def each(moving, others, one):
-                return go(moving, others, one, steady)
-
-            return jax.vmap(each, in_axes=(0, axes, 0))(moving, others, one)
-
-        end, found, rest = _sensitivities_by_rows(mapped)(moving, rows, others, one)
-        result = end, jnp.moveaxis(found, 1, 0), rest
-        return result, jax.tree.map(lambda _: True, result)
+        return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows)
 
     @jax.custom_jvp
-    def sensitivities(moving, rows, others, one):
+    def sensitivities(moving, rows, others):
         if tangents.is_lowering():
             return tangents.values_and_tangents(
-                lambda moving: go(moving, others, one, True), moving, rows
+                lambda moving: go(moving, others, True), moving, rows
             )
-        return side_by_side(moving, rows, others, one)
+        return along_rows(moving, rows, others, steady=True)
 
-    @sensitivities.defjvp
-    def rule(primals, tangents):
-        *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
-        return jax.jvp(
-            lambda *known: unmapped(*known, one, steady=False),
-            known,
-            list(tangents[:-1]),
-        )
-
-    return sensitivities
+    sensitivities.defjvp(functools.partial(jax.jvp, along_rows))
+    return sensitivities(moving, rows, others)
 
 
 def _as_array(change):

@@ -15,7 +15,6 @@ from ...systems.event_form import ContactForm, form_of, has_event_form
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import ConstantLoad, Load, as_load
 from ...systems.variation import variations_of
-from ..barrier import Barrier
 from .factors import factors_of
 from .parallel_frictions import parallel_frictions
 from .series import Series, combination
@@ -79,7 +78,7 @@ class LoadTerm(NamedTuple):
 
 
 class ScalarSystem(NamedTuple):
-    """Matrices by rows, contacts and loads, all in scalars; and a barrier.
+    """Matrices by rows, contacts and loads, all in scalars.
 
     `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
     series of each push in the time from now, see `restart_loads`; `steady`: whether the
@@ -94,7 +93,6 @@ class ScalarSystem(NamedTuple):
     loads: list
     pushes: list
     pushed: list
-    once: Barrier
     steady: bool
     frictions: list
     springs: list
@@ -169,7 +167,7 @@ def is_smooth(equation: Equation) -> bool:
 
 
 def scalar_system(
-    equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
+    equation: EquationOfMotion, steady: bool, order: int = ORDER
 ) -> ScalarSystem:
     """Return an equation of motion in scalars."""
     forms = [form_of(contact.law) for contact in equation.contacts]
@@ -193,13 +191,10 @@ def scalar_system(
     pieces, constants = _pieces(equation, forms, spring_forms, places)
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
-    scalars = once((*rows, contacts, waves, pushes))
     frictions = frictions_of(equation, _presses(equation, forms))
     springs = springs_of(equation, spring_forms, of_springs)
-    frictions, springs, factors = once((frictions, springs, factors))
-    senses = parallel_frictions(frictions)
-    parts = frictions, springs, senses, factors, []
-    return ScalarSystem(*scalars, [], once, steady, *parts, order)
+    parts = frictions, springs, parallel_frictions(frictions), factors, []
+    return ScalarSystem(*rows, contacts, waves, pushes, [], steady, *parts, order)
 
 
 def _pieces(
@@ -269,7 +264,6 @@ def restart_loads(
         inside, there = _piece(part.law, time)
         end = end if there is None else jnp.minimum(end, there)
         found.append(part.law.series(time, inside, motion.order - 1))
-    found = motion.once(found)
     count = len(motion.pushes)
     varied = [(1 + first, *others) for first, *others in found[count:]]
     return motion._replace(pushed=found[:count], varied=varied), end
