@@ -109,7 +109,7 @@ def row(modes: int, compared: bool) -> dict:
         wide, cost = seconds(
             lambda: flow(form, start, 0.0, PERIOD, RTOL, sensitivities=True)
         )
-        change = np.asarray(wide.sensitivities - tight.sensitivities)
+        change = np.asarray(wide.monodromy - tight.monodromy)
         found["monodromy_s"] = cost
         found["monodromy_steps"] = int(wide.steps)
         found["monodromy_error"] = float(np.abs(change / units[:, None] * units).max())

@@ -18,17 +18,18 @@ from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.in_place import given_up
 from ...kernels.kernel_cache import cached_kernel
+from ..motion import Motion
 from ..observables import Observables, init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
 from .contact_step import contact_step, finest, step_matrices, wanted_in_contact
 from .directions import Directions, unit_directions
 from .displaced import Observed, displaced
-from .exact_solution import ExactSolution, is_finite, reason_code
 from .gaps import gaps_of
 from .lane import Context, Lane
 from .modal_form import ModalForm
 from .phase_flow import phase_flow
 from .rates import state_and_rate
+from .reason_code import is_finite, reason_code
 from .sensitivities import unit_sensitivities
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
@@ -49,7 +50,7 @@ def modal_flow(
     grazing: Number | None = None,
     observables: Observables | None = None,
     sensitivities: bool = False,
-) -> ExactSolution:
+) -> Motion:
     """Return the motion from t0 to t1, with `sensitivities` by the state if requested.
 
     With a `grazing` depth, m, contacts and displacements are observed, starting from
@@ -69,8 +70,8 @@ def modal_flow_along(
     rtol: Number,
     change: Array,
     observed: Observed,
-) -> ExactSolution:
-    """Return the observed motion, and as sensitivities the effect of a small `change`.
+) -> Motion:
+    """Return the observed motion, and the effect `along` it of a small `change`.
 
     By a neighbouring motion for systems without `phases`. Others are observed by bounds
     where these exclude new extremes; `nearest` is then NaN.
@@ -80,7 +81,7 @@ def modal_flow_along(
         return _run(system, state, times, observed, change, False)
     there = _run(system, state + change, times, None, None, False)
     found = _run(system, state, times, observed, None, False)
-    return found._replace(sensitivities=there.state - found.state)
+    return found._replace(along=there.state - found.state)
 
 
 def _run(
@@ -90,7 +91,7 @@ def _run(
     observed: Observed | None,
     change: Array | None,
     sensitivities: bool,
-) -> ExactSolution:
+) -> Motion:
     """Return the motion, `times` being t0, t1 and the tolerance."""
     if observed is not None:
         first = observed.observables
@@ -119,7 +120,7 @@ def _motion_kernel(static: ModalForm, sensitivities: bool) -> Kernel:
 
 def _motion(
     system: ModalForm, state, times, observed, change, sensitivities: bool
-) -> ExactSolution:
+) -> Motion:
     t0, t1, rtol = times
     numbers = [*jax.tree.leaves((system.motion, system.modes)), state, t0, t1]
     finite = jnp.all(jnp.stack([is_finite(x) for x in numbers])) & (t1 >= t0)
@@ -136,13 +137,14 @@ def _motion(
             lambda part: jnp.where(code == Reason.SUCCESS, part, jnp.nan),
             (found.state, found.changes),
         )
-        return ExactSolution(final, moved, found.observables, code, found.steps)
+        known = Motion(final, code, found.steps, found.observables)
+        return known._replace(**{"monodromy" if sensitivities else "along": moved})
     return _stepped(system, state, (t0, end, rtol), observed, finite, sensitivities)
 
 
 def _stepped(
     system: ModalForm, state, times, observed, finite, sensitivities: bool
-) -> ExactSolution:
+) -> Motion:
     """Return the motion by steps in contact."""
     t0, end, rtol = times
     y = system.amplitudes(state, t0)
@@ -177,7 +179,7 @@ def _stepped(
         code = jnp.where(jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
         found = directions.matrix(lane.sensitivities, *system.modes[1:])
         found = jnp.where(code == Reason.SUCCESS, found, jnp.nan)
-    return ExactSolution(final, found, lane.observables, code, lane.steps)
+    return Motion(final, code, lane.steps, lane.observables, found)
 
 
 def _moved(

@@ -133,7 +133,7 @@ def test_tubes_in_two_holes_move_as_an_independent_integration(turn):
         assert error < 1e-9 * np.abs(SCALES * expected).max()
         np.testing.assert_allclose(motion.observables.lost, lost, rtol=1e-7)
     assert lost[0] > 0  # a hole is touched
-    slope, along = SCALES * slope, SCALES * (np.asarray(found.sensitivities) @ change)
+    slope, along = SCALES * slope, SCALES * (np.asarray(found.monodromy) @ change)
     np.testing.assert_allclose(along, slope, rtol=0, atol=1e-7 * np.abs(slope).max())
 
 
@@ -236,7 +236,7 @@ def test_a_tube_whose_dry_friction_sticks_has_no_motion():
     found = moved(tube(0.0, **given), state)
     assert int(found.result) == Reason.STEP_LIMIT
     assert np.isnan(found.state).all()
-    assert np.isnan(found.sensitivities).all()
+    assert np.isnan(found.monodromy).all()
 
 
 @pytest.mark.slow  # a program of its own
@@ -247,5 +247,5 @@ def test_sensitivities_end_where_dry_friction_reverses():
     found = moved(dry, start(1))
     assert int(found.result) == Reason.FIELD_JUMPS
     assert np.isfinite(found.state).all()
-    assert np.isnan(found.sensitivities).all()
+    assert np.isnan(found.monodromy).all()
     assert int(moved(tube(**given, surface_speed=20.0), start(1)).result) == 0

@@ -60,13 +60,13 @@ def test_sensitivities_of_many_modes_are_products_of_those_of_parts():
     start = np.zeros(2 * modes)
     start[0], start[modes] = 0.0095, 0.006
     flow = jax.jit(functools.partial(modal_flow, sensitivities=True))
-    whole = flow(form, start, 0.0, 2 * PERIOD, 1e-9).sensitivities
+    whole = flow(form, start, 0.0, 2 * PERIOD, 1e-9).monodromy
     # Parts begin with all columns, and are too short for fewer.
     state, product = start, np.eye(2 * modes)
     times = np.linspace(0.0, 2 * PERIOD, parts + 1)
     for begin, end in itertools.pairwise(times):
         part = flow(form, state, begin, end, 1e-9)
-        state, product = part.state, np.asarray(part.sensitivities) @ product
+        state, product = part.state, np.asarray(part.monodromy) @ product
     ratios = scales[:, None] / scales
     whole, product = (ratios * np.asarray(matrix) for matrix in (whole, product))
     np.testing.assert_allclose(whole, product, rtol=0, atol=1e-8)

@@ -33,7 +33,7 @@ flow = jax.jit(modal_flow)
 @jax.jit
 def flow_with_sensitivities(form, state, begin, end, rtol):
     found = modal_flow(form, state, begin, end, rtol, sensitivities=True)
-    return found.state, found.sensitivities, found.steps
+    return found.state, found.monodromy, found.steps
 
 
 def by_hand(force, duration=PERIOD, change=None, slope=None, start=START):

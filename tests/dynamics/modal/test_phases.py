@@ -93,7 +93,7 @@ def test_a_motion_between_linear_stops_is_exact(found, by_hand):
 
 def test_a_change_of_the_state_moves_as_its_variational_equation(found, by_hand):
     expected = by_hand[0][2 * MODES :]
-    away = SCALES * (np.asarray(found.sensitivities) - expected)
+    away = SCALES * (np.asarray(found.along) - expected)
     assert np.abs(away).max() < 1e-9 * np.abs(SCALES * expected).max()
 
 
@@ -139,12 +139,12 @@ def test_a_body_pushed_from_rest_on_a_stop_is_in_contact_at_once(stops, change):
     rest, observed = jnp.zeros(2 * MODES), Observed(1e-12, None, 1e-10)
     if stops == 2:
         found = modal_flow_along(pressed, rest, 0.0, short, 1e-9, change, observed)
-        moved = np.asarray(found.sensitivities)
+        moved = np.asarray(found.along)
     else:
         found = modal_flow(
             pressed, rest, 0.0, short, 1e-11, grazing=1e-12, sensitivities=True
         )
-        moved = np.asarray(found.sensitivities) @ np.asarray(change)
+        moved = np.asarray(found.monodromy) @ np.asarray(change)
     frequencies = cantilever_frequencies(MODES)
     stiffness = np.diag(frequencies**2) + STIFFNESS[0] * np.outer(TIP, TIP)
     losses = np.diag(2 * DAMPING_RATIO * frequencies)
