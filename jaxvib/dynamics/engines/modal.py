@@ -1,5 +1,6 @@
 """The engine of large linear systems with contacts in their modes."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
 from ...kernels.derivative_rule import with_rule
 from ...systems.equation import Equation
-from ..modal import ModalForm, Observed, modal_flow, modal_flow_along, modal_form
+from ..modal import ModalForm, modal_flow, modal_form
 from ..motion import Motion, Want
 from ..observables import init_observables
 from .diffrax_engine import DiffraxEngine
@@ -52,30 +53,28 @@ class ModalEngine(Engine):
         self, system: Any, state: Array, t0: Number, t1: Number, want: Want
     ) -> Motion:
         """Return a motion; where a change is wanted, displacements are seen less finely."""
-        form, run = _form_of(system), (state, t0, t1, want.rtol)
+        form, run = _form_of(system), (state, t0, t1)
         if want.along is not None:
-            observed = Observed(want.grazing, want.observables, _BLUR)
-            return in_periods(modal_flow_along(form, *run, want.along, observed), want)
+            return in_periods(modal_flow(form, *run, want, _BLUR), want)
         if want.times is not None or want.periods is not None:
-            return self.in_parts(system, state, t0, t1, want)
-        observables = want.observables
+            return self.in_parts(system, *run, want)
+        fixed = form is system or is_concrete(system, run, want.rtol)
+        if want.differentiable and not fixed:
+            leaves, static = partition_arrays(system)
+            numbers = (jnp.asarray(number, float) for number in (t0, t1, want.rtol))
+            flow = _differentiable(form, static)
+            return Motion(*flow(leaves, jnp.asarray(state, float), *numbers))
+        seen = want.observables
         if want.monodromy and not self.observing:
-            if observables is None:
-                time = jnp.asarray(t0, float)
-                observables = init_observables(time, state, form.motion)
-            found = modal_flow(form, *run, sensitivities=True)
-            return found._replace(observables=observables)
-        if not want.differentiable or form is system or is_concrete(system, run):
-            seen = {"grazing": want.grazing, "observables": observables}
-            found = modal_flow(form, *run, **seen, sensitivities=want.monodromy)
-            if not want.forces:
-                return found
-            forces = forces_in(form.motion)(jnp.asarray(t1, float), found.state)
-            return found._replace(forces=forces)
-        leaves, static = partition_arrays(system)
-        numbers = (jnp.asarray(number, float) for number in (t0, t1, want.rtol))
-        flow = _differentiable(form, static)
-        return Motion(*flow(leaves, jnp.asarray(state, float), *numbers))
+            if seen is None:
+                seen = init_observables(jnp.asarray(t0, float), state, form.motion)
+            unseen = dataclasses.replace(want, grazing=None, observables=None)
+            return modal_flow(form, *run, unseen)._replace(observables=seen)
+        found = modal_flow(form, *run, want)
+        if not want.forces:
+            return found
+        forces = forces_in(form.motion)(jnp.asarray(t1, float), found.state)
+        return found._replace(forces=forces)
 
 
 def _form_of(system: Any) -> ModalForm:
@@ -95,13 +94,12 @@ def _form_of(system: Any) -> ModalForm:
 def _differentiable(form: ModalForm, static: Any):
     """Return the flow of (leaves, state, t0, t1, rtol): state, reason code and steps."""
 
-    def by_steps(leaves, *arguments):
-        *run, rtol = arguments
+    def by_steps(leaves, state, t0, t1, rtol):
         system = combine_arrays(leaves, static)
-        return DiffraxEngine().integrate(system, *run, Want(rtol)).state
+        return DiffraxEngine().integrate(system, state, t0, t1, Want(rtol)).state
 
-    def run(leaves, *arguments):
-        found = modal_flow(form, *arguments)
+    def run(leaves, state, t0, t1, rtol):
+        found = modal_flow(form, state, t0, t1, Want(rtol))
         return found.state, found.result, found.steps
 
     def rule(primals, tangents):
@@ -123,8 +121,8 @@ def _differentiable(form: ModalForm, static: Any):
         begins = moved - field(t0, state) * earlier
         return monodromy(*primals) @ begins + field(t1, end) * later
 
-    def own_monodromy(leaves, *arguments):
-        return modal_flow(form, *arguments, sensitivities=True).monodromy
+    def own_monodromy(leaves, state, t0, t1, rtol):
+        return modal_flow(form, state, t0, t1, Want(rtol, monodromy=True)).monodromy
 
     def higher(primals, tangents):
         return monodromy(*primals), _slope(jax.jacfwd(by_steps, 1), primals, tangents)
