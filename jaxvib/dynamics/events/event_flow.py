@@ -297,7 +297,10 @@ def _along_rows(function, moving, rows):
     """Return a value of `function(moving)`, its sensitivities along rows, and the rest."""
     if tangents.is_lowering():
         return tangents.values_and_tangents(function, moving, rows)
+    return _mapped_along_rows(function, moving, rows)
 
+
+def _mapped_along_rows(function, moving, rows):
     def sensitivity(row):
         return jax.jvp(function, (moving,), (row,), has_aux=True)
 
@@ -311,23 +314,12 @@ def _first_sensitivities(go, moving, rows, others):
     auxiliary output. Their derivatives need what a `steady` pace omits.
     """
 
-    def along_rows(moving, rows, others, steady=False):
-        def sensitivity(row):
-            return jax.jvp(
-                lambda moving: go(moving, others, steady), (moving,), (row,), has_aux=True
-            )
+    def along(map_rows, steady, moving, rows, others):
+        return map_rows(lambda moving: go(moving, others, steady), moving, rows)
 
-        return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows)
-
-    @jax.custom_jvp
-    def sensitivities(moving, rows, others):
-        if tangents.is_lowering():
-            return tangents.values_and_tangents(
-                lambda moving: go(moving, others, True), moving, rows
-            )
-        return along_rows(moving, rows, others, steady=True)
-
-    sensitivities.defjvp(functools.partial(jax.jvp, along_rows))
+    sensitivities = jax.custom_jvp(functools.partial(along, _along_rows, True))
+    whole = functools.partial(along, _mapped_along_rows, False)
+    sensitivities.defjvp(functools.partial(jax.jvp, whole))
     return sensitivities(moving, rows, others)
 
 
