@@ -4,6 +4,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..ensemble import Reason
 
 
 class Want(eqx.Module):
@@ -61,3 +66,20 @@ class Motion(NamedTuple):
     states: Any = None
     forces: Any = None
     integral: Any = None
+
+
+def in_succession(go: Callable[..., Motion], state: Array, count: int) -> Motion:
+    """Return `count` motions, each from where the one before has ended, as one.
+
+    `go(state, going)` returns one with its `states`; `going`: 1, and 0 after a failure.
+    """
+
+    def step(last, _):
+        state, result = last
+        found = go(state, jnp.where(result == Reason.SUCCESS, 1.0, 0.0))
+        result = jnp.where(result == Reason.SUCCESS, found.result, result)
+        return (found.state, result), found.states
+
+    begun = jnp.asarray(state, float), jnp.asarray(Reason.SUCCESS, jnp.int32)
+    (end, result), states = jax.lax.scan(step, begun, length=count)
+    return Motion(end, result, states=states.reshape(-1, *state.shape))

@@ -16,8 +16,8 @@ from ..foundation.quantity import result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.friction import sliding_share, sticking_limit
 from ..systems.impact import EquationOfMotion, ImpactSystem
+from ..systems.law import force_of
 from ..systems.loads import time_varying
-from ..systems.roles import force_of
 from ..systems.variation import variations_of, without_variations
 from .implicit import implicit_root
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import quantity
 from .freedoms import component
-from .roles import ContactLaw, LoadLaw, is_impulsive
+from .law import ContactLaw, LoadLaw, check_traits, is_impulsive
 from .system_repr import SystemRepr
 from .variation import variation_field
 
@@ -84,6 +84,7 @@ class AnnularContact(SystemRepr):
     has_linear_gap = False
 
     def __check_init__(self):
+        check_traits(type(self.law))
         if is_impulsive(self.law):
             raise ValueError(
                 "law of an annular contact is a hard stop; allowed: a contact law with a "

@@ -68,7 +68,7 @@ class BaseMotion(SystemRepr):
         return derived
 
     @property
-    def units(self) -> Mapping[str, str]:
+    def law_units(self) -> Mapping[str, str]:
         """The unit of the law in place of N."""
         return {"N": GIVEN[self.given][1]}
 

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import unknown_key
 from .friction import check_friction, contradictory
+from .law import is_impulsive
 from .parameters import part_names
-from .roles import is_impulsive
 from .system_repr import SystemRepr
 
 

@@ -18,9 +18,10 @@ from .contact_friction import pressing_contacts
 from .equation import Equation, Time
 from .freedoms import component
 from .friction import Friction, friction_forces
+from .law import LoadLaw, check_traits, force_of, is_damped, is_impulsive, trait
 from .loads import never_repeats, time_varying
 from .periods import check_period, period_of_loads
-from .roles import Linear, LoadLaw, force_of, is_damped, is_impulsive
+from .roles import Linear
 from .springs import NonlinearSpring
 from .states import (
     CoupledEquation,
@@ -85,6 +86,9 @@ class AppliedLoad(SystemRepr):
     direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        check_traits(type(self.law))
 
     def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
         """Return the forces of a unit load, N."""
@@ -252,13 +256,13 @@ class EquationOfMotion(Equation):
     def may_pulse(self) -> bool:
         """Return whether a load or a variation may have pulses that a step could miss."""
         acting = [*self.loads, *variations_of(self)]
-        return any(getattr(part.law, "pulses", True) for part in acting)
+        return any(trait(part.law, "pulses") for part in acting)
 
     def may_jump(self) -> bool:
         """Return whether there is friction, or a law not declared continuous."""
         laws = [element.law for element in (*self.contacts, *self.springs)]
         rubs = bool(self.frictions) or any(contact.reverses for contact in self.contacts)
-        return rubs or any(getattr(law, "jumps", True) for law in laws)
+        return rubs or any(trait(law, "jumps") for law in laws)
 
     def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the power lost to each contact's own friction, W."""

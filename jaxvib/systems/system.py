@@ -39,6 +39,7 @@ class System(SystemRepr):
     loads = ()  # of `impact.AppliedLoad`
     frictions = ()  # of `friction.Friction`
     springs = ()  # of `springs.NonlinearSpring`
+    elements = ()  # of `states.StateElement`
     drift = None  # a `drift.Drift`
 
     @abc.abstractmethod

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from .freedoms import check_direction, component, is_nowhere
-from .roles import ContactLaw, LoadLaw, is_impulsive
+from .law import ContactLaw, LoadLaw, check_traits, is_impulsive
 from .system_repr import SystemRepr
 from .variation import variation_field
 
@@ -39,6 +39,7 @@ class Contact(SystemRepr):
     reverses = False  # whether a friction of its own jumps where the sliding reverses
 
     def __check_init__(self):
+        check_traits(type(self.law))
         check_direction("a contact", self.direction)
         if self.variation is not None and is_impulsive(self.law):
             raise ValueError(

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..dynamics.events import Integrand, event_problem, motion_kernel
-from ..dynamics.motion import Want
-from ..dynamics.observables import Observables, init_observables
+from ..dynamics.motion import Motion, Want
+from ..dynamics.observables import init_observables
 from ..ensemble import Reason
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
@@ -33,8 +33,8 @@ def _summed(system) -> Integrand:
 
 def observe_by_events(
     equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
-) -> tuple[Array, Observables, Array, Array]:
-    """Return final state, observables, the integral of `squares`, reason code."""
+) -> Motion:
+    """Return a motion with its observables and the integral of `squares`."""
     at = _pieces_at(equation, t1)
     go = motion_kernel(_Ready(_parts(at(t0)[0])[1]))
 
@@ -50,7 +50,7 @@ def observe_by_events(
     nothing = jnp.zeros(3 * (state.shape[0] // 2))
     start = state, init_observables(t0, state, equation), nothing
     (state, observables, total), result = _iterate(advance, start, t0, t1)
-    return state, observables, total, result
+    return Motion(state, result, observables=observables, integral=total)
 
 
 def states_by_events(

@@ -14,7 +14,7 @@ from ...ensemble import Reason
 from ...foundation.types import Number
 from ...systems.equation import Equation
 from ...systems.system import System
-from ..motion import Motion, Want
+from ..motion import Motion, Want, in_succession
 
 
 class Engine(eqx.Module):
@@ -68,16 +68,12 @@ class Engine(eqx.Module):
             found = go(state, t0, t1)
             return in_periods(found._replace(along=there - found.state), want)
 
-        def step(last, _):
-            state, result = last
-            end = jnp.where(result == Reason.SUCCESS, t1, 0.0)
-            found = go(state, 0.0, end)
-            result = jnp.where(result == Reason.SUCCESS, found.result, result)
-            return (found.state, result), found.state
+        def period(state: Array, going: Array) -> Motion:
+            found = go(state, 0.0, going * t1)
+            return found._replace(states=found.state[None])
 
-        begun = jnp.asarray(state, float), jnp.asarray(Reason.SUCCESS, jnp.int32)
-        (end, result), states = jax.lax.scan(step, begun, length=want.periods)
-        return Motion(end, result, states=states)
+        assert want.periods is not None
+        return in_succession(period, state, want.periods)
 
 
 def in_periods(found: Motion, want: Want) -> Motion:

@@ -16,7 +16,7 @@ from ...foundation.zero_tangents import is_zero
 from ...kernels import Kernel, tangents
 from ...kernels.derivative_rule import with_rule
 from ...kernels.kernel_cache import cached_kernel
-from ..motion import Motion, Want
+from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 from .engine import integrate_events, integrate_periods
@@ -105,34 +105,21 @@ def periods_problem(
     `at_once`: the number of periods in one loop, a divisor of `count`.
     """
 
-    def repeated(go, state, groups):
-        def step(last, _):
-            state, result = last
-            states, code = go(state, jnp.where(result == Reason.SUCCESS, 1.0, 0.0))
-            result = jnp.where(result == Reason.SUCCESS, code, result)
-            return (states[-1], result), states
-
-        begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
-        (end, result), states = jax.lax.scan(step, begun, length=groups)
-        return Motion(end, result, states=states.reshape(count, -1))
-
     def run(state, parameters, period, rtol):
-        want = Want(rtol, periods=at_once)
+        go, want = motion_kernel(static, order), Want(rtol, periods=at_once)
 
-        def go(state, going):
-            end = going * period
-            found = motion_kernel(static, order)(state, parameters, 0.0, end, want)
-            return found.states, found.result
+        def group(state, going):
+            return go(state, parameters, 0.0, going * period, want)
 
-        return repeated(go, state, count // at_once)
+        return in_succession(group, state, count // at_once)
 
     def one_by_one(state, parameters, period, rtol):
         def go(state, going):
             end = going * period
             found = event_problem(static, state, parameters, 0.0, end, rtol, order)
-            return found.state[None], found.result
+            return found._replace(states=found.state[None])
 
-        return repeated(go, state, count)
+        return in_succession(go, state, count)
 
     def rule(primals, tangents):
         changes = jax.tree.map(_as_array, tangents, is_leaf=is_zero)

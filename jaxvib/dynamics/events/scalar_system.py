@@ -13,6 +13,7 @@ from ...systems.annular import annular
 from ...systems.equation import Equation
 from ...systems.event_form import ContactForm, form_of, has_event_form
 from ...systems.impact import EquationOfMotion
+from ...systems.law import trait
 from ...systems.loads import ConstantLoad, Load, as_load
 from ...systems.variation import variations_of
 from .factors import factors_of
@@ -138,7 +139,7 @@ def unsupported_reason(equation: Equation) -> str:
     laws += [("spring", spring.law) for spring in equation.springs]
     for kind, law in laws:
         if not has_event_form(law):
-            with_fields = " with these fields" if hasattr(law, "event_form") else ""
+            with_fields = " with these fields" if trait(law, "event_form") else ""
             name = f"{kind} law {type(law).__name__}{with_fields}"
             return f"{name} has no event-driven form"
     for load in equation.loads:

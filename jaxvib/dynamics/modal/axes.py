@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...systems.annular import AnnularContact
-from ...systems.roles import force_of
+from ...systems.law import force_of
 
 
 class Axes(NamedTuple):

@@ -11,8 +11,8 @@ from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.annular import annular
+from ...systems.law import is_impulsive
 from ...systems.parameters import part_names, replace
-from ...systems.roles import is_impulsive
 from ...systems.system import Mechanical, System, state_shape
 from .controls import Swept, controls
 from .kernels import faults, modules

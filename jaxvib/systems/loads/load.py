@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ...foundation.types import Number
-from ..roles import LoadLaw
-from ..system_repr import SystemRepr
+from ..law import LoadLaw
 
 
 class Wave(NamedTuple):
@@ -20,7 +19,7 @@ class Wave(NamedTuple):
     phase: Any
 
 
-class Load(SystemRepr):
+class Load(LoadLaw):
     r"""A force that depends on time alone, analytic between breaks.
 
     To add one, write an `equinox.Module` whose numbers are declared by `quantity`, with

@@ -1,30 +1,15 @@
 """Nonlinear springs and dampers."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ..freedoms import check_direction, is_nowhere
-from ..roles import LoadLaw
+from ..law import LoadLaw, SpringLaw, check_traits
 from ..system_repr import SystemRepr
 from ..variation import variation_field
-
-
-@runtime_checkable
-class SpringLaw(Protocol):
-    """A spring force as a function of the elongation and its rate.
-
-    To add one, write an `equinox.Module` whose `force` takes an elongation, m, or an
-    elongation and its rate, m/s, and returns the restoring force, N; its numbers
-    declared by `quantity`. `jumps = False` declares the force continuous. Time-stepping
-    engines accept any law, "event" polynomials.
-    """
-
-    def force(self, *motion: Array) -> Array:
-        """Return the force, N, at an elongation, m (and its rate, m/s)."""
-        ...
 
 
 class NonlinearSpring(SystemRepr):
@@ -54,6 +39,7 @@ class NonlinearSpring(SystemRepr):
     variation: LoadLaw | None = variation_field()
 
     def __check_init__(self):
+        check_traits(type(self.law))
         check_direction("a spring", self.direction)
 
     def contradicts(self) -> Any:

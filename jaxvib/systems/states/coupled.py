@@ -11,6 +11,7 @@ from ...foundation.types import Number
 from ...linalg import positive_inverse
 from ..around import AroundEquation
 from ..equation import Time
+from ..law import trait
 from ..parameters import part_names
 from .element import StateElement
 
@@ -83,12 +84,12 @@ class CoupledEquation(AroundEquation):
     def may_pulse(self) -> bool:
         """Return whether there may be short pulses that a step could miss."""
         laws = [element.law for element in self.elements]
-        return super().may_pulse() or any(getattr(x, "pulses", True) for x in laws)
+        return super().may_pulse() or any(trait(x, "pulses") for x in laws)
 
     def may_jump(self) -> bool:
         """Return whether a law is not declared continuous."""
         laws = [element.law for element in self.elements]
-        return super().may_jump() or any(getattr(x, "jumps", True) for x in laws)
+        return super().may_jump() or any(trait(x, "jumps") for x in laws)
 
     def _elements(self, state) -> Iterator[tuple]:
         """Yield each element with its states, its elongation, m, and its rate, m/s."""
@@ -119,7 +120,7 @@ def named_states(elements: Sequence[StateElement]) -> Iterator[tuple[str, str]]:
     """Yield the name, such as `circuit.voltage`, and the unit of each state."""
     for name, element in zip(part_names(elements), elements, strict=True):
         states = element.law.states
-        units = getattr(element.law, "units", ("",) * len(states))
+        units = trait(element.law, "units") or ("",) * len(states)
         for state, unit in zip(states, units, strict=True):
             yield f"{name}.{state}", unit
 

@@ -18,7 +18,7 @@ from ....orbits import (
 )
 from ....systems import ElasticStructure
 from ....systems.annular import annular
-from ....systems.roles import is_damped
+from ....systems.law import is_damped
 from ....systems.system import System
 from ...config import samples
 from ...pictures.regimes import regime_name
