@@ -152,13 +152,13 @@ def simulate(
     chosen = engine_of(system, engine)
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
-    given = floats("times", times)
-    times = jnp.asarray(given, float)
+    times = jnp.asarray(floats("times", times), float)
     if times.ndim != 1 or times.size < 2:
         raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
     check_ascending("times", times, "s")
     rtol = floats("rtol", rtol)
-    motion = chosen.integrate(system, state, given[0], given[-1], Want(rtol, times))
+    span = to_numpy(times)  # sliced by JAX a time would be compiled
+    motion = chosen.integrate(system, state, span[0], span[-1], Want(rtol, times))
     sampled = motion.states, motion.forces, motion.result
     found = Trajectory(times, *sampled, labels=system.labels)
     raise_if_empty("simulate", throw, found.result, to_numpy(found.states)[1:])

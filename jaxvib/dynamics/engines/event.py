@@ -1,6 +1,5 @@
 """The event-driven engine."""
 
-import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
@@ -60,7 +59,7 @@ class EventEngine(Engine):
         """
         parameters, static = partition_arrays(system)
         if want.times is not None:
-            return self._sampled(system, state, t0, t1, want)
+            return self._sampled(system, state, parameters, static, want)
         if not want.differentiable:
             return motion_kernel(static, self.order)(state, parameters, t0, t1, want)
         if want.periods is not None:
@@ -75,14 +74,13 @@ class EventEngine(Engine):
         end, integral = jnp.split(found.state, [jnp.shape(state)[0]])
         return found._replace(state=end, integral=integral)
 
-    def _sampled(self, system, state, t0, t1, want: Want) -> Motion:
+    def _sampled(self, system, state, parameters, static, want: Want) -> Motion:
         """Return states and contact forces at times, including holding forces."""
-        parameters, static = partition_arrays(system)
         kernel = motion_kernel(static, self.order)
         if is_concrete(parameters, state, want.times, want.rtol):
 
             def go_on(state, span):
-                asked = dataclasses.replace(want, times=span)
+                asked = Want(want.rtol, span)
                 found = kernel.on_host(state, parameters, span[0], span[-1], asked)
                 return found.states, found.forces, found.result
 
@@ -90,7 +88,7 @@ class EventEngine(Engine):
             states, forces, result = found
             motion = Motion(states[-1], result, states=states, forces=forces)
             return jax.device_put(motion)
-        found = self.in_parts(system, state, t0, t1, want)
+        found = self.in_parts(system, state, want.times[0], want.times[-1], want)
         hard = np.array(system.equation().hard_contacts(), bool)
         if not hard.any():
             return found
