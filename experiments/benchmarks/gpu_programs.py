@@ -30,9 +30,9 @@ from jaxvib.dynamics.events import Request, integrate_events, motion_kernel
 from jaxvib.dynamics.flow import solve_system
 from jaxvib.dynamics.motion import Want
 from jaxvib.foundation.arrays import partition_arrays
-from jaxvib.kernels import gpu
-from jaxvib.kernels.lowering import trace
-from jaxvib.kernels.tangents import values_and_tangents
+from jaxvib.kernels.gpu import ptx
+from jaxvib.kernels.lower.lowering import trace
+from jaxvib.kernels.lower.tangents import values_and_tangents
 from jaxvib.linalg.eigen import eigenvalues
 from jaxvib.orbits.motion_kernels import poincare_kernel, shooting_kernel
 
@@ -152,14 +152,14 @@ def assembler() -> str | None:
     return next((str(p) for p in folder.glob("*/bin/ptxas")), shutil.which("ptxas"))
 
 
-def assembled(ptx: str, architecture: str) -> dict:
+def assembled(text: str, architecture: str) -> dict:
     """Return what a program takes on an architecture, in registers and bytes."""
     ptxas = assembler()
     if ptxas is None:
         raise SystemExit("there is no ptxas here: pip install nvidia-cuda-nvcc")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "lanes.ptx")
-        file.write_text(ptx)
+        file.write_text(text)
         done = subprocess.run(
             [ptxas, "-v", f"-arch={architecture}", "-o", str(file) + ".cubin", str(file)],
             capture_output=True, text=True, check=True,
@@ -183,10 +183,10 @@ def rows(name: str):
     function, arguments = PROGRAMS[name]
     closed = trace(function, arguments)[0]
     for driver in DRIVERS:
-        ptx = gpu.device_program(closed, ARCHITECTURES[0], driver).ptx
+        text = ptx.device_program(closed, ARCHITECTURES[0], driver).ptx
         for architecture in ARCHITECTURES:
             known = {"program": name, "CUDA": driver // 1000, "architecture": architecture}
-            yield {**known, "lines": ptx.count("\n"), **assembled(ptx, architecture)}
+            yield {**known, "lines": text.count("\n"), **assembled(text, architecture)}
 
 
 def main() -> None:

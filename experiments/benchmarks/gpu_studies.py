@@ -29,8 +29,8 @@ from experiments.benchmarks.kernels import loads
 from experiments.benchmarks.regime_map import machine, samples
 from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.dynamics.motion import Want
-from jaxvib.kernels.device_choice import VARIABLE, computed_on
-from jaxvib.kernels.driver import DriverError, driver
+from jaxvib.kernels.gpu.device_choice import VARIABLE, computed_on
+from jaxvib.kernels.gpu.driver import DriverError, driver
 from tests.modal_cantilever import PERIOD, modal_cantilever
 
 bodies = jv.two_body_impact()

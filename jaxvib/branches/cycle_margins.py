@@ -56,9 +56,8 @@ def cycle_samples(system, state, period, rtol, number: int = _SAMPLES) -> Array:
 
 def sliding_speeds(system: System, states: Any) -> Any:
     """Return the sliding speed of each friction at states (s, n), (s, frictions)."""
-    frictions = getattr(system, "frictions", ())
     half = states.shape[1] // 2
-    speeds = [states[:, half:] @ each.direction - each.speed for each in frictions]
+    speeds = [states[:, half:] @ each.direction - each.speed for each in system.frictions]
     return jnp.stack(speeds, axis=1) if speeds else jnp.zeros((len(states), 0))
 
 

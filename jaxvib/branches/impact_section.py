@@ -25,7 +25,7 @@ from jaxtyping import Array
 
 from ..foundation.types import Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.drift import modulo_drift
 from ..systems.equation import Equation
 from ..systems.system import System
@@ -92,7 +92,7 @@ def impulses(equation: Equation) -> Array:
     hard = equation.hard_contacts()
     every: Any = equation
     for i, contact in enumerate(every.contacts):
-        response = every.contact_responses[i]
+        response = contact.response
         if not hard[i]:
             changes.append(jnp.zeros(2 * response.shape[0]))
             continue

@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.types import Number
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 from .motion import Motion
 from .scales import base, initial_scales
 from .solve import Problem, Tolerance

@@ -14,8 +14,8 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.types import Number
 from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
-from ..kernels.derivative_rule import with_rule
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.derivative_rule import with_rule
+from ..kernels.calls.kernel_cache import cached_kernel
 from .breakpoints import just_before
 from .motion import Motion
 from .scales import Scales, base

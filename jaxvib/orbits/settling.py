@@ -15,7 +15,7 @@ from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.periods import period_of
 from ..systems.system import System

@@ -19,7 +19,7 @@ from ..ensemble import map_samples
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.quantity import Range, check_range
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.annular import annular
 from ..systems.system import System
 from .modal_lanes import modal_groups
@@ -112,7 +112,7 @@ def _lost_per_time(static) -> Kernel:
     def stage(lane):
         leaves, state, span = lane
         system = combine_arrays(leaves, static)
-        if annular(getattr(system, "contacts", ())):  # those of modal forms are observed
+        if annular(system.contacts):  # those of modal forms are observed
             return mean_lost_power(system, state, span, TRANSIENT_RTOL)
         depth = GRAZING * scales(system, state)[0]
         _, seen, _ = observe(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from ..foundation.new_files import refuse_taken, write_new
-from ..kernels.object_code import object_code, target_of
+from ..kernels.export.object_code import object_code, target_of
 from ..systems.system import System
 from .c_text import CProgram
 from .motion_functions import MotionFunctions

@@ -18,7 +18,7 @@ from pathlib import Path
 from .. import __version__
 from ..ensemble import reason
 from ..foundation.new_files import refuse_taken, write_new
-from ..kernels.object_code import HOST, CFunction, object_code, target_of
+from ..kernels.export.object_code import HOST, CFunction, object_code, target_of
 from ..systems.system import System
 from .c_program import check_name
 from .external_forces import with_external_forces

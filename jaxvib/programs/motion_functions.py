@@ -13,7 +13,7 @@ from ..dynamics.engines.engine import Engine
 from ..dynamics.motion import Want
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
-from ..kernels.object_code import CFunction
+from ..kernels.export.object_code import CFunction
 from ..systems.system import System, state_shape
 from .parameter_vector import ParameterVector
 
@@ -142,12 +142,12 @@ class MotionFunctions:
             for place, hard in enumerate(equation.hard_contacts()):
                 if not hard:
                     continue
-                each, response = equation.contacts[place], equation.contact_responses[place]
+                each = equation.contacts[place]
                 closing = jnp.sum(each.direction * velocity)
                 impulse = -(1 + each.law.restitution) * closing
-                impulse = impulse / jnp.sum(each.direction * response)
+                impulse = impulse / jnp.sum(each.direction * each.response)
                 struck = (contact == place) & (closing > 0)
-                velocity = jnp.where(struck, velocity + response * impulse, velocity)
+                velocity = jnp.where(struck, velocity + each.response * impulse, velocity)
             return jnp.concatenate([state[:half], velocity])
 
         arguments = {

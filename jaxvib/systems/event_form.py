@@ -1,5 +1,6 @@
 """Forces of contacts and springs in the form that event-driven integration requires."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .law import trait
@@ -47,3 +48,8 @@ def has_event_form(law: Any) -> bool:
 def form_of(law: Any) -> Any:
     """Return the event-driven form of a contact or spring law; None if it has none."""
     return law.event_form() if has_event_form(law) else None
+
+
+def product_term(left: Sequence, right: Sequence, order: int) -> Any:
+    """Return the coefficient of an order in the product of two series."""
+    return sum(left[i] * right[order - i] for i in range(order + 1))

@@ -1,5 +1,6 @@
 """Base classes of force laws, with the traits that a law declares about itself."""
 
+import abc
 import difflib
 import functools
 import inspect
@@ -27,6 +28,8 @@ class Law(SystemRepr):
     event_form = None  # or a method: the form of the force for engine "event"
     has_event_form = True  # whether its fields allow that form
     release_rate = None  # or a method: the rate, m/s, at which the force's slope jumps
+    constant = False  # of a load, whether it is
+    repeats = True  # whether a load is periodic
     units = ()  # of the `states` of an element
     methods = ()  # by which a module that is not derived is such a law
 
@@ -54,17 +57,17 @@ class SpringLaw(Law):
 
 
 class LoadLaw(Law):
-    """A periodic force that depends on time alone; engine "event" needs a `Load`."""
+    """A force that depends on time alone; engine "event" needs a `Load`."""
 
     methods = ("force", "period")
 
+    @abc.abstractmethod
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        raise NotImplementedError
+        """Return the force, N, at a time, s; at a break its right-hand limit."""
 
+    @abc.abstractmethod
     def period(self) -> Float[Array, ""]:
         """Return the period, s."""
-        raise NotImplementedError
 
 
 class ScaledLaw(eqx.Module):

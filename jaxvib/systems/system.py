@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
-from ..kernels.kernel_cache import cached_fact
+from ..kernels.calls.kernel_cache import cached_fact
 from .equation import Equation
 from .roles import Linear
 from .system_repr import SystemRepr

@@ -16,7 +16,7 @@ from ..dynamics.solve import Tolerance
 from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import partition_arrays
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.around import AroundSystem
 from ..systems.system import System
 from .limits import Limit, Moving, freedoms_of, with_limits

@@ -15,7 +15,7 @@ from jaxvib.dynamics.engines import stepped
 from jaxvib.dynamics.flow import observe_with_monodromy, solve_system
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
-from jaxvib.kernels.kernel import Kernel
+from jaxvib.kernels.calls.kernel import Kernel
 from tests.independent import TwoBody, motion
 from tests.places import check_same
 from tests.systems_table import RIGID, SOFT

@@ -8,7 +8,7 @@ from jax import lax
 
 import jaxvib as jv
 from jaxvib.ensemble.map_samples import devices_for
-from jaxvib.kernels.call import kernels_called
+from jaxvib.kernels.calls.call import kernels_called
 
 TIMES, FREQUENCIES = np.linspace(0.0, 3.0, 5), np.linspace(1.0, 2.0, 5)
 oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))

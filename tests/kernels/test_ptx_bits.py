@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 import jaxvib as jv
-from jaxvib.kernels.lowering import trace
+from jaxvib.kernels.lower.lowering import trace
 from jaxvib.linalg.eigen import eigenvalues
 from jaxvib.linalg.small import of_many
 from tests.kernels import test_elementary, test_primitives
@@ -93,7 +93,8 @@ def recorded():
         return run
 
     kernels, calls = (
-        importlib.import_module(f"jaxvib.kernels.{n}") for n in ("kernel", "call")
+        importlib.import_module(f"jaxvib.kernels.{n}")
+        for n in ("calls.kernel", "calls.call")
     )
     run_map, run_call = kernels._Form.map, calls._jitted
     with pytest.MonkeyPatch.context() as patch:

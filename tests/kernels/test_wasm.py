@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.kernels import kernel, wasm, wasm_object, web_assembly
+from jaxvib.kernels import kernel, web_assembly
+from jaxvib.kernels.export import wasm, wasm_object
 from tests.kernels.wasm_engines import NODE, WASMTIME, computed
 from tests.random_programs import lanes_of, operations
 from tests.systems_table import hard_stop

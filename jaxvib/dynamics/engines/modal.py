@@ -16,7 +16,7 @@ from ...foundation.arrays import (
 )
 from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
-from ...kernels.derivative_rule import with_rule
+from ...kernels.calls.derivative_rule import with_rule
 from ...systems.equation import Equation
 from ..modal import ModalForm, modal_flow, modal_form
 from ..motion import Motion, Want

@@ -14,8 +14,8 @@ from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ...foundation.environment import require_float64
 from ...foundation.types import Number
 from ...kernels import Kernel
-from ...kernels.kernel_cache import cached_kernel
-from ...kernels.map_rows import map_rows
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.calls.map_rows import map_rows
 from ...systems.equation import Equation
 from ...systems.system import System
 from ..breakpoints import crossed

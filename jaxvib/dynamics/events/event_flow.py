@@ -13,9 +13,10 @@ from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
 from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
-from ...kernels import Kernel, tangents
-from ...kernels.derivative_rule import with_rule
-from ...kernels.kernel_cache import cached_kernel
+from ...kernels import Kernel
+from ...kernels.calls.derivative_rule import with_rule
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.lower import tangents
 from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents

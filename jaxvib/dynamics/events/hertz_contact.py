@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from ...systems.event_form import product_term
 from .damped import closes, damped_signal, force_factor
 from .factors import ScaledSeries
 from .flight import ONSET, onset_signal, pushes
@@ -31,7 +32,6 @@ from .series import (
     first_root,
     first_to_meet,
     log2,
-    product_term,
     radius,
     refined,
     smallest,

@@ -38,11 +38,6 @@ def value_and_slope(series: Series, s: Number) -> tuple[Array, Array]:
     return total, rate
 
 
-def product_term(left: Series, right: Series, order: int) -> Array:
-    """Return the coefficient of an order in the product of two series."""
-    return sum(left[i] * right[order - i] for i in range(order + 1))
-
-
 def square_term(series: Series, order: int) -> Number:
     """Return the coefficient of an order in the square of a series."""
     half = order // 2

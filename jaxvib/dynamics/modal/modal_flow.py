@@ -17,8 +17,8 @@ from ...ensemble import Reason
 from ...foundation.arrays import as_array, combine_arrays, partition_arrays
 from ...foundation.types import Number
 from ...kernels import Kernel
-from ...kernels.in_place import given_up
-from ...kernels.kernel_cache import cached_kernel
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.lower.in_place import given_up
 from ..motion import Motion, Want
 from ..observables import init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned

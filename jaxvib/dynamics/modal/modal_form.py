@@ -208,6 +208,6 @@ def _gap_rows(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
 
 def _pushes(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
     half = modes.duals.shape[1] // 2
-    responses = [np.reshape(r, (-1, half)) for r in motion.contact_responses]
+    responses = [np.reshape(c.response, (-1, half)) for c in motion.contacts]
     responses = np.concatenate([np.zeros((0, half)), *responses])
     return jnp.asarray(np.asarray(modes.duals)[:, half:] @ responses.T)

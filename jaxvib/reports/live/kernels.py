@@ -19,7 +19,7 @@ from ...dynamics.observables import (
 )
 from ...foundation.types import AnyArray
 from ...kernels import WebAssembly, web_assembly
-from ...kernels.kernel_cache import cached_fact
+from ...kernels.calls.kernel_cache import cached_fact
 from ...systems import replace
 from ...systems.sample_checks import value_faults
 from ...systems.system import System, state_shape

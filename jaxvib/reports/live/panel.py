@@ -142,7 +142,7 @@ def _check_pieces(recorded: Mapping[str, Any], duration: float | None) -> None:
 
 def _contacts(system: System) -> list[dict[str, Any]]:
     """Return name, kind, direction and gap of each contact, None for a formula's gap."""
-    formulas = dict(getattr(system, "formulas", ()))
+    formulas = dict(system.formulas)
     named = zip(part_names(system.contacts), system.contacts, strict=True)
     return [
         {

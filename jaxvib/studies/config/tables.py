@@ -102,6 +102,25 @@ def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tupl
     return pydantic.create_model(name, __base__=Table, **ordered)  # ty: ignore
 
 
+def kind_named(
+    name: object, kinds: Mapping[str, Any], path: str, document: Document, entry: Any = None
+) -> Any:
+    """Return the kind that a table names at a path.
+
+    `entry`: the table itself, for the message if it names none. **Raises:**
+    `ValueError` with the allowed names and the nearest one.
+    """
+    if isinstance(name, str) and name in kinds:
+        return kinds[name]
+    found, hint = f"= {shown(name)} is not known", ""
+    if name is None:
+        found = f"is missing ({path.rpartition('.')[0]} = {shown(entry)})"
+    elif near := nearest(str(name), kinds):
+        hint = f'; did you mean "{near}"?'
+    allowed = ", ".join(map(shown, kinds))
+    raise ValueError(f"{document.where(path)}: {path} {found}; allowed: {allowed}{hint}")
+
+
 def flattened(table: dict, prefix: str = "") -> dict[str, object]:
     """Flatten nested tables to dotted paths."""
     flat: dict[str, object] = {}

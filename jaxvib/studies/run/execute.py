@@ -11,7 +11,7 @@ from ...ensemble import Reason, checkpointing, use_executor
 from ...ensemble.evaluation_store import PrefixedStore
 from ...foundation import signals
 from ...foundation.progress import without_progress
-from ...kernels.device_choice import computed_on
+from ...kernels.gpu.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
 from ..store.evaluations import Evaluations, HeldEvaluations, forget_evaluations

@@ -9,11 +9,18 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ...foundation.suggestions import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.quantities import Places
-from ..config.tables import Table, nested_model, number, option, shown, validated
+from ..config.tables import (
+    Table,
+    kind_named,
+    nested_model,
+    number,
+    option,
+    shown,
+    validated,
+)
 from ..resources import library
 from .base import Role, SystemKind
 
@@ -292,15 +299,9 @@ def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
 def _module(name: str, entry: dict, prefix: str, document: Document) -> Table:
     path = f"{prefix}.{name}"
     kind = entry["module"]
-    if not isinstance(kind, str) or kind not in _PARTS:
-        near = nearest(str(kind), _PARTS)
-        hint = f'; did you mean "{near}"?' if near else ""
-        raise ValueError(
-            f"{document.where(f'{path}.module')}: {path}.module = {shown(kind)} is not "
-            f"known; allowed: {', '.join(map(shown, _PARTS))}{hint}"
-        )
-    if not _joined(name, _PARTS[kind]):
-        form = "-".join(_PARTS[kind].joins)
+    part = kind_named(kind, _PARTS, f"{path}.module", document)
+    if not _joined(name, part):
+        form = "-".join(part.joins)
         raise ValueError(
             f"{document.where(path)}: {path} does not name what it joins; allowed for "
             f"module = {shown(kind)}: a name of the form {form}"

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import pydantic
 from pydantic import Field
 
-from ...foundation.suggestions import nearest
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
-from ..config.tables import Table, flattened, number, shown, validated
+from ..config.tables import Table, flattened, kind_named, number, validated
 from .impact_laws import LAWS, UNLESS, USUAL
 
 VARYING = ("contact", "annular", "spring")  # kinds of parts whose force may vary in time
@@ -72,17 +71,8 @@ def with_variation(entry: dict, path: str, document: Document) -> dict:
     if given is None:
         return entry
     path = f"{path}.variation"
-    kind = given.get("load") if isinstance(given, dict) else None
-    if kind not in _LAWS:
-        near = nearest(str(kind), _LAWS)
-        hint = f'; did you mean "{near}"?' if near else ""
-        found = f"{path}.load = {shown(kind)} is not known"
-        if kind is None:
-            found = f"{path}.load is missing ({path} = {shown(given)})"
-        raise ValueError(
-            f"{document.where(path)}: {found}; allowed: "
-            f"{', '.join(map(shown, _LAWS))}{hint}"
-        )
+    kind: Any = given.get("load") if isinstance(given, dict) else None
+    kind_named(kind, _LAWS, f"{path}.load", document, given)
     return {
         **entry,
         "variation": validated(variation_tables()[kind], given, path, document),

@@ -1,18 +1,15 @@
 """Nonlinear springs and dampers."""
 
-from typing import Any
-
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
-from ..freedoms import check_direction, is_nowhere
-from ..law import LoadLaw, SpringLaw, check_traits
-from ..system_repr import SystemRepr
+from ..law import LoadLaw, SpringLaw
+from ..part import Part
 from ..variation import variation_field
 
 
-class NonlinearSpring(SystemRepr):
+class NonlinearSpring(Part):
     r"""A nonlinear spring-damper: the force on the degrees of freedom is $-n F$.
 
     $F = F(e, \dot e)$ with the elongation $e = n^T q$ from static equilibrium, in
@@ -38,10 +35,4 @@ class NonlinearSpring(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
-    def __check_init__(self):
-        check_traits(type(self.law))
-        check_direction("a spring", self.direction)
-
-    def contradicts(self) -> Any:
-        """Return whether the direction is zero everywhere, of one or of a batch."""
-        return is_nowhere(self.direction)
+    kind = "a spring"

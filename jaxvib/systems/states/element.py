@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
 from ..freedoms import check_direction, is_nowhere
-from ..law import Law, check_traits
-from ..system_repr import SystemRepr
+from ..law import Law
+from ..part import Part
 
 
 class StateLaw(Law):
@@ -31,7 +31,7 @@ class StateLaw(Law):
         raise NotImplementedError
 
 
-class StateElement(SystemRepr):
+class StateElement(Part):
     r"""An element with states: the force on the degrees of freedom is $-n F$.
 
     $F$ and the rates of its states depend on them, on the elongation $e = m^T q$ from
@@ -56,15 +56,14 @@ class StateElement(SystemRepr):
         "senses", "", "direction of the elongation", optional=True
     )
 
+    kind = "an element"
+
     def __check_init__(self):
-        check_traits(type(self.law))
-        check_direction("an element", self.direction)
-        check_direction("an element", self.senses, "senses")
+        check_direction(self.kind, self.senses, "senses")
 
     def contradicts(self) -> Any:
         """Return whether a direction is zero everywhere, of one or of a batch."""
-        senses = self.direction if self.senses is None else self.senses
-        return is_nowhere(self.direction) | is_nowhere(senses)
+        return is_nowhere(self.direction) | is_nowhere(self.measured)
 
     @property
     def measured(self) -> Float[Array, " n"]:

@@ -13,7 +13,7 @@ from jaxvib.dynamics.modal.collocation import Eigenvalues
 from jaxvib.dynamics.modal.directions import unit_directions
 from jaxvib.dynamics.modal.sensitivities import DECAYED, unit_sensitivities
 from jaxvib.dynamics.motion import Want
-from jaxvib.kernels.kernel_cache import cached_kernel
+from jaxvib.kernels.calls.kernel_cache import cached_kernel
 from tests.modal_cantilever import PERIOD, cantilever_frequencies, modal_cantilever
 
 SIZE = 96

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....ensemble import map_samples
 from ....foundation.arrays import combine_arrays, partition_arrays, stack_lanes
-from ....kernels.kernel_cache import cached_kernel
+from ....kernels.calls.kernel_cache import cached_kernel
 from ....modes.mode_table import mode_table, undamped
 from ...store.fields import Variable, variables
 from ..sample_systems import each_system

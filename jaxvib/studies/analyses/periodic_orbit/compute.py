@@ -103,8 +103,8 @@ def loses_power(system: Any, paths: Iterable[str]) -> bool:
 
     `paths`: of the numbers that samples change.
     """
-    contacts = getattr(system, "contacts", ())
-    varied = (*paths, *dict(getattr(system, "formulas", ())))
+    contacts = system.contacts
+    varied = (*paths, *dict(system.formulas))
     changes = any(path.endswith(".friction_coefficient") for path in varied)
     rubs = any(changes or contacts[c].friction_coefficient > 0 for c in annular(contacts))
     elastic = isinstance(getattr(system, "linear", None), ElasticStructure)
