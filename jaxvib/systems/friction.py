@@ -46,7 +46,7 @@ class Friction(Part):
 
     @property
     @abc.abstractmethod
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The coefficient of sliding; for a constant normal force the force, N."""
 
     def __check_init__(self):
@@ -119,7 +119,7 @@ class CoulombFriction(Friction):
     contact = None
 
     @property
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The kinetic friction force, N."""
         return self.force
 

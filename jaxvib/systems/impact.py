@@ -335,6 +335,11 @@ class ImpactSystem(Mechanical, Linear):
         size = self.degrees_of_freedom
         for kind in ("contact", "load", "friction", "spring", "element"):
             for position, item in enumerate(getattr(self, f"{kind}s")):
+                if not isinstance(item, Part):
+                    raise TypeError(
+                        f"{kind} {position} is of type {type(item).__name__}; allowed: a "
+                        "part of the library, or a class derived from one"
+                    )
                 name = "directions" if isinstance(item, AnnularContact) else "direction"
                 shape = jnp.shape(getattr(item, name))
                 allowed = (size,) if name == "direction" else (2, size)

@@ -161,7 +161,7 @@ def test_what_xla_calls_for_long_is_compiled_better_and_keeps_its_bits(
     called = jax.jit(jax.vmap(often))
     many = [np.resize(x, 1000) for x in (t, w)]
     first = np.asarray(called(*many))
-    native = often._form_of((t[0], w[0]))[1]._native
+    native = often._form_of((t[0], w[0]))[1].native
     kept = [
         machine_code._cached_code(native.program, host_features(), level)
         for level in (0, 2)
@@ -209,7 +209,7 @@ def test_many_lanes_in_xla_are_compiled_at_best_at_once(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     many = kernel(lambda t: jnp.cos(t) - 0.375)
     jax.jit(jax.vmap(many))(jnp.arange(machine_code.MANY + 1.0))
-    native = many._form_of((jnp.zeros(()),))[1]._native
+    native = many._form_of((jnp.zeros(()),))[1].native
     assert machine_code._cached_code(native.program, host_features(), 2) is not None
 
 

@@ -305,7 +305,7 @@ def test_arrays_too_large_for_any_machine_go_by_xla():
         return jnp.sum(large * jnp.roll(large, 1))
 
     reason = kernel(function).unsupported_reason(0.5)
-    assert reason == "its arrays take more than 1073741824 bytes"
+    assert reason.startswith("its arrays take more than 1073741824 bytes")
 
 
 def well_conditioned(lanes, size):

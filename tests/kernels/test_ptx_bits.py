@@ -85,10 +85,12 @@ def recorded():
         record(form, [np.asarray(leaf) for leaf in leaves])
         return run_map(form, leaves, *others)
 
-    def called(callee):
+    def called(form, mapped):
         def run(*arrays):
-            record(callee, [np.moveaxis(np.asarray(array), -1, 0) for array in arrays])
-            return run_call(callee)(*arrays)
+            lanes = [np.asarray(array) for array in arrays]
+            pairs = zip(lanes, mapped, strict=True)
+            record(form, [array if one else array[None] for array, one in pairs])
+            return run_call(form, mapped)(*arrays)
 
         return run
 
@@ -108,7 +110,7 @@ def check_all(programs, launches=LAUNCHES):
     random = np.random.default_rng(5)
     assert programs
     for form, arrays in programs:
-        closed = trace(form._flat, form._shapes)[0]
+        closed = trace(form.flat, form._shapes)[0]
         whole = [np.resize(array, (max(launches), *array.shape[1:])) for array in arrays]
         near = [
             array * (1 + 1e-4 * random.normal(size=array.shape))

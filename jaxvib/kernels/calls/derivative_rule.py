@@ -95,7 +95,7 @@ def _slope(primals, tangents, *, both):
     ]
     values, changes = both.rule(list(primals), given)
     zeros = [
-        ad.Zero(jax.typeof(value).to_tangent_aval()) if _is_none(change) else change
+        ad.Zero(jax.typeof(value).to_tangent_aval()) if is_none(change) else change
         for value, change in zip(values, changes, strict=True)
     ]
     return values, zeros
@@ -109,7 +109,7 @@ def _mapped(arrays, axes, *, both):
     )
 
     def rule(primals, tangents):
-        moving = [i for i, tangent in enumerate(tangents) if not _is_none(tangent)]
+        moving = [i for i, tangent in enumerate(tangents) if not is_none(tangent)]
         moved: list[int] = []
 
         def one(primals, changes):
@@ -117,7 +117,7 @@ def _mapped(arrays, axes, *, both):
             for i, change in zip(moving, changes, strict=True):
                 given[i] = change
             values, found = both.rule(primals, given)
-            moved[:] = [k for k, change in enumerate(found) if not _is_none(change)]
+            moved[:] = [k for k, change in enumerate(found) if not is_none(change)]
             return values, [found[k] for k in moved]
 
         axes_of = list(axes), [axes[i] for i in moving]
@@ -134,7 +134,7 @@ def _mapped(arrays, axes, *, both):
     return found, [0] * len(found)
 
 
-def _is_none(change) -> bool:
+def is_none(change) -> bool:
     """Return whether a tangent is zero: symbolic, or of dtype float0."""
     none = isinstance(change, SymbolicZero | ad.Zero)
     return none or np.result_type(change.dtype) == jax.dtypes.float0

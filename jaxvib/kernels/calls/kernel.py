@@ -14,18 +14,16 @@ import numpy as np
 from ...foundation.arrays import has_tangents, is_concrete
 from ...foundation.gc_pause import gc_paused
 from ...foundation.machine import usable_cores
-from ...foundation.zero_tangents import is_zero, zero_tangent
 from ..cpu.machine_code import MANY, Native, host_width
 from ..gpu.device_choice import DeviceChoice, by_xla
-from ..gpu.ptx import launched
+from ..gpu.ptx import DeviceProgram
 from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import LONGEST, estimate_instructions, needs_memory
 from ..lower.lowering import Program, Traced, lower_lanes, trace
 from ..lower.memory_lowering import lower_lanes_in_memory
 from ..lower.tangents import is_lowering
-from .derivative_rule import with_rule
+from .call import kernel_call
 from .lane_axes import lanes_first, lanes_last, padded
-from .lane_calls import SharingCallee, called_in_jax, registered, shapes_of
 
 LOWERING_EVENT = "/jaxvib/kernels/print_duration"  # named as JAX's own events
 _ENCLOSES = "it captures traced values"
@@ -271,17 +269,17 @@ class _Form:
     ):
         """Compile a traced function; `at_once`: optimised from the start."""
         self._at_once = at_once
-        self._name, self._flat, self._shapes = name, flat, shapes
+        self._name, self.flat, self._shapes = name, flat, shapes
         self._printed, self.results, self.reason = traced
         self.tree = jax.tree.structure(self.results)
         if not self.reason:
-            self._native  # noqa: B018 - compiled where it is requested
-        self._differentiable = with_rule(self._many, self._slope)
+            self.native  # noqa: B018 - compiled where it is requested
         self._jacobians: dict[tuple[int, ...], _Form] = {}
-        self._sharing: dict[tuple[int, ...], SharingCallee] = {}
+        self._sharing: dict[tuple[int, ...], Native] = {}
 
     @functools.cached_property
-    def _native(self):
+    def native(self) -> Native:
+        """The machine code."""
         if self._printed is None:
             raise ValueError(f"not lowered to LLVM: {self.reason}")
         return Native(self._printed, at_once=self._at_once)
@@ -289,7 +287,7 @@ class _Form:
     @functools.cached_property
     def _devices(self) -> DeviceChoice:
         def jaxpr():
-            return trace(self._flat, self._shapes)[0]
+            return trace(self.flat, self._shapes)[0]
 
         name = self._name.replace(".<locals>", "")
         return DeviceChoice(name, self.program, jaxpr)
@@ -297,31 +295,30 @@ class _Form:
     @property
     def program(self) -> Program:
         """The lowered program."""
-        return self._native.program
+        return self.native.program
 
     def optimise(self) -> None:
         """Compile the optimised code."""
-        self._native.best()
+        self.native.best()
 
     def call(self, leaves) -> list:
         """Return the results of one lane, concrete or traced."""
-        if self.reason:
-            return jax.tree.leaves(self._by_xla(*leaves))
-        if not is_concrete(leaves):
-            return list(self._differentiable(*map(jnp.asarray, leaves)))
+        if self.reason or not is_concrete(leaves):
+            return kernel_call(self, list(map(jnp.asarray, leaves)))
         return jax.device_put(self.on_host(leaves))
 
     def on_host(self, leaves) -> list[np.ndarray]:
         """Return the results of one lane of concrete values, as NumPy arrays."""
         if self.reason:
             with jax.ensure_compile_time_eval():  # also inside another function's trace
-                return [np.asarray(x) for x in jax.tree.leaves(self._by_xla(*leaves))]
+                return [np.asarray(x) for x in jax.tree.leaves(self.by_xla(*leaves))]
         results = self._on_cpu([np.asarray(leaf)[..., None] for leaf in leaves], 1)
         return [result[..., 0] for result in results]
 
     @functools.cached_property
-    def _by_xla(self):
-        return jax.jit(self._flat)
+    def by_xla(self) -> Callable:
+        """The function of one lane, compiled by XLA."""
+        return jax.jit(self.flat)
 
     def map(self, leaves, threads: int | None) -> list[np.ndarray]:
         """Return the results of lanes on the first axis, as NumPy arrays.
@@ -339,16 +336,16 @@ class _Form:
 
     def _on_cpu(self, arrays, threads: int) -> list[np.ndarray]:
         """Return the results of lanes on the last axis, padded to vectors."""
-        width = self._native.program.width
-        if arrays[0].shape[-1] <= width and not self._native.program.workspace:
-            return self._native.one_vector(arrays)
+        width = self.native.program.width
+        if arrays[0].shape[-1] <= width and not self.native.program.workspace:
+            return self.native.one_vector(arrays)
         lanes = -(-arrays[0].shape[-1] // width) * width
-        return self._native([padded(array, lanes) for array in arrays], threads)
+        return self.native([padded(array, lanes) for array in arrays], threads)
 
     def _on_gpus(self, arrays) -> Sequence[np.ndarray] | None:
         """Return results computed on GPUs, the lanes last; `None` if on the CPU."""
         if by_xla():
-            return [np.asarray(result) for result in jax.jit(self.by_xla)(*arrays)]
+            return [np.asarray(result) for result in jax.jit(self.lanes_by_xla)(arrays)]
         return self._devices.map(arrays, self._compared)
 
     def _compared(self, arrays) -> list[np.ndarray]:
@@ -366,68 +363,35 @@ class _Form:
         """Return why `map` does not use GPUs; "" if it does."""
         return self.reason or self._devices.reason
 
-    # Calls inside JAX programs.
+    # Calls inside JAX programs, of lanes on the last axis.
 
-    def _many(self, *leaves):
-        return called_in_jax(self, leaves)
-
-    def sharing(self, shared: tuple[int, ...]) -> SharingCallee:
-        """Return the program whose lanes share some arguments, its last ones."""
+    def sharing(self, shared: tuple[int, ...]) -> Native:
+        """Return the machine code whose lanes share some arguments."""
         if shared not in self._sharing:
-            self._sharing[shared] = SharingCallee(self._flat, self._shapes, shared)
+            closed, _ = trace(self.flat, self._shapes)
+            program = lower_lanes_in_memory(closed, host_width(), shared=shared)
+            self._sharing[shared] = Native(program, at_once=True)
         return self._sharing[shared]
 
-    def target(self) -> str:
-        """Return the FFI target name of the program, registered."""
-        return registered(self._native)
+    def lanes_by_xla(self, arrays: Sequence, shared: tuple[int, ...] = ()) -> list:
+        """Return the results by JAX operations; lanes share some arguments."""
+        axes = [None if k in shared else -1 for k in range(len(arrays))]
+        return jax.tree.leaves(jax.vmap(self.flat, axes, -1)(*arrays))
 
-    def shapes(self, lanes: int) -> list[jax.ShapeDtypeStruct]:
-        """Return the shapes of the program's results over lanes."""
-        return shapes_of(self.program, lanes)
-
-    def by_xla(self, *arrays) -> list:
-        """Return the program's results over lanes, the last axes, by JAX operations."""
-
-        def flat(*leaves):
-            return jax.tree.leaves(self._flat(*leaves))
-
-        return jax.vmap(flat, in_axes=-1, out_axes=-1)(*arrays)
-
-    def on_cuda(self, *arrays) -> list:
-        """Return the program's results over lanes by a launch, or by JAX operations."""
-        program = self._devices.in_xla() if arrays[0].shape[-1] else None
-        return self.by_xla(*arrays) if program is None else launched(program, arrays)
+    def in_xla(self) -> DeviceProgram | None:
+        """Return the program to launch inside XLA's programs for CUDA, if it may be."""
+        return self._devices.in_xla()
 
     def is_launched(self) -> bool:
-        """Return whether `on_cuda` launches the program."""
-        return self._devices.in_xla() is not None
+        """Return whether XLA's programs for CUDA launch it."""
+        return self.in_xla() is not None
 
-    def _slope(self, primals, tangents):
-        moving = tuple(k for k, tangent in enumerate(tangents) if not is_zero(tangent))
-        values = tuple(self._differentiable(*primals))
-        floats = [jnp.issubdtype(value.dtype, jnp.inexact) for value in values]
-        if not moving or not any(floats):
-            return values, tuple(map(zero_tangent, values))
-        jacobians = iter(self._jacobian(moving).call(primals))
-        changes = []
-        for value, is_float in zip(values, floats, strict=True):
-            if not is_float:
-                changes.append(zero_tangent(value))
-                continue
-            changes.append(
-                sum(
-                    jnp.tensordot(next(jacobians), tangents[k], tangents[k].ndim)
-                    for k in moving
-                )
-            )
-        return values, tuple(changes)
-
-    def _jacobian(self, moving: tuple[int, ...]) -> "_Form":
+    def jacobian(self, moving: tuple[int, ...]) -> "_Form":
         """Return the form of the Jacobians with respect to the arguments `moving`."""
         if moving not in self._jacobians:
 
             def inexact(*leaves):
-                results = jax.tree.leaves(self._flat(*leaves))
+                results = jax.tree.leaves(self.flat(*leaves))
                 return [r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)]
 
             slopes = jax.jacfwd(inexact, moving)

@@ -18,7 +18,6 @@ from jax.extend.core import ClosedJaxpr
 
 from ..cpu.machine_code import bindings, without_rescheduling
 from ..ir.assembler import LoweringError
-from ..ir.float_remainder import remainder_text
 from ..lower.cost_estimate import SHORT, needs_memory
 from ..lower.lowering import WORK, Lowering, Signature, helpers, lower_lane
 from ..lower.memory_lowering import MemoryLowering
@@ -104,9 +103,9 @@ def device_program(
 def _module(lowering: Lowering, signature: Signature, block: int) -> str:
     """Return the IR of a kernel; threads beyond the lanes repeat the last one."""
     a = lowering.assembler
-    body, remainder = _with_remainder("\n".join([*a.entries, *_with_meetings(a.lines)]))
+    body = "\n".join([*a.entries, *_with_meetings(a.lines)])
     helper, declared = helpers(a)
-    lines = f"{helper.replace('noinline', 'alwaysinline')}{remainder}{declared}".split("\n")
+    lines = f"{helper.replace('noinline', 'alwaysinline')}{declared}".split("\n")
     own = [f"declare {each}" for each in (_ACTIVE, _MEET)]
     declared = {line for line in lines if line.startswith("declare")}
     declared = "\n".join(sorted(declared.union(own)))
@@ -170,21 +169,6 @@ def _with_meetings(lines: Sequence[str]) -> list[str]:
                           f"call {_MEET.replace('i32', f'i32 {active}')}"]  # fmt: skip
         found.append(line)
     return found
-
-
-def _with_remainder(body: str) -> tuple[str, str]:
-    """Return the body with calls instead of `frem`, and the function that they call."""
-    exact = re.sub(
-        r"(\S+) = frem float (\S+), (\S+)",
-        r"""\1x = fpext float \2 to double
-\1y = fpext float \3 to double
-\1r = frem double \1x, \1y
-\1 = fptrunc double \1r to float""",
-        body,
-    )
-    call = r"call double @remainder(double \1, double \2)"
-    exact = re.sub(r"frem double (\S+), (\S+)", call, exact)
-    return exact, "" if exact == body else remainder_text()
 
 
 @functools.cache

@@ -29,7 +29,12 @@ _KNOWN = {
 
 
 class LoweringError(ValueError):
-    """Raised if a function cannot be lowered to LLVM IR."""
+    """Raised if a function cannot be lowered; `place`: the line of the user's code."""
+
+    place = ""
+
+    def __str__(self) -> str:
+        return super().__str__() + self.place
 
 
 @dataclasses.dataclass(slots=True)
@@ -257,8 +262,26 @@ class Assembler:
     def remainder(self, x: Value, y: Value) -> Value:
         """Return the remainder of x / y, with the sign of x."""
         if is_float(x.kind):
-            return self._binary("frem", x, y)
+            both = (self.convert(value, "float64") for value in (x, y))
+            return self.convert(self._exact_remainder(*both), x.kind)
         return self._whole_division(x, y)[1]
+
+    def _exact_remainder(self, x: Value, y: Value) -> Value:
+        """Call the function `remainder` for each lane."""
+        self.declared.add("remainder")
+        if self.width == 1:
+            text = f"call double @remainder(double {x.name}, double {y.name})"
+            return self.value(x.kind, text)
+        kind, found = self.type(x.kind), "poison"
+        for lane in range(self.width):
+            both = ", ".join(
+                f"double {self.assign(f'extractelement {kind} {value.name}, i32 {lane}')}"
+                for value in (x, y)
+            )
+            one = self.assign(f"call double @remainder({both})")
+            text = f"insertelement {kind} {found}, double {one}, i32 {lane}"
+            found = self.assign(text)
+        return Value(found, x.kind)
 
     def _whole_division(self, x: Value, y: Value) -> tuple[Value, Value]:
         signed = x.kind.startswith("i")

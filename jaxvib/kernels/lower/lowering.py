@@ -2,8 +2,10 @@
 
 import functools
 import hashlib
+import sysconfig
 import zlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +24,7 @@ from ..ir.assembler import (
     storage,
     vector,
 )
+from ..ir.float_remainder import remainder_text
 from . import control, in_place, indexing, linear, ordering, primitives, tangents
 
 # Each number of a lane is an LLVM value. This many take LLVM 10 s, and XLA minutes.
@@ -36,6 +39,15 @@ _TABLE = {
     **tangents.TABLE,
     **in_place.TABLE,
 }
+
+
+# Folders of Python, of installed packages and of this library.
+_NOT_THE_USERS = (
+    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
+    str(Path(__file__).parents[2]),
+)
+# Functions of one lane that numbers call, where a program does.
+_FUNCTIONS = {"far_angle": large_angle_text, "remainder": remainder_text}
 
 
 class Signature(NamedTuple):
@@ -161,6 +173,14 @@ class Lowering:
 
     def equation(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation."""
+        try:
+            return self.lowered(equation, inputs)
+        except LoweringError as error:
+            error.place = error.place or _line_of(equation)
+            raise
+
+    def lowered(self, equation: Any, inputs: Sequence) -> list:
+        """Lower one equation by its primitive's function."""
         name = equation.primitive.name
         write = _TABLE.get(name)
         for variable in (*equation.invars, *equation.outvars):
@@ -175,6 +195,15 @@ def check_kind(kind: str) -> None:
     """Raise `LoweringError` for unsupported dtypes; cached, as every variable has one."""
     if not known(kind):
         raise LoweringError(f"dtype {kind} is not supported")
+
+
+def _line_of(equation: Any) -> str:
+    """Return the line of the user's code that an equation comes from, "" if unknown."""
+    traceback = equation.source_info.traceback
+    for frame in traceback.frames if traceback else ():
+        if not frame.file_name.startswith(_NOT_THE_USERS):
+            return f" ({frame.file_name}:{frame.line_num})"
+    return ""
 
 
 def trace(function: Callable, arguments: Sequence) -> tuple[Any, Any]:
@@ -250,10 +279,9 @@ def store(
 
 def helpers(a: Assembler) -> tuple[str, str]:
     """Return the IR of the helper functions and the declarations of intrinsics."""
-    far = "far_angle" in a.declared
-    own = {line for line in a.declared if line != "far_angle"}
-    helper = large_angle_text() if far else ""
-    return helper, "\n".join(line for line in sorted(own) if line not in helper)
+    own = sorted(a.declared - _FUNCTIONS.keys())
+    helper = "".join(text() for name, text in _FUNCTIONS.items() if name in a.declared)
+    return helper, "\n".join(line for line in own if line not in helper)
 
 
 def _module(lowering: Lowering, signature: Signature) -> str:

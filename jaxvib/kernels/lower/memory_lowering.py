@@ -52,16 +52,18 @@ _TABLE = {
 
 
 def lower_lanes_in_memory(
-    closed: ClosedJaxpr, vector: int, short: int = SHORT, shared: int = 0
+    closed: ClosedJaxpr,
+    vector: int,
+    short: int = SHORT,
+    shared: Collection[int] = (),
 ) -> Program:
     """Lower a jaxpr like `lower_lanes`, with arrays of more than `short` in memory.
 
-    The last `shared` arguments, long ones, have no axis of lanes: all read the same.
+    The `shared` arguments, long ones, have no axis of lanes: all read the same.
 
     **Raises:** `LoweringError` for unsupported operations.
     """
-    count = len(closed.jaxpr.invars)
-    pointers = {f"%in{k}" for k in range(count - shared, count)}
+    pointers = {f"%in{k}" for k in shared}
     return lowering.program_of(MemoryLowering(vector, short, pointers), closed)
 
 
@@ -346,8 +348,8 @@ class MemoryLowering(Lowering):
                 environment.pop(variable, None)
         return [read(variable) for variable in jaxpr.outvars]
 
-    def equation(self, equation: Any, inputs: Sequence) -> list:
-        """Lower one equation."""
+    def lowered(self, equation: Any, inputs: Sequence) -> list:
+        """Lower one equation by its primitive's function."""
         name = equation.primitive.name
         shapes = [variable.aval.shape for variable in equation.outvars]
         long = not all(isinstance(array, np.ndarray) for array in inputs)
@@ -368,7 +370,7 @@ class MemoryLowering(Lowering):
         """Lower an equation number by number."""
         whole = [self.short_array(array) for array in inputs]
         short, self.short = self.short, sys.maxsize
-        results = super().equation(equation, whole)
+        results = super().lowered(equation, whole)
         self.short = short
         return [
             self.long(array) if self.is_long(array.shape) else array for array in results

@@ -19,10 +19,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ...foundation.text import duration_text
-from .executors import PATIENCE, Failure, Fields, Worker
+from .executors import PATIENCE, Executor, Failure, Fields, Worker
 from .worker_shares import Share, worker_shares
 from .worker_tasks import incompatibility
 
@@ -30,33 +30,22 @@ _MOST_WORDS = 4096  # bytes of a worker's last output
 _LEAST_DEATHS = 3  # per worker without a result, after which the run fails
 
 
-@runtime_checkable
-class Process(Protocol):
-    """A worker's process."""
-
-    pid: int
-
-    def kill(self) -> None:
-        """Kill it."""
-
-    def ended(self) -> str:
-        """Wait for its end and describe it in a few words."""
-
-
-Start = Callable[[Connection, str, Share], Process]
+# Starts a process that serves a connection: an object with `pid`, `kill()` and `ended()`,
+# which waits for its end and describes it in a few words.
+Start = Callable[[Connection, str, Share], Any]
 
 
 @dataclasses.dataclass(eq=False)
 class _Running:
     # A process, and its current work.
-    process: Process
+    process: Any  # as `Start` returns it
     connection: Connection
     name: str
     chunk: int | None = None
     since: float = 0.0
 
 
-class ProcessExecutor:
+class ProcessExecutor(Executor):
     """Computes on local processes, each with its share of the cores or a GPU.
 
     A thread serves each worker. One that dies, or sends nothing for `patience` seconds,
