@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 from ..foundation.types import Number
 from ..systems.around import AroundEquation, AroundSystem
 from .measure import Measure, bodies_of
+from .motion import Motion
 
 
 class IntegratedSystem(AroundSystem):
@@ -37,6 +38,14 @@ class IntegratedSystem(AroundSystem):
 
         count = eqx.filter_eval_shape(rates, self.moved, state).shape[0]
         return jnp.concatenate([state, jnp.zeros(count)])
+
+    def parted(self, found: Motion) -> Motion:
+        """Return a motion of this system as one of `moved` with its integral."""
+        size = self.moved.rest().shape[0]
+        sampled = found.states is not None
+        parts = found.states if sampled else found.state
+        integral, states = parts[..., size:], parts[..., :size] if sampled else None
+        return found._replace(state=found.state[:size], states=states, integral=integral)
 
 
 class IntegratedEquation(AroundEquation):

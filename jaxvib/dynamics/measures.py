@@ -8,16 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..foundation.arrays import partition_arrays
 from ..foundation.types import Number
 from ..systems.equation import Equation
 from ..systems.system import System
 from .engines.choice import ENGINES, engine_for
-from .engines.engine import states_at
-from .events import event_problem
-from .integrated_system import IntegratedSystem
 from .measure import Measure, bodies_of, velocities_in
-from .solve import Solution
+from .motion import Motion, Want
 
 
 class ElementPowers(Measure):
@@ -63,8 +59,8 @@ class ContactForces(Measure):
         weights = jnp.sqrt(bodies.inertia)
         momentum = jnp.max(weights * velocities_in(bodies, start))
         reaches = [
-            jnp.max(jnp.abs(jnp.atleast_2d(response)) * weights[None])
-            for response in bodies.contact_responses
+            jnp.max(jnp.abs(jnp.atleast_2d(contact.response)) * weights[None])
+            for contact in bodies.contacts
         ]
         return momentum / jnp.stack(reaches) if reaches else jnp.zeros(0)
 
@@ -116,31 +112,19 @@ def integrals(
     By the engine that "auto" selects for one motion; differentiable.
     """
     engine, _ = engine_for(system, "auto", lanes=1)
-    size = state.shape[0]
-    metered: Any = IntegratedSystem(system, measure)
-    begun = metered.begun(state)
-    if engine == "event":
-        found, result = _by_events(system, measure, begun, times, rtol)
-    else:
-        found, _, result = ENGINES[engine].sampled(metered, begun, times, rtol)
-    states, sums = found[:, :size], found[:, size:]
+    # The kernels of time stepping run on the host for concrete values.
+    run = _compiled if engine == "event" else _motion
+    found = run(engine, system, state, Want(rtol, times, measure=measure))
+    states, sums = found.states, found.integral
     known, equation = measure.of(system), system.equation()
     stored = jax.vmap(functools.partial(known.stored, equation))(states)
     if stored is not None:
         sums = sums - stored + stored[:1]
-    return states, sums, result
+    return states, sums, found.result
 
 
-@eqx.filter_jit
-def _by_events(system, measure, begun, times, rtol):
-    parameters, static = partition_arrays(system)
-    size = system.rest().shape[0]
+def _motion(engine: str, system, state, want: Want) -> Motion:
+    return ENGINES[engine].integrate(system, state, want.times[0], want.times[-1], want)
 
-    def go(state, t0, t1):
-        given = static, state[:size], parameters, t0, t1, rtol
-        found = event_problem(*given, measure=measure)
-        summed = found.state[size:] + state[size:]
-        moved = jnp.concatenate([found.state[:size], summed])
-        return Solution(moved, found.result, found.steps)
 
-    return states_at(times, begun, go)
+_compiled = eqx.filter_jit(_motion)

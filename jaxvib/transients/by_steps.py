@@ -1,17 +1,11 @@
 """Computation of responses by time stepping, for any laws."""
 
-from typing import Any
-
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..dynamics.engines.choice import ENGINES
-from ..dynamics.engines.engine import Segment
-from ..dynamics.flow import solve_system
-from ..dynamics.integrated_system import IntegratedSystem
 from ..dynamics.measures import Squares
-from ..dynamics.observables import Observables
+from ..dynamics.motion import Motion, Want
 from ..systems.around import AroundSystem
 from ..systems.system import System
 from .limits import Limit, Moving, with_limits
@@ -39,14 +33,12 @@ def observe_by_steps(
     t1: Array,
     rtol: Array,
     engine: str,
-) -> tuple[Array, Observables, Array, Array]:
-    """Return final state, observables, the integral of `Squares`, reason code."""
+) -> Motion:
+    """Return a motion with its observables and the integral of `Squares`."""
     observing = system.has_contacts or bool(limits)
     limited = _Limited(system, limits) if observing else system
-    metered: Any = IntegratedSystem(limited, Squares)
-    segment = Segment(metered.begun(state), t0, t1, rtol, 0.0)
-    end, observables, code = ENGINES[engine].observe(metered, segment)
-    return end[: state.shape[0]], observables, end[state.shape[0] :], code
+    want = Want(rtol, grazing=0.0, measure=Squares)
+    return ENGINES[engine].integrate(limited, state, t0, t1, want)
 
 
 def states_by_steps(
@@ -63,16 +55,9 @@ def states_by_steps(
     Stops outside of (`t0`, `t1`] give states at the nearer end.
     """
     order = jnp.argsort(stops)
-    times = jnp.clip(stops[order], t0, t1)
-    metered: Any = IntegratedSystem(system, Squares)
-
-    def go(carry, time):
-        begin, state = carry
-        solution = solve_system(metered, state, begin, time, rtol=rtol, engine=engine)
-        return (time, solution.state), solution.state
-
-    size = state.shape[0]
-    (last, state), states = jax.lax.scan(go, (t0, metered.begun(state)), times)
-    seen = jnp.zeros_like(states).at[order].set(states)[:, :size]
-    end = solve_system(metered, state, last, t1, rtol=rtol, engine=engine).state
-    return seen, end[:size], end[size:]
+    times = jnp.concatenate([t0[None], jnp.clip(stops[order], t0, t1), t1[None]])
+    want = Want(rtol, times, measure=Squares)
+    found = ENGINES[engine].integrate(system, state, t0, t1, want)
+    states = found.states[1:-1]
+    seen = jnp.zeros_like(states).at[order].set(states)
+    return seen, found.states[-1], found.integral[-1]
