@@ -55,8 +55,8 @@ class Motion(NamedTuple):
     columns are the sensitivities to the state at the start, (n, n); the effect of a
     change, (n,) or (periods, n); states, (times, n) or (periods, n); contact forces at
     the end, (contacts,), or at times, (times, contacts), N, with the holding forces of
-    hard stops; the integral since t0, (rates,) or (times, rates). A failed motion has NaN as
-    its state.
+    hard stops; the integral since t0, (rates,) or (times, rates). A failed motion has
+    NaN as its state.
     """
 
     state: Any
