@@ -1,21 +1,9 @@
-"""The end of a motion in modes, and its reason code."""
-
-from typing import Any, NamedTuple
+"""The reason code of a motion in modes."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from ...ensemble import Reason
-
-
-class ExactSolution(NamedTuple):
-    """End of a motion: state, sensitivities, observables and reason code."""
-
-    state: Float[Array, " state"]
-    sensitivities: Any
-    observables: Any
-    result: Int[Array, ""]
-    steps: Int[Array, ""]
 
 
 def reason_code(final: Array, finite: Array, stops: Array) -> Int[Array, ""]:
