@@ -7,9 +7,9 @@ import numpy as np
 
 from ..ir.assembler import LoweringError, Value
 from . import linear
+from .axes import groups_of_vectors
 from .control import Carried, counted
 from .memory_arrays import Index, Stored, index_value, plus
-from .memory_primitives import groups_of_vectors
 from .primitives import boxed
 
 # Rows of a matrix that named numbers solve: loops are shorter text, but take longer.
