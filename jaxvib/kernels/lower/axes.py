@@ -12,7 +12,17 @@ import numpy as np
 
 from ..ir.assembler import Value
 from .control import Carried, counted
-from .memory_arrays import Computed, Index, LongArray, Named, Run, Stored, plus, times
+from .memory_arrays import (
+    Computed,
+    Index,
+    LongArray,
+    Named,
+    Run,
+    Stored,
+    difference,
+    plus,
+    times,
+)
 from .primitives import added, boxed, each, maximum, minimum, multiplied
 
 # Sums of products that one loop computes, so that each number is loaded for several.
@@ -21,30 +31,59 @@ _ROWS, _COLUMNS, _ALONE = 4, 4, 8
 _VECTORS = 8
 
 
-def _opened(lowering: Any, array: Any) -> Any:
+def opened(lowering: Any, array: Any) -> Any:
     """Return an array whose numbers can be read at any place of a loop."""
     if not lowering.unrolls:
         return lowering.stored(array)
     return Named(array, array.flat[0].kind if array.size else "bool")
 
 
-def _totals(
-    lowering: Any, first: Sequence[Value], length: int, following: Callable
+def repeated(
+    lowering: Any, first: Sequence[Value], times: int | str, following: Callable
 ) -> list[Value]:
-    """Repeat totals = following(number, totals) for the numbers 1 to `length`."""
+    """Repeat totals = following(number, totals) for `times` numbers from 0 on."""
     if lowering.unrolls:
-        for number in range(1, length):
+        for number in range(int(times)):
             first = following(number, first)
         return list(first)
     first = [value.plain() for value in first]
-    if length == 1:
+    if times == 0:
         return first
-    a = lowering.assembler
     carry: Any = Carried(lowering, [boxed(value) for value in first])
-    with counted(lowering, length - 1, carry) as turn:
+    with counted(lowering, times, carry) as turn:
         totals = [value[()] for value in carry.values]
-        carry.following = [boxed(v) for v in following(plus(a, turn, 1), totals)]
+        carry.following = [boxed(v) for v in following(turn, totals)]
     return [value[()] for value in carry.values]
+
+
+def steps(lowering: Any, first: Any, end: Any) -> Iterator[Any]:
+    """Yield the indices from `first` to before `end`, or in an emitted loop its index."""
+    if lowering.unrolls:
+        yield from range(first, end)
+        return
+    a = lowering.assembler
+    with counted(lowering, difference(a, end, first)) as turn:
+        yield plus(a, turn, first)
+
+
+def along(lowering: Any, first: Any, end: Any) -> Iterator[Any]:
+    """Yield the indices from `first` to before `end`, in emitted loops as vectors."""
+    if lowering.unrolls:
+        yield from range(first, end)
+        return
+    for part in lowering.along(difference(lowering.assembler, end, first), first):
+        with part as index:
+            yield index
+
+
+def columns_of(lowering: Any, number: int) -> Iterator[Sequence[Index]]:
+    """Yield columns, those of one emitted loop together."""
+    if lowering.unrolls:
+        yield from ([k] for k in range(number))
+        return
+    for part in groups_of_vectors(lowering, number, _VECTORS):
+        with part as columns:
+            yield columns
 
 
 def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
@@ -57,12 +96,13 @@ def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
             return [lowering.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
         front = _summed_first(lowering, array, axes)
 
-        def following(place):
-            return lambda k, totals: [combine(a, {}, totals[0], front.at(a, [k, *place]))]
-
         def number(place):
+            def following(k, totals):
+                more = front.at(a, [plus(a, k, 1), *place])
+                return [combine(a, {}, totals[0], more)]
+
             first = front.at(a, [0, *place])
-            return _totals(lowering, [first], front.shape[0], following(place))[0]
+            return repeated(lowering, [first], front.shape[0] - 1, following)[0]
 
         found = Computed(aval.shape, np.dtype(aval.dtype).name, number, weight=99)
         return [lowering.short_array(found) if lowering.unrolls else found]
@@ -76,7 +116,7 @@ def _summed_first(lowering: Any, array: Any, axes: Sequence[int]) -> LongArray:
         flat = array.flat()
         if flat is not None:
             return flat
-    array = _opened(lowering, array)
+    array = opened(lowering, array)
     rest = [n for axis, n in enumerate(array.shape) if axis not in axes]
     front = np.moveaxis(array.layout, axes, range(len(axes)))
     return _reshaped(lowering, array, front, (-1, *rest))
@@ -101,8 +141,8 @@ def _extreme(dtype, sign: int):
 def _running(combine: Callable) -> Callable:
     def write(lowering, equation, inputs):
         a, parameters = lowering.assembler, equation.params
-        array = _opened(lowering, inputs[0])
-        target = _new(lowering, array.shape, array.kind)
+        array = opened(lowering, inputs[0])
+        target = new(lowering, array.shape, array.kind)
         source, result = (
             one.view(np.moveaxis(one.layout, parameters["axis"], 0))
             for one in (array, target)
@@ -116,17 +156,18 @@ def _running(combine: Callable) -> Callable:
             result.write(a, [0, *place], first)
 
             def following(k, totals, place=place):
+                k = plus(a, k, 1)
                 total = combine(a, {}, totals[0], source.at(a, [k, *place]))
                 result.write(a, [k, *place], total)
                 return [total]
 
-            _totals(lowering, [first], source.shape[0], following)
+            repeated(lowering, [first], source.shape[0] - 1, following)
         return [target]
 
     return write
 
 
-def _new(lowering: Any, shape: Sequence[int], kind: str) -> Any:
+def new(lowering: Any, shape: Sequence[int], kind: str) -> Any:
     """Return a new array, its numbers unset."""
     if lowering.unrolls:
         return Named(np.empty(shape, object), kind)
@@ -151,7 +192,7 @@ def _padded(lowering: Any, equation: Any, inputs: Sequence) -> list:
     else:
         target = lowering.new(aval.shape, kind)
         lowering.fill(target, lowering.long(filling, aval.shape))
-    array = _opened(lowering, array)
+    array = opened(lowering, array)
     source, layout = array.layout, target.layout
     for axis, (low, _, between) in enumerate(equation.params["padding_config"]):
         places = low + np.arange(source.shape[axis]) * (between + 1)
@@ -176,7 +217,7 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
     columns = right.shape[1]
     if terms == 0:
         return [lowering.array(np.zeros(aval.shape, aval.dtype))]
-    target = _new(lowering, (batch, rows, columns), kind)
+    target = new(lowering, (batch, rows, columns), kind)
     result = target.view(target.layout.reshape(aval.shape))
     if lowering.unrolls:
         left, right = (
@@ -273,10 +314,10 @@ def _block(
         return [multiplied(a, {}, x, y) for x in rows for y in columns]
 
     def following(k, totals):
-        pairs = zip(totals, products(k), strict=True)
+        pairs = zip(totals, products(plus(a, k, 1)), strict=True)
         return [added(a, {}, sum_, product) for sum_, product in pairs]
 
-    totals = _totals(lowering, products(0), left.shape[2], following)
+    totals = repeated(lowering, products(0), left.shape[2] - 1, following)
     results = iter(totals)
     for i in places[0]:
         for j in places[1]:
@@ -285,7 +326,7 @@ def _block(
 
 def _matrices(lowering: Any, array: Any, batch, summed) -> Any:
     """Return an array with three axes: batch, others, summed."""
-    array = _opened(lowering, array)
+    array = opened(lowering, array)
     others = [axis for axis in range(len(array.shape)) if axis not in (*batch, *summed)]
     shape = [
         int(np.prod([array.shape[axis] for axis in axes]))

@@ -333,6 +333,13 @@ def plus(a: Assembler, x: int | str, y: int | str) -> int | str:
     return x if y == 0 else a.assign(f"add i64 {x}, {y}")
 
 
+def difference(a: Assembler, x: int | str, y: int | str) -> int | str:
+    """Return the difference of two indices."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x - y
+    return x if y == 0 else a.assign(f"sub i64 {x}, {y}")
+
+
 def times(a: Assembler, x: int | str, factor: int | str) -> int | str:
     """Return a multiple of an index."""
     if isinstance(x, int) and isinstance(factor, int):

@@ -16,10 +16,10 @@ from jax.extend.core import ClosedJaxpr
 from ..ir.assembler import LoweringError, kind_of, literal, storage
 from . import (
     axes,
+    linear,
     lowering,
     memory_control,
     memory_indexing,
-    memory_linear,
     memory_primitives,
 )
 from .control import counted
@@ -54,7 +54,7 @@ _TABLE = {
     **axes.TABLE,
     **memory_indexing.TABLE,
     **memory_control.TABLE,
-    **memory_linear.TABLE,
+    **linear.TABLE,
 }
 
 
