@@ -110,7 +110,7 @@ def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
     return write
 
 
-def _summed_first(lowering: Any, array: Any, axes: Sequence[int]) -> LongArray:
+def _summed_first(lowering: Any, array: Any, axes: Sequence) -> LongArray:
     """Return an array with the axes of a reduction as one, in front of the others."""
     if len(axes) == len(array.shape) and isinstance(array, Computed):
         flat = array.flat()
@@ -122,7 +122,7 @@ def _summed_first(lowering: Any, array: Any, axes: Sequence[int]) -> LongArray:
     return _reshaped(lowering, array, front, (-1, *rest))
 
 
-def _reshaped(lowering: Any, array: Any, layout: np.ndarray, shape: Sequence[int]) -> Any:
+def _reshaped(lowering: Any, array: Any, layout: np.ndarray, shape: Sequence) -> Any:
     """Return a rearrangement with another shape, copied if that is no view."""
     found = layout.reshape(shape)
     if array.holds(found):
