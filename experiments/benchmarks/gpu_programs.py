@@ -26,8 +26,9 @@ import numpy as np
 import jaxvib as jv
 from jaxvib.branches.corrector import LaneData
 from jaxvib.branches.orbit_equations import orbit_corrector
-from jaxvib.dynamics.events import Request, integrate_events, observe_kernel
+from jaxvib.dynamics.events import Request, integrate_events, motion_kernel
 from jaxvib.dynamics.flow import solve_system
+from jaxvib.dynamics.motion import Want
 from jaxvib.foundation.arrays import partition_arrays
 from jaxvib.kernels.gpu import ptx
 from jaxvib.kernels.lower.lowering import trace
@@ -75,7 +76,7 @@ def tangents(directions):
         equation = eqx.combine(parameters, static).equation()
 
         def go(state):
-            asked = Request(one=jnp.ones(()), steady=True)
+            asked = Request(differentiated=True, steady=True)
             found = integrate_events(equation, state, t0, t1, rtol, asked)
             return found.state, found.result
 
@@ -132,8 +133,8 @@ PROGRAMS = {
     "flow": flow("event"),
     "hard stops": flow("event", jv.two_body_impact(contact=jv.RestitutionContact(0.7))),
     "watched": (
-        observe_kernel(static).__wrapped__,
-        (STATE, shapes, NUMBER, NUMBER, NUMBER, NUMBER, None),
+        motion_kernel(static).__wrapped__,
+        (STATE, shapes, NUMBER, NUMBER, Want(NUMBER, grazing=NUMBER)),
     ),
     "one tangent": tangents(1),
     "four tangents": tangents(4),

@@ -35,7 +35,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.benchmarks.many_samples import Instant
+from experiments.benchmarks.many_samples import install, instant
 from experiments.benchmarks.regime_map import machine
 
 WAIT = 1.0  # s, of a chunk
@@ -75,13 +75,10 @@ ROWS = {
 }
 
 
-class Waiting(Instant):
-    """The study of regimes with a solver that waits, on a core that is free meanwhile."""
-
-    def compute(self, system, samples, options, run, progress, number=None):
-        """Return numbers that look like regimes of a grid, after a second."""
-        time.sleep(WAIT)
-        return super().compute(system, samples, options, run, progress, number)
+def waiting(*arguments, **more):
+    """Return numbers that look like regimes of a grid, after a second."""
+    time.sleep(WAIT)
+    return instant(*arguments, **more)
 
 
 def config(work: str, chunks: int) -> str:
@@ -105,11 +102,10 @@ def wait(folder: Path, who: str, workers: int) -> None:
     """Run the study of a folder with work that waits, in this process."""
     from experiments.faulting.workers import Forked
     from jaxvib import cli
-    from jaxvib.studies.analyses.kinds import ANALYSES
     from jaxvib.studies.run import execute
     from jaxvib.studies.run.processes import ProcessExecutor
 
-    ANALYSES["periodic_orbit"] = Waiting()
+    install(waiting)
     execute.ProcessExecutor = functools.partial(ProcessExecutor, start=Forked)
     words = ["run", str(folder / "study.toml"), "--out", str(folder / "out")]
     with contextlib.ExitStack() as stack:

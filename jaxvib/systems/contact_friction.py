@@ -1,6 +1,7 @@
 """Dry friction under the normal force of a contact."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -63,7 +64,7 @@ class ContactFriction(Friction):
     unit = ""
 
     @property
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The kinetic friction coefficient."""
         return self.coefficient
 

@@ -46,17 +46,15 @@ class Friction(Part):
 
     @property
     @abc.abstractmethod
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The coefficient of sliding; for a constant normal force the force, N."""
 
     def __check_init__(self):
         check_traits(type(self.curve))
-        for name in ("stribeck", "curve"):
-            if getattr(self, name) is not None and self.static is None:
-                raise ValueError(
-                    f"{name} is given without static; allowed: with it, as friction "
-                    "decreases from the static one"
-                )
+        falls = "curve" if self.stribeck is None else "stribeck"
+        if getattr(self, falls) is not None and self.static is None:
+            raise ValueError(f"{falls} is given without static; allowed: with it, as "
+                             "friction decreases from the static one")  # fmt: skip
         if self.stribeck is not None and self.curve is not None:
             raise ValueError("stribeck and curve are given; allowed: one of them")
         if self.static is not None and is_concrete((self.kinetic, self.static)):
@@ -119,7 +117,7 @@ class CoulombFriction(Friction):
     contact = None
 
     @property
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The kinetic friction force, N."""
         return self.force
 

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..dynamics.events import Integrand, Request, event_problem, integrate_events
-from ..dynamics.observables import Observables, init_observables
+from ..dynamics.events import event_problem, motion_kernel
+from ..dynamics.measures import Squares
+from ..dynamics.motion import Motion, Want
+from ..dynamics.observables import init_observables
 from ..ensemble import Reason
-from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
 
@@ -18,37 +19,26 @@ from ..systems.loads import as_load
 _MOST_TURNS = 10_000_000
 
 
-def squares(equation: EquationOfMotion, state: Array) -> Array:
-    """Return displacements from rest, their squares and the squares of velocities."""
-    position, velocity = jnp.split(state, 2)
-    position = position - equation.offset
-    return jnp.concatenate([position, position**2, velocity**2])
-
-
-def _summed(system) -> Integrand:
-    """Return `squares` as an integrand along motions."""
-    equation = system.equation()
-    return Integrand(lambda time, state, borne: squares(equation, state))
-
-
 def observe_by_events(
     equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
-) -> tuple[Array, Observables, Array, Array]:
-    """Return final state, observables, the integral of `squares`, reason code."""
+) -> Motion:
+    """Return a motion with its observables and the integral of `Squares`."""
     at = _pieces_at(equation, t1)
-    go = _piece_kernel(_parts(at(t0)[0])[1])
+    go = motion_kernel(_Ready(_parts(at(t0)[0])[1]))
 
     def advance(lane):
         time, (state, observables, total), _ = lane
         now, end = at(time)
         arrays, _ = _parts(now)
-        state, observables, part, result = go(state, arrays, time, end, rtol, observables)
-        return end, (state, observables, total + part), result
+        want = Want(rtol, grazing=0.0, observables=observables, measure=Squares)
+        found = go(state, _Ready(arrays), time, end, want)
+        total = total + found.integral
+        return end, (found.state, found.observables, total), found.result
 
     nothing = jnp.zeros(3 * (state.shape[0] // 2))
     start = state, init_observables(t0, state, equation), nothing
     (state, observables, total), result = _iterate(advance, start, t0, t1)
-    return state, observables, total, result
+    return Motion(state, result, observables=observables, integral=total)
 
 
 def states_by_events(
@@ -59,7 +49,7 @@ def states_by_events(
     rtol: Array,
     stops: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the states at `stops`, the final state, and the integral of `squares`.
+    """Return the states at `stops`, the final state, and the integral of `Squares`.
 
     Forward-mode differentiable. Stops outside of (`t0`, `t1`] give the initial state.
     """
@@ -74,7 +64,7 @@ def states_by_events(
         end = jnp.where(later < end, later, end)
         arrays, _ = _parts(now)
         given = ready, state, _Ready(arrays), time, end, rtol
-        found = event_problem(*given, integrand=_summed)
+        found = event_problem(*given, measure=Squares)
         state, part = jnp.split(found.state, [state.shape[0]])
         seen = jnp.where((stops == end)[:, None], state[None], seen)
         return end, (state, total + part, seen), found.result
@@ -133,17 +123,3 @@ def _iterate(advance, start, t0, t1):
     time, found, result, _ = jax.lax.while_loop(unfinished, counted, first)
     late = (result == Reason.SUCCESS) & (time < t1)
     return found, jnp.where(late, Reason.STEP_LIMIT, result).astype(jnp.int32)
-
-
-@functools.lru_cache(maxsize=64)
-def _piece_kernel(static):
-    """Return the kernel of a motion on which every load is a single analytic law."""
-
-    def piece(state, arrays, t0, t1, rtol, observables):
-        equation = eqx.combine(arrays, static)
-        summed = _summed(_Ready(equation))
-        request = Request(grazing=0.0, observables=observables, integrand=summed)
-        found = integrate_events(equation, state, t0, t1, rtol, request)
-        return found.state, found.observables, found.integral, found.result
-
-    return cached_kernel(piece, static)

@@ -104,9 +104,9 @@ def response(
     difference, an error estimate of the coarser run and at least the tolerance; results
     are those of the finer run. Works under `jit`, `vmap` and forward- and reverse-mode
     differentiation. With the event-driven engine, derivatives are exact for the steps
-    taken, except that those of errors are 0; with other engines, derivatives of means
-    and mean squares, second derivatives after a contact, and all derivatives after a
-    jump of the force, are NaN. Systems with elements are integrated by other engines.
+    taken, except that those of errors are 0; with other engines, second derivatives
+    after a contact, and all derivatives after a jump of the force, are NaN. Systems with
+    elements are integrated by other engines.
 
     **Arguments:** `state`: at the `start` (s), default: rest; `limits`: levels whose
     first passages are computed; `engine`: as in `flow`; "auto" is event-driven where
@@ -192,19 +192,21 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
             return observe_by_events(limited, state, t0, t1, rtol)
         return observe_by_steps(system, limits, state, t0, t1, rtol, engine)
 
-    end, observables, total, result = run(rtol)
+    found = run(rtol)
+    end, observables, result = found.state, found.observables, found.result
     # With invalid times a motion takes no step, so nothing else fails.
     result = jnp.where((t0 < t1) & jnp.isfinite(t1 - t0), result, Reason.BAD_PARAMETER)
     result = result.astype(jnp.int32)
     rest = system.rest()[: freedoms_of(system)]
 
-    def numbers(observables, total):
+    def numbers(found):
+        observables, total = found.observables, found.integral
         high, low = observables.highest - rest, observables.lowest - rest
         mean, square, speed = jnp.split(total / (t1 - t0), 3)
         return high, low, jnp.maximum(high, -low), mean, square, speed
 
-    high, low, peak, mean, square, speed = numbers(observables, total)
-    _, _, other_peak, _, other_square, _ = numbers(*run(COARSER * rtol)[1:3])
+    high, low, peak, mean, square, speed = numbers(found)
+    _, _, other_peak, _, other_square, _ = numbers(run(COARSER * rtol))
     depths, touches = observables.deepest[own:], observables.first_touch[own:]
     extreme, passage = extremes_and_passages(limits, depths, touches)
     good = result == 0

@@ -343,7 +343,7 @@ def test_traced_programs_of_a_field_are_freed_with_its_kernel(tmp_path, monkeypa
             parameters={"k": 2.0}, period=2 * np.pi, dimension=2,
         )  # fmt: skip
         jv.simulate(oscillator, [0.1, 0.0], np.linspace(0.0, 1.0, 3))
-        for kept in (stepped._samples_kernel, stepped._problem, Kernel._part):
+        for kept in (stepped._motion_kernel, stepped._problem, Kernel._part):
             kept.cache_clear()
         return programs()
 

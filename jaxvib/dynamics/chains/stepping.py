@@ -112,6 +112,8 @@ def step_chain(
     step = jnp.asarray(duration, float) / steps
     if is_concrete(chain, forces, state, duration, steps):
         steps = np.asarray(steps, int)  # one program for all; others have reverse mode
+    elif not isinstance(steps, int):
+        steps = jnp.asarray(steps).astype(int)
     return _stepped(chain, forces, order, state, step, steps)
 
 

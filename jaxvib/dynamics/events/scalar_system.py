@@ -16,7 +16,6 @@ from ...systems.impact import EquationOfMotion
 from ...systems.law import trait
 from ...systems.loads import ConstantLoad, Load, as_load
 from ...systems.variation import variations_of
-from ..barrier import Barrier
 from .factors import Acting, acting_parts
 from .parallel_frictions import parallel_frictions
 from .rows import dot
@@ -81,7 +80,7 @@ class LoadTerm(NamedTuple):
 
 
 class ScalarSystem(NamedTuple):
-    """Matrices by rows, contacts and loads, all in scalars; and a barrier.
+    """Matrices by rows, contacts and loads, all in scalars.
 
     `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
     series of each push in the time from now, see `restart_loads`; `steady`: whether the
@@ -96,7 +95,6 @@ class ScalarSystem(NamedTuple):
     loads: list
     pushes: list
     pushed: list
-    once: Barrier
     steady: bool
     frictions: list
     springs: list
@@ -171,7 +169,7 @@ def is_smooth(equation: Equation) -> bool:
 
 
 def scalar_system(
-    equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
+    equation: EquationOfMotion, steady: bool, order: int = ORDER
 ) -> ScalarSystem:
     """Return an equation of motion in scalars."""
     acting, bent, factors = acting_parts(equation)
@@ -187,11 +185,12 @@ def scalar_system(
     pieces, constants = _pieces(acting, bent)
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
-    scalars = once((*rows, contacts, waves, pushes))
-    frictions = frictions_of(equation, _presses(equation, acting))
-    frictions, springs, factors = once((frictions, springs_of(bent), factors))
+    frictions, springs = (
+        frictions_of(equation, _presses(equation, acting)),
+        springs_of(bent),
+    )
     parts = frictions, springs, parallel_frictions(frictions), factors, []
-    return ScalarSystem(*scalars, [], once, steady, *parts, order)
+    return ScalarSystem(*rows, contacts, waves, pushes, [], steady, *parts, order)
 
 
 def _pieces(
@@ -257,7 +256,6 @@ def restart_loads(
         inside, there = _piece(part.law, time)
         end = end if there is None else jnp.minimum(end, there)
         found.append(part.law.series(time, inside, motion.order - 1))
-    found = motion.once(found)
     count = len(motion.pushes)
     varied = [(1 + first, *others) for first, *others in found[count:]]
     return motion._replace(pushed=found[:count], varied=varied), end

@@ -48,32 +48,26 @@ def option(
     return pydantic.Field(default, description=description, **limits)
 
 
-def number(entry: Declared, **default: Any) -> tuple[Any, Any]:
-    """Return a field for a declared parameter, as `pydantic.create_model` takes it.
-
-    `default` replaces the declared default: `...` for none, `None` for an optional
-    parameter.
-    """
-    value = default.get("default", entry.default)
+def number(entry: Declared) -> tuple[Any, Any]:
+    """Return a field for a declared parameter, as `pydantic.create_model` takes it."""
     extra: dict[str, Any] = {"unit": entry.unit}
-    if isinstance(entry.default, list):
-        length = len(entry.default)
-        extra["allowed"] = f"{length} numbers in {entry}"
-        kind = Annotated[float, pydantic.Field(**_limits(entry.allowed))]
-        fields = pydantic.Field(
-            default=value, description=entry.description, json_schema_extra=extra,
-            min_length=length, max_length=length,
-        )  # fmt: skip
-        return list[kind], fields
-    if value is None:
+    kind: Any = float
+    limits: dict[str, Any] = _limits(entry.allowed)
+    if entry.size is not None:
+        some = f"{entry.size} numbers in {entry}"
+        extra["allowed"] = some if entry.size else f"numbers in {entry}, one or more"
+        # The numbers of a list of any length are checked by its law.
+        each = limits if entry.size else {}
+        kind = list[Annotated[float, pydantic.Field(**each)]]
+        limits = {"min_length": entry.size or 1, "max_length": entry.size or None}
+    elif entry.default is None:
         extra["allowed"] = str(entry)
+        kind = float | None
     fields = pydantic.Field(
-        default=value,
-        description=entry.description,
-        json_schema_extra=extra,
-        **_limits(entry.allowed),
-    )
-    return (float if value is not None else float | None), fields
+        default=entry.default, description=entry.description, json_schema_extra=extra,
+        **limits,
+    )  # fmt: skip
+    return kind, fields
 
 
 def _limits(allowed: Range) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ...ensemble import Reason
 from ...ensemble.evaluation_store import EvaluationStore, PrefixedStore
 from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
-from ..store.fields import Variable
+from ..store.fields import Variable, joined
 from .study import Study
 
 _TRIES = 8  # samples tried to find one that can be computed
@@ -119,15 +119,6 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
-
-
-def joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
-    """Return the fields of several parts, one behind the other."""
-    every = {name: [part[name].values for part in parts] for name in parts[0]}
-    return {
-        name: dataclasses.replace(field, values=np.concatenate(every[name]))
-        for name, field in parts[0].items()
-    }
 
 
 def _empty_fields(fields: dict[str, Variable]) -> dict[str, Variable]:

@@ -19,10 +19,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any
 
 from ...foundation.text import duration_text
-from .executors import PATIENCE, Failure, Fields, Worker
+from .executors import PATIENCE, Executor, Failure, Fields, Worker
 from .worker_shares import Share, worker_shares
 from .worker_tasks import incompatibility
 
@@ -30,37 +31,27 @@ _MOST_WORDS = 4096  # bytes of a worker's last output
 _LEAST_DEATHS = 3  # per worker without a result, after which the run fails
 
 
-@runtime_checkable
-class Process(Protocol):
-    """A worker's process."""
-
-    pid: int
-
-    def kill(self) -> None:
-        """Kill it."""
-
-    def ended(self) -> str:
-        """Wait for its end and describe it in a few words."""
-
-
-Start = Callable[[Connection, str, Share], Process]
+# Starts a process that serves a connection: an object with `pid`, `kill()` and `ended()`,
+# which waits for its end and describes it in a few words.
+Start = Callable[[Connection, str, Share], Any]
 
 
 @dataclasses.dataclass(eq=False)
 class _Running:
     # A process, and its current work.
-    process: Process
+    process: Any  # as `Start` returns it
     connection: Connection
     name: str
     chunk: int | None = None
     since: float = 0.0
+    spent: int = 0  # processor time when it was silent, in ticks
 
 
-class ProcessExecutor:
+class ProcessExecutor(Executor):
     """Computes on local processes, each with its share of the cores or a GPU.
 
-    A thread serves each worker. One that dies, or sends nothing for `patience` seconds,
-    not even a heartbeat, is replaced, and its chunk counts as failed.
+    A thread serves each worker. One that dies, or neither computes nor sends a heartbeat
+    for `patience` seconds, is replaced, and its chunk counts as failed.
 
     **Arguments:** `config`: the text of the resolved config; `record`: of the study,
     which workers must match; `progress`: notified of completed samples and events;
@@ -184,6 +175,11 @@ class ProcessExecutor:
     def _answer(self, worker: _Running) -> tuple:
         """Return a worker's next answer, and pass on what it tells meanwhile."""
         while True:
+            while not worker.connection.poll(self._patience):
+                spent = _processor_time(worker.process.pid)
+                if spent <= worker.spent:
+                    raise BlockingIOError
+                worker.spent = spent  # in a library that lets no other thread run
             what, *more = worker.connection.recv()
             if what == "beat":
                 more = [worker.chunk, *more]
@@ -217,6 +213,15 @@ class ProcessExecutor:
         if number is not None and samples > (before := self._shown.get(number, 0)):
             self._shown[number] = samples
             self._progress.advance(samples - before)
+
+
+def _processor_time(pid: int) -> int:
+    """Return the processor time of a process in ticks, 0 if it is unknown."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(words[11]) + int(words[12])
 
 
 class _Command:

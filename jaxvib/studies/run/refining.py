@@ -15,8 +15,8 @@ import numpy as np
 
 from ..analyses.kinds import ANALYSES
 from ..config import samples
-from ..store.fields import Variable
-from .computing import compute_part, joined
+from ..store.fields import Variable, joined
+from .computing import compute_part
 from .study import Study
 
 FILLED, COMPUTED, RIGHT, WRONG = range(4)  # as the field `computed` stores them

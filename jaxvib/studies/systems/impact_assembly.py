@@ -14,7 +14,7 @@ from ..config.catalogue import Declared
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated
 from ..config.quantities import Places
-from ..config.tables import Table, flattened, kind_named, option, validated
+from ..config.tables import Table, flattened, kind_named, number, option, validated
 from ..resources import library
 from .assembly import (
     Modules,
@@ -29,7 +29,7 @@ from .assembly import (
 )
 from .base import Role, SystemKind
 from .drifts import DriftTable, drifting
-from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
+from .impact_laws import AROUND, INSIDE, KEYS, LAWS, Law
 from .part_units import (
     acts_on_angles,
     fields_of,
@@ -46,7 +46,6 @@ from .variations import (
     VARYING,
     declared_of_variation,
     is_constant,
-    law_field,
     repeats,
     variation_of,
     variation_tables,
@@ -65,10 +64,6 @@ _FORMULA: dict[str, Any] = {
         ),
     )
 }
-# Numbers of parts beside those of their laws, to declare them.
-_EXAMPLES_BESIDE: dict[str, dict[str, Any]] = {
-    "contact": {"gap": 0.0}, "annular": {"gap": 1.0, "regularization": 1.0}
-}  # fmt: skip
 _MOTION = ("elongation", "rate")  # further names in such a formula
 
 
@@ -211,17 +206,9 @@ class ImpactAssemblyKind(SystemKind):
         return inherited
 
     def default(self) -> Any:
-        """Return one part of each kind, to declare their parameters."""
-        systems = library("systems")
-        found = {}
-        for key, kinds in LAWS.items():
-            along = np.eye(2) if key == "annular" else np.ones(1)
-            for kind, law in kinds.items():
-                example = EXAMPLES[law.cls]
-                own = example if key == "friction" else _EXAMPLES_BESIDE.get(key, {})
-                part = _part_of(systems, along, key, law, example, None, **own)
-                found[f"{key}_{kind}"] = part
-        return found
+        """Return the classes of laws and contacts, which declare their numbers."""
+        laws = [law.cls for kinds in LAWS.values() for law in kinds.values()]
+        return {n: getattr(library("systems"), n) for n in (*AROUND.values(), *laws)}
 
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
@@ -323,14 +310,13 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     """
     found = {}
     for key, laws in LAWS.items():
-        for kind, cls in laws.items():
+        for kind in laws:
             name = f"{key}_{kind}"
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
             for path, entry in fields_of(name, turned).items():
                 inner = path.removeprefix(f"{INSIDE[key]}.")
-                field = law_field(inner, entry, cls.optional)
-                (law if inner != path else own)[inner] = field
+                (law if inner != path else own)[inner] = number(entry)
             if "values" in law:
                 law |= RECORD_KEYS
             if kind == "formula":
@@ -404,9 +390,9 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
     kind = given.get(key)
     law_kind = kind_named(kind, kinds, f"{path}.{key}", document, entry)
     entry = with_variation(entry, path, document) if key in VARYING else entry
-    if law_kind.optional and isinstance(law := given.get("law"), dict):
+    if law_kind.usual and isinstance(law := given.get("law"), dict):
         # The usual value is the law's own, without a parameter.
-        usual = law_kind.optional.items()
+        usual = law_kind.usual.items()
         entry = {**entry, "law": {k: v for k, v in law.items() if (k, v) not in usual}}
     # Called without the default argument, which would be a different cache key.
     turned = acts_on_angles(given.get("at"), angles)

@@ -2,16 +2,16 @@
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pydantic
 from pydantic import Field
 
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared, declared_part
 from ..config.document import Document
 from ..config.tables import Table, flattened, kind_named, number, validated
-from .impact_laws import LAWS, UNLESS, USUAL
+from .impact_laws import LAWS
 
 VARYING = ("contact", "annular", "spring")  # kinds of parts whose force may vary in time
 _LAWS = LAWS["load"]
@@ -43,26 +43,15 @@ def variation_tables() -> dict[str, type[Table]]:
     """Return the table of a variation by each load law, by kind."""
     found = {}
     for kind in _LAWS:
-        numbers = {path: law_field(path, entry) for path, entry in _declared(kind).items()}
+        numbers: dict[str, Any] = {
+            path: number(entry) for path, entry in _declared(kind).items()
+        }
         records = RECORD_KEYS if "values" in numbers else {}
         word = Literal[kind], Field(description="the kind of load law")  # ty: ignore
         found[kind] = pydantic.create_model(
             f"variation_{kind}", __base__=Table, load=word, **numbers, **records
         )
     return found
-
-
-def law_field(name: str, entry: Declared, optional: Collection[str] = ()) -> Any:
-    """Return the field of a law's number, or of its list of numbers."""
-    if isinstance(entry.default, list):
-        description = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
-        field = Field(
-            description=entry.description, json_schema_extra=description, min_length=1
-        )
-        return list[float], field
-    if name in UNLESS or name in optional:
-        return number(entry, default=None)
-    return number(entry) if name in USUAL else number(entry, default=...)
 
 
 def with_variation(entry: dict, path: str, document: Document) -> dict:
@@ -117,11 +106,9 @@ def repeats(kind: str, law: Mapping) -> bool:
 
 def _declared(kind: Any) -> dict[str, Declared]:
     """Return the declarations of a load law's numbers, relative ones instead of N."""
-    prefix = f"load_{kind}.law."
+    law = _LAWS.get(str(kind))
+    found = {} if law is None else declared_part("impact_assembly", law.cls)
     return {
-        path.removeprefix(prefix): dataclasses.replace(
-            entry, unit="" if entry.unit == "N" else entry.unit
-        )
-        for path, entry in catalogue()["impact_assembly"].items()
-        if path.startswith(prefix)
+        path: dataclasses.replace(entry, unit="" if entry.unit == "N" else entry.unit)
+        for path, entry in found.items()
     }

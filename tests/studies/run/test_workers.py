@@ -148,6 +148,32 @@ def test_a_worker_that_freezes_is_replaced_and_its_chunk_computed_again():
     assert any("has not responded for" in line for line in told)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_worker_that_computes_without_a_heartbeat_is_waited_for():
+    class Busy(subprocess.Popen):
+        code = """
+import sys, time, types
+from multiprocessing.connection import Connection
+line = Connection(int(sys.argv[1]))
+line.send(("who", {"versions": {"jax": "1"}, "fingerprint": {"device": "cpu"}}))
+number, began = line.recv(), time.process_time()
+while time.process_time() < began + 0.7:
+    pass
+line.send(("done", number, {"result": types.SimpleNamespace(values=[number] * 2)}))
+"""
+
+        def ended(self):
+            return f"ended with code {self.wait()}"
+
+    def start(connection, config, share):
+        place = connection.fileno()
+        words = [sys.executable, "-c", Busy.code, str(place)]
+        return Busy(words, pass_fds=[place])
+
+    executor = ProcessExecutor("", 1, WHO, Lines(), patience=0.5, start=start)
+    assert all_of(executor, [7]) == ({7: [7]}, {})
+
+
 def test_a_worker_that_is_stopped_within_a_message_is_replaced():
     class Half(Thread):
         def _serve(self):
