@@ -387,7 +387,8 @@ class Grazings:
 
     def _contact(self, stop: Stop, root: _Roots) -> np.ndarray:
         """Return depth, speed and acceleration of the contact at a grazing."""
-        unscaled = root.x * section_data(self.data, self.size, stop).units
+        lanes = section_data(self.data, self.size, equal_lanes(stop, 1))
+        unscaled = root.x * lanes.units[0]
         there = self._system(unscaled[-1])
         touch = Touch.at(there, float(self.data.periods), jnp.asarray(unscaled))
         return np.asarray(touch.motion(stop.contact))
