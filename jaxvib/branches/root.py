@@ -38,10 +38,10 @@ class Root(NamedTuple):
 
     def accuracy(self, size: int) -> dict[str, Array]:
         """Return these fields of a bifurcation; the first equations are the motion's."""
-        residual, test = jnp.split(jnp.abs(self.left), [size])
+        left = jnp.abs(self.left)
         return {
-            "residual": jnp.max(residual),
-            "test": jnp.max(test),
+            "residual": jnp.max(left[:size]),
+            "test": jnp.max(left[size:]),
             "iterations": self.iterations,
             "result": self.code,
         }

@@ -211,7 +211,9 @@ def test_a_curve_of_grazing_ends_where_its_motion_touches_elsewhere(
         [jv.AppliedLoad([1.0], law) for law in laws],
     )
     paths = "loads.0.law.amplitude", f"loads.1.law.{second}"
-    orbit = jv.periodic_orbit(system, [0.5, 0.0])
+    turned = np.exp(1j * phase)
+    start = [1 + ratio * turned.real, -2 * w * ratio * turned.imag]
+    orbit = jv.periodic_orbit(system, start)
     point = jv.bifurcation_point(system, orbit, "grazing", paths[0])
     curve = jv.branches.continue_bifurcation(
         system, point, {paths[0]: (0.5, 3.0), paths[1]: bounds}
