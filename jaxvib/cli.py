@@ -54,6 +54,23 @@ def _completed(what: str) -> Callable:
     return complete
 
 
+@contextlib.contextmanager
+def _refusing(*kinds: type[Exception], in_config: bool = True):
+    try:
+        yield
+    except kinds as error:
+        raise Refusal(str(error), in_config=in_config) from None
+
+
+@contextlib.contextmanager
+def _reading_stores():
+    try:
+        with _refusing(FileNotFoundError, FileExistsError, ValueError, in_config=False):
+            yield
+    except OSError as error:
+        raise BrokenOff(error) from None
+
+
 _config = click.argument("config", shell_complete=_completed("studies"))
 _set = click.option(
     "--set",
@@ -111,12 +128,19 @@ def run(
     study = _loaded(config, assignments)
     use_compilation_cache()
     if share is not None:
-        study = _shared(study, share)
+        from .studies.run import sharing
+
+        with _refusing(ValueError, in_config=False):
+            study = sharing.shared(study, share)
     if pictures and not (share is None and study.output.report):
         why = "output.report = false" if share is None else "a share has no report"
         raise Refusal(f"--pictures draws the pictures of a report: {why}", in_config=False)
     given = config, assignments, out or study.directory, started
     sys.exit(_run_to_completion(study, given, resume, pictures=pictures, as_json=as_json))
+
+
+# Of a folder for results: errors before anything is written.
+_UNUSABLE = FileExistsError, NotADirectoryError, PermissionError, BlockingIOError
 
 
 def _run_to_completion(
@@ -128,7 +152,8 @@ def _run_to_completion(
     with Session(study, *given, pictures=pictures, as_json=as_json) as session:
         again = f"; finished samples are kept; resume with: {session.command('--resume')}"
         try:
-            system, store = _prepare(session, resume)
+            with _refusing(ValueError, *_UNUSABLE):
+                system, store = session.prepare(resume=resume)
         except OSError as error:
             # Do not advise the command that has just failed.
             raise BrokenOff(error, "" if resume else again) from None
@@ -161,17 +186,16 @@ def check(config: str, assignments: tuple[str, ...], measure: bool, as_json: boo
     use_compilation_cache()
     from .studies.run import estimate  # imports JAX: only after the config is validated
 
-    try:
-        measured_from = started if measure else None
+    measured_from = started if measure else None
+    with _refusing(ValueError):
         found = estimate.estimate(study, study.directory, measured_from, _draw_report)
-    except ValueError as error:
-        raise Refusal(str(error)) from None
     print_result(found, estimate.lines, as_json=as_json)
 
 
 @main.command()
 @click.argument("directory", type=PATH)
 @_json
+@_reading_stores()
 def status(directory: Path, as_json: bool) -> None:
     """Show the progress of a study.
 
@@ -179,8 +203,7 @@ def status(directory: Path, as_json: bool) -> None:
     """
     from .studies.run import status
 
-    with _reading_stores():
-        found = status.status(directory)
+    found = status.status(directory)
     print_result(found, status.lines, as_json=as_json)
 
 
@@ -188,6 +211,7 @@ def status(directory: Path, as_json: bool) -> None:
 @click.argument("directory", type=PATH)
 @click.argument("others", type=PATH, nargs=-1)
 @_pictures
+@_reading_stores()
 def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     """Draw a study's report again, or compare up to eight studies.
 
@@ -200,10 +224,6 @@ def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     signals.set_exit_message(lambda: f"to draw it again: {again}")
     try:
         click.echo(printable(str(_draw_report(directory, *others, pictures=pictures))))
-    except (FileNotFoundError, ValueError) as error:
-        raise Refusal(str(error), in_config=False) from None
-    except OSError as error:
-        raise BrokenOff(error) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
         if TRACEBACK in os.environ:
             raise
@@ -224,6 +244,7 @@ def report(directory: Path, others: tuple[Path, ...], pictures: bool) -> None:
     "--duration", type=float, metavar="SECONDS",
     help="Show motions from rest over this time, under loads of any time history.",
 )  # fmt: skip
+@_reading_stores()
 def live(
     config: str, assignments: tuple[str, ...], out: Path | None, duration: float | None
 ) -> None:
@@ -235,10 +256,9 @@ def live(
     path, found = _system_of(config, assignments, transient=duration is not None)
     from .reports import live_page  # imports JAX
 
-    with _reading_stores():
-        place = out or Path(f"{path.stem}-live.html")
-        known = {"title": found.title, "units": found.units, "duration": duration}
-        written = live_page(found.system, place, **known)
+    place = out or Path(f"{path.stem}-live.html")
+    known = {"title": found.title, "units": found.units, "duration": duration}
+    written = live_page(found.system, place, **known)
     click.echo(printable(str(written)))
 
 
@@ -246,15 +266,15 @@ def live(
 @click.argument("directory", type=PATH)
 @click.argument("number", type=int)
 @click.option("--config", type=PATH, help="File for the config of this sample.")
+@_reading_stores()
 def sample(directory: Path, number: int, config: Path | None) -> None:
     """Recompute one sample and compare it with the stored result."""
     _refuse_without_study(directory)
     use_compilation_cache()
     from .studies.run.sample import sample_again
 
-    with _reading_stores():
-        for line in sample_again(directory, number, config):
-            print_line(line)
+    for line in sample_again(directory, number, config):
+        print_line(line)
 
 
 @main.command()
@@ -270,6 +290,7 @@ def sample(directory: Path, number: int, config: Path | None) -> None:
 @click.option("--out", type=PATH, metavar="PATH",
     help="The folder of --c, the file of --fmu.",
 )  # fmt: skip
+@_reading_stores()
 def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any) -> None:
     """Export results as a table, or a system as a program that needs no Python.
 
@@ -293,9 +314,8 @@ def export(source: str, file: Path | None, in_c: bool, fmu: bool, **options: Any
     _refuse_without_study(directory)
     from .studies.store.export import export as exported
 
-    with _reading_stores():
-        for line in exported(directory, file or directory / "results.nc"):
-            print_line(line)
+    for line in exported(directory, file or directory / "results.nc"):
+        print_line(line)
 
 
 def _export_program(
@@ -306,23 +326,20 @@ def _export_program(
     from .programs import command  # imports JAX
 
     try:
-        with _reading_stores():
-            written = command.write(found, path.stem, form, out, **machine)
+        written = command.write(found, path.stem, form, out, **machine)
     except RuntimeError as error:  # the C compiler's
         raise BrokenOff(error) from None
     for line in written:
         print_line(line)
 
 
+@_refusing(ValueError)
 def _system_of(config: str, assignments: tuple[str, ...], *, transient: bool = False):
     """Return the path of a config and its system, if `transient` with any loads."""
     from .studies.run import system_file
 
-    try:
-        path = builtin_studies.find(config)
-        return path, system_file.read_system(path, assignments, transient=transient)
-    except ValueError as error:
-        raise Refusal(str(error)) from None
+    path = builtin_studies.find(config)
+    return path, system_file.read_system(path, assignments, transient=transient)
 
 
 @main.command()
@@ -367,10 +384,8 @@ def new(study: str | None, file: Path | None, as_json: bool) -> None:
     if study is None:
         print_result(builtin_studies.titles(), builtin_studies.listed, as_json=as_json)
         return
-    try:
+    with _refusing(ValueError, OSError):
         copy = builtin_studies.copy(study, file or Path(f"{study}.toml"))
-    except (ValueError, OSError) as error:
-        raise Refusal(str(error)) from None
     print_result({"written": str(copy)}, _copied, as_json=as_json)
 
 
@@ -417,11 +432,11 @@ def info(as_json: bool) -> None:
 
 @main.command()
 @click.argument("action", type=click.Choice(["clear"]), required=False)
+@_reading_stores()
 def cache(action: str | None) -> None:
     """Show the cache of compiled programs, or clear it."""
     if action == "clear":
-        with _reading_stores():
-            files, size = clear()
+        files, size = clear()
         click.echo(f"{files} files removed, {size_text(size)}")
         return
     folder, found = cache_folder(), entries()
@@ -456,38 +471,8 @@ def _refuse_without_study(*directories: Path) -> None:
             raise Refusal(f"{directory} contains no study", in_config=False)
 
 
-@contextlib.contextmanager
-def _reading_stores():
-    try:
-        yield
-    except (FileNotFoundError, FileExistsError, ValueError) as error:
-        raise Refusal(str(error), in_config=False) from None
-    except OSError as error:
-        raise BrokenOff(error) from None
-
-
-def _shared(study, share: str):
-    from .studies.run import sharing
-
-    try:
-        return sharing.shared(study, share)
-    except ValueError as error:
-        raise Refusal(str(error), in_config=False) from None
-
-
-def _prepare(session, resume: bool):
-    try:
-        return session.prepare(resume=resume)
-    except (
-        ValueError, FileExistsError, NotADirectoryError, PermissionError, BlockingIOError,
-    ) as error:  # fmt: skip
-        raise Refusal(str(error)) from None
-
-
+@_refusing(ValueError)
 def _loaded(config: str, assignments: tuple[str, ...]):
     from .studies.run import study
 
-    try:
-        return study.load(builtin_studies.find(config), assignments)
-    except ValueError as error:
-        raise Refusal(str(error)) from None
+    return study.load(builtin_studies.find(config), assignments)

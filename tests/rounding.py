@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core
 
-from jaxvib.kernels.elementary import FUNCTIONS
+from jaxvib.kernels.ir.elementary import FUNCTIONS
 
 RUNS = 16
 # Errors of elementary functions in units of the last place, those of XLA on a CPU as seen

@@ -1,6 +1,7 @@
 """Checked against: the sources themselves, read as text; nothing of jaxvib is imported."""
 
 import graphlib
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -37,6 +38,15 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )  # fmt: skip
+# The kernels could be a library of their own.
+ROOMS_OF_KERNELS = (
+    ("ir",),
+    ("lower",),
+    ("cpu",),
+    ("cache", "export"),
+    ("gpu",),
+    ("calls",),
+)
 ROOMS_OF_STUDIES = (
     ("config", "store"),
     ("pictures", "systems"),
@@ -47,6 +57,12 @@ ROOMS_OF_STUDIES = (
 LONGEST_MODULE = 500  # lines
 LONGEST_FUNCTION = 80  # lines
 MOST_ARGUMENTS = 8
+MOST_MODULES = 20  # in a folder
+MECHANICS = {
+    "beam", "contact", "contacts", "displacement", "force", "forces", "friction", "impact",
+    "impacts", "mass", "masses", "mechanics", "motion", "motions", "orbit", "orbits",
+    "oscillator", "spring", "springs", "stiffness", "velocity", "vibration",
+}  # fmt: skip
 FEWEST_WORDS = 3  # of a reason; fewer name a unit, or repeat the name
 
 MORE_ARGUMENTS = {
@@ -78,13 +94,21 @@ def by_folder(module):
     return sources.folder(module)
 
 
-def by_room(module):
-    parts = module.split(".")
-    return parts[1] if parts[0] == "studies" and len(parts) > 2 else None
+def by_room_of(folder):
+    def by_room(module):
+        parts = module.split(".")
+        return parts[1] if parts[0] == folder and len(parts) > 2 else None
+
+    return by_room
 
 
 @pytest.mark.parametrize(
-    ("floors", "place"), [(FLOORS, by_folder), (ROOMS_OF_STUDIES, by_room)]
+    ("floors", "place"),
+    [
+        (FLOORS, by_folder),
+        (ROOMS_OF_KERNELS, by_room_of("kernels")),
+        (ROOMS_OF_STUDIES, by_room_of("studies")),
+    ],
 )
 def test_imports_run_downwards(floors, place):
     height = {name: number for number, floor in enumerate(floors) for name in floor}
@@ -96,6 +120,23 @@ def test_imports_run_downwards(floors, place):
         if None in (above, below) or above == below or {above, below} <= set(ground):
             continue
         assert height[above] > height[below], f"{link.importer} imports {link.imported}"
+
+
+def test_kernels_know_no_mechanics():
+    below = {
+        sources.folder(link.imported)
+        for link in sources.imports()
+        if sources.folder(link.importer) == "kernels"
+    }
+    assert below == {"kernels", "foundation"}
+    texts = [path.read_text() for path in (sources.PACKAGE / "kernels").rglob("*.py")]
+    words = set(re.findall("[a-z]+", " ".join(texts).lower()))
+    assert "lanes" in words
+    assert not MECHANICS & words
+    folders = Counter(
+        name.rpartition(".")[0] for name in sources.modules() if name.startswith("kernels.")
+    )
+    assert max(folders.values()) <= MOST_MODULES
 
 
 def test_no_imports_go_in_a_circle():

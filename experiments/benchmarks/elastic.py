@@ -33,6 +33,7 @@ import jaxvib as jv
 from experiments.benchmarks.large_systems import row as row_of_bodies
 from experiments.benchmarks.regime_map import machine
 from jaxvib.dynamics.modal import modal_flow, modal_form
+from jaxvib.dynamics.motion import Want
 from jaxvib.ensemble.blas import one_blas_thread
 from tests.modal_cantilever import (
     AMPLITUDE,
@@ -104,16 +105,16 @@ def row(modes: int, compared: bool) -> dict:
             lambda s: jv.flow(system, s, 0.0, PERIOD, rtol=1e-6, engine="modal")
         )
         _, found["flow_in_jit_s"] = seconds(lambda: within(start))
-        flow = jax.jit(modal_flow, static_argnames="sensitivities")
-        tight = flow(form, start, 0.0, PERIOD, TIGHT, sensitivities=True)
+        flow = jax.jit(modal_flow)
+        tight = flow(form, start, 0.0, PERIOD, Want(TIGHT, monodromy=True))
         wide, cost = seconds(
-            lambda: flow(form, start, 0.0, PERIOD, RTOL, sensitivities=True)
+            lambda: flow(form, start, 0.0, PERIOD, Want(RTOL, monodromy=True))
         )
-        change = np.asarray(wide.sensitivities - tight.sensitivities)
+        change = np.asarray(wide.monodromy - tight.monodromy)
         found["monodromy_s"] = cost
         found["monodromy_steps"] = int(wide.steps)
         found["monodromy_error"] = float(np.abs(change / units[:, None] * units).max())
-        plain, cost = seconds(lambda: flow(form, start, 0.0, PERIOD, RTOL))
+        plain, cost = seconds(lambda: flow(form, start, 0.0, PERIOD, Want(RTOL)))
         found["period_steps"] = int(plain.steps)
         ends["period"] = np.asarray(plain.state), cost
         reference = np.asarray(tight.state)
@@ -140,10 +141,12 @@ def ten_stops(modes: int = 80) -> dict:
     form = modal_form(modal_cantilever(modes, *laws, gaps=gaps))
     start = np.zeros(2 * modes)
     start[0], start[modes] = 0.0095, 0.006
-    flow = jax.jit(modal_flow, static_argnames="sensitivities")
-    tight = flow(form, start, 0.0, PERIOD, TIGHT)
-    plain, cost = seconds(lambda: flow(form, start, 0.0, PERIOD, RTOL))
-    whole, more = seconds(lambda: flow(form, start, 0.0, PERIOD, RTOL, sensitivities=True))
+    flow = jax.jit(modal_flow)
+    tight = flow(form, start, 0.0, PERIOD, Want(TIGHT))
+    plain, cost = seconds(lambda: flow(form, start, 0.0, PERIOD, Want(RTOL)))
+    whole, more = seconds(
+        lambda: flow(form, start, 0.0, PERIOD, Want(RTOL, monodromy=True))
+    )
     units = np.concatenate([1 / cantilever_frequencies(modes), np.ones(modes)])
     off = np.abs((plain.state - tight.state) / units).max()
     return {
@@ -163,7 +166,7 @@ def lanes(modes: int = 20, count: int = 512) -> dict:
     start = np.zeros(2 * modes)
     start[0], start[modes] = 0.0095, 0.006
     starts = jnp.asarray(start * (1 + 1e-3 * np.linspace(-1, 1, count)[:, None]))
-    period = jax.jit(jax.vmap(lambda s: modal_flow(form, s, 0.0, PERIOD, RTOL).state))
+    period = jax.jit(jax.vmap(lambda s: modal_flow(form, s, 0.0, PERIOD, Want(RTOL)).state))
     _, cost = seconds(lambda: period(starts))
     return {"modes": modes, "lanes": count, "lane_s": cost / count}
 

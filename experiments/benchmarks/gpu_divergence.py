@@ -23,8 +23,9 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine, samples
-from jaxvib.kernels import Kernel, gpu
-from jaxvib.kernels.lowering import trace
+from jaxvib.kernels import Kernel
+from jaxvib.kernels.gpu import ptx
+from jaxvib.kernels.lower.lowering import trace
 from tests.kernels.ptx_emulator import EmulatedModule
 
 SIZE, ROWS = 64, 8  # of the map, of which every eighth row is taken
@@ -54,7 +55,7 @@ class Counter:
 
     def __init__(self, kernel: Kernel, lanes):
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), lanes)
-        program = gpu.device_program(trace(kernel.__wrapped__, (shapes,))[0])
+        program = ptx.device_program(trace(kernel.__wrapped__, (shapes,))[0])
         self._signature, self._module = program.signature, EmulatedModule(program.ptx)
 
     def steps(self, lanes) -> np.ndarray:
@@ -71,7 +72,7 @@ class Counter:
         found = np.empty(number, int)
         for lane in range(number):
             places = [a.ctypes.data + lane * a.strides[0] for a in arrays]
-            self._module.launch(gpu.ENTRY, 1, 1, [one.ctypes.data, *places])
+            self._module.launch(ptx.ENTRY, 1, 1, [one.ctypes.data, *places])
             found[lane] = self._module.steps
         return found
 

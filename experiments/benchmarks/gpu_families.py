@@ -30,7 +30,7 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
-from jaxvib.kernels.driver import DriverError, driver
+from jaxvib.kernels.gpu.driver import DriverError, driver
 
 
 def exact_chain(bodies: int = 10**6):

@@ -32,13 +32,13 @@ import numpy as np
 from experiments.benchmarks.kernels import PROGRAMS, loads
 from experiments.benchmarks.regime_map import machine
 from jaxvib.foundation.machine import usable_cores
-from jaxvib.kernels import gpu
-from jaxvib.kernels.cpu import Native, host_width
-from jaxvib.kernels.device_check import LANES, Subject, difference, verdict
-from jaxvib.kernels.device_choice import VARIABLE
-from jaxvib.kernels.device_lanes import run_lanes
-from jaxvib.kernels.driver import DriverError, LoadedProgram, driver
-from jaxvib.kernels.lowering import lower_lanes, trace
+from jaxvib.kernels.cpu.machine_code import Native, host_width
+from jaxvib.kernels.gpu import ptx
+from jaxvib.kernels.gpu.device_check import LANES, Subject, difference, verdict
+from jaxvib.kernels.gpu.device_choice import VARIABLE
+from jaxvib.kernels.gpu.device_lanes import run_lanes
+from jaxvib.kernels.gpu.driver import DriverError, LoadedProgram, driver
+from jaxvib.kernels.lower.lowering import lower_lanes, trace
 from tests.kernels.ptx_emulator import EmulatedModule
 
 # Name: multiprocessors, clock (GHz) and double-precision TFLOP/s without tensor cores,
@@ -77,7 +77,7 @@ def measure(name: str, lanes: int, repeats: int, by_xla: bool) -> dict:
     row["CPU (us)"] = each * least(repeats, lambda: native(arrays, cores))
     devices = driver().devices
     begin = time.perf_counter()
-    program = gpu.device_program(closed, devices[0].processor)
+    program = ptx.device_program(closed, devices[0].processor)
     loaded = [LoadedProgram(*program, device) for device in devices]
     subject = Subject(name, *program, devices[0], 0)
     few = [array[:: lanes // LANES][:LANES].copy() for array in arrays]
@@ -118,7 +118,7 @@ def estimate(name: str) -> dict:
     """Return the instructions of a program's period, and what GPUs could do with them."""
     function, periods = PROGRAMS[name]
     closed, _ = trace(function, (jax.ShapeDtypeStruct((), float),) * 2)
-    program = gpu.device_program(closed)
+    program = ptx.device_program(closed)
     every = loads(1 << 12)
     arrays = [
         np.int64([COUNTED]),
@@ -129,7 +129,7 @@ def estimate(name: str) -> dict:
     ]
     emulated = EmulatedModule(program.ptx)
     emulated.memory = {array.ctypes.data: array.nbytes for array in arrays}
-    emulated.launch(gpu.ENTRY, 1, COUNTED, [array.ctypes.data for array in arrays])
+    emulated.launch(ptx.ENTRY, 1, COUNTED, [array.ctypes.data for array in arrays])
     count = emulated.steps / COUNTED / periods
     written = re.findall(r"^\s+(?:@\S+ )?([a-z]+\.\S+)", program.ptx, re.MULTILINE)
     part = sum(map(operations, written)) / len(written)

@@ -26,12 +26,13 @@ import numpy as np
 import jaxvib as jv
 from jaxvib.branches.corrector import LaneData
 from jaxvib.branches.orbit_equations import orbit_corrector
-from jaxvib.dynamics.events import Request, integrate_events, observe_kernel
+from jaxvib.dynamics.events import Request, integrate_events, motion_kernel
 from jaxvib.dynamics.flow import solve_system
+from jaxvib.dynamics.motion import Want
 from jaxvib.foundation.arrays import partition_arrays
-from jaxvib.kernels import gpu
-from jaxvib.kernels.lowering import trace
-from jaxvib.kernels.tangents import values_and_tangents
+from jaxvib.kernels.gpu import ptx
+from jaxvib.kernels.lower.lowering import trace
+from jaxvib.kernels.lower.tangents import values_and_tangents
 from jaxvib.linalg.eigen import eigenvalues
 from jaxvib.orbits.motion_kernels import poincare_kernel, shooting_kernel
 
@@ -75,7 +76,7 @@ def tangents(directions):
         equation = eqx.combine(parameters, static).equation()
 
         def go(state):
-            asked = Request(one=jnp.ones(()), steady=True)
+            asked = Request(differentiated=True, steady=True)
             found = integrate_events(equation, state, t0, t1, rtol, asked)
             return found.state, found.result
 
@@ -132,8 +133,8 @@ PROGRAMS = {
     "flow": flow("event"),
     "hard stops": flow("event", jv.two_body_impact(contact=jv.RestitutionContact(0.7))),
     "watched": (
-        observe_kernel(static).__wrapped__,
-        (STATE, shapes, NUMBER, NUMBER, NUMBER, NUMBER, None),
+        motion_kernel(static).__wrapped__,
+        (STATE, shapes, NUMBER, NUMBER, Want(NUMBER, grazing=NUMBER)),
     ),
     "one tangent": tangents(1),
     "four tangents": tangents(4),
@@ -151,14 +152,14 @@ def assembler() -> str | None:
     return next((str(p) for p in folder.glob("*/bin/ptxas")), shutil.which("ptxas"))
 
 
-def assembled(ptx: str, architecture: str) -> dict:
+def assembled(text: str, architecture: str) -> dict:
     """Return what a program takes on an architecture, in registers and bytes."""
     ptxas = assembler()
     if ptxas is None:
         raise SystemExit("there is no ptxas here: pip install nvidia-cuda-nvcc")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "lanes.ptx")
-        file.write_text(ptx)
+        file.write_text(text)
         done = subprocess.run(
             [ptxas, "-v", f"-arch={architecture}", "-o", str(file) + ".cubin", str(file)],
             capture_output=True, text=True, check=True,
@@ -182,10 +183,10 @@ def rows(name: str):
     function, arguments = PROGRAMS[name]
     closed = trace(function, arguments)[0]
     for driver in DRIVERS:
-        ptx = gpu.device_program(closed, ARCHITECTURES[0], driver).ptx
+        text = ptx.device_program(closed, ARCHITECTURES[0], driver).ptx
         for architecture in ARCHITECTURES:
             known = {"program": name, "CUDA": driver // 1000, "architecture": architecture}
-            yield {**known, "lines": ptx.count("\n"), **assembled(ptx, architecture)}
+            yield {**known, "lines": text.count("\n"), **assembled(text, architecture)}
 
 
 def main() -> None:

@@ -28,8 +28,9 @@ import jaxvib as jv
 from experiments.benchmarks.kernels import loads
 from experiments.benchmarks.regime_map import machine, samples
 from jaxvib.dynamics.modal import modal_flow, modal_form
-from jaxvib.kernels.device_choice import VARIABLE, computed_on
-from jaxvib.kernels.driver import DriverError, driver
+from jaxvib.dynamics.motion import Want
+from jaxvib.kernels.gpu.device_choice import VARIABLE, computed_on
+from jaxvib.kernels.gpu.driver import DriverError, driver
 from tests.modal_cantilever import PERIOD, modal_cantilever
 
 bodies = jv.two_body_impact()
@@ -77,7 +78,7 @@ def cantilevers(number: int, periods: float = 4.0, modes: int = 20):
     form = modal_form(modal_cantilever(modes, jv.HertzContact(5e3)))
 
     def end(state):
-        return modal_flow(form, state, 0.0, periods * PERIOD, 1e-9).state
+        return modal_flow(form, state, 0.0, periods * PERIOD, Want(1e-9)).state
 
     starts = np.zeros((number, 2 * modes))
     starts[:, 0] = 0.0095

@@ -28,7 +28,7 @@ def integrator(rtol: float):
     root, part = heyoka.make_vars("u", "t")
     given = [heyoka.par[k] for k in range(6)]
     (contact,), (load,) = equation.contacts, equation.loads
-    (push,), (pull,) = equation.contact_responses, equation.load_responses
+    push, pull = contact.response, load.response
     pace = given[ALIVE] * (1.0 - given[TOUCHING] + 2.0 * given[TOUCHING] * root)
     force = given[TOUCHING] * given[STIFFNESS] * (root * root * root)
     # A part of the whole time: heyoka's tolerance is one for all variables.

@@ -12,7 +12,11 @@ work:
 - "computing": chunks of the real regime map, of about a second, by the real command.
   The overhead is that of the CPU time of all processes over that of the bare loop,
   which calls `compute_chunk` in one process and stores nothing. Both run on as many
-  cores as a worker has.
+  cores as a worker has. The row "on all cores" is what workers compete with: one process
+  whose threads use every core.
+- "beams": the same for eigenvalues of beams, a computation that has no threads.
+
+Compare wall times of rows only from one run on a machine that does nothing else.
 
 Rows are repeated alternately; the median is written after each repetition. Rows that
 are not run again are kept in `experiments/benchmarks/throughput-<device>-<cores>.json`.
@@ -31,7 +35,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.benchmarks.many_samples import Instant
+from experiments.benchmarks.many_samples import install, instant
 from experiments.benchmarks.regime_map import machine
 
 WAIT = 1.0  # s, of a chunk
@@ -64,23 +68,28 @@ ROWS = {
     "waiting, 16 of a Dask cluster": ("waiting", "dask", 16, 160),
     "computing, bare": ("computing", "bare", 1, 10),
     "computing, this process": ("computing", "here", 1, 10),
+    "computing, this process on all cores": ("computing", "everywhere", 1, 10),
     "computing, 2 processes": ("computing", "processes", 2, 10),
+    "beams, this process on all cores": ("beams", "everywhere", 1, 4),
+    "beams, 2 processes": ("beams", "processes", 2, 4),
 }
 
 
-class Waiting(Instant):
-    """The study of regimes with a solver that waits, on a core that is free meanwhile."""
-
-    def compute(self, system, samples, options, run, progress, number=None):
-        """Return numbers that look like regimes of a grid, after a second."""
-        time.sleep(WAIT)
-        return super().compute(system, samples, options, run, progress, number)
+def waiting(*arguments, **more):
+    """Return numbers that look like regimes of a grid, after a second."""
+    time.sleep(WAIT)
+    return instant(*arguments, **more)
 
 
 def config(work: str, chunks: int) -> str:
     """Return the text of a study of so many chunks."""
     if work == "waiting":
         return WAITING.format(chunks=chunks)
+    if work == "beams":
+        text = Path("configs/beam_with_bodies.toml").read_text()
+        text = text.replace("1e4, 251]", f"1e4, {128 * chunks}]")
+        text = text.replace("chunk = 1024", "chunk = 128")
+        return text.replace("report = true", "report = false")
     text = Path("configs/regime_map.toml").read_text()
     text = text.replace("1000.0, 64]", f"1000.0, {chunks}]")
     text = text.replace("8.0, 64]", "8.0, 256]").replace("chunk = 1024", "chunk = 256")
@@ -93,11 +102,10 @@ def wait(folder: Path, who: str, workers: int) -> None:
     """Run the study of a folder with work that waits, in this process."""
     from experiments.faulting.workers import Forked
     from jaxvib import cli
-    from jaxvib.studies.analyses.kinds import ANALYSES
     from jaxvib.studies.run import execute
     from jaxvib.studies.run.processes import ProcessExecutor
 
-    ANALYSES["periodic_orbit"] = Waiting()
+    install(waiting)
     execute.ProcessExecutor = functools.partial(ProcessExecutor, start=Forked)
     words = ["run", str(folder / "study.toml"), "--out", str(folder / "out")]
     with contextlib.ExitStack() as stack:

@@ -20,13 +20,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from jaxvib import cli
-from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.analyses.study_kind import StudyKind
 from jaxvib.studies.config.tables import Table
 from jaxvib.studies.run import chunk, device, execute, record, worker_tasks
 from jaxvib.studies.store.fields import Variable
@@ -75,43 +75,39 @@ class _Options(Table):
     seconds: float = 0.0
 
 
-class _Counted(AnalysisKind):
-    name = "counted"
-    options = _Options
-    sampled = True
-    groups: ClassVar = {"first": ("sample",)}
+def _compute(system, samples, options, run, progress, **more):
+    time.sleep(options.seconds)
+    force, phase = samples["load.amplitude"], samples["load.phase"]
+    numbers = np.stack([force * np.cos(phase), force * np.sin(phase), phase], -1)
+    return {
+        "numbers": Variable(("sample", "number"), numbers, "N", "counted"),
+        "result": Variable(("sample",), np.zeros(len(force), np.int32)),
+    }
 
-    def compute(self, system, samples, options, run, progress, **more):
-        time.sleep(options.seconds)
-        force, phase = samples["load.amplitude"], samples["load.phase"]
-        numbers = np.stack([force * np.cos(phase), force * np.sin(phase), phase], -1)
-        axes = ("sample", "number")
-        return {
-            "numbers": Variable(axes, numbers, "N", "counted"),
-            "result": Variable(("sample",), np.zeros(len(force), np.int32)),
-        }
 
-    def sample_bytes(self, options):
-        return 24.0
+def _first(system, samples, study, read):
+    return {
+        "sample": Variable(("trace",), np.arange(2)),
+        "numbers": Variable(("trace", "number"), read("numbers")[:2], "N"),
+    }
 
-    def group(self, name, system, samples, study, read):
-        return {
-            "sample": Variable(("trace",), np.arange(2)),
-            "numbers": Variable(("trace", "number"), read("numbers")[:2], "N"),
-        }
 
-    def pictures(self, runs):
-        return []
-
-    def summary(self, read, study):
-        return [f"counted    {read('numbers').sum():.3g}"]
+_COUNTED = StudyKind(
+    name="counted",
+    options=_Options,
+    sampled=True,
+    compute=_compute,
+    groups={"first": _first},
+    summary=lambda read, study: [f"counted    {read('numbers').sum():.3g}"],
+    sample_bytes=lambda options: 24.0,
+)
 
 
 def install() -> None:
     """Let the command run the study, with nothing behind it that a fork could break."""
     for name in _IMPORTED_LATE:  # here once, instead of in each process
         importlib.import_module(name)
-    ANALYSES["counted"] = _Counted()
+    ANALYSES["counted"] = _COUNTED
     execute.build = chunk.build = lambda study: None
     device.choose = worker_tasks.choose = lambda wanted: ("cpu", "CPU")
     record.git_state = lambda: None

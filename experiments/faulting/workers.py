@@ -23,7 +23,7 @@ SLOW = (
     "--set", "analysis.seconds=0.008", "--set", "run.chunk=2",
     "--set", "sweep.load.amplitude.linspace=[100.0, 400.0, 20]",
 )  # fmt: skip
-_PATIENCE = 0.15  # s
+_PATIENCE = 0.5  # s, in which a worker is forked even where many processes run
 
 
 def install() -> None:

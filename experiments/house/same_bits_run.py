@@ -21,9 +21,9 @@ def main() -> int:
     if "CORES" in os.environ:
         os.sched_setaffinity(0, range(int(os.environ["CORES"])))
     if "WIDTH" in os.environ:
-        import jaxvib.kernels.kernel_cache  # noqa: F401 - imports all that asks for the width
+        import jaxvib.kernels.calls.kernel_cache  # noqa: F401 - imports all that asks for the width
 
-        for name in ("cpu", "kernel", "code_digest"):
+        for name in ("cpu.machine_code", "calls.kernel", "cache.code_digest"):
             module = sys.modules[f"jaxvib.kernels.{name}"]
             module.host_width = lambda: int(os.environ["WIDTH"])
     found = {name: _hashes(name) for name in names}

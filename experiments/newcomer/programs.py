@@ -4,7 +4,7 @@
 
 runs the Python programs and studies of `experiments.benchmarks.first_runs` for each
 vector width, in a new cache, and writes what they keep to
-`jaxvib/kernels/shipped_programs.bin`. To be run before a wheel is built, with the
+`jaxvib/kernels/cache/shipped_programs.bin`. To be run before a wheel is built, with the
 versions of the packages that it is to be used with.
 """
 
@@ -17,17 +17,21 @@ from pathlib import Path
 from experiments.benchmarks.first_runs import PROGRAMS
 from experiments.house.compare_checkouts import SMALLER
 from jaxvib.foundation.cache import entries, read_entry
-from jaxvib.kernels.shipped_programs import FILE, file_of
+from jaxvib.kernels.cache.shipped_programs import FILE, file_of
 
 ROOT = Path(__file__).parents[2]
-WIDTHS = (2, 4, 8)  # doubles in a vector of a processor, see `kernels.cpu.host_width`
+WIDTHS = (
+    2,
+    4,
+    8,
+)  # doubles in a vector of a processor, see `kernels.cpu.machine_code.host_width`
 NAMES = ("orbit", "gradient", "multiplier", "motion", "stop", "branch", "bifurcation")
 STUDIES = ("quick", "regime_map", "stability_chart", "basins", "bifurcation_diagram")
 # Replaces the width of this processor in all modules that ask for it; `partial`, as
 # nothing is cached while functions are replaced by those of other modules.
 _WIDTH = """
-import functools, sys, jaxvib.kernels.kernel_cache
-for name in ("cpu", "kernel", "code_digest"):
+import functools, sys, jaxvib.kernels.calls.kernel_cache
+for name in ("cpu.machine_code", "calls.kernel", "cache.code_digest"):
     sys.modules[f"jaxvib.kernels.{name}"].host_width = functools.partial(int, WIDTH)
 """
 _STUDY = """

@@ -63,7 +63,7 @@ def inside(wheel: Path) -> dict[str, object]:
     """Return what the wheel holds. **Raises:** `SystemExit` if a ready study is missing."""
     names = zipfile.ZipFile(wheel).namelist()
     wanted = {f"jaxvib/configs/{path.name}" for path in (ROOT / "configs").iterdir()}
-    wanted |= {"jaxvib/CITATION.cff", "jaxvib/kernels/shipped_programs.bin"}
+    wanted |= {"jaxvib/CITATION.cff", "jaxvib/kernels/cache/shipped_programs.bin"}
     missing = wanted - set(names)
     strange = [name for name in names if not name.startswith(("jaxvib/", "jaxvib-"))]
     if missing or strange:

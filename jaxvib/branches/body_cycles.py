@@ -333,7 +333,7 @@ def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, 
         there = at(system, path, unscaled[-1])
         matrix = cycle_equations(system, path, data, x, x)[1]
         every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
-        return matrix, nearest_of(every[len(getattr(system, "frictions", ())) :]), every
+        return matrix, nearest_of(every[len(system.frictions) :]), every
 
     compiled = jax.jit(both)
     return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))

@@ -32,7 +32,7 @@ from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.settling import GRAZING
 from ..orbits.shooting import scales
 from ..systems.drift import modulo_drift

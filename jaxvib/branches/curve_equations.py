@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.system import System
 from .corrector import Corrected, LaneData, lane_corrector

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.engines.choice import engine_of
+from ..dynamics.motion import Want
 from ..systems.system import System
 from .touches import hard_contacts
 
@@ -49,14 +50,14 @@ class _Place(NamedTuple):
 def cycle_samples(system, state, period, rtol, number: int = _SAMPLES) -> Array:
     """Return states at `number` + 1 even times of a motion from a state."""
     times = jnp.linspace(0.0, period, number + 1)
-    return engine_of(system, "auto").sampled(system, jnp.asarray(state), times, rtol)[0]
+    chosen, want = engine_of(system, "auto"), Want(rtol, times)
+    return chosen.integrate(system, jnp.asarray(state), 0.0, period, want).states
 
 
 def sliding_speeds(system: System, states: Any) -> Any:
     """Return the sliding speed of each friction at states (s, n), (s, frictions)."""
-    frictions = getattr(system, "frictions", ())
     half = states.shape[1] // 2
-    speeds = [states[:, half:] @ each.direction - each.speed for each in frictions]
+    speeds = [states[:, half:] @ each.direction - each.speed for each in system.frictions]
     return jnp.stack(speeds, axis=1) if speeds else jnp.zeros((len(states), 0))
 
 

@@ -13,7 +13,7 @@ from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import equal_lanes
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
 from ..systems.system import System

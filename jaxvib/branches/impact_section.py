@@ -26,7 +26,7 @@ from jaxtyping import Array
 from ..foundation.arrays import equal_lanes
 from ..foundation.types import Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
 from ..systems.system import System
@@ -110,7 +110,8 @@ def impulses(equation: Any, size: int) -> Array:
     """Return the change of the state by an impact at unit speed, of each contact."""
     changes = [jnp.zeros(size) for _ in equation.contacts]
     for i in np.flatnonzero(hard_contacts(equation)):
-        contact, response = equation.contacts[i], equation.contact_responses[i]
+        contact = equation.contacts[i]
+        response = contact.response
         factor = -(1 + contact.law.restitution) / (contact.direction @ response)
         n = response.shape[0]
         changes[i] = changes[i].at[n : 2 * n].set(factor * response)

@@ -15,8 +15,8 @@ from ..dynamics.flow import flow
 from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
-from ..kernels.map_rows import map_rows
+from ..kernels.calls.kernel_cache import cached_kernel
+from ..kernels.calls.map_rows import map_rows
 from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
 from ..systems.system import System

@@ -11,7 +11,7 @@ from ..ensemble import Reason, compile_ahead, map_samples
 from ..foundation.arrays import combine_arrays, to_jax
 from ..foundation.types import Integer
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
 from ..systems.system import System

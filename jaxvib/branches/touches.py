@@ -12,7 +12,7 @@ from jaxtyping import Array
 from ..dynamics.flow import observe, simulate
 from ..foundation.types import AnyArray
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import GRAZING
 from ..orbits.shooting import scales
 from ..systems.autonomous import state_size

@@ -43,12 +43,12 @@ class LocalSensitivity(ResultRepr):
     paths: tuple[str, ...] = eqx.field(static=True)
     values: Float[Array, " numbers"] = result_field("value", "", ("number",))
     derivatives: Float[Array, "numbers parameters"] = result_field(
-        "derivative with respect to the parameter", "", ("number", "parameter")
+        "derivative by each parameter", "", ("number", "parameter")
     )
     normalised: Float[Array, "numbers parameters"] = result_field(
-        "relative change per relative change of the parameter", "", ("number", "parameter")
+        "relative change per relative change", "", ("number", "parameter")
     )
-    notice: Int[Array, ""] = result_field("validity of derivatives")
+    notice: Int[Array, ""] = result_field("validity of the derivatives")
     result: Int[Array, ""] = result_field("reason code")
 
 
@@ -67,19 +67,19 @@ class SobolIndices(ResultRepr):
     """
 
     paths: tuple[str, ...] = eqx.field(static=True)
-    mean: Float[Array, " numbers"] = result_field("mean", "", ("number",))
+    mean: Float[Array, " numbers"] = result_field("mean over the ranges", "", ("number",))
     variance: Float[Array, " numbers"] = result_field("variance", "", ("number",))
     first_order: Float[Array, "numbers parameters"] = result_field(
-        "first-order share of the variance", "", ("number", "parameter")
+        "share of the variance by this parameter alone", "", ("number", "parameter")
     )
     total_order: Float[Array, "numbers parameters"] = result_field(
-        "total-order share of the variance", "", ("number", "parameter")
+        "share of the variance including interactions", "", ("number", "parameter")
     )
     first_order_bounds: Float[Array, "numbers parameters 2"] = result_field(
-        "95 % interval of the first-order share", "", ("number", "parameter", "bound")
+        "95 % interval", "", ("number", "parameter", "bound")
     )
     total_order_bounds: Float[Array, "numbers parameters 2"] = result_field(
-        "95 % interval of the total-order share", "", ("number", "parameter", "bound")
+        "95 % interval", "", ("number", "parameter", "bound")
     )
     lost: Int[Array, ""] = result_field("samples without a result")
     result: Int[Array, ""] = result_field("reason code")

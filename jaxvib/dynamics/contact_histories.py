@@ -12,10 +12,10 @@ from ..foundation.arrays import require_concrete, to_numpy
 from ..foundation.quantity import floats, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.annular import annular
-from ..systems.event_form import form_of, has_event_form
+from ..systems.event_form import form_of
 from ..systems.impact import ImpactSystem
+from ..systems.law import force_of
 from ..systems.parameters import part_names
-from ..systems.roles import force_of
 from ..systems.two_bodies import TwoBodyImpact
 from .engines.engine import forces_in
 from .flow import checked_state, observe, simulate
@@ -202,7 +202,7 @@ def _stiffening(contact, times) -> float:
 
 
 def _is_linear(law) -> bool:
-    form = form_of(law) if has_event_form(law) else None
+    form = form_of(law)
     if form is None or form.hertz or form.damping is not None:
         return False
     return form.restitution is None and not form.stops

@@ -16,7 +16,7 @@ from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.annular import annular
 from ..systems.impact import EquationOfMotion
-from ..systems.roles import force_of
+from ..systems.law import force_of
 from ..systems.system import System, equation_shape
 from .events import Integrand, event_problem, unsupported_reason
 from .flow import checked_state, solve_system

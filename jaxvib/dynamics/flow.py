@@ -17,10 +17,10 @@ from ..foundation.result_repr import ResultRepr
 from ..foundation.types import Number
 from ..systems.system import System, state_shape
 from .engines.choice import engine_of
-from .engines.engine import Engine, Observation, Segment
+from .engines.engine import Engine
+from .motion import Motion, Want
 from .observables import Observables
 from .pictures import trajectory_animation, trajectory_chart, trajectory_text
-from .solve import Solution
 
 
 class Trajectory(Plottable, ResultRepr):
@@ -120,12 +120,12 @@ def solve_system(
     *,
     rtol: Number,
     engine: str | Engine = "auto",
-) -> Solution:
-    """Return the `Solution` of `flow`: state, reason code and number of steps."""
+) -> Motion:
+    """Return the `Motion` of `flow`: state, reason code and number of steps."""
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     state = checked_state(system, state)
     chosen = engine_of(system, engine, state, t0, t1, rtol)
-    return chosen.end(system, state, t0, t1, rtol)
+    return chosen.integrate(system, state, t0, t1, Want(rtol))
 
 
 def simulate(
@@ -157,7 +157,9 @@ def simulate(
         raise ValueError(f"times has shape {times.shape}; allowed: (2,) or longer")
     check_ascending("times", times, "s")
     rtol = floats("rtol", rtol)
-    sampled = chosen.sampled(system, state, times, rtol)
+    span = to_numpy(times)  # sliced by JAX a time would be compiled
+    motion = chosen.integrate(system, state, span[0], span[-1], Want(rtol, times))
+    sampled = motion.states, motion.forces, motion.result
     found = Trajectory(times, *sampled, labels=system.labels)
     raise_if_empty("simulate", throw, found.result, to_numpy(found.states)[1:])
     return found
@@ -170,16 +172,15 @@ def observe_with_monodromy(
     t1: Number,
     *,
     engine: str | Engine = "auto",
-    observables: Observables | None = None,
-    **settings: Any,
-) -> Observation:
+    **wanted: Any,
+) -> Motion:
     """Return the flow, its monodromy matrix and the observables of a motion.
 
-    `settings`: see `Segment`. The result is not differentiable; use `flow` up to an
-    observed time instead.
+    `wanted`: see `Want`. The result is not differentiable; use `flow` up to an observed
+    time instead.
     """
-    segment = Segment(state, t0, t1, **settings)
-    return engine_of(system, engine).observe_with_monodromy(system, segment, observables)
+    want = Want(**wanted, monodromy=True)
+    return engine_of(system, engine).integrate(system, state, t0, t1, want)
 
 
 def observe(
@@ -189,10 +190,12 @@ def observe(
     t1: Number,
     *,
     engine: str | Engine = "auto",
-    **settings: Any,
+    **wanted: Any,
 ) -> tuple[Array, Observables, Array]:
-    """Return the final state, the observables and a reason code, see `Engine.observe`."""
-    return engine_of(system, engine).observe(system, Segment(state, t0, t1, **settings))
+    """Return the final state, the observables and a reason code; `wanted`: see `Want`."""
+    chosen = engine_of(system, engine)
+    found = chosen.integrate(system, state, t0, t1, Want(**wanted))
+    return found.state, found.observables, found.result
 
 
 def end_of(
@@ -202,10 +205,10 @@ def end_of(
     t1: Number,
     rtol: Number,
     engine: str | Engine = "auto",
-) -> Solution:
+) -> Motion:
     """Return `solve_system` without differentiation."""
     chosen = engine_of(system, engine)
-    return chosen.end(system, checked_state(system, state), t0, t1, rtol)
+    return chosen.integrate(system, checked_state(system, state), t0, t1, Want(rtol))
 
 
 def checked_state(system: System, state: Any) -> Float[Array, " state"]:

@@ -15,9 +15,10 @@ from jaxtyping import PyTree
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.types import Number
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
+from .motion import Motion
 from .scales import base, initial_scales
-from .solve import Problem, Steps, Tolerance
+from .solve import Problem, Tolerance
 from .step_limits import longest_of
 from .stepper import Controller, Stepper
 
@@ -36,7 +37,7 @@ def steps(
     t1: Number,
     tolerance: Tolerance,
     observer: tuple[Any, Callable] | None = None,
-) -> Steps:
+) -> Motion:
     """Integrate a problem; return the final state and the observables."""
     observed = problem.has_sensitivities or observer is not None
     saveat = diffrax.SaveAt(t1=True, solver_state=observed)
@@ -44,7 +45,7 @@ def steps(
     solution, finite = _integrate(*run)
     final, result = _final_state(solution, finite)
     observables = solution.solver_state.observables if observed else None
-    return Steps(final, result, solution.stats["num_steps"], observables)
+    return Motion(final, result, solution.stats["num_steps"], observables)
 
 
 def _final_state(solution, finite) -> tuple[Any, Any]:

@@ -205,7 +205,7 @@ def _check_linear(system) -> None:
         raise ValueError(
             "frictions or nonlinear springs; exact motion requires a linear system"
         )
-    if getattr(system, "elements", ()):
+    if system.elements:
         raise ValueError("elements with states; exact motion requires bodies alone")
     for load in system.loads:
         if (law := as_load(load.law)) is None or law.waves() is None:

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..foundation.types import Number
-from ..kernels.map_rows import map_rows
+from ..kernels.calls.map_rows import map_rows
 from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
@@ -174,10 +174,11 @@ def _slowest_and_fastest(equation: EquationOfMotion, span):
 def _driven(equation: EquationOfMotion, slow):
     """Yield, per load, amplitudes and frequency of each degree of freedom alone."""
     own = jnp.abs(jnp.diagonal(equation.stiffness))
-    for load, response in zip(equation.loads, equation.load_responses, strict=True):
+    for load in equation.loads:
         pace = _load_frequency(load.law)
         frequency = slow if pace is None else pace
-        yield jnp.abs(response) * _amplitude(load.law) / (own + frequency**2), frequency
+        far = jnp.abs(load.response) * _amplitude(load.law)
+        yield far / (own + frequency**2), frequency
 
 
 def _load_frequency(law):

@@ -14,9 +14,10 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.types import Number
 from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
-from ..kernels.derivative_rule import with_rule
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.derivative_rule import with_rule
+from ..kernels.calls.kernel_cache import cached_kernel
 from .breakpoints import just_before
+from .motion import Motion
 from .scales import Scales, base
 from .sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 
@@ -67,7 +68,7 @@ class Problem(NamedTuple):
     prepare: Callable[[PyTree], PyTree]
     field: Callable[[Any, PyTree, PyTree], PyTree]
     scales: Callable[..., Scales]
-    steps: Callable[..., "Steps"]
+    steps: Callable[..., Motion]
     norm: Callable[[PyTree], Any] = rms
     skips: Callable[..., Any] | None = None
     has_sensitivities: bool = False
@@ -90,23 +91,6 @@ class Tolerance(NamedTuple):
     max_steps: int = 1_000_000
 
 
-class Solution(NamedTuple):
-    """The state at the end time, a reason code, and the number of steps taken."""
-
-    state: PyTree
-    result: Any
-    steps: Any
-
-
-class Steps(NamedTuple):
-    """The result of all steps: a `Solution` and the observables."""
-
-    state: PyTree
-    result: Any
-    steps: Any
-    observables: Any
-
-
 def solve(
     problem: Problem,
     state: PyTree,
@@ -114,7 +98,7 @@ def solve(
     t0: Number,
     t1: Number,
     tolerance: Tolerance,
-) -> Solution:
+) -> Motion:
     r"""Integrate a problem from `t0` to `t1`.
 
     The derivative rule integrates the state $y$ together with its sensitivities $Y_j =
@@ -151,7 +135,7 @@ def solve(
     return with_rule(run, rule)(*start, t0, t1, numbers)
 
 
-def _run(problem, state, parameters, t0, t1, tolerance: Tolerance) -> Solution:
+def _run(problem, state, parameters, t0, t1, tolerance: Tolerance) -> Motion:
     go = _kernel(problem, tolerance.max_steps)
     return go(state, parameters, t0, t1, tolerance.rtol, tolerance.longest)
 
@@ -160,11 +144,11 @@ def _run(problem, state, parameters, t0, t1, tolerance: Tolerance) -> Solution:
 def _kernel(problem: Problem, max_steps: int) -> Kernel:
     """Return the kernel of a problem's steps, one per structure of its parameters."""
 
-    def go(state, parameters, t0, t1, rtol, longest) -> Solution:
+    def go(state, parameters, t0, t1, rtol, longest) -> Motion:
         tolerance = Tolerance(rtol, longest, max_steps)
         prepared = problem.prepare(parameters)
         found = problem.steps(problem, state, prepared, t0, t1, tolerance)
-        return Solution(found.state, found.result, found.steps)
+        return Motion(found.state, found.result, found.steps)
 
     return cached_kernel(go, problem.key, max_steps)
 
@@ -215,7 +199,7 @@ def _tangent(problem, tolerance, primals, tangents):
         rate = problem.field(last, solution.state, prepared)
         moved = jax.tree.map(lambda m, r: m + r * d_t1, moved, rate)
     no_change = np.zeros((), jax.dtypes.float0)
-    return solution, Solution(moved, no_change, no_change)
+    return solution, Motion(moved, no_change, no_change)
 
 
 def _differences(problem, tolerance, primals, starts, directions):

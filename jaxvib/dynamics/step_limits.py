@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..foundation.types import AnyArray, Number
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 from ..systems.equation import Equation, Time
 from .scales import Scales, base
 from .solve import Problem, Tolerance

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..foundation.types import Number
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 
 # After the secant, and a bisection or two where the slope changes much over the step,
 # the error falls as e^2, e^4, ...

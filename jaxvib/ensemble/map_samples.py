@@ -16,8 +16,8 @@ from ..foundation.environment import keep_programs, require_float64
 from ..foundation.machine import usable_cores
 from ..foundation.threads import map_in_threads
 from ..kernels import Kernel
-from ..kernels.call import kernels_called
-from ..kernels.device_choice import by_xla
+from ..kernels.calls.call import kernels_called
+from ..kernels.gpu.device_choice import by_xla
 from .blas import one_blas_thread
 from .checkpoint import current_checkpoint
 from .remote import ChunkExecutor, current_executor

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from ..foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from .kernel import Kernel as Kernel
-    from .kernel import kernel as kernel
-    from .wasm import WebAssembly as WebAssembly
-    from .wasm import web_assembly as web_assembly
+    from .calls.kernel import Kernel as Kernel
+    from .calls.kernel import kernel as kernel
+    from .export.wasm import WebAssembly as WebAssembly
+    from .export.wasm import web_assembly as web_assembly
 else:
     export_lazily(__name__)

@@ -15,7 +15,7 @@ import scipy  # loads .linalg lazily
 from jaxtyping import ArrayLike, Complex, Float
 
 from ..foundation.arrays import HOST, array_namespace
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 from .eigen import Eigensystem
 from .eigen import eigensystem as _eigensystem
 from .eigen import eigenvalues as _eigenvalues

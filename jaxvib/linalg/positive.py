@@ -15,7 +15,7 @@ from jax.extend import core
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from ..kernels.tangents import is_lowering
+from ..kernels.lower.tangents import is_lowering
 from .small import is_small
 
 

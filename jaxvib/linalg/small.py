@@ -11,7 +11,7 @@ import threadpoolctl
 from ..foundation.arrays import HOST, array_namespace
 from ..foundation.types import AnyArray
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 
 # A kernel is unrolled over the entries: an eigensystem of 16 rows has 0.1 million
 # instructions, which LLVM compiles in four seconds, once.

@@ -13,7 +13,7 @@ from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, concatenate_lanes, gather_lanes, put_lanes
 from ..foundation.threads import map_in_threads
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.drift import Drift
 from ..systems.system import System
 from .classification import classify

@@ -14,7 +14,7 @@ from ..foundation.arrays import (
     require_concrete,
     to_numpy,
 )
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..linalg import kernel_of
 from .aperiodic import track_motions
 from .attractors import (

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason
-from ..kernels import elementwise
+from ..kernels.calls import elementwise
 from .settling import CLOSEST
 
 # Averages of the two halves of a quasi-periodic motion agree this closely, in standard

@@ -16,7 +16,7 @@ from ..foundation.quantity import quantity
 from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.system import System
 from ..systems.unforced import UnforcedSystem, unforced_system
 

@@ -21,8 +21,9 @@ from jaxtyping import Array, Float, Int
 
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
-from ..dynamics.engines.engine import Engine, Observation
+from ..dynamics.engines.engine import Engine
 from ..dynamics.flow import flow, observe_with_monodromy
+from ..dynamics.motion import Motion, Want
 from ..dynamics.observables import Observables, init_observables
 from ..dynamics.scales import scales_of
 from ..ensemble import Reason
@@ -75,7 +76,7 @@ class CycleShooting(NamedTuple):
     full: Float[Array, " unknowns"]
     solver: Float[Array, "unknowns unknowns"]
     units: Float[Array, " n"]
-    seen: Observation
+    seen: Motion
     at_event: Any = False
 
     @property
@@ -127,7 +128,8 @@ def shoot_cycle(
         times = jnp.where(found, shooting.period * fractions, window)
         times = jnp.append(0.0, jnp.where(safe, times, fractions))
         origin = jnp.where(safe, origin, jnp.zeros_like(origin))
-        states, _, _ = engine_of(system, engine).sampled(system, origin, times, rtol)
+        want, chosen = Want(rtol, times), engine_of(system, engine)
+        states = chosen.integrate(system, origin, times[0], times[-1], want).states
         apart = modulo_drift(system, states, origin) - origin[None]
         apart = jnp.max(jnp.abs(apart) / shooting.units[None], axis=1)[1:]
         repeats = found & _repeats(apart, rtol)
@@ -294,6 +296,7 @@ def shoot(
             state=modulo_drift(system, observation.state, state),
             monodromy=across_drift(system, observation.monodromy.T).T,
             result=why,
+            steps=None,
         )
         residual = observation.state - state
         extent = jnp.max(moved / units)
@@ -355,7 +358,7 @@ def _initial_iteration(system, start) -> CycleShooting:
     size, state = unknowns - 1, start[:-1]
     observables = init_observables(jnp.zeros(()), state, system.equation())
     code = jnp.asarray(Reason.DIVERGED, jnp.int32)
-    seen = Observation(state, jnp.eye(size), observables, code)
+    seen = Motion(state, code, observables=observables, monodromy=jnp.eye(size))
     return CycleShooting(
         begun(start, size),
         jnp.zeros(size),

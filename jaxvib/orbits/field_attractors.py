@@ -11,6 +11,7 @@ from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.engines.choice import engine_of
+from ..dynamics.motion import Want
 from ..ensemble import Reason
 from ..foundation.arrays import to_numpy
 from ..foundation.types import AnyArray, Number
@@ -240,9 +241,10 @@ def freedoms_of(system: System) -> int:
 @eqx.filter_jit
 def sampled(system: SampledSystem, state: AnyArray, times: AnyArray, rtol: Number) -> Array:
     """Return the states of a motion at times, (times, n), NaN after a failure."""
-    return engine_of(system, "auto" if system.mechanical else "diffrax").sampled(
-        system, jnp.asarray(state), jnp.asarray(times), jnp.asarray(rtol, float)
-    )[0]
+    chosen = engine_of(system, "auto" if system.mechanical else "diffrax")
+    state, times = jnp.asarray(state), jnp.asarray(times)
+    want = Want(jnp.asarray(rtol, float), times)
+    return chosen.integrate(system, state, times[0], times[-1], want).states
 
 
 @eqx.filter_jit

@@ -15,7 +15,7 @@ from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
 from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from .lazy_linear import lazy_linearize
 
 

@@ -10,7 +10,7 @@ from jax.extend import core
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
-from ..kernels.mesh_axes import aligned, typed_like
+from ..kernels.calls.mesh_axes import aligned, typed_like
 
 
 class _Linear(NamedTuple):

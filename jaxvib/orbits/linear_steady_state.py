@@ -84,8 +84,8 @@ def linear_steady_state_of(equation: Equation, period: Array) -> LinearSteadySta
     loads = equation.loads
     waves = [wave for load in loads if (wave := harmonic_of(load.law)) is not None]
     forced = [
-        _forced(equation, wave, response)
-        for wave, response in zip(waves, equation.load_responses, strict=True)
+        _forced(equation, wave, load.response)
+        for wave, load in zip(waves, loads, strict=True)
     ]
     steady = Parts(*(jnp.stack(parts) for parts in zip(*forced, strict=True)))
     frequency = jnp.stack([wave.frequency for wave in waves])

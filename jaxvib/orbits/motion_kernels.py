@@ -14,7 +14,7 @@ from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.system import System
 from .linear_steady_state import (
     LinearSteadyState,

@@ -1,5 +1,6 @@
 """Charts of attractors: basins of attraction and bifurcation diagrams."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,19 +34,35 @@ def basins_chart(basins: Basins, components: tuple[int, int] | None) -> Chart:
     check_range("components", list(components), "", inside)
     across, up = components
     names = basins.attractors.names
-    palette = colours.LINES["light"]
-    hues = [palette[i % len(palette)] for i in range(len(names))]
-    paint = Classes((*names, "undecided"), (*hues, colours.UNDECIDED))
+    paint = basin_classes(names)
     members = np.where(basins.label < 0, len(names), basins.label).astype(float)
     layers = [_field(starts[:, across], starts[:, up], members, paint)]
     for i, name in enumerate(names):
         points = basins.attractors.points[i]
-        known = points[np.isfinite(points).all(axis=1)]
-        mark = known[:, across], known[:, up]
-        symbol = _SYMBOLS[i % len(_SYMBOLS)]
-        layers.append(Notes(*mark, (name,) * len(known), name, symbol))
+        layers.append(attractor_marks(points, (across, up), i, name, name))
     x, y = (Axis(_at_start(basins.labels, component)) for component in components)
     return Chart(x, y, tuple(layers))
+
+
+def basin_classes(names: Sequence[str]) -> Classes:
+    """Return the colours of the basins of named attractors, and of undecided states."""
+    palette = colours.LINES["light"]
+    hues = [palette[i % len(palette)] for i in range(len(names))]
+    return Classes((*names, "undecided"), (*hues, colours.UNDECIDED))
+
+
+def attractor_marks(
+    points: np.ndarray,
+    components: tuple[int, int],
+    number: int,
+    text: str,
+    name: str,
+    most: int | None = None,
+) -> Notes:
+    """Return marks at the states of an attractor, (points, n), at most some of them."""
+    known = points[np.isfinite(points).all(axis=1)][:most]
+    x, y = (known[:, component] for component in components)
+    return Notes(x, y, (text,) * len(known), name, _SYMBOLS[number % len(_SYMBOLS)])
 
 
 def _field(x, y, members, paint) -> Cells | Points:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import observe
+from ..dynamics.motion import Want
 from ..dynamics.observables import Observables, largest_forces
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays
@@ -105,10 +106,11 @@ def _stage(static: System, engine: str) -> Callable[[tuple], _Found]:
         how = {"rtol": rtol, "grazing": 0.0, "engine": engine}
         begun, before, code = observe(system, system.rest(), 0.0, transient, **how)
         times = jnp.append(0.0, _FOLLOWED * period * window_parts(_FOLLOWED * _PARTS))
-        sampled = engine_of(system, engine).sampled(system, begun, times, rtol)
-        states, result = modulo_drift(system, sampled[0]), sampled[2]
-        result = jnp.where(code == Reason.SUCCESS, result, code)
-        around = modulo_drift(system, sampled[0], sampled[0][0])
+        want, chosen = Want(rtol, times), engine_of(system, engine)
+        sampled = chosen.integrate(system, begun, times[0], times[-1], want)
+        states = modulo_drift(system, sampled.states)
+        result = jnp.where(code == Reason.SUCCESS, sampled.result, code)
+        around = modulo_drift(system, sampled.states, sampled.states[0])
         back = return_time(around, times)
         span = jnp.where(jnp.isfinite(back), back, period)
         sound = jnp.all(jnp.isfinite(states))

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ..dynamics.engines.choice import engine_of
-from ..dynamics.engines.engine import Segment
 from ..dynamics.flow import checked_state, end_of
+from ..dynamics.motion import Want
 from ..dynamics.observables import Observables, init_observables, largest_forces
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.periods import period_of
 from ..systems.system import System
@@ -59,8 +59,8 @@ def poincare_map(
     """
     period, chosen = period_of(system), engine_of(system, engine)
     state = checked_state(system, state)
-    states, result = chosen.periods(system, state, period, count, rtol)
-    return modulo_drift(system, states), no_period(system, period, result)
+    found = chosen.integrate(system, state, 0.0, period, Want(rtol, periods=count))
+    return modulo_drift(system, found.states), no_period(system, period, found.result)
 
 
 def recurrences(system: System, states: Array, longest: int) -> Float[Array, " longest"]:
@@ -193,7 +193,7 @@ def track_aperiodic(
 
     where after each period the distance is reset to $\epsilon$ (1e-6 of the motion's
     size) in the current direction. Event-driven engines use an infinitesimal neighbour:
-    a sensitivity of the motion (see `Engine.periods_along`), of which a reset after a
+    a sensitivity of the motion (see `Want.along`), of which a reset after a
     few periods is enough.
     **Source:** Benettin, Galgani and Strelcyn, *Phys. Rev. A* 14 (1976) 2338.
     """
@@ -204,13 +204,17 @@ def track_aperiodic(
 
     def step(last: _Pair, _) -> tuple[_Pair, tuple]:
         end = jnp.where(last.result == Reason.SUCCESS, period, 0.0)
-        segment = Segment(last.state, 0.0, end, rtol, GRAZING * units[0])
-        change = _NEIGHBOUR * units * last.direction
-        states, apart, observables, code = chosen.periods_along(
-            system, segment, change, at_once, last.observables
+        want = Want(
+            rtol,
+            grazing=GRAZING * units[0],
+            observables=last.observables,
+            along=_NEIGHBOUR * units * last.direction,
+            periods=at_once,
         )
-        result = jnp.where(last.result == Reason.SUCCESS, code, last.result)
-        apart = across_drift(system, apart) / units[None]
+        found = chosen.integrate(system, last.state, 0.0, end, want)
+        states, observables = found.states, found.observables
+        result = jnp.where(last.result == Reason.SUCCESS, found.result, last.result)
+        apart = across_drift(system, found.along) / units[None]
         distances = jnp.linalg.norm(apart, axis=1)
         before = jnp.concatenate([jnp.full(1, _NEIGHBOUR), distances[:-1]])
         ratios = distances / jnp.where(before > 0, before, 1.0)

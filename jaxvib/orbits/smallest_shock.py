@@ -21,7 +21,7 @@ from ..ensemble import Reason, map_samples, raise_if_empty
 from ..ensemble.result import Result
 from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import Range, check_range, result_field
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.system import System
 from .basin_search import Search
 from .basins import search_for

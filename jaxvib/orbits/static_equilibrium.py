@@ -15,9 +15,9 @@ from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.friction import sliding_share, sticking_limit
-from ..systems.impact import EquationOfMotion, ImpactSystem
+from ..systems.impact import EquationOfMotion, ImpactSystem, is_hard
+from ..systems.law import force_of
 from ..systems.loads import time_varying
-from ..systems.roles import force_of
 from ..systems.variation import variations_of, without_variations
 from .implicit import implicit_root
 
@@ -187,32 +187,20 @@ class _Statics:
     def __init__(self, equation: EquationOfMotion, start):
         if variations_of(equation):
             equation = without_variations(equation)
-        hard = equation.hard_contacts()
-        pairs = list(zip(equation.contacts, equation.contact_responses, strict=True))
-        stops = [pair for pair, is_hard in zip(pairs, hard, strict=True) if is_hard]
-        others = [pair for pair, is_hard in zip(pairs, hard, strict=True) if not is_hard]
-        steady = [
-            (load, response)
-            for load, response in zip(equation.loads, equation.load_responses, strict=True)
-            if not time_varying([load])
-        ]
+        stops = [contact for contact in equation.contacts if is_hard(contact)]
+        others = tuple(contact for contact in equation.contacts if not is_hard(contact))
+        steady = tuple(load for load in equation.loads if not time_varying([load]))
         self.equation, self.offset = equation, equation.offset
         self.soft = eqx.tree_at(
-            lambda e: (
-                e.contacts, e.contact_responses, e.loads, e.load_responses, e.frictions,
-                e.friction_responses,
-            ),
-            equation,
-            (*_unzip(others), *_unzip(steady), (), ()),
-        )  # fmt: skip
+            lambda e: (e.contacts, e.loads, e.frictions), equation, (others, steady, ())
+        )
         frictions = equation.frictions
-        holders = [*[contact for contact, _ in stops], *frictions]
-        responses = [*[r for _, r in stops], *equation.friction_responses]
+        holders = [*stops, *frictions]
         none = jnp.zeros((0, equation.stiffness.shape[0]))
         self.directions = _rows([h.direction for h in holders], none)
-        self.responses = _rows(responses, none)
+        self.responses = _rows([h.response for h in holders], none)
         self.stops = len(stops)
-        self.at = _rows([contact.gap for contact, _ in stops], none[:, 0])
+        self.at = _rows([contact.gap for contact in stops], none[:, 0])
         belts = _rows([friction.speed for friction in frictions], none[:, 0])
         # A body at rest on a moving belt slides on it, always in the same direction.
         self.still, self.onward = belts == 0, -jnp.sign(belts)
@@ -307,10 +295,6 @@ def _parallel_frictions(directions):
 
 def _rows(rows, none):
     return jnp.stack(rows) if rows else none
-
-
-def _unzip(pairs):
-    return tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
 
 
 @eqx.filter_jit

@@ -9,16 +9,17 @@ import numpy as np
 from ..dynamics.engines import engine_for
 from ..dynamics.engines.choice import MODAL
 from ..dynamics.engines.modal import ModalEngine
-from ..dynamics.events import samples_kernel
+from ..dynamics.events import motion_kernel
 from ..dynamics.flow import observe, simulate
 from ..dynamics.mean_powers import mean_lost_power
 from ..dynamics.modal import ModalForm
+from ..dynamics.motion import Want
 from ..dynamics.time_blocks import BLOCK, map_time_blocks
 from ..ensemble import map_samples
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.quantity import Range, check_range
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.annular import annular
 from ..systems.system import System
 from .modal_lanes import modal_groups
@@ -111,7 +112,7 @@ def _lost_per_time(static) -> Kernel:
     def stage(lane):
         leaves, state, span = lane
         system = combine_arrays(leaves, static)
-        if annular(getattr(system, "contacts", ())):  # those of modal forms are observed
+        if annular(system.contacts):  # those of modal forms are observed
             return mean_lost_power(system, state, span, TRANSIENT_RTOL)
         depth = GRAZING * scales(system, state)[0]
         _, seen, _ = observe(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
@@ -149,11 +150,22 @@ def _stage(system, static):
     """Return the function that advances a sample through one block of times."""
     if isinstance(static, ModalForm):
         return _in_modes(static)
-    kernel, (leaves, _) = samples_kernel(static), partition_arrays(system)
+    kernel, (leaves, _) = _by_events(static), partition_arrays(system)
     lane = leaves, system.rest(), np.zeros(BLOCK + 1), np.asarray(TRANSIENT_RTOL)
     by_events = functools.partial(kernel.unsupported_reason, lane)
     engine, _ = engine_for(system, "auto", 1, by_events)
     return kernel if engine == "event" else _by_steps(static)
+
+
+@functools.lru_cache(maxsize=32)
+def _by_events(static) -> Kernel:
+    def stage(lane):
+        leaves, state, times, rtol = lane
+        span = times[0], times[-1]
+        motion = motion_kernel(static)(state, leaves, *span, Want(rtol, times))
+        return motion.states, motion.forces, motion.result
+
+    return cached_kernel(stage, static)
 
 
 @functools.lru_cache(maxsize=32)
@@ -170,7 +182,9 @@ def _by_steps(static):
 def _in_modes(static: ModalForm) -> Kernel:
     def stage(lane):
         leaves, state, times, rtol = lane
-        return ModalEngine().sampled(combine_arrays(leaves, static), state, times, rtol)
+        span, form = (times[0], times[-1]), combine_arrays(leaves, static)
+        motion = ModalEngine().integrate(form, state, *span, Want(rtol, times))
+        return motion.states, motion.forces, motion.result
 
     return cached_kernel(stage, static, in_memory=True)
 

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from ..kernels.object_code import object_code, target_of
+from ..foundation.new_files import refuse_taken, write_new
+from ..kernels.export.object_code import object_code, target_of
 from ..systems.system import System
 from .c_text import CProgram
 from .motion_functions import MotionFunctions
-from .new_files import refuse_taken, write_new
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _OPTIONAL = ("sensitivity", "response")
@@ -63,21 +63,17 @@ def export_c(
     """
     check_name(name)
     directory = Path(directory)
-    refuse_taken(directory, [f"{name}.o", f"{name}.h", "example.c", "README.txt"])
+    names = f"{name}.o", f"{name}.h", "example.c", "README.txt"
+    refuse_taken(directory / each for each in names)
     machine = target_of(target, processor, features)
     functions = MotionFunctions(system)
     named = {f"{name}_{verb}": each for verb, each in functions.all().items()}
     compiled = object_code(named, machine, [f"{name}_{verb}" for verb in _OPTIONAL])
     program = CProgram(name, system, functions, compiled, machine)
-    return write_new(
-        directory,
-        {
-            f"{name}.o": compiled.code,
-            f"{name}.h": program.header().encode(),
-            "example.c": program.example().encode(),
-            "README.txt": program.instructions().encode(),
-        },
-    )
+    texts = program.header(), program.example(), program.instructions()
+    contents = [compiled.code, *(text.encode() for text in texts)]
+    write_new({directory / k: each for k, each in zip(names, contents, strict=True)})
+    return directory
 
 
 def check_name(name: str) -> None:

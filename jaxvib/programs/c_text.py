@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..ensemble import reason
 from ..foundation.range import Range
 from ..foundation.text import printable
-from ..kernels.object_code import ObjectCode, Target
+from ..kernels.export.object_code import ObjectCode, Target
 from ..systems.parameters import part_names
 from ..systems.system import System
 from .motion_functions import RETURN_CODES, RTOL, MotionFunctions

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from .. import __version__
 from ..ensemble import reason
-from ..kernels.object_code import HOST, CFunction, object_code, target_of
+from ..foundation.new_files import refuse_taken, write_new
+from ..kernels.export.object_code import HOST, CFunction, object_code, target_of
 from ..systems.system import System
 from .c_program import check_name
 from .external_forces import with_external_forces
 from .fmu_variables import Variables
 from .model_description import Description
 from .motion_functions import RETURN_CODES, RTOL, MotionFunctions
-from .new_files import refuse_taken, write_new
 
 _SOURCE = Path(__file__).with_name("fmi3.c")
 # The date of all files in the archive: its bytes depend on its content only.
@@ -63,7 +63,7 @@ def export_fmu(
     file = Path(file)
     if file.suffix != ".fmu":
         raise ValueError(f"{file} ends in {file.suffix or 'nothing'}; allowed: .fmu")
-    refuse_taken(file.parent, [file.name])
+    refuse_taken([file])
     compiler, place = _compiler(), _platform()
     pushed = with_external_forces(system)
     functions = MotionFunctions(pushed.system)
@@ -89,7 +89,7 @@ def export_fmu(
         **sources,
         f"binaries/{place}/{name}.so": _library(compiler, sources),
     }
-    write_new(file.parent, {file.name: _archive(files)})
+    write_new({file: _archive(files)})
     return file
 
 

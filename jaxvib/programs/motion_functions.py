@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics.engines.choice import engine_of
-from ..dynamics.engines.engine import Engine, Segment
+from ..dynamics.engines.engine import Engine
+from ..dynamics.motion import Want
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
-from ..kernels.object_code import CFunction
+from ..kernels.export.object_code import CFunction
 from ..systems.system import System, state_shape
 from .parameter_vector import ParameterVector
 
@@ -48,8 +49,10 @@ class MotionFunctions:
 
         def motion(parameters, t0, t1, rtol, state):
             lane = self.parameters.system(parameters)
-            after, forces, code = self._engine.end_with_forces(lane, state, t0, t1, rtol)
-            return self._checked(parameters, t1 - t0, rtol, state, code, (after, forces))
+            want = Want(rtol, forces=True)
+            found = self._engine.integrate(lane, state, t0, t1, want)
+            made = found.state, found.forces
+            return self._checked(parameters, t1 - t0, rtol, state, found.result, made)
 
         return CFunction(motion, self._start("t0", "t1"), ("after", "forces", "return"))
 
@@ -59,8 +62,8 @@ class MotionFunctions:
         def response(parameters, t0, rtol, state):
             lane = self.parameters.system(parameters)
             period = lane.period()
-            segment = Segment(state, t0, t0 + period, rtol, 0.0)
-            found = self._engine.observe_with_monodromy(lane, segment)
+            want = Want(rtol, grazing=0.0, monodromy=True)
+            found = self._engine.integrate(lane, state, t0, t0 + period, want)
             peaks = largest_forces(lane.equation(), found.observables)
             made = found.state, found.monodromy, peaks
             return self._checked(parameters, period, rtol, state, found.result, made)
@@ -74,7 +77,7 @@ class MotionFunctions:
         def sensitivity(parameters, t0, t1, rtol, state, *changes):
             def end(parameters, t0, t1, state):
                 lane = self.parameters.system(parameters)
-                found = self._engine.end(lane, state, t0, t1, rtol)
+                found = self._engine.integrate(lane, state, t0, t1, Want(rtol))
                 return found.state, found.result
 
             given = parameters, t0, t1, state
@@ -139,12 +142,12 @@ class MotionFunctions:
             for place, hard in enumerate(equation.hard_contacts()):
                 if not hard:
                     continue
-                each, response = equation.contacts[place], equation.contact_responses[place]
+                each = equation.contacts[place]
                 closing = jnp.sum(each.direction * velocity)
                 impulse = -(1 + each.law.restitution) * closing
-                impulse = impulse / jnp.sum(each.direction * response)
+                impulse = impulse / jnp.sum(each.direction * each.response)
                 struck = (contact == place) & (closing > 0)
-                velocity = jnp.where(struck, velocity + response * impulse, velocity)
+                velocity = jnp.where(struck, velocity + each.response * impulse, velocity)
             return jnp.concatenate([state[:half], velocity])
 
         arguments = {

@@ -36,7 +36,7 @@ class ParameterVector:
 
     def __init__(self, system: System):
         self._system, known = system, parameters(system)
-        self.derived = tuple(path for path, _ in getattr(system, "formulas", ()))
+        self.derived = tuple(path for path, _ in system.formulas)
         given = {path: each for path, each in known.items() if path not in self.derived}
         self.constants = tuple(p for p, e in given.items() if np.size(e.value) > _MOST)
         self._shapes = {

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..drawing.chosen_units import in_chosen_units
 from ..foundation.suggestions import unknown_key
-from ..studies.analyses.continuation.boundaries import has_curves_for, with_boundaries
 from ..studies.analyses.kinds import ANALYSES
+from ..studies.analyses.kinds.continuation.boundaries import has_curves_for, with_boundaries
 from ..studies.pictures.comparison_styles import MOST_COMPARED
 from ..studies.pictures.picture import Chart, Picture
 from ..studies.pictures.swept_planes import long_paths

@@ -1,4 +1,4 @@
-"""Lazy imports of jaxvib's packages, for modules that are loaded with every config.
+"""Lazy imports, for modules that are loaded with every config.
 
 Checking a config takes a fraction of the second that importing JAX takes.
 """
@@ -7,6 +7,16 @@ import importlib
 from types import ModuleType
 
 
+class _Lazy(ModuleType):
+    def __getattr__(self, name: str):
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def lazily(name: str) -> ModuleType:
+    """Return a module, such as `jax.numpy`, that is imported when it is first used."""
+    return _Lazy(name)
+
+
 def library(folder: str) -> ModuleType:
-    """Return the package `jaxvib.<folder>`, imported (with JAX) on first use."""
-    return importlib.import_module(f"jaxvib.{folder}")
+    """Return the module `jaxvib.<folder>`, imported (with JAX) when it is first used."""
+    return lazily(f"jaxvib.{folder}")

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import quantity
 from .freedoms import component
-from .roles import ContactLaw, LoadLaw, is_impulsive
-from .system_repr import SystemRepr
+from .law import ContactLaw, LoadLaw, is_impulsive
+from .part import Part
 from .variation import variation_field
 
 STICKS = (
@@ -20,7 +20,7 @@ STICKS = (
 )
 
 
-class AnnularContact(SystemRepr):
+class AnnularContact(Part):
     r"""A contact of a round body with the round hole around it.
 
     With the displacement $r = (n_x^T q, n_y^T q) - o$ of the body's centre from that of
@@ -81,6 +81,7 @@ class AnnularContact(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
+    may_be_nowhere = True  # its own checks are stricter
     has_linear_gap = False
 
     def __check_init__(self):
@@ -193,18 +194,20 @@ class AnnularContact(SystemRepr):
         x, y = (component(jnp.abs(direction), size) for direction in self.directions)
         return jnp.sqrt(x**2 + y**2)
 
-    def response(self, inverse: Float[Array, "n n"]) -> Float[Array, "2 n"]:
-        """Return accelerations against unit forces, from the inverse mass matrix."""
-        return jnp.stack([inverse @ direction for direction in self.directions])
+    def acting(self, inverse: Float[Array, "n n"]) -> "AnnularContact":
+        """Return the contact of an equation of motion with this inverse mass matrix."""
+        return self.responding(
+            jnp.stack([inverse @ direction for direction in self.directions])
+        )
 
     def retarded(
-        self, response: Array, force: Array, position: Array, velocity: Array
+        self, force: Array, position: Array, velocity: Array
     ) -> Float[Array, " n"]:
         """Return the reduction of the accelerations by normal force and friction."""
         _, (ex, ey) = self._polar(position)
         rub = self.tangential_force(force, position, velocity)
         x, y = force * ex - rub * ey, force * ey + rub * ex
-        return response[0] * x + response[1] * y
+        return self.response[0] * x + self.response[1] * y
 
     def from_place(self, place: Float[Array, " n"]) -> "AnnularContact":
         """Return the contact of displacements from a place at which its offset is given."""

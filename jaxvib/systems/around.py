@@ -50,7 +50,8 @@ class AroundEquation(Equation):
         return eqx.tree_at(lambda one: one.moved, self, self.moved.at(time))
 
 
-def _part(name: str) -> Any:
+def part(name: str) -> Any:
+    """Return the attribute of `moved`."""
     return property(lambda self: getattr(self.moved, name))
 
 
@@ -59,13 +60,13 @@ class AroundSystem(System):
 
     moved: Any
 
-    has_contacts = _part("has_contacts")
-    contacts = _part("contacts")
-    loads = _part("loads")
-    frictions = _part("frictions")
-    springs = _part("springs")
-    freedom_names = _part("freedom_names")
-    labels = _part("labels")
+    has_contacts = part("has_contacts")
+    contacts = part("contacts")
+    loads = part("loads")
+    frictions = part("frictions")
+    springs = part("springs")
+    freedom_names = part("freedom_names")
+    labels = part("labels")
 
     def equation(self):
         """Return the equation of motion."""

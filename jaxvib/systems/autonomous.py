@@ -3,34 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..foundation.quantity import check_count
-from .equation import Equation, Time
-from .fields import FieldSystem, check_field, checked_state_names
-from .parameters import named_values
+from .fields import FieldEquation, FieldSystem, check_field, field_parts
 from .system import System
 
 Field = Callable[[Any, dict[str, Any]], Any]
-
-
-class AutonomousEquation(Equation):
-    """An autonomous vector field with its parameters, ready to be evaluated."""
-
-    field: Field = eqx.field(static=True)
-    named: dict[str, Any]
-
-    def vector_field(self, time: Time, state: Float[Array, " n"]) -> Float[Array, " m"]:
-        """Return the state's rate of change, independent of the time."""
-        rate = self.field(state, self.named)
-        return jnp.asarray(rate, state.dtype)
-
-    def may_pulse(self) -> bool:
-        """Return False: the field depends on the state only."""
-        return False
 
 
 class AutonomousSystem(FieldSystem):
@@ -48,9 +28,9 @@ class AutonomousSystem(FieldSystem):
 
     autonomous = True
 
-    def equation(self) -> AutonomousEquation:
+    def equation(self) -> FieldEquation:
         """Return the equation of motion."""
-        return AutonomousEquation(self.field, self.named)
+        return FieldEquation(self.field, self.named)
 
     def period(self) -> Float[Array, ""]:
         """Return NaN: there is no forcing period."""
@@ -93,11 +73,7 @@ def autonomous_system(
     >>> jv.equilibrium(oscillator, [0.1, 0.1]).eigenvalues.round(4).tolist()
     [(0.5+0.866j), (0.5-0.866j)]
     """
-    check_count("dimension", dimension, 1)
-    values = named_values(parameters)
-    names = checked_state_names(states, dimension)
-    numbers = tuple(values.values())
-    system = AutonomousSystem(numbers, tuple(values), field, int(dimension), names)
+    system = AutonomousSystem(*field_parts(field, parameters, dimension, states))
     check_field(system, system.dimension)
     return system
 

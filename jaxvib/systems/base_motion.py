@@ -11,8 +11,8 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import nearest
 from .loads import Load
+from .part import Part
 from .system import System
-from .system_repr import SystemRepr
 
 # Number of time derivatives to an acceleration, and the unit.
 GIVEN: Mapping[str, tuple[int, str]] = {
@@ -22,7 +22,7 @@ GIVEN: Mapping[str, tuple[int, str]] = {
 }
 
 
-class BaseMotion(SystemRepr):
+class BaseMotion(Part):
     r"""The motion $y(t)$ of the ground, or of another common base of all supports.
 
     With the displacements $q$ of the bodies relative to it, it is a load,
@@ -52,6 +52,8 @@ class BaseMotion(SystemRepr):
     given: str = eqx.field(static=True, default="acceleration")
     name: str | None = eqx.field(default=None, static=True)
 
+    kind, may_be_nowhere = "a base motion", True
+
     def __check_init__(self):
         if self.given not in GIVEN:
             near = nearest(str(self.given), GIVEN)
@@ -68,7 +70,7 @@ class BaseMotion(SystemRepr):
         return derived
 
     @property
-    def units(self) -> Mapping[str, str]:
+    def law_units(self) -> Mapping[str, str]:
         """The unit of the law in place of N."""
         return {"N": GIVEN[self.given][1]}
 

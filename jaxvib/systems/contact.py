@@ -11,14 +11,14 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.arrays import array_namespace
 from ..foundation.quantity import Range, check_range, quantity
 from .event_form import ContactForm
-from .system_repr import SystemRepr
+from .law import ContactLaw
 
 _POSITIVE = Range(above=0.0)
 _POISSON = Range(above=-1.0, at_most=0.5)
 _RATIO = Range(at_least=1e-100, at_most=1.0)
 
 
-class HertzContact(SystemRepr):
+class HertzContact(ContactLaw):
     r"""Elastic contact of two smooth bodies.
 
     Bodies that penetrate each other by $z$ (m, negative while apart) repel each other
@@ -109,7 +109,7 @@ class HertzContact(SystemRepr):
         return 0.4 * self.stiffness * _positive_part_power(penetration, 2.5)
 
 
-class LinearContact(SystemRepr):
+class LinearContact(ContactLaw):
     r"""A linear elastic stop with the penetration $z$ (m).
 
     $$F(z) = k \max(z, 0), \qquad U(z) = \tfrac12 k \max(z, 0)^2.$$
@@ -141,7 +141,7 @@ class LinearContact(SystemRepr):
         return self.force(penetration) * penetration / 2
 
 
-class RestitutionContact(SystemRepr):
+class RestitutionContact(ContactLaw):
     r"""A hard stop: instantaneous impacts with a coefficient of restitution.
 
     When the penetration $z = n^T q - g$ reaches 0 with $\dot z > 0$, an impulse $P$

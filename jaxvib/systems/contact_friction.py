@@ -1,20 +1,20 @@
 """Dry friction under the normal force of a contact."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
 from ..foundation.suggestions import unknown_key
-from .friction import check_friction, contradictory
+from .friction import Friction
+from .law import is_impulsive
 from .parameters import part_names
-from .roles import is_impulsive
-from .system_repr import SystemRepr
+from .sliding import SlidingLaw
 
 
-class ContactFriction(SystemRepr):
+class ContactFriction(Friction):
     r"""Dry friction under the normal force of a contact of the same system.
 
     With the contact's force $N(z, \dot z) \ge 0$ and the sliding velocity
@@ -32,10 +32,11 @@ class ContactFriction(SystemRepr):
     force; `coefficient` $\mu \ge 0$, kinetic; `static` coefficient $\mu_s \ge \mu$,
     by default equal; `speed` $v$ of the belt, m/s; `name`: on parameter paths, instead
     of the position among the frictions; `stribeck` $v_s > 0$, m/s, at which half of the
-    excess of `static` is lost: optional, requires `static`. Requires the event-driven
-    engine (`engine="event"`). **Raises:** `ValueError` for a field out of its range, a
-    direction of zeros and, when the system is built, a missing contact or a hard stop,
-    whose normal force is an impulse. **Source:** Leine and Nijmeijer, *Dynamics and
+    excess of `static` is lost: optional, requires `static`; `curve`: another
+    `SlidingLaw` in its place. Requires the event-driven engine (`engine="event"`).
+    **Raises:** `ValueError` for a field out of its range, a direction of zeros and,
+    when the system is built, a missing contact or a hard stop, whose normal force is an
+    impulse. **Source:** Leine and Nijmeijer, *Dynamics and
     Bifurcations of Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> floor = jv.Contact([0.0, 1.0], gap=0.0, law=jv.HertzContact(1e8), name="floor")
@@ -58,16 +59,12 @@ class ContactFriction(SystemRepr):
     stribeck: Float[Array, ""] | None = quantity(
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
+    curve: SlidingLaw | None = None
 
-    def __check_init__(self):
-        check_friction(self, "")
-
-    def contradicts(self) -> np.ndarray | np.bool:
-        """Return whether the numbers contradict each other, of one or of a batch."""
-        return contradictory(self.direction, self.coefficient, self.static)
+    unit = ""
 
     @property
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The kinetic friction coefficient."""
         return self.coefficient
 

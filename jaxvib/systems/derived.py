@@ -12,6 +12,7 @@ from ..foundation.suggestions import unknown_key
 from ..foundation.units import is_si
 from .parameter_formulas import ordered
 from .parameters import System, named_values, parameters, replace
+from .system import Mechanical
 from .system_repr import SystemRepr
 
 
@@ -54,7 +55,7 @@ def derived(
     for an unknown path or name, a unit that is not of SI, an invalid formula, a cycle of
     formulas, a value out of its range, or a system without bodies.
     """
-    if not hasattr(system, "formulas"):
+    if not isinstance(system, Mechanical):
         raise ValueError(
             f"formulas for {type(system).__name__}; allowed: an ImpactSystem or a "
             "two_body_impact"

@@ -19,7 +19,7 @@ from ..foundation.arrays import (
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..foundation.types import AnyArray
-from ..kernels.map_rows import map_rows
+from ..kernels.calls.map_rows import map_rows
 from .loads import time_varying
 from .roles import Linear
 from .system import System, state_shape
@@ -207,9 +207,9 @@ def _suggestion(system: System) -> str:
     """Return directions in which a mechanical system is not restrained, as text."""
     if not (system.mechanical and isinstance(system, Linear)):
         return ", or the `step` of one in which it is periodic"
-    parts = (*system.contacts, *system.springs)
+    parts = [np.asarray(part.rows) for part in (*system.contacts, *system.springs)]
     stiffness = np.asarray(system.matrices()[2])
-    rows = [*stiffness, *(np.asarray(part.direction) for part in parts)]
+    rows = np.concatenate([stiffness, *parts])
     rows = [row / np.linalg.norm(row) for row in rows if np.any(row)]
     free = np.eye(len(stiffness))
     if rows:

@@ -1,6 +1,9 @@
 """Forces of contacts and springs in the form that event-driven integration requires."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from .law import trait
 
 
 class Stop(NamedTuple):
@@ -37,14 +40,16 @@ class SpringForm(NamedTuple):
     stops: tuple[Stop, ...] = ()
 
 
-def has_event_form(law: object) -> bool:
-    """Return whether a contact or spring law has the method `event_form`, and can use it.
-
-    A law whose fields decide has a property `has_event_form` too.
-    """
-    return hasattr(law, "event_form") and getattr(law, "has_event_form", True)
+def has_event_form(law: Any) -> bool:
+    """Return whether a contact or spring law has an `event_form` that it can use."""
+    return trait(law, "event_form") is not None and trait(law, "has_event_form")
 
 
 def form_of(law: Any) -> Any:
-    """Return the event-driven form of a law that has one."""
-    return law.event_form()
+    """Return the event-driven form of a contact or spring law; None if it has none."""
+    return law.event_form() if has_event_form(law) else None
+
+
+def product_term(left: Sequence, right: Sequence, order: int) -> Any:
+    """Return the coefficient of an order in the product of two series."""
+    return sum(left[i] * right[order - i] for i in range(order + 1))

@@ -1,6 +1,6 @@
 """What systems of user-defined vector fields have in common."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -9,9 +9,37 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.arrays import combine_arrays, has_tangents, partition_arrays
+from ..foundation.quantity import check_count
 from .drift import Drift
-from .parameters import as_given
+from .equation import Equation, Time
+from .parameters import as_given, named_values
 from .system import System
+
+
+class FieldEquation(Equation):
+    """A vector field of a user with its parameters, ready to be evaluated.
+
+    `field`: of a time, a state and the parameters with a `period`, s; without one it is
+    autonomous: of a state and the parameters.
+    """
+
+    field: Callable = eqx.field(static=True)
+    named: dict[str, Any]
+    period: Float[Array, ""] | None = None
+    largest_step: float | None = eqx.field(static=True, default=None)
+
+    def vector_field(self, time: Time, state: Float[Array, " n"]) -> Float[Array, " m"]:
+        """Return the state's rate of change at a time, s."""
+        given = (state,) if self.period is None else (time, state)
+        return jnp.asarray(self.field(*given, self.named), state.dtype)
+
+    def may_pulse(self) -> bool:
+        """Return whether the field depends on the time."""
+        return self.period is not None
+
+    def repeats_in(self, span: Time) -> Time:
+        """Return the period of the field, s; `span` if it has none."""
+        return span if self.period is None else self.period
 
 
 class FieldSystem(System):
@@ -49,14 +77,17 @@ class FieldSystem(System):
         return jnp.zeros(self.dimension)
 
 
-def checked_state_names(states: Sequence[str], dimension: int) -> tuple[str, ...]:
-    """Return the names of a state's components; none if they are not named."""
-    names = tuple(map(str, states))
+def field_parts(
+    field: Callable, parameters: Mapping[str, Any], dimension: int, states: Sequence[str]
+) -> tuple:
+    """Return the fields of a `FieldSystem`. **Raises:** `ValueError` for invalid ones."""
+    check_count("dimension", dimension, 1)
+    values, names = named_values(parameters), tuple(map(str, states))
     if names and (
         isinstance(states, str) or not len(set(names)) == len(names) == dimension
     ):
         raise ValueError(f"states = {states!r}; allowed: {dimension} different names")
-    return names
+    return tuple(values.values()), tuple(values), field, int(dimension), names
 
 
 def check_field(system: System, dimension: int) -> None:

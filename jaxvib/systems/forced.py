@@ -8,30 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import is_concrete
-from ..foundation.quantity import Range, check_count, check_range
-from .equation import Equation, Time
-from .fields import FieldSystem, check_field, checked_state_names
-from .parameters import named_values
+from ..foundation.quantity import Range, check_range
+from .fields import FieldEquation, FieldSystem, check_field, field_parts
 
 Field = Callable[[Any, Any, dict[str, Any]], Any]
-
-
-class ForcedEquation(Equation):
-    """A vector field with its parameters, ready to be evaluated."""
-
-    field: Field = eqx.field(static=True)
-    named: dict[str, Any]
-    period: Float[Array, ""]
-    largest_step: float | None = eqx.field(static=True, default=None)
-
-    def vector_field(self, time: Time, state: Float[Array, " n"]) -> Float[Array, " m"]:
-        """Return the state's rate of change at a time, s."""
-        rate = self.field(time, state, self.named)
-        return jnp.asarray(rate, state.dtype)
-
-    def repeats_in(self, span: Time) -> Time:
-        """Return the period, s."""
-        return self.period
 
 
 class ForcedSystem(FieldSystem):
@@ -55,9 +35,9 @@ class ForcedSystem(FieldSystem):
 
     period_is_declared = True
 
-    def equation(self) -> ForcedEquation:
+    def equation(self) -> FieldEquation:
         """Return the equation of motion."""
-        return ForcedEquation(self.field, self.named, self.period(), self.largest_step)
+        return FieldEquation(self.field, self.named, self.period(), self.largest_step)
 
     def period(self) -> Float[Array, ""]:
         """Return the period T."""
@@ -107,23 +87,14 @@ def forced_system(
     >>> round(float(jv.periodic_orbit(duffing).amplitude[0]), 4)
     0.1251
     """
-    check_count("dimension", dimension, 1)
-    values = named_values(parameters)
     if not is_concrete(period):
         raise ValueError(
             "period is traced; allowed: a number, or a function of the parameters: "
             "period=lambda p: 2 * jnp.pi / p['w']"
         )
     repeats = period if callable(period) else _Constant(float(period))
-    system = ForcedSystem(
-        tuple(values.values()),
-        tuple(values),
-        field,
-        int(dimension),
-        checked_state_names(states, dimension),
-        repeats=repeats,
-        largest_step=largest_step,
-    )
+    own = field_parts(field, parameters, dimension, states)
+    system = ForcedSystem(*own, repeats=repeats, largest_step=largest_step)
     if largest_step is not None:
         check_range("largest_step", largest_step, "periods", Range(above=0.0, at_most=1.0))
     check_range("period", system.period(), "", Range(above=0.0))

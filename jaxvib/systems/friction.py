@@ -1,7 +1,8 @@
 """Dry friction with sticking and sliding."""
 
+import abc
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -11,38 +12,71 @@ from jaxtyping import Array, Float
 from ..foundation.arrays import host_namespace, is_concrete
 from ..foundation.quantity import check_range, quantity
 from ..foundation.range import Range
-from ..foundation.types import AnyArray, Number
-from .freedoms import check_direction, is_nowhere
-from .system_repr import SystemRepr
+from ..foundation.types import Number
+from .law import check_traits
+from .part import Part
+from .sliding import SlidingLaw, StribeckCurve
 
 # Gauss-Seidel sweeps over frictions that stick together: if each sweep halves the
 # error, 53 of them reach rounding.
 _SWEEPS = 60
 
 
-@runtime_checkable
-class Friction(Protocol):
+class Friction(Part):
     """A dry friction element: its direction, its belt and its coefficients.
 
-    To add one, write an `equinox.Module` with these attributes, its numbers declared by
-    `quantity`. `contact`: the contact of the system with the normal force, None for a
-    constant force; `kinetic` and `static`: coefficients of sliding and sticking for
-    that contact's force, or forces, N.
+    To add one, write an `equinox.Module` with these fields, its numbers declared by
+    `quantity`: `direction`; `speed` of the belt, m/s; `contact` of the system with the
+    normal force, None for a constant force; `kinetic` and `static`: coefficients of
+    sliding and sticking for that contact's force, or forces, N; `stribeck`, m/s, or
+    `curve`: how sticking passes into sliding.
     """
 
-    direction: Float[Array, " n"]
-    speed: Float[Array, ""]
-    contact: str | int | None
-    static: Float[Array, ""] | None
-    stribeck: Float[Array, ""] | None
+    if TYPE_CHECKING:  # the order of the fields is that of the subclasses
+        direction: Any
+        contact: Any
+        static: Any
+        speed: Any
+        stribeck: Any
+        curve: Any
+
+    kind = "a friction"
+    law = None
+    unit = "N"  # of the coefficients
 
     @property
-    def kinetic(self) -> Float[Array, ""]:
+    @abc.abstractmethod
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The coefficient of sliding; for a constant normal force the force, N."""
-        ...
+
+    def __check_init__(self):
+        check_traits(type(self.curve))
+        for name in ("stribeck", "curve"):
+            if getattr(self, name) is not None and self.static is None:
+                raise ValueError(
+                    f"{name} is given without static; allowed: with it, as friction "
+                    "decreases from the static one"
+                )
+        if self.stribeck is not None and self.curve is not None:
+            raise ValueError("stribeck and curve are given; allowed: one of them")
+        if self.static is not None and is_concrete((self.kinetic, self.static)):
+            least = Range(at_least=float(self.kinetic))
+            check_range("static", self.static, self.unit, least)
+
+    @property
+    def sliding(self) -> SlidingLaw | None:
+        """How friction falls from the static one; None if it is constant."""
+        return self.curve if self.stribeck is None else StribeckCurve(self.stribeck)
+
+    def contradicts(self) -> Any:
+        """Return whether the numbers contradict each other, of one or of a batch."""
+        nowhere, static, kinetic = super().contradicts(), self.static, self.kinetic
+        if static is None:
+            return nowhere
+        return nowhere | host_namespace(static, kinetic).less(static, kinetic)
 
 
-class CoulombFriction(SystemRepr):
+class CoulombFriction(Friction):
     r"""Dry friction under a constant normal force, on the ground, a belt or a body.
 
     With the sliding velocity $w = n^T \dot q - v$ the force on the degrees of freedom
@@ -59,10 +93,10 @@ class CoulombFriction(SystemRepr):
     kinetic; `static` limit $\mu_s N \ge \mu N$ (N), by default equal; `speed` $v$
     of the belt, m/s; `name`: on parameter paths, instead of the position among the
     frictions; `stribeck` $v_s > 0$, m/s, at which half of the excess of `static` is
-    lost: optional, requires `static`. Requires the event-driven engine
-    (`engine="event"`). **Raises:** `ValueError` for a field out of its range or a
-    direction of zeros. **Source:** Leine and Nijmeijer, *Dynamics and Bifurcations of
-    Non-Smooth Mechanical Systems* (2004), section 3.2.
+    lost: optional, requires `static`; `curve`: another `SlidingLaw` in its place.
+    Requires the event-driven engine (`engine="event"`). **Raises:** `ValueError` for a
+    field out of its range or a direction of zeros. **Source:** Leine and Nijmeijer,
+    *Dynamics and Bifurcations of Non-Smooth Mechanical Systems* (2004), section 3.2.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, static=3.0, name="pad")
     >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
@@ -80,42 +114,14 @@ class CoulombFriction(SystemRepr):
     stribeck: Float[Array, ""] | None = quantity(
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
+    curve: SlidingLaw | None = None
 
     contact = None
 
-    def __check_init__(self):
-        check_friction(self, "N")
-
-    def contradicts(self) -> Any:
-        """Return whether the numbers contradict each other, of one or of a batch."""
-        return contradictory(self.direction, self.force, self.static)
-
     @property
-    def kinetic(self) -> Float[Array, ""]:
+    def kinetic(self) -> Any:  # of one system or of a batch
         """The kinetic friction force, N."""
         return self.force
-
-
-def check_friction(friction: Friction, unit: str) -> None:
-    """Raise `ValueError` for inconsistent numbers, or a direction of zeros."""
-    if friction.stribeck is not None and friction.static is None:
-        raise ValueError("stribeck is given without static; allowed: with it, as "
-                         "friction decreases from the static one")  # fmt: skip
-    numbers = friction.direction, friction.kinetic, friction.static
-    if not is_concrete(numbers):
-        return
-    check_direction("a friction", friction.direction)
-    if friction.static is not None:
-        least = float(friction.kinetic)
-        check_range("static", friction.static, unit, Range(at_least=least))
-
-
-def contradictory(direction: AnyArray, kinetic: AnyArray, static: AnyArray | None) -> Any:
-    """Return whether sticking is weaker than sliding, or the direction is zero."""
-    nowhere = is_nowhere(direction)
-    if static is None:
-        return nowhere
-    return nowhere | host_namespace(static, kinetic).less(static, kinetic)
 
 
 def sticking_limit(friction: Friction) -> Float[Array, ""]:
@@ -125,15 +131,14 @@ def sticking_limit(friction: Friction) -> Float[Array, ""]:
 
 def sliding_share(friction: Friction, speed: Number) -> Float[Array, ""]:
     """Return the sliding friction at a speed, in the units of `Friction.kinetic`."""
-    if friction.stribeck is None:
+    if (law := friction.sliding) is None:
         return friction.kinetic
     excess = sticking_limit(friction) - friction.kinetic
-    return friction.kinetic + excess / (1 + jnp.abs(speed) / friction.stribeck)
+    return friction.kinetic + law.left(excess, speed)
 
 
 def friction_forces(
     frictions: Sequence[Friction],
-    responses: Sequence[Array],
     pressed: Sequence[Number],
     velocity: Array,
     acceleration: Array,
@@ -149,16 +154,15 @@ def friction_forces(
         for f, n, w in zip(frictions, pressed, sliding, strict=True)
     ]
     limits = [sticking_limit(f) * n for f, n in zip(frictions, pressed, strict=True)]
-    pairs = list(zip(frictions, responses, strict=True))
 
     def sweep(_, forces):
-        for i, (friction, response) in enumerate(pairs):
+        for i, friction in enumerate(frictions):
             left = acceleration
-            for m, (_, other) in enumerate(pairs):
-                left = left if m == i else left - other * forces[m]
-            needed = friction.direction @ left / (friction.direction @ response)
+            for m, other in enumerate(frictions):
+                left = left if m == i else left - other.response * forces[m]
+            needed = friction.direction @ left / (friction.direction @ friction.response)
             holding = jnp.clip(needed, -limits[i], limits[i])
             forces[i] = jnp.where(sliding[i] == 0, holding, forces[i])
         return forces
 
-    return jax.lax.fori_loop(0, 1 if len(pairs) == 1 else _SWEEPS, sweep, forces)
+    return jax.lax.fori_loop(0, 1 if len(frictions) == 1 else _SWEEPS, sweep, forces)

@@ -18,9 +18,11 @@ from .contact_friction import pressing_contacts
 from .equation import Equation, Time
 from .freedoms import component
 from .friction import Friction, friction_forces
+from .law import LoadLaw, force_of, is_damped, is_impulsive, trait
 from .loads import never_repeats, time_varying
+from .part import Part
 from .periods import check_period, period_of_loads
-from .roles import Linear, LoadLaw, force_of, is_damped, is_impulsive
+from .roles import Linear
 from .springs import NonlinearSpring
 from .states import (
     CoupledEquation,
@@ -32,7 +34,6 @@ from .states import (
 )
 from .symmetry import check_mass, lacks_mass
 from .system import Mechanical
-from .system_repr import SystemRepr
 from .unilateral import Contact
 from .variation import at_time, factor_at, known_laws, variations_of
 
@@ -70,7 +71,7 @@ class LinearSystem(Linear):
         return self.mass, self.damping, self.stiffness
 
 
-class AppliedLoad(SystemRepr):
+class AppliedLoad(Part):
     r"""A load along a direction: the force on the degrees of freedom is $n F(t)$.
 
     **Fields:** `direction` $n$, shape (n,); `law`: from time, s, to force, N; `name`:
@@ -86,6 +87,8 @@ class AppliedLoad(SystemRepr):
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
 
+    kind, may_be_nowhere = "a load", True
+
     def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
         """Return the forces of a unit load, N."""
         return self.direction
@@ -100,20 +103,17 @@ class EquationOfMotion(Equation):
                 - \sum_f M^{-1} n_f R_f + \sum_l M^{-1} r_l f_l(t).$$
 
     States are $(q + o, \dot q)$ with `offset` $o$, shape (n,); `inertia`: diagonal of M.
+    Parts have their `response` $M^{-1} n$.
     """
 
     damping: Float[Array, "n n"]
     stiffness: Float[Array, "n n"]
     contacts: tuple[Any, ...]  # of `AnyContact`: engines refuse those they do not know
-    contact_responses: tuple[Float[Array, "*axes n"], ...]
     loads: tuple[AppliedLoad, ...]
-    load_responses: tuple[Float[Array, " n"], ...]
     offset: Float[Array, " n"]
     inertia: Float[Array, " n"]
     frictions: tuple[Friction, ...] = ()
-    friction_responses: tuple[Float[Array, " n"], ...] = ()
     springs: tuple[NonlinearSpring, ...] = ()
-    spring_responses: tuple[Float[Array, " n"], ...] = ()
 
     def vector_field(
         self, time: Time, state: Float[Array, " state"]
@@ -122,24 +122,22 @@ class EquationOfMotion(Equation):
         position, velocity = jnp.split(state, 2)
         position = position - self.offset
         acceleration = -_apply(self.stiffness, position) - _apply(self.damping, velocity)
-        for load, response in zip(self.loads, self.load_responses, strict=True):
-            acceleration = acceleration + response * load.law.force(time)
+        for load in self.loads:
+            acceleration = acceleration + load.response * load.law.force(time)
         normal, now = [], self.at(time)
-        for contact, response in zip(now.contacts, self.contact_responses, strict=True):
+        for contact in now.contacts:
             penetration = contact.penetration(position)
             closing = contact.closing_rate(position, velocity)
             normal.append(force_of(contact.law, penetration, closing))
-            retarded = contact.retarded(response, normal[-1], position, velocity)
-            acceleration = acceleration - retarded
-        for spring, response in zip(now.springs, self.spring_responses, strict=True):
+            acceleration = acceleration - contact.retarded(normal[-1], position, velocity)
+        for spring in now.springs:
             along = [component(spring.direction, part) for part in (position, velocity)]
-            acceleration = acceleration - response * force_of(spring.law, *along)
+            acceleration = acceleration - spring.response * force_of(spring.law, *along)
         if self.frictions:
             pressed = [1.0 if j is None else normal[j] for j in self.pressing_contacts()]
-            extra = self.frictions, self.friction_responses, pressed
-            forces = friction_forces(*extra, velocity, acceleration)
-            for response, force in zip(self.friction_responses, forces, strict=True):
-                acceleration = acceleration - response * force
+            forces = friction_forces(self.frictions, pressed, velocity, acceleration)
+            for friction, force in zip(self.frictions, forces, strict=True):
+                acceleration = acceleration - friction.response * force
         return jnp.concatenate([velocity, acceleration])
 
     def at(self, time: Number) -> "EquationOfMotion":
@@ -187,23 +185,22 @@ class EquationOfMotion(Equation):
 
     def penetrations(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return each contact's penetration, m, negative if open."""
-        position = jnp.split(state, 2)[0] - self.offset
+        position, _ = self._motion(state)
         gaps = [contact.penetration(position) for contact in self.contacts]
-        return jnp.stack(gaps) if gaps else jnp.zeros(0, state.dtype)
+        return _stacked(gaps, state)
 
     def closing_rates(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the rate of each contact's penetration, m/s."""
         position, velocity = self._motion(state)
         rates = [contact.closing_rate(position, velocity) for contact in self.contacts]
-        return jnp.stack(rates) if rates else jnp.zeros(0, state.dtype)
+        return _stacked(rates, state)
 
     def contact_forces(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
     ) -> Float[Array, " contacts"]:
         """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
         laws = [contact.law for contact in self.contacts]
-        forces = [force_of(*of) for of in zip(laws, penetrations, rates, strict=True)]
-        return jnp.stack(forces) if forces else jnp.zeros_like(penetrations)
+        return _stacked(list(map(force_of, laws, penetrations, rates)), penetrations)
 
     def lost_powers(
         self, penetrations: Float[Array, " contacts"], rates: Float[Array, " contacts"]
@@ -232,14 +229,13 @@ class EquationOfMotion(Equation):
         position, velocity = self._motion(state)
         motion = position, velocity, jnp.split(rate, 2)[1]
         third = [contact.closing_acceleration(*motion) for contact in self.contacts]
-        third = jnp.stack(third) if third else jnp.zeros(0, rate.dtype)
-        return self.penetrations(state), self.closing_rates(state), third
+        return self.penetrations(state), self.closing_rates(state), _stacked(third, rate)
 
     def contact_reach(self, sizes: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the largest penetration change for displacements of given sizes, m."""
         size = jnp.split(sizes, 2)[0]
         reaches = [contact.reach(size) for contact in self.contacts]
-        return jnp.stack(reaches) if reaches else jnp.zeros(0, sizes.dtype)
+        return _stacked(reaches, sizes)
 
     def pressing_contacts(self) -> tuple[int | None, ...]:
         """Return the position of each friction's contact, or None."""
@@ -252,20 +248,20 @@ class EquationOfMotion(Equation):
     def may_pulse(self) -> bool:
         """Return whether a load or a variation may have pulses that a step could miss."""
         acting = [*self.loads, *variations_of(self)]
-        return any(getattr(part.law, "pulses", True) for part in acting)
+        return any(trait(part.law, "pulses") for part in acting)
 
     def may_jump(self) -> bool:
         """Return whether there is friction, or a law not declared continuous."""
         laws = [element.law for element in (*self.contacts, *self.springs)]
         rubs = bool(self.frictions) or any(contact.reverses for contact in self.contacts)
-        return rubs or any(getattr(law, "jumps", True) for law in laws)
+        return rubs or any(trait(law, "jumps") for law in laws)
 
     def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:
         """Return the power lost to each contact's own friction, W."""
         motion, forces = self._motion(state), self.forces_at(state)
         pairs = zip(self.contacts, forces, strict=True)
         powers = [contact.rubbing_power(force, *motion) for contact, force in pairs]
-        return jnp.stack(powers) if powers else forces
+        return _stacked(powers, forces)
 
     def next_breakpoint(self, time: Time) -> Float[Array, ""] | None:
         """Return the next non-smooth time of a load or variation, s; None if none."""
@@ -297,21 +293,16 @@ def equation_of_motion(
     """Return the equation of motion from (M, D, C) and the acting elements."""
     mass, damping, stiffness = matrices
     inverse = positive_inverse(mass)
-    size = mass.shape[0]
-    loads = [AppliedLoad(load.push(mass), load.law, load.name) for load in loads]
+    pushes = [AppliedLoad(load.push(mass), load.law, load.name) for load in loads]
     return EquationOfMotion(
         inverse @ damping,
         inverse @ stiffness,
-        tuple(contacts),
-        tuple(contact.response(inverse) for contact in contacts),
-        tuple(loads),
-        tuple(inverse @ load.direction for load in loads),
-        jnp.zeros(size) if offset is None else offset,
+        tuple(contact.acting(inverse) for contact in contacts),
+        tuple(load.acting(inverse) for load in pushes),
+        jnp.zeros(mass.shape[0]) if offset is None else offset,
         jnp.diagonal(mass),
-        tuple(frictions),
-        tuple(inverse @ friction.direction for friction in frictions),
-        tuple(springs),
-        tuple(inverse @ spring.direction for spring in springs),
+        tuple(friction.acting(inverse) for friction in frictions),
+        tuple(spring.acting(inverse) for spring in springs),
     )
 
 
@@ -342,23 +333,19 @@ class ImpactSystem(Mechanical, Linear):
 
     def __check_init__(self):
         size = self.degrees_of_freedom
-        parts = {
-            "contact": self.contacts,
-            "load": self.loads,
-            "friction": self.frictions,
-            "spring": self.springs,
-            "element": self.elements,
-        }
-        for kind, items in parts.items():
-            for position, item in enumerate(items):
-                round_ = isinstance(item, AnnularContact)
-                along = item.directions if round_ else item.direction
-                if jnp.shape(along)[-1:] != (size,) or jnp.ndim(along) != 1 + round_:
-                    what = "directions has" if round_ else "direction has"
-                    allowed = f"(2, {size})" if round_ else f"({size},)"
+        for kind in ("contact", "load", "friction", "spring", "element"):
+            for position, item in enumerate(getattr(self, f"{kind}s")):
+                if not isinstance(item, Part):
+                    raise TypeError(
+                        f"{kind} {position} is of type {type(item).__name__}; allowed: a "
+                        "part of the library, or a class derived from one"
+                    )
+                name = "directions" if isinstance(item, AnnularContact) else "direction"
+                shape = jnp.shape(getattr(item, name))
+                allowed = (size,) if name == "direction" else (2, size)
+                if shape != allowed:
                     raise ValueError(
-                        f"{kind} {position}: {what} shape {jnp.shape(along)}; "
-                        f"allowed: {allowed}"
+                        f"{kind} {position}: {name} has shape {shape}; allowed: {allowed}"
                     )
         pressing_contacts(self.frictions, self.contacts)
         check_elements(self.elements, size)
@@ -463,6 +450,10 @@ class ImpactSystem(Mechanical, Linear):
 def is_hard(contact: AnyContact) -> bool:
     """Return whether a contact is a hard stop."""
     return is_impulsive(contact.law)
+
+
+def _stacked(values: list, like: Array) -> Array:
+    return jnp.stack(values) if values else jnp.zeros(0, like.dtype)
 
 
 def _apply(matrix, vector):

@@ -11,8 +11,9 @@ from jaxtyping import Array, Float
 from ..foundation.arrays import is_concrete
 from ..foundation.environment import require_float64
 from .impact import ImpactSystem
+from .law import force_of
 from .loads import time_varying
-from .roles import Linear, force_of
+from .roles import Linear
 from .springs import NonlinearSpring
 from .system import System
 
@@ -94,7 +95,7 @@ def linear_part_alone(system: Any) -> Linear:
     **Raises:** `ValueError` for elements, whose states act on the bodies, and as
     `linear_part`.
     """
-    if getattr(system, "elements", ()):
+    if system.elements:
         raise ValueError(
             "elements have states beside the bodies'; allowed: systems without elements, "
             "such as `system.linear`, the bodies alone"

@@ -198,7 +198,7 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
             else:
                 turned = getattr(node, "turned", None)
                 inner = _walk(value, (*keys, field.name), step, turned)
-                units = field.metadata.get("units", getattr(node, "units", {}))
+                units = field.metadata.get("units", getattr(node, "law_units", {}))
                 found |= _in_units(inner, units.get)
     elif isinstance(node, tuple):
         for position, (name, item) in enumerate(zip(part_names(node), node, strict=True)):

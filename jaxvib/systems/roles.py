@@ -1,90 +1,13 @@
-"""Protocols of force laws, and the base class of linear systems."""
+"""The base class of linear systems."""
 
 import abc
-import inspect
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Real
+from jaxtyping import Array, Float
 
 from .freedoms import direction
 from .system_repr import SystemRepr
-
-
-@runtime_checkable
-class ElasticLaw(Protocol):
-    """An elastic contact force as a function of the penetration.
-
-    To add one, write an `equinox.Module` with these two methods, its numbers declared
-    by `quantity`; arrays of any shape are mapped elementwise. Set `jumps = False` if
-    the force is continuous; otherwise orbits and derivatives are rejected if a jump is
-    detected. Time-stepping engines accept any law, "event" those with
-    a method `event_form`, see `systems.event_form`.
-    """
-
-    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
-        """Return the repelling force, N, at a penetration, m."""
-        ...
-
-    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
-        """Return the stored energy, J, at a penetration, m."""
-        ...
-
-
-@runtime_checkable
-class DampedLaw(Protocol):
-    """A contact force as a function of the penetration and its rate.
-
-    Like `ElasticLaw`, with a `force` that also takes the penetration's rate. A law whose
-    slope jumps at a rate has a method `release_rate` that returns it, m/s.
-    """
-
-    def force(
-        self, penetration: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
-    ) -> Float[Array, "*n"]:
-        """Return the repelling force, N, at a penetration, m, and its rate, m/s."""
-        ...
-
-    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
-        """Return the stored energy, J, at a penetration, m."""
-        ...
-
-
-ContactLaw = ElasticLaw | DampedLaw
-
-
-def is_damped(law: Any) -> bool:
-    """Return whether the force of a law depends on a rate."""
-    law = getattr(law, "scaled", law)
-    return len(inspect.signature(law.force).parameters) > 1
-
-
-def is_impulsive(law: object) -> bool:
-    """Return whether a contact law acts by impulses: a hard stop."""
-    return getattr(law, "impulsive", False)
-
-
-def force_of(law: Any, *motion: Array) -> Array:
-    """Return the force, N, of a law at a penetration or elongation, m, and its rate."""
-    return law.force(*(motion if is_damped(law) else motion[:1]))
-
-
-@runtime_checkable
-class LoadLaw(Protocol):
-    """A periodic force that depends on time alone.
-
-    To add one, write an `equinox.Module` with these two methods, its numbers declared
-    by `quantity`. Time-stepping engines accept any such law, others need a `Load`.
-    """
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        ...
-
-    def period(self) -> Float[Array, ""]:
-        """Return the period, s."""
-        ...
 
 
 class Linear(SystemRepr):
@@ -96,9 +19,11 @@ class Linear(SystemRepr):
     """
 
     has_contacts = False
+    contacts = ()
     loads = ()
     frictions = ()
     springs = ()
+    elements = ()
 
     @abc.abstractmethod
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:

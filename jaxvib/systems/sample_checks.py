@@ -35,8 +35,8 @@ def check_batch(system: Any, systems: Any, values: Mapping[str, np.ndarray]) -> 
     all arrays; `values`: the samples, by path.
     """
     declared = parameters(system)
-    results = parameters(systems) if getattr(system, "formulas", ()) else {}
-    for path, _ in getattr(system, "formulas", ()):
+    results = parameters(systems) if system.formulas else {}
+    for path, _ in system.formulas:
         inside = declared[path].allowed.contains(np.asarray(results[path].value))
         _refuse_first(~np.asarray(inside), system, values)
     for part in _parts(systems):
@@ -51,7 +51,7 @@ def value_faults(system: Any) -> dict[str, Any]:
     """
     found = {}
     known = parameters(system)
-    for path, _ in getattr(system, "formulas", ()):
+    for path, _ in system.formulas:
         allowed = known[path].allowed
         found[f"{path} is not in {allowed}"] = ~allowed.contains(known[path].value)
     if (linear := getattr(system, "linear", None)) is not None:

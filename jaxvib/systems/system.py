@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
-from ..kernels.kernel_cache import cached_fact
+from ..kernels.calls.kernel_cache import cached_fact
 from .equation import Equation
 from .roles import Linear
 from .system_repr import SystemRepr
@@ -39,6 +39,7 @@ class System(SystemRepr):
     loads = ()  # of `impact.AppliedLoad`
     frictions = ()  # of `friction.Friction`
     springs = ()  # of `springs.NonlinearSpring`
+    elements = ()  # of `states.StateElement`
     drift = None  # a `drift.Drift`
 
     @abc.abstractmethod

@@ -18,6 +18,8 @@ class SystemRepr(CheckedArguments, NotebookRepr):
     **Raises:** `ValueError` for an array in place of a number.
     """
 
+    formulas = ()  # by path, of `derived` parameters
+
     def __check_init__(self):
         for field in dataclasses.fields(self):
             shape = np.shape(getattr(self, field.name)) if is_scalar(field) else ()

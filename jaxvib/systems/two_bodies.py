@@ -10,10 +10,11 @@ from .assembly import Assembled, assemble
 from .contact import HertzContact
 from .freedoms import GROUND
 from .impact import AppliedLoad, EquationOfMotion, equation_of_motion
+from .law import ContactLaw, LoadLaw
 from .loads import HarmonicLoad
 from .modules.bodies import TranslationTranslation
 from .periods import period_of_loads
-from .roles import ContactLaw, Linear, LoadLaw
+from .roles import Linear
 from .system import Mechanical
 from .system_repr import SystemRepr
 from .unilateral import Contact

@@ -1,19 +1,17 @@
 """Unilateral contacts along a direction."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.quantity import quantity
-from .freedoms import check_direction, component, is_nowhere
-from .roles import ContactLaw, LoadLaw, is_impulsive
-from .system_repr import SystemRepr
+from .freedoms import component
+from .law import ContactLaw, LoadLaw, is_impulsive
+from .part import Part
 from .variation import variation_field
 
 
-class Contact(SystemRepr):
+class Contact(Part):
     r"""A unilateral contact with penetration $z = n^T q - g$.
 
     **Fields:** `direction` $n$, shape (n,): +1 at the degree of freedom that moves into
@@ -35,25 +33,16 @@ class Contact(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
+    kind = "a contact"
     has_linear_gap = True  # in the displacements
     reverses = False  # whether a friction of its own jumps where the sliding reverses
 
     def __check_init__(self):
-        check_direction("a contact", self.direction)
         if self.variation is not None and is_impulsive(self.law):
             raise ValueError(
                 "variation of a hard stop, which has no stiffness; allowed: None, or a "
                 "contact law with a force"
             )
-
-    def contradicts(self) -> Any:
-        """Return whether the direction is zero everywhere, of one or of a batch."""
-        return is_nowhere(self.direction)
-
-    @property
-    def rows(self) -> Float[Array, "1 n"]:
-        """The directions in which it acts."""
-        return self.direction[None]
 
     def penetration(self, position: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the penetration, m, negative if open."""
@@ -73,15 +62,11 @@ class Contact(SystemRepr):
         """Return the largest change of the penetration by displacements of a size, m."""
         return component(jnp.abs(self.direction), size)
 
-    def response(self, inverse: Float[Array, "n n"]) -> Float[Array, " n"]:
-        """Return accelerations against a unit force, from the inverse mass matrix."""
-        return inverse @ self.direction
-
     def retarded(
-        self, response: Array, force: Array, position: Array, velocity: Array
+        self, force: Array, position: Array, velocity: Array
     ) -> Float[Array, " n"]:
         """Return the reduction of the accelerations by the normal force."""
-        return response * force
+        return self.response * force
 
     def rubbing_power(
         self, force: Array, position: Array, velocity: Array

@@ -7,8 +7,8 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ..foundation.types import Number
+from .law import LoadLaw, ScaledLaw
 from .loads import as_load, time_varying
-from .roles import LoadLaw
 
 # A variation is a load law whose values are relative, not forces.
 _UNITS: Mapping[str, str] = {"N": ""}
@@ -17,21 +17,6 @@ _UNITS: Mapping[str, str] = {"N": ""}
 def variation_field() -> Any:
     """Declare the field of a part's variation $v(t)$, a load law; None if constant."""
     return eqx.field(default=None, metadata={"units": _UNITS})
-
-
-class ScaledLaw(eqx.Module):
-    """A contact or spring law with its force and energy multiplied by a factor."""
-
-    scaled: Any
-    factor: Float[Array, ""]
-
-    def force(self, *motion: Array) -> Array:
-        """Return the force, N, at a penetration or elongation (and its rate)."""
-        return self.factor * self.scaled.force(*motion)
-
-    def energy(self, penetration: Array) -> Array:
-        """Return the stored energy, J, at a penetration, m."""
-        return self.factor * self.scaled.energy(penetration)
 
 
 class Variation(NamedTuple):
@@ -64,9 +49,9 @@ def variations_of(system: Any) -> list[Variation]:
     """Return the variations of a system's, or an equation's, contacts and springs."""
     return [
         Variation(part.variation, f"{kind}.{part.name or place}.variation")
-        for kind in ("contacts", "springs")
-        for place, part in enumerate(getattr(system, kind, ()))
-        if getattr(part, "variation", None) is not None
+        for kind, parts in (("contacts", system.contacts), ("springs", system.springs))
+        for place, part in enumerate(parts)
+        if part.variation is not None
     ]
 
 

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..dynamics.events import Integrand, Request, event_problem, integrate_events
-from ..dynamics.observables import Observables, init_observables
+from ..dynamics.events import Integrand, event_problem, motion_kernel
+from ..dynamics.motion import Motion, Want
+from ..dynamics.observables import init_observables
 from ..ensemble import Reason
-from ..kernels.kernel_cache import cached_kernel
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
 
@@ -33,22 +33,24 @@ def _summed(system) -> Integrand:
 
 def observe_by_events(
     equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
-) -> tuple[Array, Observables, Array, Array]:
-    """Return final state, observables, the integral of `squares`, reason code."""
+) -> Motion:
+    """Return a motion with its observables and the integral of `squares`."""
     at = _pieces_at(equation, t1)
-    go = _piece_kernel(_parts(at(t0)[0])[1])
+    go = motion_kernel(_Ready(_parts(at(t0)[0])[1]))
 
     def advance(lane):
         time, (state, observables, total), _ = lane
         now, end = at(time)
         arrays, _ = _parts(now)
-        state, observables, part, result = go(state, arrays, time, end, rtol, observables)
-        return end, (state, observables, total + part), result
+        want = Want(rtol, grazing=0.0, observables=observables, integrand=_summed)
+        found = go(state, _Ready(arrays), time, end, want)
+        total = total + found.integral
+        return end, (found.state, found.observables, total), found.result
 
     nothing = jnp.zeros(3 * (state.shape[0] // 2))
     start = state, init_observables(t0, state, equation), nothing
     (state, observables, total), result = _iterate(advance, start, t0, t1)
-    return state, observables, total, result
+    return Motion(state, result, observables=observables, integral=total)
 
 
 def states_by_events(
@@ -133,17 +135,3 @@ def _iterate(advance, start, t0, t1):
     time, found, result, _ = jax.lax.while_loop(unfinished, counted, first)
     late = (result == Reason.SUCCESS) & (time < t1)
     return found, jnp.where(late, Reason.STEP_LIMIT, result).astype(jnp.int32)
-
-
-@functools.lru_cache(maxsize=64)
-def _piece_kernel(static):
-    """Return the kernel of a motion on which every load is a single analytic law."""
-
-    def piece(state, arrays, t0, t1, rtol, observables):
-        equation = eqx.combine(arrays, static)
-        summed = _summed(_Ready(equation))
-        request = Request(grazing=0.0, observables=observables, integrand=summed)
-        found = integrate_events(equation, state, t0, t1, rtol, request)
-        return found.state, found.observables, found.integral, found.result
-
-    return cached_kernel(piece, static)

@@ -10,12 +10,13 @@ from jaxtyping import Array
 from ..dynamics.engines.choice import ENGINES
 from ..dynamics.engines.stepped import SteppedEngine
 from ..dynamics.flow import solve_system
-from ..dynamics.observables import Observables, init_observables, update_observables
+from ..dynamics.motion import Motion
+from ..dynamics.observables import init_observables, update_observables
 from ..dynamics.solve import Tolerance
 from ..dynamics.step_polynomial import step_polynomial
 from ..foundation.arrays import partition_arrays
 from ..kernels import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.around import AroundSystem
 from ..systems.system import System
 from .limits import Limit, Moving, freedoms_of, with_limits
@@ -46,8 +47,8 @@ def observe_by_steps(
     t1: Array,
     rtol: Array,
     engine: str,
-) -> tuple[Array, Observables, Array, Array]:
-    """Return final state, observables, the integral of `squares`, reason code."""
+) -> Motion:
+    """Return a motion with its observables and the integral of `squares`."""
     chosen = ENGINES[engine]
     assert isinstance(chosen, SteppedEngine)
     observing = system.has_contacts or bool(limits)
@@ -75,7 +76,7 @@ def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
         run = problem, state, equation, t0, t1, Tolerance(rtol), (seen, update)
         found = engine.steps(*run)
         observables, total = found.observables
-        return found.state, observables, total, found.result
+        return found._replace(observables=observables, integral=total)
 
     return cached_kernel(observe, engine, static)
 

@@ -53,21 +53,14 @@ def with_limits(equation: Moving, limits: Sequence[Limit]) -> Moving:
     """Return an equation with two thresholds per limit appended to its contacts."""
     if isinstance(equation, CoupledEquation):
         moved = with_limits(equation.moved, limits)
-        return CoupledEquation(moved, equation.elements, equation.responses)
+        return CoupledEquation(moved, equation.elements)
+    nothing = jnp.zeros_like(equation.offset)
     added = [
-        Contact(sign * limit.direction, limit.level, Threshold())
+        Contact(sign * limit.direction, limit.level, Threshold()).responding(nothing)
         for limit in limits
         for sign in (1.0, -1.0)
     ]
-    nothing = jnp.zeros_like(equation.offset)
-    return eqx.tree_at(
-        lambda e: (e.contacts, e.contact_responses),
-        equation,
-        (
-            (*equation.contacts, *added),
-            (*equation.contact_responses, *[nothing for _ in added]),
-        ),
-    )
+    return eqx.tree_at(lambda e: e.contacts, equation, (*equation.contacts, *added))
 
 
 def extremes_and_passages(

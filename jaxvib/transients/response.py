@@ -192,19 +192,21 @@ def _found(system, state, t0, t1, limits, rtol, engine: str):
             return observe_by_events(limited, state, t0, t1, rtol)
         return observe_by_steps(system, limits, state, t0, t1, rtol, engine)
 
-    end, observables, total, result = run(rtol)
+    found = run(rtol)
+    end, observables, result = found.state, found.observables, found.result
     # With invalid times a motion takes no step, so nothing else fails.
     result = jnp.where((t0 < t1) & jnp.isfinite(t1 - t0), result, Reason.BAD_PARAMETER)
     result = result.astype(jnp.int32)
     rest = system.rest()[: freedoms_of(system)]
 
-    def numbers(observables, total):
+    def numbers(found):
+        observables, total = found.observables, found.integral
         high, low = observables.highest - rest, observables.lowest - rest
         mean, square, speed = jnp.split(total / (t1 - t0), 3)
         return high, low, jnp.maximum(high, -low), mean, square, speed
 
-    high, low, peak, mean, square, speed = numbers(observables, total)
-    _, _, other_peak, _, other_square, _ = numbers(*run(COARSER * rtol)[1:3])
+    high, low, peak, mean, square, speed = numbers(found)
+    _, _, other_peak, _, other_square, _ = numbers(run(COARSER * rtol))
     depths, touches = observables.deepest[own:], observables.first_touch[own:]
     extreme, passage = extremes_and_passages(limits, depths, touches)
     good = result == 0

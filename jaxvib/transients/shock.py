@@ -14,8 +14,8 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
-from ..kernels.kernel import Kernel
-from ..kernels.kernel_cache import cached_kernel
+from ..kernels.calls.kernel import Kernel
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.loads import Load
 
 _LARGEST_RATIO = 10.0  # steps are shorter in proportion to it

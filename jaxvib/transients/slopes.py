@@ -17,8 +17,8 @@ from ..dynamics.observables import (
 )
 from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 from ..foundation.zero_tangents import is_zero, symbolic_zero, zero_tangent
-from ..kernels.derivative_rule import with_rule
-from ..systems.roles import force_of
+from ..kernels.calls.derivative_rule import with_rule
+from ..systems.law import force_of
 from ..systems.variation import at_time
 from .limits import Moving
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.analyses.continuation.kind import ContinuationOptions
+from jaxvib.studies.analyses.kinds import ANALYSES
 from tests.independent import TwoBody, periodic_orbit
 from tests.systems_table import SOFT
 
@@ -71,4 +71,4 @@ def test_by_default_a_branch_goes_round_its_folds():
     parameters = inspect.signature(jv.continue_orbit).parameters
     assert parameters["method"].default == "arclength"
     assert "engine" not in parameters  # it was checked and never used
-    assert ContinuationOptions.model_fields["method"].default == "arclength"
+    assert ANALYSES["continuation"].options.model_fields["method"].default == "arclength"

@@ -12,7 +12,7 @@ from jaxvib.dynamics.engines import engine_for
 from jaxvib.dynamics.flow import observe_with_monodromy
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.orbits.orbit import unknown_orbits
-from jaxvib.studies.analyses.periodic_orbit.compute import loses_power
+from jaxvib.studies.analyses.kinds.periodic_orbit import loses_power
 from tests.rubbing_rotor import SPEED, by_scipy, rotor
 
 START = np.array([0.3, -0.2, 0.1, 0.4])

@@ -11,7 +11,8 @@ import scipy.integrate
 import scipy.interpolate
 
 import jaxvib as jv
-from jaxvib.dynamics.events import end_kernel
+from jaxvib.dynamics.events import motion_kernel
+from jaxvib.dynamics.motion import Want
 
 ONE, STIFFNESS, DAMPING, HERTZ, STOP = jnp.ones(1), 30.0, 0.4, 2e3, 0.12
 START, SPAN = np.array([0.02, 0.1]), 4.0
@@ -280,5 +281,5 @@ def test_a_long_record_is_a_kernel():
         (jv.AppliedLoad(ONE, law),),
     )
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
-    settings = (np.asarray(number) for number in (0.0, 5.0, 1e-9))
-    assert end_kernel(static).unsupported_reason(system.rest(), parameters, *settings) == ""
+    lane = system.rest(), parameters, 0.0, 5.0, Want(1e-9)
+    assert motion_kernel(static).unsupported_reason(*lane) == ""

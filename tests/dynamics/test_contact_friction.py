@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.dynamics.events import Integrand, Request, integrate_events
-from jaxvib.kernels.kernel import kernel
+from jaxvib.kernels.calls.kernel import kernel
 
 MASS, PULLED, ALONG, DOWN = 2.0, 50.0, [1.0, 0.0], [0.0, 1.0]
 # What a block on a floor is told beside the floor's law, unless a test says otherwise.

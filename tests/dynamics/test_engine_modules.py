@@ -13,7 +13,8 @@ from jaxvib.dynamics.engines import (
     DiffraxEngine,
     Engine,
     EventEngine,
-    Segment,
+    Motion,
+    Want,
     engine_for,
     plan_for,
 )
@@ -297,14 +298,15 @@ def test_a_solver_or_an_order_that_there_is_not_is_refused():
 def test_sensitivities_are_the_difference_of_two_neighbouring_motions(contact):
     system = jv.two_body_impact(contact=contact)
     start, change = system.rest(), 1e-7 * jnp.array([1.0, -2.0, 0.5, 1.0])
-    first = Segment(start, 0.0, system.period(), rtol=1e-11, grazing=1e-9)
-    events = EventEngine()
-    states, moved, observables, _ = events.periods_along(system, first, change, 3)
-    whole = first._replace(t1=3.0 * system.period())
-    two = Engine.periods_along(events, system, whole, change, 1)
-    np.testing.assert_allclose(states[-1], two[0][0], rtol=1e-9)
-    np.testing.assert_allclose(moved[-1], two[1][0], atol=1e-4 * np.abs(moved).max())
-    assert int(observables.onsets[0]) == int(two[2].onsets[0]) > 0
+    events, period = EventEngine(), system.period()
+    want = Want(1e-11, grazing=1e-9, along=change, periods=3)
+    found = events.integrate(system, start, 0.0, period, want)
+    whole = Want(1e-11, grazing=1e-9, along=change)
+    two = events.in_parts(system, start, 0.0, 3.0 * period, whole)
+    np.testing.assert_allclose(found.state, two.state, rtol=1e-9)
+    size = np.abs(found.along).max()
+    np.testing.assert_allclose(found.along[-1], two.along, atol=1e-4 * size)
+    assert int(found.observables.onsets[0]) == int(two.observables.onsets[0]) > 0
 
 
 def test_periods_in_one_loop_are_those_one_after_another_to_the_bit():
@@ -312,15 +314,51 @@ def test_periods_in_one_loop_are_those_one_after_another_to_the_bit():
     lanes = [0.5, 0.8, 1.0, np.nan, 2.0, 4.0, 7.0, 9.0]  # each contacts at other times
     starts = jnp.outer(jnp.asarray(lanes), jnp.array([-0.02, 0.1, 0.01, 0.3]))
 
-    def alone(engine, state):
-        return Engine.periods(engine, system, state, system.period(), 8, 1e-7)
+    period, want = system.period(), Want(1e-7, periods=8)
 
     def together(state):
-        return EventEngine().periods(system, state, system.period(), 8, 1e-7)
+        return EventEngine().integrate(system, state, 0.0, period, want)
 
-    states, code = jax.vmap(together)(starts)
-    expected = [alone(EventEngine(), start) for start in starts]
-    np.testing.assert_array_equal(states, [each for each, _ in expected])
-    assert list(code) == [int(each) for _, each in expected]
+    found = jax.vmap(together)(starts)
+    states, code = found.states, found.result
+    expected = [EventEngine().in_parts(system, s, 0.0, period, want) for s in starts]
+    np.testing.assert_array_equal(states, [each.states for each in expected])
+    assert list(code) == [int(each.result) for each in expected]
     assert np.isnan(states[3]).all()
     assert np.isfinite(np.delete(states, 3, 0)).all()
+
+
+class Undamped(Engine):
+    """A user's engine: the closed form of undamped oscillators of frequency 1."""
+
+    def refusal(self, equation):
+        return ""
+
+    def integrate(self, system, state, t0, t1, want):
+        if not (want.times is want.along is want.periods is None):
+            return self.in_parts(system, state, t0, t1, want)
+        angle = jnp.asarray(t1 - t0, float)
+        turn = jnp.stack([jnp.cos(angle), jnp.sin(angle), -jnp.sin(angle), jnp.cos(angle)])
+        end = turn.reshape(2, 2) @ state
+        return Motion(end, jnp.asarray(0, jnp.int32), jnp.asarray(1, jnp.int32))
+
+
+def test_an_engine_of_one_method_gives_samples_periods_and_changes():
+    still = jv.LinearSystem(jnp.eye(1), jnp.zeros((1, 1)), jnp.eye(1))
+    system = jv.ImpactSystem(still, (jv.Contact([1.0], 9.0, jv.HertzContact(1.0)),), ())
+    engine, times = Undamped(), np.array([0.0, 0.5, 2.0])
+    waves = np.array([np.cos(times), -np.sin(times)]).T
+    start = jnp.array([1.0, 0.0])
+    motion = jv.simulate(system, start, times, engine=engine)
+    np.testing.assert_allclose(motion.states, waves, rtol=1e-14)
+    np.testing.assert_array_equal(motion.contact_force, np.zeros((3, 1)))
+    np.testing.assert_allclose(jv.flow(system, start, 0.0, 2.0, engine=engine), waves[2])
+    periods = engine.integrate(system, start, 0.0, 0.5, Want(1e-9, periods=4))
+    turns = 0.5 * np.arange(1, 5)
+    np.testing.assert_allclose(periods.states[:, 0], np.cos(turns), rtol=1e-13)
+    change = jnp.array([1e-3, 2e-3])
+    along = engine.integrate(system, start, 0.0, 0.5, Want(1e-9, along=change)).along
+    c, s = np.cos(0.5), np.sin(0.5)
+    np.testing.assert_allclose(along, [[c, s], [-s, c]] @ np.asarray(change), rtol=1e-12)
+    with pytest.raises(ValueError, match="periods = 3; allowed with a change: 1"):
+        engine.integrate(system, start, 0.0, 0.5, Want(1e-9, along=change, periods=3))

@@ -15,7 +15,7 @@ from jaxvib.dynamics.engines import stepped
 from jaxvib.dynamics.flow import observe_with_monodromy, solve_system
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
-from jaxvib.kernels.kernel import Kernel
+from jaxvib.kernels.calls.kernel import Kernel
 from tests.independent import TwoBody, motion
 from tests.places import check_same
 from tests.systems_table import RIGID, SOFT
@@ -343,7 +343,7 @@ def test_traced_programs_of_a_field_are_freed_with_its_kernel(tmp_path, monkeypa
             parameters={"k": 2.0}, period=2 * np.pi, dimension=2,
         )  # fmt: skip
         jv.simulate(oscillator, [0.1, 0.0], np.linspace(0.0, 1.0, 3))
-        for kept in (stepped._samples_kernel, stepped._problem, Kernel._part):
+        for kept in (stepped._motion_kernel, stepped._problem, Kernel._part):
             kept.cache_clear()
         return programs()
 

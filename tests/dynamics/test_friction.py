@@ -8,6 +8,8 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.dynamics.flow import observe
+from jaxvib.systems.event_form import product_term
+from jaxvib.systems.sliding import SlidingLaw
 
 MASS, STIFFNESS, SLIDING, STATIC, BELT = 2.0, 50.0, 3.0, 5.0, 0.1
 NUMBERS = jnp.asarray([MASS, STIFFNESS, SLIDING, STATIC, BELT])
@@ -297,3 +299,52 @@ def test_its_speed_is_a_parameter_with_a_slope():
     np.testing.assert_allclose(slope, (end(0.301) - end(0.299)) / 0.002, rtol=1e-4)
     with pytest.raises(ValueError, match="stribeck is given without static"):
         jv.CoulombFriction([1.0], 1.0, stribeck=0.1)
+
+
+class ExponentialCurve(SlidingLaw):
+    """The part exp(-|w|/v) of the excess."""
+
+    speed: jax.Array
+
+    def left(self, excess, speed):
+        return excess * jnp.exp(-jnp.abs(speed) / self.speed)
+
+    def steepest(self, excess):
+        return excess / self.speed
+
+    def series(self):
+        speeds, parts = [], []  # s' = -s |w|' / v
+
+        def term(speed):
+            speeds.append(speed / self.speed)
+            if (k := len(parts)) == 0:
+                parts.append(jnp.exp(-speeds[0]))
+            else:
+                rates = [(j + 1) * speeds[j + 1] for j in range(k)]
+                parts.append(-product_term(rates, parts, k - 1) / k)
+            return parts[-1]
+
+        return term
+
+
+def test_an_own_sliding_law_slows_a_body_down_as_its_closed_form_says():
+    sliding, static, pace, start, reached = 3.0, 5.0, 0.2, 1.7, 0.1
+
+    def passed(w):
+        """Return the integral of 1 / (F + E exp(-w/v))."""
+        return pace / sliding * np.log(sliding * np.exp(w / pace) + static - sliding)
+
+    curve = ExponentialCurve(jnp.asarray(pace))
+    friction = jv.CoulombFriction([1.0], sliding, static, curve=curve)
+    linear = jv.LinearSystem([[MASS]], [[0.0]], [[0.0]])
+    system = jv.ImpactSystem(linear, frictions=[friction])
+    time = MASS * (passed(start) - passed(reached))
+    end = jv.flow(system, [0.0, start], 0.0, time, rtol=1e-11)
+    np.testing.assert_allclose(end[1], reached, rtol=1e-10)
+    rate = system.equation().vector_field(0.0, jnp.asarray([0.0, start]))[1]
+    force = sliding + (static - sliding) * np.exp(-start / pace)
+    np.testing.assert_allclose(rate, -force / MASS, rtol=1e-14)
+    with pytest.raises(ValueError, match="curve is given without static"):
+        jv.CoulombFriction([1.0], 1.0, curve=curve)
+    with pytest.raises(ValueError, match="stribeck and curve are given"):
+        jv.CoulombFriction([1.0], 1.0, 2.0, stribeck=0.1, curve=curve)

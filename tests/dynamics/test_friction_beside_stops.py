@@ -12,7 +12,7 @@ import scipy.optimize
 import jaxvib as jv
 from jaxvib.dynamics.events import Integrand, Request, integrate_events
 from jaxvib.dynamics.flow import observe_with_monodromy
-from jaxvib.kernels.kernel import kernel
+from jaxvib.kernels.calls.kernel import kernel
 
 ONE = jnp.ones(1)
 

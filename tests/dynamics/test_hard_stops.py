@@ -565,7 +565,7 @@ def test_bodies_that_rest_in_a_row_hold_where_statics_says():
                 for d, amplitude in zip(one, push, strict=True)
             ),
         )
-        return integrate_events(system.equation(), jnp.zeros(6), 0.0, 0.0, 1e-9).held
+        return integrate_events(system.equation(), jnp.zeros(6), 0.0, 0.0, 1e-9).forces
 
     forces = np.asarray(jax.jit(jax.vmap(held))(masses, pushes, gaps))
     for mass, push, gap, force in zip(masses, pushes, gaps, forces, strict=True):

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxvib.dynamics.barrier import Barrier
 from jaxvib.dynamics.events.series import (
     first_root,
     log2,
@@ -41,11 +40,11 @@ def test_the_first_root_is_never_passed(closer):
     # From just below zero, and rising at first.
     signal = series.copy()
     signal[0], signal[1] = -0.02 * np.abs(signal[0]), np.abs(signal[1])
-    reach, once = 0.3, Barrier(jnp.ones(()))
+    reach = 0.3
 
     def step(coefficients):
-        s, near = first_root([coefficients], jnp.full(LANES, reach), once, closer)
-        return refined([coefficients], s, near, reach, once), near[0]
+        s, near = first_root([coefficients], jnp.full(LANES, reach), closer)
+        return refined([coefficients], s, near, reach), near[0]
 
     s, near = jax.jit(step)(list(jnp.asarray(signal)))
     met = 0
@@ -68,7 +67,7 @@ def test_a_gap_that_opens_slower_than_a_parabola_is_left_at_once():
     for _ in range(6):
         local = np.polynomial.Polynomial([float(c) for c in gap])
         shifted = local(np.polynomial.Polynomial([time, 1.0])).coef
-        s, _ = first_root([list(jnp.asarray(shifted))], 2.0 * one, Barrier(one))
+        s, _ = first_root([list(jnp.asarray(shifted))], 2.0 * one)
         time += float(s)
         assert time <= 0.25 + 1e-11
     assert time > 0.1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import jaxvib as jv
-from jaxvib.kernels import device_choice, driver
+from jaxvib.kernels.gpu import device_choice, driver
 from tests.kernels.iterated_lanes import iterated
 
 EMULATED = str(Path(__file__).with_name("emulated_cuda.py"))

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from jaxvib.kernels import gpu
-from jaxvib.kernels.cpu import Native, host_width
-from jaxvib.kernels.lowering import lower_lanes
-from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
+from jaxvib.kernels.cpu.machine_code import Native, host_width
+from jaxvib.kernels.gpu import ptx
+from jaxvib.kernels.lower.lowering import lower_lanes
+from jaxvib.kernels.lower.memory_lowering import lower_lanes_in_memory
 from tests.kernels.ptx_emulator import EmulatedModule
 
 # A block has 64 or 128 threads: one lane, blocks that are full, and one lane more or less.
@@ -14,7 +14,7 @@ UNWRITTEN = 0xCD
 
 
 def emulated(
-    program: gpu.DeviceProgram, module: EmulatedModule, arrays
+    program: ptx.DeviceProgram, module: EmulatedModule, arrays
 ) -> list[np.ndarray]:
     """Return the results of a launch on arrays with the lanes last."""
     lanes = arrays[0].shape[-1]
@@ -30,7 +30,7 @@ def emulated(
     module.memory = {array.ctypes.data: array.nbytes for array in buffers}
     taken = [number, *arrays, *results, *([work] if work.size else [])]
     pointers = [array.ctypes.data for array in taken]
-    module.launch(gpu.ENTRY, blocks, module.block, pointers)
+    module.launch(ptx.ENTRY, blocks, module.block, pointers)
     assert [array.tobytes() for array in arrays] == before
     return results
 
@@ -55,7 +55,7 @@ def check_bits(
     `arrays`: inputs with the lanes first, as many as the largest launch or fewer: they
     are repeated. `short`: in programs whose arrays of more numbers are in memory.
     """
-    program = gpu.device_program(closed, driver=driver, short=short)
+    program = ptx.device_program(closed, driver=driver, short=short)
     module = EmulatedModule(program.ptx)
     most = max(launches)
     inputs = [

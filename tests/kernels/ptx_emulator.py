@@ -13,8 +13,8 @@ import re
 
 import numpy as np
 
-from jaxvib.kernels.cpu import bindings
-from jaxvib.kernels.driver import workspace_of
+from jaxvib.kernels.cpu.machine_code import bindings
+from jaxvib.kernels.gpu.driver import workspace_of
 from tests.kernels.ptx_operations import OPERATIONS, TYPES
 from tests.kernels.ptx_runtime import FIELDS, POINTERS, RUNTIME
 

@@ -8,7 +8,7 @@ from jax import lax
 
 import jaxvib as jv
 from jaxvib.ensemble.map_samples import devices_for
-from jaxvib.kernels.call import kernels_called
+from jaxvib.kernels.calls.call import kernels_called
 
 TIMES, FREQUENCIES = np.linspace(0.0, 3.0, 5), np.linspace(1.0, 2.0, 5)
 oscillation = jv.kernel(lambda t, w: jnp.exp(-0.1 * t) * jnp.cos(w * t))
@@ -85,6 +85,6 @@ def test_the_platform_decides_where_a_program_is_lowered():
 
 def test_xla_s_program_for_other_platforms_computes_the_same():
     form = oscillation._form_of((TIMES[0], FREQUENCIES[0]))[1]
-    (found,) = form.by_xla(TIMES, FREQUENCIES)
+    (found,) = form.lanes_by_xla([TIMES, FREQUENCIES])
     np.testing.assert_allclose(found, EXPECTED, rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(swept(TIMES, FREQUENCIES), EXPECTED, rtol=1e-14, atol=1e-15)

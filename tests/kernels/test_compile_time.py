@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.dynamics.events import monodromy_kernel
+from jaxvib.dynamics.events import motion_kernel
 from jaxvib.dynamics.flow import solve_system
+from jaxvib.dynamics.motion import Want
 from jaxvib.dynamics.observables import init_observables
 from jaxvib.kernels import kernel
 
@@ -60,18 +61,19 @@ def observed(system):
     parameters, static = eqx.partition(system, eqx.is_inexact_array)
     state, number = np.zeros(system.rest().shape), np.float64(1.0)
     observables = init_observables(0.0, jnp.asarray(state), system.equation())
-    settings = (number * 0, number, number * 1e-9, number * 1e-9)
-    return monodromy_kernel(static), (state, parameters, *settings, observables)
+    settings = {"grazing": number * 1e-9, "observables": observables, "monodromy": True}
+    want = Want(number * 1e-9, **settings)
+    return motion_kernel(static), (state, parameters, number * 0, number, want)
 
 
 def first_columns(laws) -> float:
     """Return the processor seconds of the first columns of six bodies in this process."""
     function, arguments = observed(line_of(6, laws))
     begin = time.process_time()
-    _, columns, _, result = function(*arguments)
+    found = function(*arguments)
     seconds = time.process_time() - begin
-    assert int(result) == 0
-    assert np.all(np.isfinite(columns))
+    assert int(found.result) == 0
+    assert np.all(np.isfinite(found.monodromy))
     return seconds
 
 

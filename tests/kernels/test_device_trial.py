@@ -8,7 +8,7 @@ import time
 import pytest
 
 import jaxvib as jv
-from jaxvib.kernels import device_check
+from jaxvib.kernels.gpu import device_check
 from tests.kernels.iterated_lanes import (
     FREQUENCIES,
     STARTS,

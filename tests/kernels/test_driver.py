@@ -23,9 +23,9 @@ from jax import export
 
 import jaxvib as jv
 from jaxvib import cli
-from jaxvib.kernels import device_check, device_choice, device_lanes, driver, gpu
-from jaxvib.kernels.kernel import Kernel
-from jaxvib.kernels.lowering import trace
+from jaxvib.kernels.calls.kernel import Kernel
+from jaxvib.kernels.gpu import device_check, device_choice, device_lanes, driver, ptx
+from jaxvib.kernels.lower.lowering import trace
 from jaxvib.studies.run import information
 from tests.kernels.iterated_lanes import (
     FREQUENCIES,
@@ -133,7 +133,7 @@ def test_shares_go_round_all_devices(by_hand, kernel):
 
 def test_devices_take_lanes_by_their_rates_and_add_up_to_all(device):
     found = device(f"devices=2 memory={4 * 2 * 64 * 30}")
-    program = gpu.device_program(trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0])
+    program = ptx.device_program(trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0])
     rates = [1e3, 3e3]
     loaded = [
         driver.LoadedProgram(*program, each, rate)
@@ -149,7 +149,7 @@ def test_devices_take_lanes_by_their_rates_and_add_up_to_all(device):
 
 def test_seconds_of_a_call_are_the_sum_over_its_shares(device):
     # Any block has as many instructions as another: 16 launches only begin more often.
-    program = gpu.device_program(
+    program = ptx.device_program(
         trace(lambda x: x * x, (jax.ShapeDtypeStruct((), float),))[0]
     )
     lanes, seconds = np.linspace(0.0, 9.0, 16 * program.block), []
@@ -243,7 +243,7 @@ def test_arrays_without_numbers_are_launched_too(device):
 def test_launches_are_short_where_the_driver_ends_long_ones(device):
     found = device("display=1")
     closed = trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0]
-    program = gpu.device_program(closed)
+    program = ptx.device_program(closed)
     loaded = driver.LoadedProgram(*program, found.devices[0], rate=4e3)
     (result,) = device_lanes.run_lanes([loaded], [FREQUENCIES])
     np.testing.assert_array_equal(result, jv.kernel(jnp.cos).map(FREQUENCIES, threads=1))
@@ -433,7 +433,7 @@ CHOICE = """
 import numpy as np
 from jax._src import xla_bridge
 import jaxvib as jv
-from jaxvib.kernels import device_check, device_choice
+from jaxvib.kernels.gpu import device_check, device_choice
 from jaxvib.studies.run import information
 
 device_choice.WORTH = 0.0
@@ -592,5 +592,5 @@ def test_a_check_whose_process_was_ended_is_repeated_and_one_that_took_the_machi
 def test_registers_spill_to_shared_memory_where_the_processor_can():
     closed = trace(jnp.cos, (jax.ShapeDtypeStruct((), float),))[0]
     for processor, spilled in (("sm_70", False), ("sm_75", True)):
-        ptx = gpu.device_program(closed, processor, 13000).ptx
-        assert ("enable_smem_spilling" in ptx) == spilled
+        text = ptx.device_program(closed, processor, 13000).ptx
+        assert ("enable_smem_spilling" in text) == spilled

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxvib.kernels import elementwise
+from jaxvib.kernels.calls import elementwise
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxvib.kernels import cpu, kernel
-from jaxvib.kernels.cpu import Native, host_features
-from jaxvib.kernels.lowering import lower_lanes, trace
+from jaxvib.kernels import kernel
+from jaxvib.kernels.cpu import machine_code
+from jaxvib.kernels.cpu.machine_code import Native, host_features
+from jaxvib.kernels.lower.lowering import lower_lanes, trace
 
 random = np.random.default_rng(3)
 
@@ -129,7 +130,8 @@ def test_every_width_and_order_has_the_same_bits(width):
 
 @pytest.mark.parametrize("task", [1e-9, 1.0])
 def test_tasks_of_any_run_time_have_the_same_bits(task, monkeypatch):
-    monkeypatch.setattr(cpu, "_TASK", task)  # s: one vector of lanes each, or all of them
+    # s: one vector of lanes each, or all of them
+    monkeypatch.setattr(machine_code, "_TASK", task)
     native = Native(lower_lanes(PROGRAM, 4))
     lanes = [np.resize(x, 1024) for x in (t, w)]
     once = native(lanes, 1)[0]
@@ -154,19 +156,22 @@ def test_what_xla_calls_for_long_is_compiled_better_and_keeps_its_bits(
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     # Programs of other tests that have run for longer are recompiled first.
-    monkeypatch.setattr(cpu, "_WORTH", 0.1)
+    monkeypatch.setattr(machine_code, "_WORTH", 0.1)
     often = kernel(lambda t, w: jnp.exp(-t) * jnp.sin(w * t) + 0.0625)
     called = jax.jit(jax.vmap(often))
     many = [np.resize(x, 1000) for x in (t, w)]
     first = np.asarray(called(*many))
-    native = often._form_of((t[0], w[0]))[1]._native
-    kept = [cpu._cached_code(native.program, host_features(), level) for level in (0, 2)]
+    native = often._form_of((t[0], w[0]))[1].native
+    kept = [
+        machine_code._cached_code(native.program, host_features(), level)
+        for level in (0, 2)
+    ]
     assert [each is not None for each in kept] == [True, False]
     stop = time.monotonic() + 60
     while native._best is None and time.monotonic() < stop:
         np.testing.assert_array_equal(called(*many), first)
     assert native._best is not None
-    assert cpu._cached_code(native.program, host_features(), 2) is not None
+    assert machine_code._cached_code(native.program, host_features(), 2) is not None
     spent = native._first.seconds()
     np.testing.assert_array_equal(called(*many), first)
     assert native._first.seconds() > spent  # it still counts, and calls the better one
@@ -185,8 +190,8 @@ def test_a_program_in_memory_is_little_more_than_its_code(monkeypatch, tmp_path)
         return x
 
     closed, _ = trace(long, [jax.ShapeDtypeStruct((), float)])
-    program = lower_lanes(closed, cpu.host_width())
-    code = cpu._object(program, host_features(), 0)
+    program = lower_lanes(closed, machine_code.host_width())
+    code = machine_code._object(program, host_features(), 0)
     assert len(program.packed) < len(program.text) / 4 < len(code)
 
     def in_memory():
@@ -194,18 +199,18 @@ def test_a_program_in_memory_is_little_more_than_its_code(monkeypatch, tmp_path)
         pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    kept = [cpu._Code(code)]  # the first one brings what all have in common
+    kept = [machine_code._Code(code)]  # the first one brings what all have in common
     before = in_memory()
-    kept += [cpu._Code(code) for _ in range(20)]
+    kept += [machine_code._Code(code) for _ in range(20)]
     assert in_memory() - before < 20 * 2.3 * len(code)
 
 
 def test_many_lanes_in_xla_are_compiled_at_best_at_once(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     many = kernel(lambda t: jnp.cos(t) - 0.375)
-    jax.jit(jax.vmap(many))(jnp.arange(cpu.MANY + 1.0))
-    native = many._form_of((jnp.zeros(()),))[1]._native
-    assert cpu._cached_code(native.program, host_features(), 2) is not None
+    jax.jit(jax.vmap(many))(jnp.arange(machine_code.MANY + 1.0))
+    native = many._form_of((jnp.zeros(()),))[1].native
+    assert machine_code._cached_code(native.program, host_features(), 2) is not None
 
 
 @pytest.mark.parametrize("without", ["-avx512f", "-avx512f,-avx2,-avx,-fma"])
@@ -247,7 +252,8 @@ def test_bad_lanes_are_named():
 SECOND_PROCESS = """
 import time, sys
 import jax, numpy as np
-from jaxvib.kernels import cpu, kernel
+from jaxvib.kernels.cpu import machine_code
+from jaxvib.kernels import kernel
 f = kernel(lambda x: x * 2.5 + 1)
 print(f.map(np.arange(3.0)).tolist())
 """

@@ -23,10 +23,10 @@ import pytest
 
 import jaxvib
 from jaxvib.foundation.cache import write_entry
-from jaxvib.kernels import kernel_cache
-from jaxvib.kernels.kernel_cache import cached_fact, cached_kernel
-from jaxvib.kernels.lowering import Signature
-from jaxvib.kernels.serialization import deserialize
+from jaxvib.kernels.cache.serialization import deserialize
+from jaxvib.kernels.calls import kernel_cache
+from jaxvib.kernels.calls.kernel_cache import cached_fact, cached_kernel
+from jaxvib.kernels.lower.lowering import Signature
 from jaxvib.systems import HarmonicLoad
 from jaxvib.systems.loads import load as load_module
 
@@ -411,7 +411,7 @@ import importlib.metadata, pathlib
 read = []
 plain = pathlib.Path.read_bytes
 pathlib.Path.read_bytes = lambda path: read.append(path) or plain(path)
-from jaxvib.kernels.code_digest import code_digest
+from jaxvib.kernels.cache.code_digest import code_digest
 digest = code_digest()
 print(digest.hex(), sum(path.suffix == ".py" for path in read))
 """
@@ -552,10 +552,10 @@ WRONG = {
     "no such dtype": header(["array", [], "objekt", False]),
     "a shape of texts": header(["array", ["2"], "float64", False]),
     "a stranger's class": header(["class", "subprocess", "Popen", ["constant", "true"]]),
-    "no class of data": header(["class", "jaxvib.kernels.kernel", "Kernel", ARRAY]),
+    "no class of data": header(["class", "jaxvib.kernels.calls.kernel", "Kernel", ARRAY]),
     "a function": header(["class", "jaxvib.foundation.cache", "clear"]),
-    "no such class": header(["class", "jaxvib.kernels.lowering", "Tracd"]),
-    "a field too few": header(["class", "jaxvib.kernels.lowering", "Program", ARRAY]),
+    "no such class": header(["class", "jaxvib.kernels.lower.lowering", "Tracd"]),
+    "a field too few": header(["class", "jaxvib.kernels.lower.lowering", "Program", ARRAY]),
     "a width of text": header(ARRAY, width="2"),
     "inputs of text": header(ARRAY, inputs="float64"),
     "a reason that is none": header(ARRAY, reason=None),

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.kernels.leb128 import Reader, padded_signed, padded_unsigned, signed, unsigned
+from jaxvib.kernels.export.leb128 import (
+    Reader,
+    padded_signed,
+    padded_unsigned,
+    signed,
+    unsigned,
+)
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ import pytest
 from jax import lax
 
 from jaxvib.kernels import kernel
-from jaxvib.kernels.assembler import LoweringError
-from jaxvib.kernels.cost_estimate import estimate_instructions, needs_memory
-from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.gpu import device_program
-from jaxvib.kernels.in_place import given_up, in_place_of
-from jaxvib.kernels.kernel import Kernel
-from jaxvib.kernels.lowering import Traced, trace
-from jaxvib.kernels.memory_lowering import lower_lanes_in_memory
-from jaxvib.kernels.serialization import deserialize, serialize
-from jaxvib.kernels.tangents import is_lowering, values_and_tangents
+from jaxvib.kernels.cache.serialization import deserialize, serialize
+from jaxvib.kernels.calls.kernel import Kernel
+from jaxvib.kernels.cpu.machine_code import Native
+from jaxvib.kernels.gpu.ptx import device_program
+from jaxvib.kernels.ir.assembler import LoweringError
+from jaxvib.kernels.lower.cost_estimate import estimate_instructions, needs_memory
+from jaxvib.kernels.lower.in_place import given_up, in_place_of
+from jaxvib.kernels.lower.lowering import Traced, trace
+from jaxvib.kernels.lower.memory_lowering import lower_lanes_in_memory
+from jaxvib.kernels.lower.tangents import is_lowering, values_and_tangents
 from tests.kernels.test_primitives import CASES
 from tests.random_programs import lanes_of, operations
 
@@ -305,7 +305,7 @@ def test_arrays_too_large_for_any_machine_go_by_xla():
         return jnp.sum(large * jnp.roll(large, 1))
 
     reason = kernel(function).unsupported_reason(0.5)
-    assert reason == "its arrays take more than 1073741824 bytes"
+    assert reason.startswith("its arrays take more than 1073741824 bytes")
 
 
 def well_conditioned(lanes, size):

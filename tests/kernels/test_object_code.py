@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxvib.kernels.byte_copy import with_own_copies
-from jaxvib.kernels.cpu import for_all_targets
-from jaxvib.kernels.integer_conversion import conversion_text
-from jaxvib.kernels.integer_division import division_text
-from jaxvib.kernels.object_code import CFunction, object_code, target_of
+from jaxvib.kernels.cpu.machine_code import for_all_targets
+from jaxvib.kernels.export.byte_copy import with_own_copies
+from jaxvib.kernels.export.integer_conversion import conversion_text
+from jaxvib.kernels.export.integer_division import division_text
+from jaxvib.kernels.export.object_code import CFunction, object_code, target_of
 
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 needs_readelf = pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf")

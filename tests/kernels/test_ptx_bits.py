@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 import jaxvib as jv
-from jaxvib.kernels.lowering import trace
+from jaxvib.kernels.lower.lowering import trace
 from jaxvib.linalg.eigen import eigenvalues
 from jaxvib.linalg.small import of_many
 from tests.kernels import test_elementary, test_primitives
@@ -85,15 +85,18 @@ def recorded():
         record(form, [np.asarray(leaf) for leaf in leaves])
         return run_map(form, leaves, *others)
 
-    def called(callee):
+    def called(form, mapped):
         def run(*arrays):
-            record(callee, [np.moveaxis(np.asarray(array), -1, 0) for array in arrays])
-            return run_call(callee)(*arrays)
+            lanes = [np.asarray(array) for array in arrays]
+            pairs = zip(lanes, mapped, strict=True)
+            record(form, [array if one else array[None] for array, one in pairs])
+            return run_call(form, mapped)(*arrays)
 
         return run
 
     kernels, calls = (
-        importlib.import_module(f"jaxvib.kernels.{n}") for n in ("kernel", "call")
+        importlib.import_module(f"jaxvib.kernels.{n}")
+        for n in ("calls.kernel", "calls.call")
     )
     run_map, run_call = kernels._Form.map, calls._jitted
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +110,7 @@ def check_all(programs, launches=LAUNCHES):
     random = np.random.default_rng(5)
     assert programs
     for form, arrays in programs:
-        closed = trace(form._flat, form._shapes)[0]
+        closed = trace(form.flat, form._shapes)[0]
         whole = [np.resize(array, (max(launches), *array.shape[1:])) for array in arrays]
         near = [
             array * (1 + 1e-4 * random.normal(size=array.shape))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxvib.kernels import kernel
-from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.lowering import lower_lanes, trace
+from jaxvib.kernels.cpu.machine_code import Native
+from jaxvib.kernels.lower.lowering import lower_lanes, trace
 from tests.random_programs import lanes_of, operations
 from tests.rounding import known
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from jaxvib.foundation.cache import entries, read_entry
-from jaxvib.kernels import kernel_cache, shipped_programs
-from jaxvib.kernels.kernel_cache import cached_fact, cached_kernel
-from jaxvib.kernels.serialization import deserialize
+from jaxvib.kernels.cache import shipped_programs
+from jaxvib.kernels.cache.serialization import deserialize
+from jaxvib.kernels.calls import kernel_cache
+from jaxvib.kernels.calls.kernel_cache import cached_fact, cached_kernel
 
 LANES = np.linspace(-2.0, 3.0, 37)
 WIDTHS = (2, 4, 8)
@@ -61,7 +62,7 @@ def ship(tmp_path, monkeypatch):
 
 
 def with_width(monkeypatch, width):
-    for name in ("cpu", "kernel"):
+    for name in ("cpu.machine_code", "calls.kernel"):
         module = sys.modules[f"jaxvib.kernels.{name}"]
         # No function of this module, with which nothing would be cached.
         monkeypatch.setattr(module, "host_width", functools.partial(int, width))

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from jax import lax
 
 from jaxvib.kernels import kernel
-from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.lowering import lower_lanes, trace
-from jaxvib.kernels.tangents import is_lowering, values_and_tangents
+from jaxvib.kernels.cpu.machine_code import Native
+from jaxvib.kernels.lower.lowering import lower_lanes, trace
+from jaxvib.kernels.lower.tangents import is_lowering, values_and_tangents
 from tests.random_programs import program, trees
 
 random = np.random.default_rng(5)

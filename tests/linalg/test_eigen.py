@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxvib import linalg
-from jaxvib.kernels.cpu import Native
-from jaxvib.kernels.lowering import lower_lanes, trace
+from jaxvib.kernels.cpu.machine_code import Native
+from jaxvib.kernels.lower.lowering import lower_lanes, trace
 from jaxvib.linalg.eigen import eigensystem as one_eigensystem
 
 ROUNDING = np.finfo(float).eps

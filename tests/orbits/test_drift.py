@@ -213,6 +213,10 @@ def test_a_drift_that_does_not_exist_is_refused_or_reported():
         jv.drifting(train(), "a")
     with pytest.raises(ValueError, match="of which there is none"):
         jv.drifting(train(7.0), "a")
+    linear = jv.assemble([jv.PointMass(at, mass=1.0) for at in "abc"])
+    hole = jv.AnnularContact(np.eye(3)[:2], 0.1, jv.LinearContact(10.0))
+    with pytest.raises(ValueError, match=r"derivative of.*such as {'c': 1.0}"):
+        jv.drifting(jv.ImpactSystem(linear, [hole]), "a")
     with pytest.raises(ValueError, match=r"unknown name in along 'capsul'.*'capsule'"):
         jv.drifting(capsule(9.0), "capsul")
     with pytest.raises(ValueError, match="step = 0"):

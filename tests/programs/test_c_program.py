@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.foundation.command_failures import BAD_INPUT
-from jaxvib.kernels.object_code import object_code, target_of
+from jaxvib.kernels.export.object_code import object_code, target_of
 from jaxvib.programs.c_text import CProgram
 from jaxvib.programs.motion_functions import RTOL, MotionFunctions
 from tests import independent

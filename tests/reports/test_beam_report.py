@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from jaxvib.studies.analyses.beam_eigenvalues import pictures as beam
+from jaxvib.studies.analyses.kinds import beam_eigenvalues as beam
 from jaxvib.studies.store.finished_study import Run, read_run
 
 from .test_scenes import PLACES, READY, check_player, run_ready, scrub

@@ -10,7 +10,10 @@ from click.testing import CliRunner
 from jaxvib import cli
 from jaxvib.reports import write_report
 from jaxvib.reports.report import pictures_of
-from jaxvib.studies.analyses.continuation.boundaries import has_curves_for, with_boundaries
+from jaxvib.studies.analyses.kinds.continuation.boundaries import (
+    has_curves_for,
+    with_boundaries,
+)
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.pictures.picture import Cells, Line
 from jaxvib.studies.run.study import load_text

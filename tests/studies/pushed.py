@@ -4,6 +4,7 @@ At rest the only force is the load's, on the main body: its acceleration at t = 
 F_0 cos(phase) / m, and the attached body feels nothing.
 """
 
+import dataclasses
 from typing import ClassVar, Literal
 
 import equinox as eqx
@@ -14,10 +15,10 @@ from pydantic import Field
 
 import jaxvib as jv
 from jaxvib.foundation.quantity import result_field
-from jaxvib.studies.analyses.base import AnalysisKind
 from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.analyses.study_kind import StudyKind, mapped
 from jaxvib.studies.config.tables import Table
-from jaxvib.studies.store.fields import Variable, variables
+from jaxvib.studies.store.fields import Variable
 
 CONFIG = """
 title = "Pushed from rest"
@@ -61,32 +62,32 @@ def accelerations(samples):
     return np.stack([force / 500.0, np.zeros_like(force)], axis=-1)
 
 
-class PushedKind(AnalysisKind):
-    name = "pushed"
-    options = PushedOptions
-    sampled = True
-    groups: ClassVar = {"first": ("sample",)}
-
-    def compute(self, system, samples, options, run, progress):
-        def one(values):
-            return push(jv.replace(system, values), options.fail_above)
-
-        return variables(jv.map_samples(one, samples, progress=progress), ("sample",))
-
-    def sample_bytes(self, options):
-        return 24.0
-
-    def group(self, name, system, samples, study, read):
-        first = read("acceleration")[:2]
-        return {
-            "sample": Variable(("trace",), np.arange(2)),
-            "acceleration": Variable(("trace", "freedom"), first, "m/s^2"),
-        }
-
-    def summary(self, read, study):
-        return [f"pushed     {read('acceleration').max():.3g} m/s^2 at most"]
+def compute(system, options, run):
+    return push(system, options.fail_above)
 
 
-def install(monkeypatch):
-    """Let configs name the kind, for the length of a test."""
-    monkeypatch.setitem(ANALYSES, "pushed", PushedKind())
+def first(system, samples, study, read):
+    return {
+        "sample": Variable(("trace",), np.arange(2)),
+        "acceleration": Variable(("trace", "freedom"), read("acceleration")[:2], "m/s^2"),
+    }
+
+
+def summary(read, study):
+    return [f"pushed     {read('acceleration').max():.3g} m/s^2 at most"]
+
+
+KIND = StudyKind(
+    name="pushed",
+    options=PushedOptions,
+    sampled=True,
+    compute=mapped(compute),
+    groups={"first": first},
+    summary=summary,
+    sample_bytes=lambda options: 24.0,
+)
+
+
+def install(monkeypatch, **changed):
+    """Let configs name the kind, with some changed fields, for the length of a test."""
+    monkeypatch.setitem(ANALYSES, "pushed", dataclasses.replace(KIND, **changed))

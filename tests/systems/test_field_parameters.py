@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import expm, expm_frechet
 
 import jaxvib as jv
-from jaxvib.kernels.kernel import LOWERING_EVENT
+from jaxvib.kernels.calls.kernel import LOWERING_EVENT
 
 MATRIX = np.array([[-0.3, 1.0], [-2.0, -0.4]])
 PUSH, START = np.array([0.5, -1.0]), np.array([0.3, 0.8])

@@ -245,3 +245,10 @@ def test_bad_arguments_are_named(name, value, message):
 def test_a_built_system_cannot_be_changed_in_place(field):
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(usual, field, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["contact", "load", "spring", "friction", "element"])
+def test_a_law_in_place_of_a_part_is_refused(kind):
+    linear = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
+    with pytest.raises(TypeError, match=f"{kind} 0 is of type LinearContact"):
+        jv.ImpactSystem(linear, **{f"{kind}s": [jv.LinearContact(3.0)]})

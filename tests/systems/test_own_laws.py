@@ -4,12 +4,15 @@ import ast
 import re
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
+from jaxvib.systems.event_form import form_of
+from jaxvib.systems.law import ContactLaw, is_impulsive, trait
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_laws.md"
 RESULTS = {"orbit", "sweep", "state", "slopes"}  # take 12 s to compile
@@ -89,3 +92,29 @@ def test_an_invalid_period_is_refused(page):
 def test_an_own_contact_stores_the_energy_of_its_force(page):
     law = page["soft"].contacts[0].law
     np.testing.assert_allclose(jax.grad(law.energy)(0.013), law.force(0.013), rtol=1e-12)
+
+
+@pytest.mark.parametrize("base", [(eqx.Module,), (ContactLaw,)])
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("jump", False, "jumps"),
+        ("is_impulsive", False, "impulsive"),
+        ("eventform", lambda law: None, "event_form"),
+    ],
+)
+def test_a_misspelt_trait_of_an_own_law_is_named(page, base, name, value, meant):
+    soft = page["SofteningContact"]
+    own = {"force": soft.force, "energy": soft.energy, "__module__": __name__, name: value}
+    law = type("Own", base, own)()
+    with pytest.raises(ValueError, match=rf"Own\.{name} is no trait; .* '{meant}'"):
+        jv.Contact([1.0], 0.0, law)
+
+
+def test_an_own_law_has_the_same_traits_with_and_without_the_base_class(page):
+    soft = page["SofteningContact"]
+    derived = type("Derived", (soft, ContactLaw), {"__module__": __name__})
+    for law in (soft(4e3, 0.01), derived(4e3, 0.01)):
+        contact = jv.Contact([1.0], 0.0, law)
+        assert (trait(contact.law, "jumps"), is_impulsive(contact.law)) == (False, False)
+        assert form_of(contact.law) is None

@@ -1,6 +1,7 @@
 """Symplectic steps of a chain with nonlinear springs and stops."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +13,7 @@ from ...foundation.arrays import is_concrete
 from ...foundation.quantity import Range, check_range, floats, quantity
 from ...foundation.suggestions import CheckedArguments
 from ...systems.chain import BeamChain
-from ...systems.roles import ElasticLaw
+from ...systems.law import ContactLaw, force_of
 
 # Symmetric compositions of Verlet steps, by order; first halves, the middle one last.
 _COMPOSITIONS = {
@@ -67,16 +68,17 @@ class Stop(CheckedArguments, eqx.Module):
 
     body: int = eqx.field(static=True)
     gap: Float[Array, ""] = quantity("gap", "m", "gap at rest")
-    law: ElasticLaw
+    law: ContactLaw
 
     def force(self, position: Float[Array, "2 bodies"]) -> Float[Array, "2 bodies"]:
         """Return the force (N) and the moment on each body."""
-        force = self.law.force(position[0, self.body] - self.gap)
+        force = force_of(self.law, position[0, self.body] - self.gap)
         return jnp.zeros_like(position).at[0, self.body].set(-force)
 
     def energy(self, position: Float[Array, "2 bodies"]) -> Float[Array, ""]:
         """Return the stored energy, J."""
-        return self.law.energy(position[0, self.body] - self.gap)
+        law: Any = self.law
+        return law.energy(position[0, self.body] - self.gap)
 
 
 def step_chain(
@@ -110,6 +112,8 @@ def step_chain(
     step = jnp.asarray(duration, float) / steps
     if is_concrete(chain, forces, state, duration, steps):
         steps = np.asarray(steps, int)  # one program for all; others have reverse mode
+    elif not isinstance(steps, int):
+        steps = jnp.asarray(steps).astype(int)
     return _stepped(chain, forces, order, state, step, steps)
 
 

@@ -1,5 +1,7 @@
 """Engines: methods of time integration, as modules passed to `flow` and others."""
 
+from ..motion import Motion as Motion
+from ..motion import Want as Want
 from .choice import MANY as MANY
 from .choice import Plan as Plan
 from .choice import check_engine as check_engine
@@ -8,6 +10,4 @@ from .choice import engine_of as engine_of
 from .choice import plan_for as plan_for
 from .diffrax_engine import DiffraxEngine as DiffraxEngine
 from .engine import Engine as Engine
-from .engine import Observation as Observation
-from .engine import Segment as Segment
 from .event import EventEngine as EventEngine

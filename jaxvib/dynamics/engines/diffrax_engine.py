@@ -6,7 +6,8 @@ from typing import Any
 from jaxtyping import PyTree
 
 from ...foundation.types import Number
-from ..solve import Problem, Steps, Tolerance
+from ..motion import Motion
+from ..solve import Problem, Tolerance
 from .stepped import SteppedEngine
 
 
@@ -42,7 +43,7 @@ class DiffraxEngine(SteppedEngine):
         t1: Number,
         tolerance: Tolerance,
         observer: tuple[Any, Callable] | None = None,
-    ) -> Steps:
+    ) -> Motion:
         """Return the result of the steps of a problem."""
         run = problem, state, prepared, t0, t1, tolerance, observer
         return _integration().steps(*run)

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -14,19 +15,14 @@ from ...systems.equation import Equation
 from ...systems.system import System
 from ..events import (
     ORDER,
-    end_kernel,
     event_problem,
-    monodromy_kernel,
-    observe_kernel,
-    periods_along_kernel,
+    motion_kernel,
     periods_problem,
-    samples_kernel,
     unsupported_reason,
 )
-from ..observables import Observables, init_observables
-from ..solve import Solution
+from ..motion import Motion, Want
 from ..time_blocks import map_time_blocks
-from .engine import Engine, Observation, Segment
+from .engine import Engine
 
 
 class EventEngine(Engine):
@@ -53,86 +49,53 @@ class EventEngine(Engine):
         """Return why an equation has no event-driven form, "" if it has."""
         return unsupported_reason(equation)
 
-    def end(
-        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
-    ) -> Solution:
-        """Return the end of a motion, differentiable to any order."""
-        parameters, static = partition_arrays(system)
-        return event_problem(static, state, parameters, t0, t1, rtol, self.order)
+    def integrate(
+        self, system: System, state: Array, t0: Number, t1: Number, want: Want
+    ) -> Motion:
+        """Return a motion, with what is wanted of it.
 
-    def end_with_forces(
-        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
-    ) -> tuple[Array, Array, Array]:
-        """Return state and contact forces at `t1`, and a reason code."""
-        parameters, static = partition_arrays(system)
-        end = end_kernel(static, self.order)
-        state, result, _, forces = end(state, parameters, t0, t1, rtol)
-        return state, system.equation().at(t1).forces_at(state) + forces, result
-
-    def observe_with_monodromy(
-        self, system: System, segment: Segment, observables: Observables | None = None
-    ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and observables."""
-        parameters, static = partition_arrays(system)
-        if observables is None:
-            observables = init_observables(segment.t0, segment.state, system.equation())
-        go = monodromy_kernel(static, self.order)
-        found = go(segment.state, parameters, *segment.settings(), observables)
-        return Observation(*found)
-
-    def observe(
-        self, system: System, segment: Segment, observables: Observables | None = None
-    ) -> tuple[Array, Observables, Array]:
-        """Return the end of a motion, its observables, and a reason code."""
-        parameters, static = partition_arrays(system)
-        go = observe_kernel(static, self.order)
-        return go(segment.state, parameters, *segment.settings(), observables)
-
-    def periods_along(
-        self,
-        system: System,
-        segment: Segment,
-        change: Array,
-        count: int,
-        observables: Observables | None = None,
-    ) -> tuple[Array, Array, Observables, Array]:
-        """Return `observe` over `count` periods, with sensitivities along a change.
-
-        They are exact for the steps taken, and cost less than a second motion.
+        Sensitivities along a change are exact for the steps taken, and cost less than a
+        second motion.
         """
         parameters, static = partition_arrays(system)
-        go = periods_along_kernel(static, count, self.order)
-        _, period, rtol, grazing = segment.settings()
-        return go(segment.state, parameters, period, rtol, grazing, observables, change)
+        if want.times is not None:
+            return self._sampled(system, state, parameters, static, want)
+        if not want.differentiable:
+            return motion_kernel(static, self.order)(state, parameters, t0, t1, want)
+        if want.periods is not None:
+            count = want.periods
+            at_once = max(k for k in range(1, self.at_once + 1) if count % k == 0)
+            given = state, parameters, t1, count, want.rtol
+            return periods_problem(static, *given, at_once=at_once, order=self.order)
+        given = state, parameters, t0, t1, want.rtol
+        found = event_problem(static, *given, self.order, want.integrand)
+        if want.integrand is None:
+            return found
+        end, integral = jnp.split(found.state, [jnp.shape(state)[0]])
+        return found._replace(state=end, integral=integral)
 
-    def periods(
-        self, system: System, state: Array, period: Number, count: int, rtol: Number
-    ) -> tuple[Array, Array]:
-        """Return the state after each of `count` periods, and a reason code."""
-        parameters, static = partition_arrays(system)
-        at_once = max(k for k in range(1, self.at_once + 1) if count % k == 0)
-        given = state, parameters, period, count, rtol
-        return periods_problem(static, *given, at_once=at_once, order=self.order)
-
-    def sampled(
-        self, system: System, state: Array, times: Array, rtol: Number
-    ) -> tuple[Array, Array, Array]:
+    def _sampled(self, system, state, parameters, static, want: Want) -> Motion:
         """Return states and contact forces at times, including holding forces."""
-        parameters, static = partition_arrays(system)
-        if is_concrete(parameters, state, times, rtol):
-            samples = samples_kernel(static, self.order)
+        kernel = motion_kernel(static, self.order)
+        if is_concrete(parameters, state, want.times, want.rtol):
 
             def go_on(state, span):
-                return samples.on_host((parameters, state, span, rtol))
+                asked = Want(want.rtol, span)
+                found = kernel.on_host(state, parameters, span[0], span[-1], asked)
+                return found.states, found.forces, found.result
 
-            found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
-            return jax.device_put(found)
-        states, forces, result = super().sampled(system, state, times, rtol)
-        if any(system.equation().hard_contacts()):
-            end = end_kernel(static, self.order)
+            found = map_time_blocks(go_on, np.asarray(state), np.asarray(want.times))
+            states, forces, result = found
+            motion = Motion(states[-1], result, states=states, forces=forces)
+            return jax.device_put(motion)
+        found = self.in_parts(system, state, want.times[0], want.times[-1], want)
+        hard = np.array(system.equation().hard_contacts(), bool)
+        if not hard.any():
+            return found
 
-            def held(state, time):
-                return end(state, parameters, time, time, rtol)[3]
+        def borne(state, time):
+            asked = Want(want.rtol, forces=True)
+            return kernel(state, parameters, time, time, asked).forces
 
-            forces = forces + jax.vmap(held)(jax.lax.stop_gradient(states), times)
-        return states, forces, result
+        forces = jax.vmap(borne)(jax.lax.stop_gradient(found.states), want.times)
+        return found._replace(forces=jnp.where(hard, forces, found.forces))

@@ -1,5 +1,6 @@
 """The engine of large linear systems with contacts in their modes."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -15,13 +16,13 @@ from ...foundation.arrays import (
 )
 from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
-from ...kernels.derivative_rule import with_rule
+from ...kernels.calls.derivative_rule import with_rule
 from ...systems.equation import Equation
-from ..modal import ModalForm, Observed, modal_flow, modal_flow_along, modal_form
-from ..observables import Observables, init_observables
-from ..solve import Solution
+from ..modal import ModalForm, modal_flow, modal_form
+from ..motion import Motion, Want
+from ..observables import init_observables
 from .diffrax_engine import DiffraxEngine
-from .engine import Engine, Observation, Segment
+from .engine import Engine, forces_in, in_periods
 
 # Error of displacements observed over many periods, relative to their size: far below the
 # change of their extremes from one observation of an aperiodic motion to the next.
@@ -35,8 +36,9 @@ class ModalEngine(Engine):
     times come from the sensitivities of its own steps; derivatives by parameters, and
     those of higher order, are those of time stepping by diffrax.
 
-    **Fields:** `observing`: whether `observe_with_monodromy` updates observables, which
-    takes steps that resolve all displacements; otherwise they are those of the start.
+    **Fields:** `observing`: whether motions with a monodromy matrix update observables,
+    which takes steps that resolve all displacements; otherwise they are those of the
+    start.
 
     **Raises:** `ValueError` for a system without a modal form, see `modal_form`.
     """
@@ -47,60 +49,32 @@ class ModalEngine(Engine):
         """Return "": construction of a modal form checks the system."""
         return ""
 
-    def end(
-        self, system: Any, state: Array, t0: Number, t1: Number, rtol: Number
-    ) -> Solution:
-        """Return the end of a motion, differentiable to any order."""
-        form = _form_of(system)
-        if form is system or is_concrete(system, state, t0, t1, rtol):
-            found = modal_flow(form, state, t0, t1, rtol)
-            return Solution(found.state, found.result, found.steps)
-        leaves, static = partition_arrays(system)
-        numbers = (jnp.asarray(number, float) for number in (t0, t1, rtol))
-        found = _differentiable(form, static)(leaves, jnp.asarray(state, float), *numbers)
-        return Solution(*found)
-
-    def observe_with_monodromy(
-        self, system: Any, segment: Segment, observables: Observables | None = None
-    ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and observables."""
-        form = _form_of(system)
-        if observables is None:
-            time = jnp.asarray(segment.t0, float)
-            observables = init_observables(time, segment.state, form.motion)
-        found = modal_flow(
-            form,
-            *segment[:4],
-            grazing=segment.grazing if self.observing else None,
-            observables=observables if self.observing else None,
-            sensitivities=True,
-        )
-        seen = found.observables if self.observing else observables
-        return Observation(found.state, found.sensitivities, seen, found.result)
-
-    def observe(
-        self, system: Any, segment: Segment, observables: Observables | None = None
-    ) -> tuple[Array, Observables, Array]:
-        """Return the end of a motion, its observables, and a reason code."""
-        form = _form_of(system)
-        found = modal_flow(
-            form, *segment[:4], grazing=segment.grazing, observables=observables
-        )
-        return found.state, found.observables, found.result
-
-    def periods_along(
-        self,
-        system: Any,
-        segment: Segment,
-        change: Array,
-        count: int,
-        observables: Observables | None = None,
-    ) -> tuple[Array, Array, Observables, Array]:
-        """Return `Engine.periods_along`, with displacements observed less finely."""
-        observed = Observed(segment.grazing, observables, _BLUR)
-        found = modal_flow_along(_form_of(system), *segment[:4], change, observed)
-        away = found.sensitivities
-        return found.state[None], away[None], found.observables, found.result
+    def integrate(
+        self, system: Any, state: Array, t0: Number, t1: Number, want: Want
+    ) -> Motion:
+        """Return a motion; where a change is wanted, displacements are seen less finely."""
+        form, run = _form_of(system), (state, t0, t1)
+        if want.along is not None:
+            return in_periods(modal_flow(form, *run, want, _BLUR), want)
+        if want.times is not None or want.periods is not None:
+            return self.in_parts(system, *run, want)
+        fixed = form is system or is_concrete(system, run, want.rtol)
+        if want.differentiable and not fixed:
+            leaves, static = partition_arrays(system)
+            numbers = (jnp.asarray(number, float) for number in (t0, t1, want.rtol))
+            flow = _differentiable(form, static)
+            return Motion(*flow(leaves, jnp.asarray(state, float), *numbers))
+        seen = want.observables
+        if want.monodromy and not self.observing:
+            if seen is None:
+                seen = init_observables(jnp.asarray(t0, float), state, form.motion)
+            unseen = dataclasses.replace(want, grazing=None, observables=None)
+            return modal_flow(form, *run, unseen)._replace(observables=seen)
+        found = modal_flow(form, *run, want)
+        if not want.forces:
+            return found
+        forces = forces_in(form.motion)(jnp.asarray(t1, float), found.state)
+        return found._replace(forces=forces)
 
 
 def _form_of(system: Any) -> ModalForm:
@@ -120,11 +94,12 @@ def _form_of(system: Any) -> ModalForm:
 def _differentiable(form: ModalForm, static: Any):
     """Return the flow of (leaves, state, t0, t1, rtol): state, reason code and steps."""
 
-    def by_steps(leaves, *arguments):
-        return DiffraxEngine().end(combine_arrays(leaves, static), *arguments).state
+    def by_steps(leaves, state, t0, t1, rtol):
+        system = combine_arrays(leaves, static)
+        return DiffraxEngine().integrate(system, state, t0, t1, Want(rtol)).state
 
-    def run(leaves, *arguments):
-        found = modal_flow(form, *arguments)
+    def run(leaves, state, t0, t1, rtol):
+        found = modal_flow(form, state, t0, t1, Want(rtol))
         return found.state, found.result, found.steps
 
     def rule(primals, tangents):
@@ -146,8 +121,8 @@ def _differentiable(form: ModalForm, static: Any):
         begins = moved - field(t0, state) * earlier
         return monodromy(*primals) @ begins + field(t1, end) * later
 
-    def own_monodromy(leaves, *arguments):
-        return modal_flow(form, *arguments, sensitivities=True).sensitivities
+    def own_monodromy(leaves, state, t0, t1, rtol):
+        return modal_flow(form, state, t0, t1, Want(rtol, monodromy=True)).monodromy
 
     def higher(primals, tangents):
         return monodromy(*primals), _slope(jax.jacfwd(by_steps, 1), primals, tangents)

@@ -14,23 +14,19 @@ from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ...foundation.environment import require_float64
 from ...foundation.types import Number
 from ...kernels import Kernel
-from ...kernels.kernel_cache import cached_kernel
-from ...kernels.map_rows import map_rows
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.calls.map_rows import map_rows
 from ...systems.equation import Equation
 from ...systems.system import System
 from ..breakpoints import crossed
 from ..events import requires_events_reason
-from ..observables import (
-    Observables,
-    init_observables,
-    steps_over_contact,
-    update_observables,
-)
+from ..motion import Motion, Want
+from ..observables import init_observables, steps_over_contact, update_observables
 from ..scales import scales_of
-from ..solve import Problem, Solution, Steps, Tolerance, augmented, solve
+from ..solve import Problem, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
 from ..time_blocks import map_time_blocks
-from .engine import Engine, Observation, Segment, forces_in, states_at
+from .engine import Engine, forces_in, states_at
 
 
 class SteppedEngine(Engine):
@@ -50,7 +46,7 @@ class SteppedEngine(Engine):
         t1: Number,
         tolerance: Tolerance,
         observer: tuple[Any, Callable] | None = None,
-    ) -> Steps:
+    ) -> Motion:
         """Integrate a problem from `t0` to `t1`.
 
         `observer`: a pair (initial observables, `update(observables, t0, t1, start,
@@ -100,56 +96,32 @@ class SteppedEngine(Engine):
             key=(self, static),
         )
 
-    def end(
-        self, system: System, state: Array, t0: Number, t1: Number, rtol: Number
-    ) -> Solution:
-        """Return the end of a motion, differentiable to any order."""
-        problem, parameters, _ = self._parts(system)
-        return solve(problem, state, parameters, t0, t1, Tolerance(rtol))
-
-    def observe_with_monodromy(
-        self, system: System, segment: Segment, observables: Observables | None = None
-    ) -> Observation:
-        """Return a motion's end, its sensitivities by the state, and observables."""
-        _, parameters, static = self._parts(system)
-        go = _monodromy_kernel(self, static)
-        settings = *segment.settings(), observables, segment.longest
-        return Observation(*go(segment.state, parameters, *settings))
-
-    def observe(
-        self, system: System, segment: Segment, observables: Observables | None = None
-    ) -> tuple[Array, Observables, Array]:
-        """Return the end of a motion, its observables, and a reason code."""
-        _, parameters, static = self._parts(system)
-        go = _observe_kernel(self, static)
-        return go(segment.state, parameters, *segment.settings(), observables)
-
-    def sampled(
-        self, system: System, state: Array, times: Array, rtol: Number
-    ) -> tuple[Array, Array, Array]:
-        """Return states and contact forces at ascending times, and a reason code."""
-        _, parameters, static = self._parts(system)
-        if not is_concrete(parameters, state, times, rtol):
-            return super().sampled(system, state, times, rtol)
-        samples = _samples_kernel(self, static)
-
-        def go_on(state, span):
-            return samples.on_host(parameters, state, span, rtol)
-
-        found = map_time_blocks(go_on, np.asarray(state), np.asarray(times))
-        return jax.device_put(found)
-
-    def through(
-        self, system: System, state: Array, times: Array, rtol: Number
-    ) -> tuple[Array, Array]:
-        """Return states at ascending times, differentiable, and a reason code."""
-        problem, parameters, _ = self._parts(system)
-        return _through(problem, state, parameters, times, rtol)
-
-    def _parts(self, system):
+    def integrate(
+        self, system: System, state: Array, t0: Number, t1: Number, want: Want
+    ) -> Motion:
+        """Return a motion, with what is wanted of it."""
         require_float64()
         parameters, static = partition_arrays(system)
-        return _problem(self, static), parameters, static
+        problem, kernel = _problem(self, static), _motion_kernel(self, static)
+        if want.times is not None:
+            if not is_concrete(parameters, state, want.times, want.rtol):
+                return _sampled(problem, state, parameters, want)
+
+            def go_on(state, span):
+                asked = Want(want.rtol, span)
+                found = kernel.on_host(state, parameters, span[0], span[-1], asked)
+                return found.states, found.forces, found.result
+
+            found = map_time_blocks(go_on, np.asarray(state), np.asarray(want.times))
+            states, forces, result = found
+            motion = Motion(states[-1], result, states=states, forces=forces)
+            return jax.device_put(motion)
+        if want.periods is not None or want.along is not None:
+            return self.in_parts(system, state, t0, t1, want)
+        if want.differentiable:
+            tolerance = Tolerance(want.rtol, want.longest)
+            return solve(problem, state, parameters, t0, t1, tolerance)
+        return kernel(state, parameters, t0, t1, want)
 
 
 @functools.lru_cache(maxsize=128)
@@ -158,64 +130,48 @@ def _problem(engine: SteppedEngine, static) -> Problem:
     return engine.problem(static)
 
 
-def _through(problem: Problem, state, parameters, times, rtol):
-    prepared = problem.prepare(parameters)
+def _sampled(problem: Problem, state, parameters, want: Want) -> Motion:
+    """Return states, differentiable, and contact forces at times."""
+    prepared, times = problem.prepare(parameters), want.times
     # Computed once: the range between two times says nothing about the others.
     longest = problem.longest(times[0], times[-1], jax.lax.stop_gradient(state), prepared)
-    run = functools.partial(solve, problem, tolerance=Tolerance(rtol, longest))
-    return states_at(
+    run = functools.partial(solve, problem, tolerance=Tolerance(want.rtol, longest))
+    states, result = states_at(
         times, state, lambda state, t0, t1: run(state, parameters, t0=t0, t1=t1)
     )
+    forces = map_rows(forces_in(prepared), times, states)
+    return Motion(states[-1], result, states=states, forces=forces)
 
 
 @functools.lru_cache(maxsize=64)
-def _samples_kernel(engine: SteppedEngine, static) -> Kernel:
-    """Return the kernel of states and contact forces at times, and a reason code."""
-    problem = _problem(engine, static)
+def _motion_kernel(engine: SteppedEngine, static) -> Kernel:
+    """Return the kernel from (state, parameters, t0, t1, want) to a `Motion`."""
 
-    def samples(parameters, state, times, rtol):
-        states, result = _through(problem, state, parameters, times, rtol)
-        forces = map_rows(forces_in(problem.prepare(parameters)), times, states)
-        return states, forces, result
-
-    return cached_kernel(samples, engine, static)
-
-
-@functools.lru_cache(maxsize=64)
-def _monodromy_kernel(engine: SteppedEngine, static) -> Kernel:
-    """Return the kernel of `observe_with_monodromy`."""
-    problem = augmented(_problem(engine, static), moved=False)
-
-    def observe_with_monodromy(
-        state, parameters, t0, t1, rtol, grazing, observables, longest
-    ):
-        start = state, jnp.eye(state.shape[0])
+    def motion(state, parameters, t0, t1, want):
+        problem = _problem(engine, static)
+        if want.times is not None:
+            return _sampled(problem, state, parameters, want)
+        start, state_of = state, lambda y: y
+        if want.monodromy:
+            problem = augmented(problem, moved=False)
+            start, state_of = (state, jnp.eye(state.shape[0])), lambda y: y[0]
         prepared = problem.prepare(parameters)
-        if observables is None:
-            observables = init_observables(t0, state, prepared[0])
-        observer = observables, _updating(prepared[0], grazing, lambda y: y[0])
-        tolerance = Tolerance(rtol, longest)
+        equation = prepared[0] if want.monodromy else prepared
+        observer, observables = None, want.observables
+        if want.grazing is not None:
+            if observables is None:
+                observables = init_observables(t0, state, equation)
+            observer = observables, _updating(equation, want.grazing, state_of)
+        tolerance = Tolerance(want.rtol, want.longest)
         found = engine.steps(problem, start, prepared, t0, t1, tolerance, observer)
-        final, sensitivities = found.state
-        return final, sensitivities.T, found.observables, found.result
+        if want.monodromy:
+            final, sensitivities = found.state
+            found = found._replace(state=final, monodromy=sensitivities.T)
+        if not want.forces:
+            return found
+        return found._replace(forces=forces_in(equation)(t1, found.state))
 
-    return cached_kernel(observe_with_monodromy, engine, static)
-
-
-@functools.lru_cache(maxsize=64)
-def _observe_kernel(engine: SteppedEngine, static) -> Kernel:
-    """Return the kernel of `observe`."""
-    problem = _problem(engine, static)
-
-    def observe(state, parameters, t0, t1, rtol, grazing, observables):
-        equation = problem.prepare(parameters)
-        if observables is None:
-            observables = init_observables(t0, state, equation)
-        observer = observables, _updating(equation, grazing, lambda y: y)
-        found = engine.steps(problem, state, equation, t0, t1, Tolerance(rtol), observer)
-        return found.state, found.observables, found.result
-
-    return cached_kernel(observe, engine, static)
+    return cached_kernel(motion, engine, static)
 
 
 def _updating(equation, grazing, state_of):

@@ -13,8 +13,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from ...systems.event_form import product_term
+from .rows import minus, where
 from .scalar_system import ContactTerm, ScalarSystem, along, gap
-from .series import Series, combination, product_term, value
+from .series import Series, combination, value
 
 # A penetration below this part of its terms is rounding.
 _ROUNDING = 1e-12
@@ -49,8 +51,7 @@ def lifted(
             over = depth + jnp.finfo(float).eps * size
             over = jnp.where(stays & (jnp.abs(depth) <= _ROUNDING * size), over, 0.0)
             over = motion.still(over / along(contact, contact.response))
-            pairs = zip(position, contact.response, strict=True)
-            position = [x - r * over for x, r in pairs]
+            position = minus(position, contact.response, over)
     return position
 
 
@@ -84,10 +85,7 @@ def damped_signal(
     begins = [depth[0] - onset, *depth[1:]] if contact.hertz else depth
     apart = separated(contact, touches, position)
     leaves = [product_term(grips, depth, k) for k in range(len(depth))]
-    return [
-        jnp.where(touches, shut, jnp.where(apart, back, z))
-        for shut, back, z in zip(closed, leaves, begins, strict=True)
-    ]
+    return where(touches, closed, where(apart, leaves, begins))
 
 
 def closes(

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array
 
 from ...ensemble import Reason
 from ...foundation.types import Number
 from ...systems.equation import Time
 from ...systems.impact import EquationOfMotion
+from ..motion import Motion
 from ..observables import init_observables
 from .ending import moved_to_end
 from .hard_stop import accelerations
@@ -24,21 +25,6 @@ from .steps import Context, Lane, step_in_contact, step_in_flight
 MOST_STEPS = 1_000_000
 
 
-class EventSolution(NamedTuple):
-    """End of a motion: state, reason code, number of steps, and observables.
-
-    `held`: the force of each hard contact that holds at the end, N, else 0;
-    `integral`: of the integrand along the motion.
-    """
-
-    state: Float[Array, " state"]
-    result: Int[Array, ""]
-    steps: Int[Array, ""]
-    observables: Any
-    held: Float[Array, " contacts"]
-    integral: Any
-
-
 END = Request()  # the end only
 
 
@@ -49,14 +35,15 @@ def integrate_events(
     t1: Time,
     rtol: Number,
     request: Request = END,
-) -> EventSolution:
+) -> Motion:
     r"""Return the state at t1 of a linear system with contacts and loads.
 
     Flights are Taylor steps of the linear motion, of high order. Each ends at the first
     root of a gap or before it: where a gap's series is bounded by a parabola, the
     parabola's root is not behind the gap's. Contacts with Hertz's law are Taylor steps
     in $\tau$, $dt = 2\sqrt z\,d\tau$, in which they are analytic from onset to release;
-    linear contacts are part of the flights. Hard stops are events: see `hard_stop`.
+    linear contacts are part of the flights. Hard stops are events: see `hard_stop`. The
+    `forces` are those of hard contacts that hold at the end, 0 for others.
     """
     motion, end, finite = motion_of(equation, state, t0, t1, request)
     if request.grazing is not None and request.observables is None:
@@ -76,9 +63,8 @@ def integrate_events(
     known = jnp.where(code == Reason.SUCCESS, 1.0, jnp.nan)
     integral = None if lane.integral is None else lane.integral * known
     holding = jax.lax.stop_gradient(_holding_forces(motion, lane))[: len(equation.contacts)]
-    return EventSolution(
-        final * known, code, lane.steps, lane.observables, holding, integral
-    )
+    found = Motion(final * known, code, lane.steps, lane.observables)
+    return found._replace(forces=holding, integral=integral)
 
 
 class _Periods(NamedTuple):
@@ -102,13 +88,12 @@ def integrate_periods(
     count: int,
     rtol: Number,
     request: Request = END,
-) -> tuple[Array, Array, Any]:
-    """Return the states after each of `count` periods of the loads, (count, n).
+) -> Motion:
+    """Return the motion over `count` periods of the loads, with the states after each.
 
     As if each period were a call of `integrate_events` from time 0, to the bit; but
     here lanes that reach the end of a period do not wait for the others. States after
     a failure are NaN.
-    **Returns:** the states, a reason code, and the observables.
     """
     motion, end, finite = motion_of(equation, state, 0.0, period, request)
 
@@ -156,7 +141,8 @@ def integrate_periods(
         motion, here, lambda here: here.lane, go_on,
         after(step_in_flight), after(step_in_contact),
     )  # fmt: skip
-    return here.states, here.result, here.lane.observables
+    found = Motion(here.states[-1], here.result, states=here.states)
+    return found._replace(observables=here.lane.observables)
 
 
 def unfinished(lane: Lane, end: Array) -> Array:
@@ -193,7 +179,7 @@ def _advanced(
 def _at_end(context: Context, lane: Lane, valid: Any, request: Request):
     """Return a lane at the end of its motion, its state, and a reason code."""
     equation, end = context.equation, context.end
-    if request.one is not None:
+    if request.differentiated:
         lane = moved_to_end(context, lane)
     final = jnp.stack([*lane.position, *lane.velocity])
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])

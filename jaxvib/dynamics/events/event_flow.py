@@ -13,12 +13,13 @@ from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
 from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
-from ...kernels import Kernel, tangents
-from ...kernels.derivative_rule import with_rule
-from ...kernels.kernel_cache import cached_kernel
+from ...kernels import Kernel
+from ...kernels.calls.derivative_rule import with_rule
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.lower import tangents
+from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
-from ..solve import Solution
 from .engine import integrate_events, integrate_periods
 from .request import Request
 from .scalar_system import ORDER
@@ -33,7 +34,7 @@ def event_problem(
     rtol: Number,
     order: int = ORDER,
     integrand: Callable | None = None,
-) -> Solution:
+) -> Motion:
     """Integrate a system event by event; differentiable.
 
     `static`: the part of the system without parameters; `order`: see `Request`. Each
@@ -46,10 +47,9 @@ def event_problem(
     """
 
     def ended(state, parameters, t0, t1, rtol):
-        summed = integrand is not None
-        go = sum_kernel(static, order, integrand) if summed else end_kernel(static, order)
-        end, result, steps, *_ = go(state, parameters, t0, t1, rtol)
-        return Solution(end, result, steps)
+        want = Want(rtol, integrand=integrand)
+        found = motion_kernel(static, order)(state, parameters, t0, t1, want)
+        return found if integrand is None else _with_sum(found)
 
     def rule(primals, tangents):
         state, *others, rtol = primals
@@ -83,7 +83,7 @@ def event_problem(
             return run(*primals), _tangent_of_state(moved)
         end, sensitivities, (result, steps) = sensitivities_along(rows)
         moved = jnp.tensordot(weights, sensitivities, 1)
-        return Solution(end, result, steps), _tangent_of_state(moved)
+        return Motion(end, result, steps), _tangent_of_state(moved)
 
     run = with_rule(ended, rule)
     start = jax.tree.map(jnp.asarray, (state, parameters))
@@ -100,38 +100,27 @@ def periods_problem(
     *,
     at_once: int,
     order: int = ORDER,
-) -> tuple[Array, Array]:
+) -> Motion:
     """Return the states after each of `count` periods, and a reason code; differentiable.
 
     `at_once`: the number of periods in one loop, a divisor of `count`.
     """
 
-    def repeated(go, state, groups):
-        def step(last, _):
-            state, result = last
-            states, code = go(state, jnp.where(result == Reason.SUCCESS, 1.0, 0.0))
-            result = jnp.where(result == Reason.SUCCESS, code, result)
-            return (states[-1], result), states
-
-        begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
-        (_, result), states = jax.lax.scan(step, begun, length=groups)
-        return states.reshape(count, -1), result
-
     def run(state, parameters, period, rtol):
-        go = periods_kernel(static, at_once, order)
-        return repeated(
-            lambda state, going: go(state, parameters, going * period, rtol),
-            state,
-            count // at_once,
-        )
+        go, want = motion_kernel(static, order), Want(rtol, periods=at_once)
+
+        def group(state, going):
+            return go(state, parameters, 0.0, going * period, want)
+
+        return in_succession(group, state, count // at_once)
 
     def one_by_one(state, parameters, period, rtol):
         def go(state, going):
             end = going * period
             found = event_problem(static, state, parameters, 0.0, end, rtol, order)
-            return found.state[None], found.result
+            return found._replace(states=found.state[None])
 
-        return repeated(go, state, count)
+        return in_succession(go, state, count)
 
     def rule(primals, tangents):
         changes = jax.tree.map(_as_array, tangents, is_leaf=is_zero)
@@ -146,141 +135,82 @@ def periods_problem(
 
 
 @functools.lru_cache(maxsize=64)
-def end_kernel(static: PyTree, order: int = ORDER) -> Kernel:
-    """Return the kernel of ends of motions: state, result, steps, holding forces."""
+def motion_kernel(static: PyTree, order: int = ORDER) -> Kernel:
+    """Return the kernel from (state, parameters, t0, t1, want) to a `Motion`.
 
-    def end(state, parameters, t0, t1, rtol):
-        equation = _equation(parameters, static)
-        found = integrate_events(equation, state, t0, t1, rtol, Request(order=order))
-        return found.state, found.result, found.steps, found.held
-
-    return cached_kernel(end, static, order)
-
-
-@functools.lru_cache(maxsize=64)
-def samples_kernel(static: PyTree, order: int = ORDER) -> Kernel:
-    """Return the kernel from lanes (parameters, state, times, rtol) to samples.
-
-    Samples are states and contact forces at all times, with holding forces of hard
-    stops, and a reason code.
+    It has a program for each static part of `want`.
     """
 
-    def samples(lane):
-        parameters, state, times, rtol = lane
-        equation = _equation(parameters, static)
-
-        def to(state, begin, end):
-            found = integrate_events(
-                equation, state, begin, end, rtol, Request(order=order)
-            )
-            forces = equation.at(end).forces_at(found.state)
-            return found, (found.state, forces + found.held)
-
-        def step(last, span):
-            state, result = last
-            found, seen = to(state, *span)
-            result = jnp.where(result == Reason.SUCCESS, found.result, result)
-            return (found.state, result), seen
-
-        begun, first = to(state, times[0], times[0])
-        spans = jnp.stack([times[:-1], times[1:]], axis=1)
-        (_, result), rest = jax.lax.scan(step, (begun.state, begun.result), spans)
-        states, forces = (
-            jnp.concatenate([one[None], many])
-            for one, many in zip(first, rest, strict=True)
-        )
-        return states, forces, result
-
-    return cached_kernel(samples, static, order)
-
-
-@functools.lru_cache(maxsize=64)
-def sum_kernel(static: PyTree, order: int, integrand: Callable) -> Kernel:
-    """Return the kernel of ends: state with the integral appended, result, steps."""
-
-    def end(state, parameters, t0, t1, rtol):
+    def motion(state, parameters, t0, t1, want):
         system = combine_arrays(parameters, static)
-        request = Request(integrand=integrand(system), order=order)
-        found = integrate_events(system.equation(), state, t0, t1, rtol, request)
-        return _with_sum(found), found.result, found.steps
+        wanted = _observed if want.times is None else _sampled
+        return wanted(system, state, t0, t1, want, order)
 
-    return cached_kernel(end, static, order, integrand)
-
-
-def _with_sum(found):
-    return jnp.concatenate([found.state, found.integral])
+    return cached_kernel(motion, static, order)
 
 
-@functools.lru_cache(maxsize=64)
-def observe_kernel(static: PyTree, order: int = ORDER) -> Kernel:
-    """Return the kernel of ends of motions with observables."""
+def _sampled(system, state, t0, t1, want: Want, order: int) -> Motion:
+    """Return states and contact forces at times, with holding forces of hard stops."""
+    equation, times = system.equation(), want.times
 
-    def observe(state, parameters, t0, t1, rtol, grazing, observables):
-        equation = _equation(parameters, static)
-        request = Request(grazing, observables, order=order)
-        found = integrate_events(equation, state, t0, t1, rtol, request)
-        return found.state, found.observables, found.result
+    def to(state, begin, end):
+        request = Request(order=order)
+        found = integrate_events(equation, state, begin, end, want.rtol, request)
+        forces = equation.at(end).forces_at(found.state)
+        return found, (found.state, forces + found.forces)
 
-    return cached_kernel(observe, static, order)
+    def step(last, span):
+        state, result = last
+        found, seen = to(state, *span)
+        result = jnp.where(result == Reason.SUCCESS, found.result, result)
+        return (found.state, result), seen
+
+    begun, first = to(state, times[0], times[0])
+    spans = jnp.stack([times[:-1], times[1:]], axis=1)
+    (end, result), rest = jax.lax.scan(step, (begun.state, begun.result), spans)
+    states, forces = (
+        jnp.concatenate([one[None], many]) for one, many in zip(first, rest, strict=True)
+    )
+    return Motion(end, result, states=states, forces=forces)
 
 
-@functools.lru_cache(maxsize=64)
-def monodromy_kernel(static: PyTree, order: int = ORDER) -> Kernel:
-    """Return the kernel of `observe_kernel` with sensitivities by the state, (n, n)."""
-
-    def observe_with_monodromy(state, parameters, t0, t1, rtol, grazing, observables):
-        equation = _equation(parameters, static)
-        request = Request(grazing, observables, order=order)
+def _observed(system, state, t0, t1, want: Want, order: int) -> Motion:
+    """Return a motion with everything that is wanted of it but samples."""
+    equation, seen, rows = system.equation(), want.observables, None
+    if want.grazing is not None and seen is None:
+        seen = init_observables(t0, state, equation)
+    if want.monodromy:
         rows = jnp.eye(state.shape[0])
-        whole = equation, state, rows, t0, t1, rtol, request
-        sensitivities, found = _event_sensitivities(*whole)
-        return found.state, sensitivities, found.observables, found.result
+    elif want.along is not None:
+        rows = want.along[None]
+    integrand = None if want.integrand is None else want.integrand(system)
+    whole = equation, t0, t1, want.rtol, want.grazing
+    arrays, rest = eqx.partition(whole, eqx.is_array)
 
-    return cached_kernel(observe_with_monodromy, static, order)
+    def go(state, others, steady=False):
+        arrays, seen = others
+        equation, t0, t1, rtol, grazing = eqx.combine(arrays, rest)
+        differentiated = rows is not None
+        request = Request(grazing, seen, integrand, differentiated, steady, order)
+        if want.periods is not None:
+            found = integrate_periods(equation, state, t1, want.periods, rtol, request)
+            return found.states, found
+        found = integrate_events(equation, state, t0, t1, rtol, request)
+        return found.state, found
 
-
-@functools.lru_cache(maxsize=64)
-def periods_kernel(static: PyTree, count: int, order: int = ORDER) -> Kernel:
-    """Return the kernel of states after each of `count` periods: states, result."""
-
-    def periods(state, parameters, period, rtol):
-        equation, request = _equation(parameters, static), Request(order=order)
-        return integrate_periods(equation, state, period, count, rtol, request)[:2]
-
-    return cached_kernel(periods, static, count, order)
-
-
-@functools.lru_cache(maxsize=64)
-def periods_along_kernel(static: PyTree, count: int, order: int = ORDER) -> Kernel:
-    """Return the kernel of `periods_kernel` with observables and tangents of a change.
-
-    Results: states (count, n), their tangents (count, n), observables, result.
-    """
-
-    def periods_along(state, parameters, period, rtol, grazing, observables, change):
-        equation = _equation(parameters, static)
-        if observables is None:
-            observables = init_observables(jnp.zeros(()), state, equation)
-
-        def go(state, others, one, steady):
-            arrays, observables = others
-            equation, period, rtol, grazing = eqx.combine(arrays, rest)
-            request = Request(grazing, observables, None, one, steady, order)
-            found = integrate_periods(equation, state, period, count, rtol, request)
-            return found[0], found
-
-        whole = equation, period, rtol, grazing
-        arrays, rest = eqx.partition(whole, eqx.is_array)
-        others, one = (arrays, observables), jnp.ones(())
-        _, moved, found = _sensitivities_by_rows(go)(state, change[None], others, one)
-        states, result, observables = found
-        return states, moved[0], observables, result
-
-    return cached_kernel(periods_along, static, count, order)
-
-
-def _equation(parameters, static):
-    return combine_arrays(parameters, static).equation()
+    if rows is None:
+        moved, found = None, go(state, (arrays, seen))[1]
+    else:
+        _, moved, found = _first_sensitivities(go, state, rows, (arrays, seen))
+    forces = None
+    if want.forces:
+        forces = equation.at(t1).forces_at(found.state) + found.forces
+    found = found._replace(forces=forces)
+    if moved is None:
+        return found
+    if want.monodromy:
+        return found._replace(monodromy=moved.T)
+    return found._replace(along=moved[0])
 
 
 @functools.lru_cache(maxsize=64)
@@ -291,22 +221,22 @@ def _sensitivities_of(static, tree, moves, order, integrand):
     perturbed and so in `moving`. Its first derivatives are a kernel as well.
     """
 
-    def go(moving, others, one, steady):
+    def go(moving, others, steady):
         moving, (others, rtol) = iter(moving), others
         others = iter(others)
         leaves = [next(moving if move else others) for move in moves]
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         system = combine_arrays(parameters, static)
-        request = Request(one=one, steady=steady, order=order)
+        request = Request(differentiated=True, steady=steady, order=order)
         if integrand is not None:  # its derivative needs the pace of contacts
             request = request._replace(steady=False, integrand=integrand(system))
         found = integrate_events(system.equation(), state, t0, t1, rtol, request)
         if integrand is not None:
-            return _with_sum(found), (found.result, found.steps)
+            found = _with_sum(found)
         return found.state, (found.result, found.steps)
 
     def along(moving, rows, others):
-        return _sensitivities_by_rows(go)(moving, rows, others, jnp.ones(()))
+        return _first_sensitivities(go, moving, rows, others)
 
     def turned(moving, rows, others, change):
         """Return the tangents of the value and of its sensitivities."""
@@ -316,7 +246,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
             moving, d_moving = where
             whole, changes = (moving, others), (d_moving, d_others)
             value, moved, _ = jax.jvp(
-                lambda *known: go(*known, 1.0, steady=False), whole, changes, has_aux=True
+                lambda *known: go(*known, steady=False), whole, changes, has_aux=True
             )
             return (value, moved), ()
 
@@ -355,98 +285,30 @@ def _along_rows(function, moving, rows):
     """Return a value of `function(moving)`, its sensitivities along rows, and the rest."""
     if tangents.is_lowering():
         return tangents.values_and_tangents(function, moving, rows)
+    return _mapped_along_rows(function, moving, rows)
 
+
+def _mapped_along_rows(function, moving, rows):
     def sensitivity(row):
         return jax.jvp(function, (moving,), (row,), has_aux=True)
 
     return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows)
 
 
-def _event_sensitivities(equation, state, rows, t0, t1, rtol, request: Request):
-    """Return sensitivities along rows, (n, rows), and the `ExactSolution`."""
-    whole = equation, t0, t1, rtol, request.grazing
-    arrays, static = eqx.partition(whole, eqx.is_array)
+def _first_sensitivities(go, moving, rows, others):
+    """Return a value of `go(moving, others, steady)`, its sensitivities, and the rest.
 
-    def go(state, others, one, steady):
-        arrays, observables = others
-        equation, t0, t1, rtol, grazing = eqx.combine(arrays, static)
-        one_period = Request(grazing, observables, None, one, steady, request.order)
-        found = integrate_events(equation, state, t0, t1, rtol, one_period)
-        return found.state, found
-
-    _, sensitivities, found = _sensitivities_by_rows(go)(
-        state, rows, (arrays, request.observables), jnp.ones(())
-    )
-    return sensitivities.T, found
-
-
-def _sensitivities_by_rows(go):
-    """Return sensitivities of `go(moving, others, one, steady)` along changes of `moving`.
-
-    `go` returns a value and auxiliary output. Mapped over lanes, sensitivities stay the
-    outer axis and lanes the inner one: a CPU vectorizes over neighbours in memory, and
-    lanes are many. Higher derivatives do not move the axes: traced for each order and
-    each axis, they would take minutes. They also need what a `steady` pace omits.
-    **Returns:** a function from (moving, rows, others, one) to the value, its
-    sensitivities (rows, ...), and the rest.
+    Those along `rows` of changes of `moving`, (rows, ...); `go` returns a value and
+    auxiliary output. Their derivatives need what a `steady` pace omits.
     """
 
-    def unmapped(moving, rows, others, one, steady):
-        # A separate 1 for each sensitivity, see `Barrier`.
-        count = jax.tree.leaves(rows)[0].shape[0]
-        ones = jnp.where(jnp.isfinite(one), jnp.ones((count, *jnp.shape(one))), jnp.nan)
+    def along(map_rows, steady, moving, rows, others):
+        return map_rows(lambda moving: go(moving, others, steady), moving, rows)
 
-        def sensitivity(row, change):
-            return jax.jvp(
-                lambda moving, one: go(moving, others, one, steady),
-                (moving, one),
-                (row, change),
-                has_aux=True,
-            )
-
-        return jax.vmap(sensitivity, out_axes=(None, 0, None))(rows, ones)
-
-    side_by_side = jax.custom_batching.custom_vmap(functools.partial(unmapped, steady=True))
-
-    @side_by_side.def_vmap
-    def in_lanes(lanes, batched, moving, rows, others, one):
-        def spread(leaf, is_batched):
-            return leaf if is_batched else jnp.broadcast_to(leaf, (lanes, *leaf.shape))
-
-        moving, rows, one = jax.tree.map(
-            spread, (moving, rows, one), (batched[0], batched[1], batched[3])
-        )
-        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched[2])
-        rows = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), rows)
-
-        def mapped(moving, others, one, steady):
-            def each(moving, others, one):
-                return go(moving, others, one, steady)
-
-            return jax.vmap(each, in_axes=(0, axes, 0))(moving, others, one)
-
-        end, found, rest = _sensitivities_by_rows(mapped)(moving, rows, others, one)
-        result = end, jnp.moveaxis(found, 1, 0), rest
-        return result, jax.tree.map(lambda _: True, result)
-
-    @jax.custom_jvp
-    def sensitivities(moving, rows, others, one):
-        if tangents.is_lowering():
-            return tangents.values_and_tangents(
-                lambda moving: go(moving, others, one, True), moving, rows
-            )
-        return side_by_side(moving, rows, others, one)
-
-    @sensitivities.defjvp
-    def rule(primals, tangents):
-        *known, one = primals  # a tangent of this 1 would be 0, see `Barrier`
-        return jax.jvp(
-            lambda *known: unmapped(*known, one, steady=False),
-            known,
-            list(tangents[:-1]),
-        )
-
-    return sensitivities
+    sensitivities = jax.custom_jvp(functools.partial(along, _along_rows, True))
+    whole = functools.partial(along, _mapped_along_rows, False)
+    sensitivities.defjvp(functools.partial(jax.jvp, whole))
+    return sensitivities(moving, rows, others)
 
 
 def _as_array(change):
@@ -457,6 +319,11 @@ def _as_array(change):
     return jnp.zeros(change.shape, change.dtype)
 
 
-def _tangent_of_state(change) -> Solution:
+def _tangent_of_state(change) -> Motion:
     no_change = np.zeros((), jax.dtypes.float0)
-    return Solution(change, no_change, no_change)
+    return Motion(change, no_change, no_change)
+
+
+def _with_sum(found: Motion) -> Motion:
+    end = jnp.concatenate([found.state, found.integral])
+    return Motion(end, found.result, found.steps)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from ...systems.event_form import form_of
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import Load
 
@@ -18,18 +19,29 @@ class Factor(NamedTuple):
     most: Any
 
 
-def factors_of(equation: EquationOfMotion) -> tuple[list[Factor], list, list]:
-    """Return all factors, and the position of each contact's and each spring's, or None."""
-    found: list[Factor] = []
+class Acting(NamedTuple):
+    """A contact or spring, its form, and the position of its factor or None."""
 
-    def places(parts):
-        for part in parts:
-            law: Any = part.variation
-            yield None if law is None else len(found)
-            if law is not None:
-                found.append(Factor(law, 1 + law.largest()))
+    part: Any
+    form: Any
+    factor: int | None
 
-    return found, list(places(equation.contacts)), list(places(equation.springs))
+
+def acting_parts(
+    equation: EquationOfMotion,
+) -> tuple[list[Acting], list[Acting], list[Factor]]:
+    """Return the contacts and the springs of an equation, and all their factors."""
+    factors: list[Factor] = []
+
+    def acting(part):
+        law, place = part.variation, None
+        if law is not None:
+            place = len(factors)
+            factors.append(Factor(law, 1 + law.largest()))
+        return Acting(part, form_of(part.law), place)
+
+    contacts = [acting(contact) for contact in equation.contacts]
+    return contacts, [acting(spring) for spring in equation.springs], factors
 
 
 class ScaledSeries:

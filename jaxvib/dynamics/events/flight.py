@@ -44,7 +44,7 @@ def flight_series(
     active = active_contacts(motion, lane.touching, lane.sliding)
     holding: list[list] = [[] for _ in motion.holders]
     angles = [load.frequency * lane.time + load.phase for load in motion.loads]
-    waves = motion.once([cosine_and_sine(angle) for angle in angles])
+    waves = [cosine_and_sine(angle) for angle in angles]
     rows = [[x, v] for x, v in zip(lane.position, lane.velocity, strict=True)]
     spring_series, scaled = SpringSeries(motion.springs), ScaledSeries(motion.contacts)
     friction_series = FrictionSeries(motion.frictions, lane.sliding)
@@ -80,7 +80,7 @@ def flight_series(
         terms, holds = constrained(motion, active, terms)
         for row, force in zip(holding, holds, strict=True):
             row.append(force)
-        moved = motion.once([term * (1 / ((k + 1) * (k + 2))) for term in terms])
+        moved = [term * (1 / ((k + 1) * (k + 2))) for term in terms]
         for row, x in zip(rows, moved, strict=True):
             row.append(x)
     return rows, holding, friction_series.normals
@@ -112,7 +112,6 @@ def flight_step(
     rows, holds, normals = flight_series(motion, lane, pushing)
     fixed = motion.still(rows)
     depths = [gap_series(contact, fixed) for contact in motion.contacts]
-    depths = motion.once(depths)
     left = end - lane.time
     factorials = ((0, 1), (1, 1), (2, 2), (3, 6))
     size = largest([jnp.abs(row[k]) * f / rate**k for row in rows for k, f in factorials])
@@ -154,10 +153,10 @@ def flight_step(
         known = rates, forces, normals, limits
         new = friction_signals(motion, lane, *known, speed, rate)
         signals += [[*signal, jnp.zeros_like(size)] for signal in new]
-    s, near = first_root(signals, motion.once(reach), motion.once)
+    s, near = first_root(signals, reach)
     s = jnp.where(s >= left, left, s)
     meets = first_to_meet(signals, s, near, reach)
-    s = motion.once(refined(signals, s, meets, reach, motion.once))
+    s = refined(signals, s, meets, reach)
     # Step to a rounded time: at late times the rounding of many steps would add up.
     whole = (lane.time + s) - lane.time
     s = jnp.where(any_of(meets) | (whole <= 0) | (s >= left), s, whole)

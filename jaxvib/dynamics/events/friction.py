@@ -10,6 +10,7 @@ sticking frictions, as their forces are finite; which stops and frictions at res
 is then solved jointly.
 """
 
+import operator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -30,8 +31,9 @@ from .hard_stop import (
 )
 from .normal_forces import contact_forces, has_normal_force, loose_signs
 from .parallel_frictions import joint, joint_flags, joint_force
+from .rows import minus, where
 from .scalar_system import ScalarSystem, along, gap
-from .series import any_of, first_of, largest, square_term
+from .series import any_of, combination, first_of, largest, square_term
 from .sliding import DryFriction, slid
 
 # Speeds and forces below this part of their sizes are rounding.
@@ -78,9 +80,7 @@ def friction_signals(
             waits = waits | ~bears[i]
             over, under = _excess_series(force, most[i], _ROUNDING * limits[i])
             never = [none - 1.0 if k == 0 else none for k in range(len(speed))]
-            others.append(
-                [jnp.where(sign == 0, u, n) for u, n in zip(under, never, strict=True)]
-            )
+            others.append(where(sign == 0, under, never))
         signal = []
         for k in range(len(speed)):
             sliding = jnp.where(near, signed[k + 1], signed[k])
@@ -126,10 +126,7 @@ def events_of(motion: ScalarSystem, meets: list) -> tuple[list, list]:
 
 
 def _speed_series(friction: DryFriction, velocity) -> list:
-    rows = zip(*velocity, strict=True)
-    first, *others = [
-        sum(d * x for d, x in zip(friction.direction, row, strict=True)) for row in rows
-    ]
+    first, *others = combination(friction.direction, velocity)
     return [first - friction.speed, *others]
 
 
@@ -151,8 +148,8 @@ def friction_forces_on_step(
     Among parallel frictions that stick, one is assigned the whole force.
     """
     frictions = equation.frictions
-    count = len(equation.friction_responses[0])
-    without = eqx.tree_at(lambda e: (e.frictions, e.friction_responses), equation, ((), ()))
+    count = equation.offset.shape[0]
+    without = eqx.tree_at(lambda e: e.frictions, equation, ())
     velocity, free = list(state[count:]), list(without.vector_field(time, state)[count:])
     normal = equation.at(time).forces_at(state)
     borne = []
@@ -162,11 +159,11 @@ def friction_forces_on_step(
         speed = along(scalars, velocity) - friction.speed
         pressed_by = 1.0 if j is None else normal[j]
         borne.append(sign * sliding_share(friction, speed) * pressed_by)
-        free = [a - r * borne[-1] for a, r in zip(free, scalars.response, strict=True)]
+        free = minus(free, scalars.response, borne[-1])
     active = active_contacts(motion, lane.touching, lane.sliding)
     _, forces = constrained(motion, active, free)
-    pairs = zip(lane.sliding, forces[len(motion.hard) :], borne, strict=True)
-    return [jnp.where(sign == 0, holds, slides) for sign, holds, slides in pairs]
+    sticks = [sign == 0 for sign in lane.sliding]
+    return where(sticks, forces[len(motion.hard) :], borne)
 
 
 class FrictionEvents(NamedTuple):
@@ -208,8 +205,7 @@ def after_frictions(
         signs.append(jnp.where(slides | touch, now, at_event))
         rests.append(((sign == 0) | meet | struck | touch) & ~slides)
     signs = loose_signs(motion, lane.touching, signs)
-    pairs = zip(rests, has_normal_force(motion, lane.touching), strict=True)
-    rests = [rest & bears for rest, bears in pairs]
+    rests = list(map(operator.and_, rests, has_normal_force(motion, lane.touching)))
     event = any_of([*meets, *touched, struck, breaks])
     bearing = [lane.touching[j] for j in motion.hard]
     started = lane._replace(sliding=signs)
@@ -286,14 +282,10 @@ def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, re
 
     def next_choice(choice: _Choice) -> _Choice:
         forces, _ = consistency(choice.bearing, choice.sliding)
-        pairs = zip(choice.bearing, choice.wrong[:count], strict=True)
-        bearing = [bears ^ bad for bears, bad in pairs]
-        sliding = [
-            jnp.where(bad, jnp.where(sign == 0, jnp.sign(force), 0.0), sign)
-            for bad, sign, force in zip(
-                choice.wrong[count:], choice.sliding, forces, strict=True
-            )
-        ]
+        bearing = list(map(operator.xor, choice.bearing, choice.wrong[:count]))
+        pairs = zip(choice.sliding, forces, strict=True)
+        other = [jnp.where(sign == 0, jnp.sign(force), 0.0) for sign, force in pairs]
+        sliding = where(choice.wrong[count:], other, choice.sliding)
         return _Choice(bearing, sliding, consistency(bearing, sliding)[1], choice.turns + 1)
 
     if len(motion.holders) == 1:
@@ -308,12 +300,8 @@ def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, re
         lambda choice: any_of(choice.wrong) & (choice.turns < most), next_choice, start
     )
     touching = _closed_contacts(motion, lane.touching, end.bearing)
-    sliding = [
-        jnp.where(rest & blocked, 0.0, sign)
-        for rest, blocked, sign in zip(
-            rests, _blocked(motion, touching), end.sliding, strict=True
-        )
-    ]
+    stuck = map(operator.and_, rests, _blocked(motion, touching))
+    sliding = where(list(stuck), [0.0] * len(rests), end.sliding)
     return lane._replace(touching=touching, sliding=sliding)
 
 

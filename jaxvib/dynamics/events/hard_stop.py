@@ -13,6 +13,7 @@ no time: see `_alternating_impacts`. Dry friction forces are finite, and do not 
 impulses.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from jaxtyping import Array
 from ...foundation.arrays import stop_gradient_tree
 from ...foundation.types import Number
 from .normal_forces import contact_forces
+from .rows import minus, where
 from .scalar_system import (
     ContactTerm,
     ScalarSystem,
@@ -114,7 +116,7 @@ def _cancelling_forces(active: Active, values: list) -> list:
 def _without_forces(motion: ScalarSystem, vector: list, forces: list) -> list:
     """Return a vector minus the effect of the forces of all constraints."""
     for holder, force in zip(motion.holders, forces, strict=True):
-        vector = [x - r * force for x, r in zip(vector, holder.response, strict=True)]
+        vector = minus(vector, holder.response, force)
     return vector
 
 
@@ -180,10 +182,7 @@ def impact(
         ends, at_rest = _resting(*fixed[:3], candidates, strikes, size, slight)
         at_rest = at_rest & any_of(strikes)
         endless = _alternating_impacts(fixed[0], *fixed[2:], strikes, slight, rate)
-        stops = [
-            jnp.where(at_rest, end | hit, pair)
-            for end, hit, pair in zip(ends, strikes, endless, strict=True)
-        ]
+        stops = where(at_rest, list(map(operator.or_, ends, strikes)), endless)
         position = reduced_along(motion, position, _active(motion, stops), over)
     impulses = _cancelling_forces(_active(motion, stops), speeds)
     for i, (contact, speed) in enumerate(zip(contacts, speeds, strict=True)):
@@ -193,10 +192,8 @@ def impact(
     after = [along(contact, velocity) for contact in contacts]
     if len(contacts) > 1:
         shaken = _moved_by_impacts(strikes, after, size)
-        stays = [
-            jnp.where(at_rest, end, stay & ~moved)
-            for end, stay, moved in zip(ends, stays, shaken, strict=True)
-        ]
+        still = [stay & ~moved for stay, moved in zip(stays, shaken, strict=True)]
+        stays = where(at_rest, ends, still)
     else:
         stays = [stays[0] | ends[0]]
     touching = list(lane.touching)
@@ -231,14 +228,9 @@ def _without_frictions(
         contact = motion.contacts[j]
         turned = (1 + contact.restitution) * along(contact, velocity)
         turned = jnp.where(hit, turned, 0.0) / along(contact, contact.response)
-        pairs = zip(velocity, contact.response, strict=True)
-        velocity = [v - r * turned for v, r in pairs]
-    signs = [
-        jnp.where(slides == 0, sign, slides)
-        for slides, sign in zip(
-            speed_signs(motion, velocity, size), lane.sliding, strict=True
-        )
-    ]
+        velocity = minus(velocity, contact.response, turned)
+    slides = speed_signs(motion, velocity, size)
+    signs = where([sign == 0 for sign in slides], lane.sliding, slides)
     none = [jnp.zeros((), bool) for _ in motion.contacts]
     sliding = slid(motion, signs, free, velocity, forces)
     return stops, constrained(motion, active_contacts(motion, none, signs), sliding)[0]
@@ -296,8 +288,7 @@ def _active_set(motion: ScalarSystem, free, candidates) -> list:
         )
 
     def next_choice(choice: _Choice) -> _Choice:
-        pairs = zip(choice.active, choice.wrong, strict=True)
-        active = [bears ^ flag for bears, flag in pairs]
+        active = list(map(operator.xor, choice.active, choice.wrong))
         return _Choice(active, wrong(active), choice.turns + 1)
 
     # Where bodies are jammed, single forces are undetermined, and it may cycle.
@@ -316,7 +307,7 @@ def _resting(motion: ScalarSystem, free, speeds, candidates, strikes, size, slig
     induced in the others.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
-    approach = [jnp.where(hit, w, 0.0) for hit, w in zip(strikes, speeds, strict=True)]
+    approach = where(strikes, speeds, [0.0] * len(speeds))
     nothing = [jnp.zeros_like(approach[0]) for _ in free]
     plastic = reduced_along(motion, nothing, _active(motion, strikes), approach)
     rebounds, still = [], []

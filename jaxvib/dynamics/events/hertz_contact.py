@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
+from ...systems.event_form import product_term
 from .damped import closes, damped_signal, force_factor
 from .factors import ScaledSeries
 from .flight import ONSET, onset_signal, pushes
@@ -31,7 +32,6 @@ from .series import (
     first_root,
     first_to_meet,
     log2,
-    product_term,
     radius,
     refined,
     smallest,
@@ -56,7 +56,7 @@ class HertzContactSeries:
         self.velocity = [[v] for v in lane.velocity]
         self.acceleration: list[list] = [[] for _ in lane.position]
         self.time = [lane.time]
-        self.clock = LoadSeries(motion.once, [*motion.pushed, *motion.varied])
+        self.clock = LoadSeries([*motion.pushed, *motion.varied])
         self.factors: list[list] = [[] for _ in motion.varied]
         self.scaled = ScaledSeries(motion.contacts)
         self.roots = [[u] for u in motion.still(lane.roots)]
@@ -104,7 +104,7 @@ class HertzContactSeries:
         terms, holds = constrained(motion, self.held, terms)
         for row, force in zip(self.holding, holds, strict=True):
             row.append(force)
-        for row, term in zip(self.acceleration, motion.once(terms), strict=True):
+        for row, term in zip(self.acceleration, terms, strict=True):
             row.append(term)
         grown = []
         for i, j in enumerate(motion.hertz):
@@ -120,9 +120,6 @@ class HertzContactSeries:
             [product_term(self.dt_dtau, rate, k) * share for rate in self.velocity],
             [product_term(self.dt_dtau, rate, k) * share for rate in self.acceleration],
             grown,
-        ]
-        # A separate barrier: their tangents are needed by second derivatives only.
-        waves = [
             [
                 product_term(self.dt_dtau, sine, k) * motion.still(load.frequency) * -share
                 for load, sine in zip(motion.loads, self.sines, strict=True)
@@ -133,7 +130,6 @@ class HertzContactSeries:
             ],
         ]
         series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
-        new = [*motion.once(new), *motion.once(waves)]
         for rows, values in zip(series, new, strict=True):
             for row, term in zip(rows, values, strict=True):
                 row.append(term)
@@ -154,7 +150,7 @@ class HertzContactSeries:
         squares = [square_term(u, k) for u in self.roots]
         if len(hertz) == 1:
             self.dt_dtau.append(self.roots[0][k])
-            self.squares[0].append(self.motion.once(squares[0]))
+            self.squares[0].append(squares[0])
             return
         open_factor = 1.0 if k == 0 else 0.0
         for i, j in enumerate(hertz):
@@ -162,7 +158,6 @@ class HertzContactSeries:
         self._append_products(k)
         dt_dtau = product_term(self.own[0], self.others[0], k)
         others = [other[k] for other in self.others]
-        dt_dtau, squares, others = self.motion.once((dt_dtau, squares, others))
         self.dt_dtau.append(dt_dtau)
         for row, square in zip(self.squares, squares, strict=True):
             row.append(square)
@@ -192,7 +187,7 @@ class HertzContactSeries:
                 cube = self._cube(number, contact, k)
                 if contact.damped:
                     cube = self._resisted(number, contact, cube, k)
-                force = self.motion.once(contact.stiffness * cube)
+                force = contact.stiffness * cube
                 force = self.scaled.term(j, force, self.factors)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
@@ -373,7 +368,6 @@ def contact_step(
     if motion.frictions:
         known = series.velocity, holds, series.friction_series.normals, limits
         signals += friction_signals(motion, lane, *known, speed, rate * dt_dtau)
-    depths, signals = motion.once((depths, signals))
     signals.append([motion.still(series.time[0] - end), *series.time[1:]])
     rows = [*series.velocity, *series.roots]
     scales = [speed] * len(series.velocity) + sizes
@@ -389,9 +383,9 @@ def contact_step(
         reach = jnp.minimum(reach, radius(holds, scales, accuracy))
     reach = jax.lax.stop_gradient(reach)
     several = len(motion.contacts) + len(motion.frictions) > 1
-    s, near = first_root(signals, motion.once(reach), motion.once, several)
+    s, near = first_root(signals, reach, several)
     meets = first_to_meet(signals, s, near, reach) if several else first_of(near)
-    s = motion.once(refined(signals, s, meets, reach, motion.once))
+    s = refined(signals, s, meets, reach)
     s = motion.still(s)
     for j, contact in enumerate(motion.contacts):
         if contact.damped:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from ..barrier import Barrier
-
 
 class LoadSeries:
     r"""Powers of the elapsed time, order by order as the time series becomes known.
@@ -13,8 +11,8 @@ class LoadSeries:
     coefficients up to the same order.
     """
 
-    def __init__(self, once: Barrier, pushed: Sequence):
-        self.once, self.pushed, self.powers = once, pushed, []
+    def __init__(self, pushed: Sequence):
+        self.pushed, self.powers = pushed, []
 
     def terms(self, time: list, order: int) -> list:
         """Return each load's coefficient of an order, given `time` up to that order."""
@@ -30,7 +28,6 @@ class LoadSeries:
             # of two series that start at orders m and 1
             pairs = (below[i] * passed[order - i] for i in range(m, order))
             found.append(sum(pairs, 0.0))
-        found = self.once(found)
         for power, term in zip(self.powers, found, strict=True):
             power.append(term)
         return [

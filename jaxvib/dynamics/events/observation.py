@@ -177,7 +177,7 @@ def _scaled(kinds, length, motion):
     """Return series as polynomials in the fraction of the step."""
     powers = [jnp.ones_like(length)]
     while len(powers) < max(len(row) for rows in kinds for row in rows):
-        powers.append(motion.once(powers[-1] * length))
+        powers.append(powers[-1] * length)
     return [
         Polynomial(
             tuple(

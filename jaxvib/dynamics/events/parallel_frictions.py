@@ -7,6 +7,7 @@ they let go and begin to stick at the same instant.
 import jax
 import jax.numpy as jnp
 
+from .rows import dot
 from .series import any_of
 from .sliding import DryFriction
 
@@ -49,4 +50,4 @@ def joint_flags(senses: list[list], flags: list) -> list:
 def _sum(weights: list, values: list):
     if len(values) == 1:
         return values[0]
-    return sum(c * value for c, value in zip(weights, values, strict=True))
+    return dot(weights, values)

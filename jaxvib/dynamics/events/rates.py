@@ -12,7 +12,6 @@ from .factors import steepest
 from .normal_forces import force_sizes
 from .scalar_system import ContactTerm, ScalarSystem, along, load_accelerations
 from .series import largest, log2
-from .sliding import DryFriction
 
 # A time span this many times shorter than the motion's time scale does not set its
 # rate.
@@ -46,7 +45,7 @@ def motion_rates(motion: ScalarSystem, lane: Any, span: Number) -> tuple[Array, 
             if contact.damped:
                 stops.append(steepest(motion, contact, contact.damping) * compliance)
     for friction in motion.frictions:
-        if friction.stribeck is not None and not friction.presses:
+        if friction.sliding is not None and not friction.presses:
             stops.append(_falling(friction, 1.0))
     own = jnp.sqrt(largest(stiff)) + largest(damped) + sum(stops)
     least = 1 / jnp.where(span > 0, span, 1.0)
@@ -59,24 +58,20 @@ def motion_rates(motion: ScalarSystem, lane: Any, span: Number) -> tuple[Array, 
     return jnp.maximum(own + loads, least), jnp.maximum(own, least)
 
 
-def _falling(friction: DryFriction, normal):
-    """Return the rate at which Stribeck's curve removes or adds speed, 1/s."""
-    excess = (friction.limit - friction.force) / friction.stribeck
-    return normal * excess * along(friction, friction.response)
+def _falling(friction: Any, normal):
+    """Return the rate at which a falling friction removes or adds speed, 1/s."""
+    fall = friction.sliding.steepest(friction.limit - friction.force)
+    return normal * fall * along(friction, friction.response)
 
 
 def pressed_rate(motion: ScalarSystem, lane: Any, rate: Array) -> Array | float:
     """Return the contribution of contact-loaded frictions to a motion's rate, 1/s."""
-    falling = [f.presses and f.stribeck is not None for f in motion.frictions]
-    if not any(falling):
+    falling = [f for f in motion.frictions if f.presses and f.sliding is not None]
+    if not falling:
         return 0.0
     pairs = zip(lane.roots, lane.sizes, strict=True)
     forces = force_sizes(motion, lane, rate, [jnp.maximum(*pair) for pair in pairs])
-    return sum(
-        _falling(friction, friction.normal(forces))
-        for friction, falls in zip(motion.frictions, falling, strict=True)
-        if falls
-    )
+    return sum(_falling(friction, friction.normal(forces)) for friction in falling)
 
 
 def contact_rate(motion: ScalarSystem, lane: Any, rate: Array, sizes: list) -> Array:

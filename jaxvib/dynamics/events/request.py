@@ -12,8 +12,8 @@ class Request(NamedTuple):
     With a `grazing` depth, m, contacts, forces and displacements are observed, starting
     from `observables` if given. The `integrand` is integrated along the motion.
 
-    `one`: a 1, whose tangent `event_problem` sets for sensitivities. Flights then have
-    shorter steps: the series of sensitivities can be longer than the motion's own.
+    `differentiated`: whether sensitivities are computed. Flights then have shorter
+    steps: the series of sensitivities can be longer than the motion's own.
 
     `steady`: whether only first derivatives are requested. They then follow the linear
     equations along the motion, at half the cost: the time elapsed in a Hertz contact
@@ -28,6 +28,6 @@ class Request(NamedTuple):
     grazing: Any = None
     observables: Any = None
     integrand: Integrand | None = None
-    one: Any = None
+    differentiated: bool = False
     steady: bool = False
     order: int = ORDER

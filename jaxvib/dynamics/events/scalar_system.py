@@ -11,13 +11,14 @@ from jaxtyping import Array, PyTree
 from ...foundation.types import Number
 from ...systems.annular import annular
 from ...systems.equation import Equation
-from ...systems.event_form import ContactForm, form_of, has_event_form
+from ...systems.event_form import ContactForm, has_event_form
 from ...systems.impact import EquationOfMotion
+from ...systems.law import trait
 from ...systems.loads import ConstantLoad, Load, as_load
 from ...systems.variation import variations_of
-from ..barrier import Barrier
-from .factors import factors_of
+from .factors import Acting, acting_parts
 from .parallel_frictions import parallel_frictions
+from .rows import dot
 from .series import Series, combination
 from .sliding import DryFriction, frictions_of
 from .springs import springs_of
@@ -79,11 +80,11 @@ class LoadTerm(NamedTuple):
 
 
 class ScalarSystem(NamedTuple):
-    """Matrices by rows, contacts and loads, all in scalars; and a barrier.
+    """Matrices by rows, contacts and loads, all in scalars.
 
     `contacts`: those of the equation, followed by those of `_pieces`; `pushed`: the
     series of each push in the time from now, see `restart_loads`; `steady`: whether the
-    pace of contacts has no derivatives, see `engine.Request`; `senses`: of parallel
+    pace of contacts has no derivatives, see `Request`; `senses`: of parallel
     frictions; `factors`: of forces that vary in time, `varied` their series like
     `pushed`; `order`: of the series in flight.
     """
@@ -94,7 +95,6 @@ class ScalarSystem(NamedTuple):
     loads: list
     pushes: list
     pushed: list
-    once: Barrier
     steady: bool
     frictions: list
     springs: list
@@ -140,7 +140,7 @@ def unsupported_reason(equation: Equation) -> str:
     laws += [("spring", spring.law) for spring in equation.springs]
     for kind, law in laws:
         if not has_event_form(law):
-            with_fields = " with these fields" if hasattr(law, "event_form") else ""
+            with_fields = " with these fields" if trait(law, "event_form") else ""
             name = f"{kind} law {type(law).__name__}{with_fields}"
             return f"{name} has no event-driven form"
     for load in equation.loads:
@@ -169,83 +169,70 @@ def is_smooth(equation: Equation) -> bool:
 
 
 def scalar_system(
-    equation: EquationOfMotion, once: Barrier, steady: bool, order: int = ORDER
+    equation: EquationOfMotion, steady: bool, order: int = ORDER
 ) -> ScalarSystem:
     """Return an equation of motion in scalars."""
-    forms = [form_of(contact.law) for contact in equation.contacts]
-    factors, of_contacts, of_springs = factors_of(equation)
-    contacts = [
-        _contact_term(contact, form, response)._replace(factor=place)
-        for contact, form, response, place in zip(
-            equation.contacts, forms, equation.contact_responses, of_contacts, strict=True
-        )
-    ]
+    acting, bent, factors = acting_parts(equation)
+    contacts = [_contact_term(*each) for each in acting]
     waves, pushes = [], []
-    for load, response in zip(equation.loads, equation.load_responses, strict=True):
-        law = as_load(load.law)
+    for load in equation.loads:
+        law, response = as_load(load.law), list(load.response)
         assert law is not None  # checked by `unsupported_reason`
         if (wave := law.harmonic()) is not None:
             waves.append(_drive(wave, response, order))
         else:
-            pushes.append(LoadTerm(law, law.largest(), list(response)))
-    spring_forms = [form_of(spring.law) for spring in equation.springs]
-    places = of_contacts, of_springs
-    pieces, constants = _pieces(equation, forms, spring_forms, places)
+            pushes.append(LoadTerm(law, law.largest(), response))
+    pieces, constants = _pieces(acting, bent)
     contacts, pushes = [*contacts, *pieces], [*pushes, *constants]
     rows = [[list(row) for row in m] for m in (equation.damping, equation.stiffness)]
-    scalars = once((*rows, contacts, waves, pushes))
-    frictions = frictions_of(equation, _presses(equation, forms))
-    springs = springs_of(equation, spring_forms, of_springs)
-    frictions, springs, factors = once((frictions, springs, factors))
-    senses = parallel_frictions(frictions)
-    parts = frictions, springs, senses, factors, []
-    return ScalarSystem(*scalars, [], once, steady, *parts, order)
+    frictions, springs = (
+        frictions_of(equation, _presses(equation, acting)),
+        springs_of(bent),
+    )
+    parts = frictions, springs, parallel_frictions(frictions), factors, []
+    return ScalarSystem(*rows, contacts, waves, pushes, [], steady, *parts, order)
 
 
 def _pieces(
-    equation: EquationOfMotion, forms: Sequence[ContactForm], spring_forms, places
+    contacts: Sequence[Acting], springs: Sequence[Acting]
 ) -> tuple[list[ContactTerm], list[LoadTerm]]:
     """Return the additional stops of piecewise linear laws after the first line.
 
     A spring adds the constant force that its stops have at rest; one that varies has it
     among its own terms. They have no observables: they follow all contacts of the
-    equation. `places`: of the factors of contacts and springs.
+    equation.
     """
     pieces, constants = [], []
-    laws = forms, equation.contact_responses, places[0]
-    for contact, form, response, factor in zip(equation.contacts, *laws, strict=True):
+    for contact, form, factor in contacts:
         for depth, stiffness in form.stops:
-            along = list(contact.direction), contact.gap + depth
-            known = stiffness, None, list(response), False, None, factor
-            pieces.append(ContactTerm(*along, *known))
-    laws = spring_forms, equation.spring_responses, places[1]
-    for spring, form, response, factor in zip(equation.springs, *laws, strict=True):
+            piece = ContactForm(stiffness)
+            pieces.append(_contact_term(contact, piece, factor, contact.gap + depth))
+    for spring, form, factor in springs:
         for place, change in form.stops:
-            along = list(spring.direction), place
-            known = change, None, list(response), False, None, factor
-            pieces.append(ContactTerm(*along, *known))
+            pieces.append(_contact_term(spring, ContactForm(change), factor, place))
             if factor is None:
                 force = ConstantLoad(change * jnp.maximum(-place, 0.0))
-                constants.append(LoadTerm(force, force.largest(), list(response)))
+                constants.append(LoadTerm(force, force.largest(), list(spring.response)))
     return pieces, constants
 
 
 def _presses(
-    equation: EquationOfMotion, forms: Sequence[ContactForm]
+    equation: EquationOfMotion, contacts: Sequence[Acting]
 ) -> list[tuple[int, ...]]:
     """Return for each friction the contact of its normal force, with its pieces."""
-    behind, parts = len(forms), []
-    for j, form in enumerate(forms):
-        parts.append((j, *range(behind, behind + len(form.stops))))
-        behind += len(form.stops)
+    behind, parts = len(contacts), []
+    for j, contact in enumerate(contacts):
+        count = len(contact.form.stops)
+        parts.append((j, *range(behind, behind + count)))
+        behind += count
     return [() if j is None else parts[j] for j in equation.pressing_contacts()]
 
 
-def _contact_term(contact, form: ContactForm, response) -> ContactTerm:
-    numbers = form.stiffness, form.restitution, list(response)
-    return ContactTerm(
-        list(contact.direction), contact.gap, *numbers, form.hertz, form.damping
-    )
+def _contact_term(part, form: ContactForm, factor: int | None, gap=None) -> ContactTerm:
+    """Return the term of a contact, or of a spring's stop at a place `gap`."""
+    at = list(part.direction), part.gap if gap is None else gap
+    numbers = form.stiffness, form.restitution, list(part.response)
+    return ContactTerm(*at, *numbers, form.hertz, form.damping, factor)
 
 
 def _drive(wave, response, order: int) -> HarmonicForcing:
@@ -269,7 +256,6 @@ def restart_loads(
         inside, there = _piece(part.law, time)
         end = end if there is None else jnp.minimum(end, there)
         found.append(part.law.series(time, inside, motion.order - 1))
-    found = motion.once(found)
     count = len(motion.pushes)
     varied = [(1 + first, *others) for first, *others in found[count:]]
     return motion._replace(pushed=found[:count], varied=varied), end
@@ -327,7 +313,7 @@ def gap(contact: ContactTerm, position: list) -> Array:
 
 def along(contact: ContactTerm | DryFriction, vector: list) -> Array:
     """Return the component of a vector along a contact's or a friction's direction."""
-    return sum(d * x for d, x in zip(contact.direction, vector, strict=True))
+    return dot(contact.direction, vector)
 
 
 def acceleration_term(

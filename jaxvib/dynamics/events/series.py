@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ..barrier import Barrier
 from ..step_polynomial import value as value
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
@@ -37,11 +36,6 @@ def value_and_slope(series: Series, s: Number) -> tuple[Array, Array]:
         rate = rate * s + total if k else total
         total = total * s + coefficient
     return total, rate
-
-
-def product_term(left: Series, right: Series, order: int) -> Array:
-    """Return the coefficient of an order in the product of two series."""
-    return sum(left[i] * right[order - i] for i in range(order + 1))
 
 
 def square_term(series: Series, order: int) -> Number:
@@ -113,7 +107,7 @@ def log2(x: Array) -> Array:
 
 
 def first_root(
-    signals: Sequence[Series], reach: Array, once: Barrier, closer: bool = True
+    signals: Sequence[Series], reach: Array, closer: bool = True
 ) -> tuple[Array, list]:
     r"""Return a safe distance, and which signal has its first root there.
 
@@ -129,15 +123,14 @@ def first_root(
     signals, length = jax.lax.stop_gradient((list(signals), reach))
     part = _PART * length
     signals = [[jnp.minimum(f[0], 0), *f[1:]] for f in signals]
-    bends = once([_bend(f, length) for f in signals])
+    bends = [_bend(f, length) for f in signals]
     if closer:
-        tight = once([_bend(f, part) for f in signals])
+        tight = [_bend(f, part) for f in signals]
         pairs = zip(signals, bends, strict=True)
         first = smallest([_safe_step(f[0], f[1], bend, length) for f, bend in pairs])
-        reach = once(jnp.where(first < part, part, length))
+        reach = jnp.where(first < part, part, length)
         pairs = zip(bends, tight, strict=True)
         bends = [jnp.where(reach < length, near, far) for far, near in pairs]
-        bends = once(bends)
     s, steps = jnp.zeros_like(reach), []
     before = s
     for look in range(_LOOKS):
@@ -146,12 +139,9 @@ def first_root(
             height, rate = value_and_slope(f, s) if look else f[:2]
             step = _safe_step(height, rate, bend, reach)
             steps.append(jnp.where(rate > 0, step, -step))
-        steps = once(steps)
         s = jnp.minimum(s + smallest([jnp.abs(step) for step in steps]), reach)
-        s = once(s)
     near = [(step >= 0) & (step <= _NEAR * length) & (before + step <= s) for step in steps]
-    near = once([jnp.where(yes, 1.0, 0.0) for yes in near])
-    return s, [yes > 0 for yes in near]
+    return s, near
 
 
 def _bend(series: Series, reach):
@@ -206,9 +196,7 @@ def first_to_meet(
     return earliest
 
 
-def refined(
-    signals: Sequence[Series], s: Array, meets: Sequence, reach: Number, once: Barrier
-) -> Array:
+def refined(signals: Sequence[Series], s: Array, meets: Sequence, reach: Number) -> Array:
     """Return the root near s of the signal that meets it, with its derivatives.
 
     It is s itself if Newton iteration diverges, as the root must be near, and never
@@ -221,7 +209,6 @@ def refined(
     for signal, meet in zip(signals, meets, strict=True):
         pairs = zip(signal, series, strict=True)
         series = [jnp.where(meet, c, other) for c, other in pairs]
-    series = once(series)
     new = _root(series, s)
     new = new - jax.lax.stop_gradient(jnp.minimum(new, 0.0))
     return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)

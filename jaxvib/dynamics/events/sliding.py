@@ -7,16 +7,18 @@ import equinox as eqx
 import jax
 
 from ...foundation.types import Number
+from ...systems.event_form import product_term
 from ...systems.friction import sticking_limit
 from ...systems.impact import EquationOfMotion
-from .series import product_term
+from ...systems.sliding import SlidingLaw
+from .rows import dot, minus
 
 
 class DryFriction(eqx.Module):
     """One dry friction: w = direction . v - speed, and the acceleration per unit force.
 
     `force` when sliding, `limit` when sticking: N, or per N of the normal force if
-    `presses` names contacts (one and its pieces); `stribeck`: m/s, None for a force
+    `presses` names contacts (one and its pieces); `sliding`: None for a force
     independent of speed.
     """
 
@@ -25,7 +27,7 @@ class DryFriction(eqx.Module):
     force: Any
     limit: Any
     speed: Any
-    stribeck: Any
+    sliding: SlidingLaw | None
     presses: tuple[int, ...] = eqx.field(static=True)
 
     def normal(self, forces: list) -> Number:
@@ -37,29 +39,26 @@ def frictions_of(
     equation: EquationOfMotion, presses: Sequence[tuple[int, ...]]
 ) -> list[DryFriction]:
     """Return the dry frictions of an equation of motion as scalars."""
-    rows = zip(equation.frictions, equation.friction_responses, presses, strict=True)
     found = []
-    for friction, response, by in rows:
+    for friction, by in zip(equation.frictions, presses, strict=True):
         forces = friction.kinetic, sticking_limit(friction)
-        of_speeds = friction.speed, friction.stribeck
-        along = list(friction.direction), list(response)
+        of_speeds = friction.speed, friction.sliding
+        along = list(friction.direction), list(friction.response)
         found.append(DryFriction(*along, *forces, *of_speeds, by))
     return found
 
 
 class FrictionSeries:
-    r"""Power series of the forces of sliding frictions, extended with the velocities'.
+    """Power series of the forces of sliding frictions, extended with the velocities'.
 
-    Stribeck's curve is $F + E / g$ with $g = 1 + |w|/v_s$, and the series of 1/g
-    follows from that of g. `sliding`: the sign of each one's speed, 0 where it sticks;
-    `normals`: the series of the normal forces.
+    `sliding`: the sign of each one's speed, 0 where it sticks; `normals`: the series of
+    the normal forces.
     """
 
     def __init__(self, frictions: list[DryFriction], sliding: list):
         self.frictions = frictions
         self.signs = jax.lax.stop_gradient(sliding)
-        self.slownesses: list[list] = [[] for _ in frictions]
-        self.inverses: list[list] = [[] for _ in frictions]
+        self.left = [None if f.sliding is None else f.sliding.series() for f in frictions]
         self.shares: list[list] = [[] for _ in frictions]
         self.normals: list[list] = [[] for _ in frictions]
 
@@ -71,16 +70,17 @@ class FrictionSeries:
         for i, (friction, sign) in enumerate(zip(self.frictions, self.signs, strict=True)):
             force = self._force(i, velocity, friction.normal(forces))
             if not isinstance(force, float):  # 0 without a normal force
-                terms = zip(accelerations, friction.response, strict=True)
-                accelerations = [a - response * (sign * force) for a, response in terms]
+                accelerations = minus(accelerations, friction.response, sign * force)
         return accelerations
 
     def _force(self, i: int, velocity: list, normal):
         """Return the coefficient of the next order of a friction's sliding force."""
         friction, shares, normals = self.frictions[i], self.shares[i], self.normals[i]
         share = 0.0 if shares else friction.force
-        if friction.stribeck is not None:
-            falling = (friction.limit - friction.force) * self._inverse(i, velocity)
+        if (left := self.left[i]) is not None:
+            along = dot(friction.direction, velocity)
+            speed = self.signs[i] * (along if shares else along - friction.speed)
+            falling = (friction.limit - friction.force) * left(speed)
             share = share + falling if not shares else falling
         shares.append(share)
         normals.append(normal)
@@ -88,23 +88,9 @@ class FrictionSeries:
             return share
         if isinstance(normal, float):
             return 0.0
-        if friction.stribeck is None:
+        if left is None:
             return friction.force * normal
         return product_term(shares, normals, len(shares) - 1)
-
-    def _inverse(self, i: int, velocity: list):
-        """Return the coefficient of the next order of 1/g."""
-        friction, sign = self.frictions[i], self.signs[i]
-        slowness, inverse = self.slownesses[i], self.inverses[i]
-        along = sum(d * v for d, v in zip(friction.direction, velocity, strict=True))
-        if not inverse:
-            slowness.append(1 + sign * (along - friction.speed) / friction.stribeck)
-            inverse.append(1 / slowness[0])
-        else:
-            slowness.append(sign * along / friction.stribeck)
-            rest = product_term(slowness[1:], inverse, len(inverse) - 1)
-            inverse.append(-inverse[0] * rest)
-        return inverse[-1]
 
 
 def slid(

@@ -8,10 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...systems.event_form import SpringForm
-from ...systems.impact import EquationOfMotion
-from .factors import ScaledSeries, steepest
-from .series import product_term
+from ...systems.event_form import product_term
+from .factors import Acting, ScaledSeries, steepest
+from .rows import dot, minus
 
 
 class Spring(NamedTuple):
@@ -27,14 +26,11 @@ class Spring(NamedTuple):
     still: Any = None
 
 
-def springs_of(
-    equation: EquationOfMotion, forms: list[SpringForm], factors: Sequence
-) -> list[Spring]:
+def springs_of(springs: Sequence[Acting]) -> list[Spring]:
     """Return an equation's springs as scalars, without their stops."""
-    rows = zip(equation.springs, equation.spring_responses, forms, factors, strict=True)
     found = []
-    for spring, response, form, factor in rows:
-        along = list(spring.direction), list(response), list(form.coefficients)
+    for spring, form, factor in springs:
+        along = list(spring.direction), list(spring.response), list(form.coefficients)
         still = None
         if factor is not None and form.stops:
             still = -sum(change * jnp.maximum(-place, 0.0) for place, change in form.stops)
@@ -55,8 +51,7 @@ class SpringSeries:
         `position`: the coefficients of that order; `factors`: see `ScaledSeries`.
         """
         for i, (spring, powers) in enumerate(zip(self.springs, self.powers, strict=True)):
-            pairs = zip(spring.direction, position, strict=True)
-            powers[0].append(sum(d * x for d, x in pairs))
+            powers[0].append(dot(spring.direction, position))
             order = len(powers[0]) - 1
             for lower, power in itertools.pairwise(powers):
                 power.append(product_term(lower, powers[0], order))
@@ -65,8 +60,7 @@ class SpringSeries:
             if spring.still is not None and not order:
                 force = force + spring.still
             force = self.scaled.term(i, force, factors)
-            rows = zip(accelerations, spring.response, strict=True)
-            accelerations = [a - r * force for a, r in rows]
+            accelerations = minus(accelerations, spring.response, force)
         return accelerations
 
 
@@ -74,13 +68,11 @@ def spring_rate(motion: Any, position: list, velocity: list, rate: Number) -> Ar
     """Return the springs' contribution to a motion's rate, 1/s, at its deflections."""
     added = jnp.zeros(())
     for spring in motion.springs:
-        rows = list(zip(spring.direction, position, velocity, strict=True))
-        far = jnp.abs(sum(d * x for d, x, _ in rows))
-        far = far + jnp.abs(sum(d * v for d, _, v in rows)) / rate
+        far = jnp.abs(dot(spring.direction, position))
+        far = far + jnp.abs(dot(spring.direction, velocity)) / rate
         slope = sum(
             (m + 1) * jnp.abs(c) * far**m for m, c in enumerate(spring.coefficients)
         )
         slope = steepest(motion, spring, slope)
-        pairs = zip(spring.direction, spring.response, strict=True)
-        added = added + jnp.sqrt(slope * sum(d * r for d, r in pairs))
+        added = added + jnp.sqrt(slope * dot(spring.direction, spring.response))
     return added

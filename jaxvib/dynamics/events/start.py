@@ -9,7 +9,6 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ...systems.equation import Time
 from ...systems.impact import EquationOfMotion
-from ..barrier import Barrier
 from .damped import force_factor
 from .flight import ONSET
 from .friction import start_sliding
@@ -36,9 +35,7 @@ def motion_of(
         jnp.stack([jnp.all(jnp.isfinite(x)) for x in [*numbers, state, t0, t1]])
     ) & (t1 >= t0)
     steady = request.steady and is_smooth(equation) and equation.next_breakpoint(t0) is None
-    one = 1.0 if request.one is None else request.one
-    barrier = Barrier(jnp.where(finite, one, jnp.nan))
-    motion = scalar_system(equation, barrier, steady, request.order)
+    motion = scalar_system(equation, steady, request.order)
     # A lane with invalid input takes no step, so that it delays no other.
     return motion, jnp.where(finite, jnp.asarray(t1, float), t0), finite
 
@@ -66,7 +63,7 @@ def started(
     # An observed signal turns at most once in a step.
     longest = jnp.inf if observables is None else _TURN / rate
     turn = jnp.inf
-    if request.one is not None:
+    if request.differentiated:
         longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
         turn = longest_turn(rtol, motion.order_in_contact)
     settings = rtol, (rate, own), longest, turn

@@ -87,9 +87,7 @@ def step_in_flight(context: Context, lane: Lane) -> Lane:
         motion, lane, end, accuracy, rates, longest
     )
     ends_of_rows = [value_and_slope(row, length) for row in rows]
-    position, velocity = motion.once(
-        ([x for x, _ in ends_of_rows], [v for _, v in ends_of_rows])
-    )
+    position, velocity = [x for x, _ in ends_of_rows], [v for _, v in ends_of_rows]
     position = lifted(motion, lane, position, depths, length)
     moved = position, velocity, lane.time + length
     if motion.steady:
@@ -128,8 +126,8 @@ def step_in_contact(context: Context, lane: Lane) -> Lane:
         motion, lane, end, *settings, *scales
     )
     kinds = series.position, series.velocity, [series.time], series.roots
-    position, velocity, (time,), roots = motion.once(
-        [[value(row, length) for row in rows] for rows in kinds]
+    position, velocity, (time,), roots = (
+        [value(row, length) for row in rows] for rows in kinds
     )
     for j, i in zip(motion.hertz, range(len(roots)), strict=True):
         contact, released = motion.contacts[j], meets[j] & lane.touching[j]

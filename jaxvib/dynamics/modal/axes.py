@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...systems.annular import AnnularContact
-from ...systems.roles import force_of
+from ...systems.law import force_of
 
 
 class Axes(NamedTuple):
@@ -90,15 +90,15 @@ def _of_round(contact: AnnularContact, places: Array, rates: Array) -> Array:
 
     def force(place, rate):
         normal = force_of(here.law, here.penetration(place), here.closing_rate(place, rate))
-        return here.retarded(here.directions, normal, place, rate)
+        return here.retarded(normal, place, rate)
 
     return jax.vmap(force)(places, rates)
 
 
 def in_its_axes(contact: AnnularContact) -> AnnularContact:
-    """Return an annular contact of the displacements in its hole."""
-    parts = jnp.eye(2), jnp.zeros(2)
-    return eqx.tree_at(lambda c: (c.directions, c.offset), contact, parts)
+    """Return an annular contact of the displacements in its hole, with their forces."""
+    parts = jnp.eye(2), jnp.zeros(2), jnp.eye(2)
+    return eqx.tree_at(lambda c: (c.directions, c.offset, c.response), contact, parts)
 
 
 def are_alike(parts: Sequence) -> bool:

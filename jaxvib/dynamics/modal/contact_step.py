@@ -1,14 +1,16 @@
 """A step in contact: its length, whether it is accepted, and the next one."""
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float
 
 from .collocation import NODES, Collocation
 from .contact import Forces, forces_ahead, missed, nodal_forces
 from .events import Event, Part, next_event, soon, up_to_onset
 from .friction import reverses, rubbed
-from .kinks import kinks_of
+from .kinks import Kinks, kinks_of
 from .lane import Context, Lane
 from .modal_form import LEVELS, ModalForm
 from .rates import rates_of_amplitudes
@@ -25,13 +27,47 @@ _ORDER = NODES
 _COARSER = 2.0 ** -(_ORDER + 1)
 
 
+class Trial(NamedTuple):
+    """A step that was tried from a `lane` at the step's level, and whether it is `good`.
+
+    `last`: whether it reaches the end; `before`: the motion along the axes at its start;
+    `ratio`: its error relative to the allowed one; `part`: what is taken of it, until
+    `time`, and the `sensitivities` there.
+    """
+
+    lane: Lane
+    last: Bool[Array, ""]
+    before: Float[Array, "2 d"]
+    event: Event
+    kinks: Kinks | None
+    ratio: Float[Array, ""]
+    good: Bool[Array, ""]
+    part: Part
+    time: Float[Array, ""]
+    sensitivities: Any
+
+
 def contact_step(context: Context, step: Collocation, lane: Lane) -> Lane:
     """Take a step in contact, or prepare a shorter one."""
+    trial = _tried(context, step, lane)
+    accepted = _accepted(context, trial)
+    rejected = _shorter(context.system, trial, step.length)
+    # Sensitivities of a step that is not accepted are those before.
+    kept: dict[str, Any] = dict.fromkeys(("observables", "ends", "sensitivities"))
+    chosen = jax.tree.map(
+        lambda n, o: jnp.where(trial.good, n, o),
+        accepted._replace(**kept),
+        rejected._replace(**kept),
+    )
+    chosen = chosen._replace(**{name: getattr(accepted, name) for name in kept})
+    return chosen._replace(steps=lane.steps + 1)
+
+
+def _tried(context: Context, step: Collocation, lane: Lane) -> Trial:
+    """Return a step of the wanted length."""
     system, gaps = context.system, context.gaps
-    tried = lane.trial > 0
     length, level, last = wanted_in_contact(context, lane)
     lane = lane._replace(level=level)
-    known = lane.length > 0
     start = forces_ahead(gaps, lane.closed, lane.forces, lane.length, length)
     found = nodal_forces(system.motion, gaps, step, lane.closed, lane.y, lane.time, start)
     y = step.moved(lane.y, found.forces)
@@ -45,7 +81,7 @@ def contact_step(context: Context, step: Collocation, lane: Lane) -> Lane:
     event = next_event(gaps, lane.closed, path, kinks, found.converged, length)
     if lane.ends is None and lane.closed.size > 1:  # observed steps resolve all vibration
         ratio = jnp.maximum(ratio, _doubt(context, lane, found, event, length))
-    finest = ~tried & (lane.level >= LEVELS - 1)
+    finest = ~(lane.trial > 0) & (lane.level >= LEVELS - 1)
     good = (((ratio <= 1) & ~event.inside) | finest) & ~event.at_start
     part = Part(jnp.asarray(False), length, found, y, after)
     sensitivities = lane.sensitivities
@@ -64,42 +100,39 @@ def contact_step(context: Context, step: Collocation, lane: Lane) -> Lane:
         )
         good = good & (worst <= most)
         ratio = jnp.maximum(ratio, worst / allowed)
+    taken = part, time, sensitivities
+    return Trial(lane, last, before, event, kinks, ratio, good, *taken)
+
+
+def _accepted(context: Context, trial: Trial) -> Lane:
+    """Return the lane after a step that is accepted."""
+    gaps, contacts = context.gaps, context.system.motion.contacts
+    lane, part, kinks = trial.lane, trial.part, trial.kinks
+    tried, forces = lane.trial > 0, trial.part.forces
     after = gaps.levels(part.motion)
     ends = jnp.where(lane.closed, (after[0] <= gaps.touch) & (after[1] < 0),
                      (after[0] >= -gaps.touch) & (after[1] > 0))  # fmt: skip
     ended = jnp.any(ends)
-    stays = tried | part.cut | last | (ratio > _COARSER)
+    stays = tried | part.cut | trial.last | (trial.ratio > _COARSER)
     level = jnp.where(stays, lane.level, lane.level - 1)
     level = jnp.where(ended, jnp.maximum(level, lane.begin), level)
-    contacts, forces = system.motion.contacts, part.forces
     coming = soon(lane.closed, after, kinks, part.length)
-    reversed_ = reverses(contacts, lane.closed, forces.path(before, part.motion))
-    accepted = lane._replace(
-        time=time,
+    reversed_ = reverses(contacts, lane.closed, forces.path(trial.before, part.motion))
+    rubs = lane.rubbed is not None
+    return lane._replace(
+        time=trial.time,
         y=part.y,
-        sensitivities=sensitivities,
+        sensitivities=trial.sensitivities,
         closed=lane.closed ^ ends,
         level=jnp.maximum(level, 0),
-        begin=jnp.where(known | tried, lane.begin, lane.level),
+        begin=jnp.where((lane.length > 0) | tried, lane.begin, lane.level),
         trial=jnp.where(tried & ~ended, coming, 0.0),
         graded=lane.graded & ~(ended if kinks is None else ended | kinks.reached()),
         forces=forces.forces,
         length=part.length,
         reversals=lane.reversals + reversed_.astype(jnp.int32),
-        rubbed=None
-        if lane.rubbed is None
-        else rubbed(contacts, lane.closed, forces, part.length),
+        rubbed=rubbed(contacts, lane.closed, forces, part.length) if rubs else None,
     )
-    rejected = _shorter(system, lane, event, ratio, step.length)
-    # Sensitivities of a step that is not accepted are those before.
-    kept = {"observables": None, "ends": None, "sensitivities": None}
-    chosen = jax.tree.map(
-        lambda n, o: jnp.where(good, n, o),
-        accepted._replace(**kept),
-        rejected._replace(**kept),
-    )
-    chosen = chosen._replace(**{name: getattr(accepted, name) for name in kept})
-    return chosen._replace(steps=lane.steps + 1)
 
 
 def _doubt(context: Context, lane: Lane, found: Forces, event: Event, length) -> Array:
@@ -147,12 +180,13 @@ def step_matrices(context: Context, lane: Lane) -> Collocation:
     )
 
 
-def _shorter(system: ModalForm, lane: Lane, event: Event, ratio, length) -> Lane:
+def _shorter(system: ModalForm, trial: Trial, length: Array) -> Lane:
     """Return the lane with its next step shorter: to an event, or for accuracy.
 
     Forces are smooth up to a release, so that a step that ends there may be exact. They
     do not depend on a gap that closes: those of a shorter step tell when.
     """
+    lane, event, ratio = trial.lane, trial.event, trial.ratio
     fails, tried = ~(ratio <= 1), lane.trial > 0
     to_event = event.inside & (~fails | (event.bends & ~lane.graded & ~tried))
     finer = jnp.clip(jnp.ceil(jnp.log2(ratio) / _ORDER), 1, 6).astype(int)

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...kernels.in_place import in_place_of
+from ...kernels.lower.in_place import in_place_of
 from .collocation import Eigenvalues
 from .sensitivities import DECAYED, Sensitivities, unit_rows
 

@@ -16,12 +16,12 @@ class Observed(NamedTuple):
     """What is observed of a motion.
 
     `grazing`: the depth up to which a touch is not a contact, m; `observables`: from
-    before the motion, None if it begins; `blur`: the error of displacements, relative to
+    before the motion; `blur`: the error of displacements, relative to
     their size.
     """
 
     grazing: Any
-    observables: Observables | None
+    observables: Observables
     blur: Any
 
 

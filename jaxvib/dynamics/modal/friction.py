@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ...systems.roles import force_of
+from ...systems.law import force_of
 from .axes import axes_of, in_its_axes
 from .collocation import WEIGHTS
 from .contact import Forces

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ...systems.event_form import form_of, has_event_form
+from ...systems.event_form import form_of
+from ...systems.law import trait
 from .collocation import PLACES
 from .crossing import bracket
 from .gaps import Gaps
@@ -74,6 +75,6 @@ def kinks_of(
 
 def _jumps(law: Any) -> tuple[list, list]:
     """Return the depths, m, and the rates, m/s, at which the slope of a force jumps."""
-    stops = form_of(law).stops if has_event_form(law) else ()
-    rates = [law.release_rate()] if hasattr(law, "release_rate") else []
-    return [stop.depth for stop in stops], rates
+    form, release_rate = form_of(law), trait(law, "release_rate")
+    depths = [] if form is None else [stop.depth for stop in form.stops]
+    return depths, [] if release_rate is None else [release_rate()]

@@ -6,6 +6,7 @@ kinks of the forces, so that these are smooth within each. All steps depend on t
 forces only, not on the number of modes.
 """
 
+import dataclasses
 import functools
 
 import jax
@@ -16,19 +17,20 @@ from ...ensemble import Reason
 from ...foundation.arrays import as_array, combine_arrays, partition_arrays
 from ...foundation.types import Number
 from ...kernels import Kernel
-from ...kernels.in_place import given_up
-from ...kernels.kernel_cache import cached_kernel
-from ..observables import Observables, init_observables, update_observables
+from ...kernels.calls.kernel_cache import cached_kernel
+from ...kernels.lower.in_place import given_up
+from ..motion import Motion, Want
+from ..observables import init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
 from .contact_step import contact_step, finest, step_matrices, wanted_in_contact
 from .directions import Directions, unit_directions
 from .displaced import Observed, displaced
-from .exact_solution import ExactSolution, is_finite, reason_code
 from .gaps import gaps_of
 from .lane import Context, Lane
 from .modal_form import ModalForm
 from .phase_flow import phase_flow
 from .rates import state_and_rate
+from .reason_code import is_finite, reason_code
 from .sensitivities import unit_sensitivities
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
@@ -44,71 +46,39 @@ def modal_flow(
     state: Array,
     t0: Number,
     t1: Number,
-    rtol: Number,
-    *,
-    grazing: Number | None = None,
-    observables: Observables | None = None,
-    sensitivities: bool = False,
-) -> ExactSolution:
-    """Return the motion from t0 to t1, with `sensitivities` by the state if requested.
+    want: Want,
+    blur: Number = _BLUR,
+) -> Motion:
+    """Return the motion from t0 to t1, with what is wanted of it but samples and periods.
 
-    With a `grazing` depth, m, contacts and displacements are observed, starting from
-    `observables` if given. Systems with `phases` move exactly, whatever `rtol` is.
+    Systems with `phases` move exactly, whatever `rtol` is. The effect of a change is
+    that on a neighbouring motion for systems without `phases`; others with a change are
+    observed by bounds where these exclude new extremes, and `nearest` is then NaN.
+    `blur`: the error of observed displacements, relative to their size.
     """
-    observed = None
-    if grazing is not None:
-        observed = Observed(grazing, observables, _BLUR)
-    return _run(system, state, (t0, t1, rtol), observed, None, sensitivities)
-
-
-def modal_flow_along(
-    system: ModalForm,
-    state: Array,
-    t0: Number,
-    t1: Number,
-    rtol: Number,
-    change: Array,
-    observed: Observed,
-) -> ExactSolution:
-    """Return the observed motion, and as sensitivities the effect of a small `change`.
-
-    By a neighbouring motion for systems without `phases`. Others are observed by bounds
-    where these exclude new extremes; `nearest` is then NaN.
-    """
-    times = t0, t1, rtol
-    if system.phases is not None:
-        return _run(system, state, times, observed, change, False)
-    there = _run(system, state + change, times, None, None, False)
-    found = _run(system, state, times, observed, None, False)
-    return found._replace(sensitivities=there.state - found.state)
-
-
-def _run(
-    system: ModalForm,
-    state: Array,
-    times: tuple[Number, Number, Number],
-    observed: Observed | None,
-    change: Array | None,
-    sensitivities: bool,
-) -> ExactSolution:
-    """Return the motion, `times` being t0, t1 and the tolerance."""
-    if observed is not None:
-        first = observed.observables
+    change, observed = want.along, None
+    if change is not None and system.phases is None:
+        alone = dataclasses.replace(want, along=None)
+        there = modal_flow(system, state + change, t0, t1, Want(want.rtol))
+        found = modal_flow(system, state, t0, t1, alone, blur)
+        return found._replace(along=there.state - found.state)
+    if want.grazing is not None:
+        first = want.observables
         if first is None:
-            first = init_observables(jnp.asarray(times[0], float), state, system.motion)
+            first = init_observables(jnp.asarray(t0, float), state, system.motion)
         if change is not None:  # not all maxima of gaps are found
             first = first._replace(nearest=jnp.full_like(first.nearest, jnp.nan))
-        grazing, blur = (jnp.asarray(part, float) for part in (observed[0], observed[2]))
+        grazing, blur = (jnp.asarray(part, float) for part in (want.grazing, blur))
         observed = Observed(grazing, first, blur)
-    numbers = tuple(as_array(number, float) for number in times)
+    times = tuple(as_array(number, float) for number in (t0, t1, want.rtol))
     leaves, static = partition_arrays(system)
-    lane = leaves, as_array(state, float), numbers, observed, change
-    return _motion_kernel(static, sensitivities)(lane)
+    lane = leaves, as_array(state, float), times, observed, change
+    return _motion_kernel(static, want.monodromy)(lane)
 
 
 @functools.lru_cache(maxsize=64)
 def _motion_kernel(static: ModalForm, sensitivities: bool) -> Kernel:
-    """Return the kernel from (leaves, other arguments of `_run`) to motions."""
+    """Return the kernel from (leaves, other arguments of `_motion`) to motions."""
 
     def motion(lane):
         leaves, *arguments = lane
@@ -119,7 +89,7 @@ def _motion_kernel(static: ModalForm, sensitivities: bool) -> Kernel:
 
 def _motion(
     system: ModalForm, state, times, observed, change, sensitivities: bool
-) -> ExactSolution:
+) -> Motion:
     t0, t1, rtol = times
     numbers = [*jax.tree.leaves((system.motion, system.modes)), state, t0, t1]
     finite = jnp.all(jnp.stack([is_finite(x) for x in numbers])) & (t1 >= t0)
@@ -136,13 +106,14 @@ def _motion(
             lambda part: jnp.where(code == Reason.SUCCESS, part, jnp.nan),
             (found.state, found.changes),
         )
-        return ExactSolution(final, moved, found.observables, code, found.steps)
+        known = Motion(final, code, found.steps, found.observables)
+        return known._replace(**{"monodromy" if sensitivities else "along": moved})
     return _stepped(system, state, (t0, end, rtol), observed, finite, sensitivities)
 
 
 def _stepped(
     system: ModalForm, state, times, observed, finite, sensitivities: bool
-) -> ExactSolution:
+) -> Motion:
     """Return the motion by steps in contact."""
     t0, end, rtol = times
     y = system.amplitudes(state, t0)
@@ -177,7 +148,7 @@ def _stepped(
         code = jnp.where(jumped, Reason.FIELD_JUMPS, code).astype(jnp.int32)
         found = directions.matrix(lane.sensitivities, *system.modes[1:])
         found = jnp.where(code == Reason.SUCCESS, found, jnp.nan)
-    return ExactSolution(final, found, lane.observables, code, lane.steps)
+    return Motion(final, code, lane.steps, lane.observables, found)
 
 
 def _moved(

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
 from ...systems.impact import EquationOfMotion, equation_of_motion
+from ...systems.law import is_impulsive, trait
 from ...systems.loads import as_load
-from ...systems.roles import is_impulsive
 from ...systems.system import Mechanical, System, state_shape
 from ...systems.variation import variations_of
 from ..linear_modes import forced_motion, modal_blocks
@@ -185,7 +185,7 @@ def follows_rates(motion: EquationOfMotion) -> bool:
 
 
 def _refused(law) -> bool:
-    return is_impulsive(law) or getattr(law, "jumps", True)
+    return is_impulsive(law) or trait(law, "jumps")
 
 
 @functools.partial(jax.jit, static_argnums=4)
@@ -208,6 +208,6 @@ def _gap_rows(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
 
 def _pushes(motion: EquationOfMotion, modes: Eigenmodes) -> Array:
     half = modes.duals.shape[1] // 2
-    responses = [np.reshape(r, (-1, half)) for r in motion.contact_responses]
+    responses = [np.reshape(c.response, (-1, half)) for c in motion.contacts]
     responses = np.concatenate([np.zeros((0, half)), *responses])
     return jnp.asarray(np.asarray(modes.duals)[:, half:] @ responses.T)

@@ -30,18 +30,8 @@ from .quiet_phases import Parts, contacts_after, displacements_after, parts_of, 
 _DEPTHS, _FINEST = 1e-4, 1e-12
 
 
-class PhaseEnd(NamedTuple):
-    """End of a motion: state, its time, changes of it, observables, number of steps."""
-
-    state: Any
-    time: Any
-    changes: Any
-    observables: Any
-    steps: Any
-
-
-class _Motion(NamedTuple):
-    """A motion between two phases.
+class PhaseState(NamedTuple):
+    """The state of a motion between two phases, or at its end.
 
     `closed` (c,): the contacts that act in the next one, `flips` (c,): those that have
     just opened or closed.
@@ -78,7 +68,7 @@ def phase_flow(
     most: int,
     *,
     sparing: bool = False,
-) -> PhaseEnd:
+) -> PhaseState:
     """Return the motion over a time span, s, by at most so many steps.
 
     With what becomes of small `changes` of the state, (2n,) or columns (2n, m): as forces
@@ -103,9 +93,9 @@ def phase_flow(
     closed = _closed_from(system, phases, state, begin)
     quiet = jnp.zeros(closed.shape, bool)
     steps = jnp.asarray(0, jnp.int32)
-    first = _Motion(begin, state, closed, quiet, changes, observables, steps)
+    first = PhaseState(begin, state, closed, quiet, changes, observables, steps)
 
-    def in_one_phase(last: _Motion) -> _Motion:
+    def in_one_phase(last: PhaseState) -> PhaseState:
         phase, y = phase_of(system, phases, last.closed, last.state, last.time)
         flight = phase.begun(last.time, y, last.steps)
         if detail is None:
@@ -119,13 +109,12 @@ def phase_flow(
             changes = phase.changes_after(changes, flight.age)
         closed = last.closed ^ flight.flips
         ended = flight.flips, changes, observables, flight.steps
-        return _Motion(flight.time, state, closed, *ended)
+        return PhaseState(flight.time, state, closed, *ended)
 
-    def unfinished(last: _Motion):
+    def unfinished(last: PhaseState):
         return (last.time < end) & (last.steps < most)
 
-    last = jax.lax.while_loop(unfinished, in_one_phase, first)
-    return PhaseEnd(last.state, last.time, last.changes, last.observables, last.steps)
+    return jax.lax.while_loop(unfinished, in_one_phase, first)
 
 
 def _closed_from(system: ModalForm, phases: Phases, state: Array, time: Array) -> Array:
@@ -141,7 +130,7 @@ def _closed_from(system: ModalForm, phases: Phases, state: Array, time: Array) -
 
 
 def _spared(
-    phase: Phase, begun: Flight, end: Array, most: int, detail: _Detail, last: _Motion
+    phase: Phase, begun: Flight, end: Array, most: int, detail: _Detail, last: PhaseState
 ) -> tuple[Flight, Array, Observables]:
     """Return `_observed`, with small steps only where an extreme may be set."""
     flight, depths = sounded(phase, begun, end, most, last.closed)
@@ -169,7 +158,7 @@ def _spared(
     return flight, state, found._replace(touching=last.closed & ~flight.flips)
 
 
-def _touched(last: _Motion, begin: Array) -> Observables:
+def _touched(last: PhaseState, begin: Array) -> Observables:
     """Return the observables with the first touch of contacts that act from now on."""
     begun = jnp.where(last.closed, begin, jnp.inf)
     first = jnp.minimum(last.observables.first_touch, begun)
@@ -196,7 +185,7 @@ def _seen(phase: Phase, flight: Flight, flips: Array) -> _Seen:
 
 
 def _observed(
-    phase: Phase, flight: Flight, end: Array, most: int, detail: _Detail, last: _Motion
+    phase: Phase, flight: Flight, end: Array, most: int, detail: _Detail, last: PhaseState
 ) -> tuple[Flight, Array, Observables]:
     """Return the flight, its state and observables, which are updated by longer steps."""
     lengths, place = phase.system.steps.length, place_of(last.closed)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ...kernels.in_place import in_place_of
+from ...kernels.lower.in_place import in_place_of
 from ...systems.impact import EquationOfMotion
 from .collocation import (
     NODES,

@@ -114,10 +114,11 @@ def beam_spectra(
     overflown = np.zeros(len(every), bool)
     for place in np.flatnonzero(repeated[rough]):
         index, one = rough[place], alone[place]
-        if not np.isfinite(better[place]).any():
+        try:
+            spectrum = certified_spectrum(one, count, None)
+        except ValueError:  # matrices that are not finite
             overflown[index] = True
             continue
-        spectrum = certified_spectrum(one, count, None)
         values[index] = spectrum.values / one.time
         residuals[index] = spectrum.backward_errors
         certified[index] = spectrum.certified

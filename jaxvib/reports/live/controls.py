@@ -35,7 +35,7 @@ def controls(system: System, chosen: Sequence[str], swept: Swept) -> list[dict[s
     `swept`: the lowest and the highest value of each path of a study; entries of arrays
     are controlled only if swept.
     """
-    formulas = dict(getattr(system, "formulas", ()))
+    formulas = dict(system.formulas)
     scalars = [path for path, each in parameters(system).items() if not np.ndim(each.value)]
     paths = [path for path in scalars if path not in formulas]
     paths += [path for path in swept if path not in scalars]

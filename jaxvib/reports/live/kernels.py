@@ -11,7 +11,7 @@ import numpy as np
 
 from ...dynamics import flow
 from ...dynamics.engines.choice import engine_of
-from ...dynamics.engines.engine import Segment
+from ...dynamics.motion import Want
 from ...dynamics.observables import (
     Observables,
     largest_forces,
@@ -19,7 +19,7 @@ from ...dynamics.observables import (
 )
 from ...foundation.types import AnyArray
 from ...kernels import WebAssembly, web_assembly
-from ...kernels.kernel_cache import cached_fact
+from ...kernels.calls.kernel_cache import cached_fact
 from ...systems import replace
 from ...systems.sample_checks import value_faults
 from ...systems.system import System, state_shape
@@ -92,7 +92,8 @@ def _segment(system: System, periodic: bool):
     def motion(values, state, t0, t1, pieces) -> dict[str, Any]:
         given = replace(system, values)
         lane = given if periodic else with_pieces(given, pieces)
-        end, observables, code = engine.observe(lane, Segment(state, t0, t1, RTOL, 0.0))
+        seen = engine.integrate(lane, state, t0, t1, Want(RTOL, grazing=0.0))
+        end, observables = seen.state, seen.observables
         equation = lane.equation()
         found: dict[str, AnyArray] = {
             "state": end,
@@ -103,7 +104,7 @@ def _segment(system: System, periodic: bool):
             "duration": observables.duration,
             "onsets": observables.onsets,
             "impulse": observables.impulse,
-            "code": code,
+            "code": seen.result,
             "rest": lane.rest(),
         }
         found |= {"period": lane.period()} if periodic else _extremes(lane, observables)

@@ -11,8 +11,8 @@ from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
 from ...systems.annular import annular
+from ...systems.law import is_impulsive
 from ...systems.parameters import part_names, replace
-from ...systems.roles import is_impulsive
 from ...systems.system import Mechanical, System, state_shape
 from .controls import Swept, controls
 from .kernels import faults, modules
@@ -142,7 +142,7 @@ def _check_pieces(recorded: Mapping[str, Any], duration: float | None) -> None:
 
 def _contacts(system: System) -> list[dict[str, Any]]:
     """Return name, kind, direction and gap of each contact, None for a formula's gap."""
-    formulas = dict(getattr(system, "formulas", ()))
+    formulas = dict(system.formulas)
     named = zip(part_names(system.contacts), system.contacts, strict=True)
     return [
         {

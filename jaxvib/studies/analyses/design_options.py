@@ -1,13 +1,16 @@
-"""Common options of design searches: variables, constraints, cost."""
+"""Common parts of design searches: options, bounds, settings, constraints."""
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pydantic
 
+from ... import design
 from ..config.bounds import BoundsByPath, by_path, check_variables
 from ..config.tables import Table, option
-from .measure_options import MeasureOptions, check_measure, measured_in
+from ..store.fields import Variable
+from .measure_options import MeasureOptions, build_measure, check_measure, measured_in
 
 COMBINED = Literal[
     "value", "sum", "mean", "largest", "smallest", "squares", "variance",
@@ -69,3 +72,41 @@ def check_search(
     check_variables(options.variables, options.log, values, declared)
     for measure in (*measures, *options.constraints.values()):
         check_measure(measure, declared)
+
+
+def scaled(options: Any) -> dict[str, tuple[float, float, str]]:
+    """Return the bounds of all `variables` by path, with the scale of each."""
+    return {
+        path: (low, high, "log" if path in options.log else "linear")
+        for path, (low, high) in options.variables.items()
+    }
+
+
+def settings_of(options: Any, run: Any) -> Any:
+    """Return the settings of a search."""
+    return design.SearchSettings(options.starts, options.steps, options.tolerance, run.seed)
+
+
+def limits(options: SearchOptions, run: Any, system: Any) -> dict:
+    """Return the constraints by name."""
+    return {
+        name: design.Limit(
+            build_measure(limit, run, system, options.variables),
+            -np.inf if limit.at_least is None else limit.at_least,
+            np.inf if limit.at_most is None else limit.at_most,
+        )
+        for name, limit in options.constraints.items()
+    }
+
+
+def without(fields: dict[str, Variable], axis: str) -> dict[str, Variable]:
+    """Return fields without an axis of length one."""
+    found = {}
+    for name, field in fields.items():
+        if axis in field.axes:
+            place = field.axes.index(axis)
+            axes = (*field.axes[:place], *field.axes[place + 1 :])
+            values = np.asarray(np.take(field.values, 0, axis=place))
+            field = Variable(axes, values, field.unit, field.description)
+        found[name] = field
+    return found

@@ -75,6 +75,9 @@ KEYS: Mapping[str, Measured] = {
 }
 
 
+_OF_PARAMETERS = ("parameter", "bifurcation", "stable_range")  # their numbers' unit
+
+
 class MeasureOptions(Table):
     """A measure of a periodic motion, a bifurcation, a response, a beam or a chain.
 
@@ -209,25 +212,27 @@ def _value(given: Any) -> Any:
 
 def check_measure(options: MeasureOptions, declared: Mapping) -> None:
     """Raise `ValueError` for unknown paths."""
-    paths = [*(options.over or ()), *(options.paths or ())]
-    paths += [options.path] if options.path else []
-    for path in paths:
+    for path in (*(options.over or ()), *_paths_of(options.model_dump())):
         if path not in declared:
             raise ValueError(unknown_key("parameter", path, declared))
 
 
 def measured_in(given: Mapping, places: Places) -> Asked | None:
     """Return what numbers take that are compared with a measure's; None if several."""
-    field, paths = given.get("field"), [given.get("path")]
-    if given.get("measure") == "parameter":
-        paths = several if isinstance(several := given.get("paths"), list) else []
-    elif given.get("measure") not in ("bifurcation", "stable_range"):
-        kind = KEYS.get(str(given.get("measure")))
-        unit = kind.unit_of(str(field)) if kind else ""
-        # The measured degree of freedom may be an angle.
-        return Asked("m or rad" if unit == "m" and places.angles else unit)
-    found = {places.parameter(path) for path in paths}
-    return found.pop() if len(found) == 1 else None
+    if given.get("measure") in _OF_PARAMETERS:
+        found = {places.parameter(path) for path in _paths_of(given)}
+        return found.pop() if len(found) == 1 else None
+    kind = KEYS.get(str(given.get("measure")))
+    unit = kind.unit_of(str(given.get("field"))) if kind else ""
+    # The measured degree of freedom may be an angle.
+    return Asked("m or rad" if unit == "m" and places.angles else unit)
+
+
+def _paths_of(given: Mapping) -> list:
+    """Return the parameters that a table of a measure names, validated or not."""
+    several = given.get("paths")
+    one = [given["path"]] if given.get("path") else []
+    return one + (several if isinstance(several, list) else [])
 
 
 def unit_of_field(name: str) -> str:
@@ -241,11 +246,8 @@ def unit_of(options: MeasureOptions, unit_at: Callable[[str], str]) -> str:
     `unit_at`: returns the unit of the parameter at a path, which is also that of the
     place of a bifurcation and of a stable range.
     """
-    paths = options.paths if options.measure == "parameter" else None
-    if options.measure in ("bifurcation", "stable_range") and options.path is not None:
-        paths = [options.path]
-    if paths is not None:
-        units = {unit_at(path) for path in paths}
+    if options.measure in _OF_PARAMETERS:
+        units = {unit_at(path) for path in _paths_of(options.model_dump())}
         return units.pop() if len(units) == 1 else ""
     return KEYS[options.measure].unit_of(options.field)
 

@@ -1,8 +1,10 @@
 """Common options of studies with random loads: noise, limits, motions."""
 
+import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import pydantic
 from pydantic import Field
 
@@ -87,6 +89,15 @@ class Shaken(Table):
     first_seed: int = option("the first seed", 0, ge=0, lt=1 << 31)
     engine: EngineName = option("engine of the simulation", "auto")
 
+    def laws(self, count: int) -> Any:
+        """Return the loads of the first noise samples, along a leading axis."""
+        return _laws(self.noise, self.duration, self.first_seed, count)
+
+
+@functools.lru_cache(maxsize=2)
+def _laws(noise: Noise, duration: float, first: int, count: int) -> Any:
+    return noise.process().loads(noise.highest, duration, first + np.arange(count))
+
 
 def check_shaken(options: Shaken, system: Any) -> None:
     """Raise `ValueError` for noise without harmonics, or an unsuitable load."""
@@ -108,8 +119,8 @@ def check_shaken(options: Shaken, system: Any) -> None:
 
 
 def check_levels(levels: Mapping[str, Level], system: Any) -> None:
-    """Raise `ValueError` for a limit on an unknown degree of freedom."""
-    for name, level in levels.items():
+    """Raise `ValueError` for a limit on an unknown degree of freedom, once built."""
+    for name, level in levels.items() if system is not None else ():
         try:
             level.limit(system)
         except ValueError as error:

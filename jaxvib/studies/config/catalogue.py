@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 from pathlib import Path
+from typing import Any
 
 from ...foundation.range import Range
 
@@ -19,15 +20,17 @@ FILE = Path(__file__).with_name("catalogue.json")
 class Declared:
     """Declaration of one parameter of a system, and its default.
 
-    `bare`: the SI value of a 1 without a unit, other than 1 for variables of formulas
-    whose own unit is not of SI.
+    `default`: None if it may be omitted, `...` if it must be given; `size`: the length of
+    a list, 0 for any, None for a single number; `bare`: the SI value of a 1 without a
+    unit, other than 1 for variables of formulas whose own unit is not of SI.
     """
 
-    default: float | list
+    default: Any
     unit: str
     description: str
     allowed: Range
     bare: float = 1.0
+    size: int | None = None
 
     def __str__(self) -> str:
         return f"{self.allowed} {self.unit}".rstrip()
@@ -38,9 +41,20 @@ def catalogue() -> dict[str, dict[str, Declared]]:
     """Return the declarations of each kind of system, by kind and path."""
     kinds = json.loads(FILE.read_text())
     return {
-        kind: {
-            path: Declared(allowed=Range(**entry.pop("allowed")), **entry)
-            for path, entry in paths.items()
-        }
+        kind: {path: _declared(**entry) for path, entry in paths.items()}
         for kind, paths in kinds.items()
+    }
+
+
+def _declared(allowed: dict[str, float], default: Any = ..., **entry: Any) -> Declared:
+    return Declared(default, allowed=Range(**allowed), **entry)
+
+
+def declared_part(kind: str, part: str) -> dict[str, Declared]:
+    """Return the declarations of a part of a kind of system, by path in the part."""
+    prefix = f"{part}."
+    return {
+        path.removeprefix(prefix): entry
+        for path, entry in catalogue()[kind].items()
+        if path.startswith(prefix)
     }

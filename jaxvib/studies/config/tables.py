@@ -48,32 +48,26 @@ def option(
     return pydantic.Field(default, description=description, **limits)
 
 
-def number(entry: Declared, **default: Any) -> tuple[Any, Any]:
-    """Return a field for a declared parameter, as `pydantic.create_model` takes it.
-
-    `default` replaces the declared default: `...` for none, `None` for an optional
-    parameter.
-    """
-    value = default.get("default", entry.default)
+def number(entry: Declared) -> tuple[Any, Any]:
+    """Return a field for a declared parameter, as `pydantic.create_model` takes it."""
     extra: dict[str, Any] = {"unit": entry.unit}
-    if isinstance(entry.default, list):
-        length = len(entry.default)
-        extra["allowed"] = f"{length} numbers in {entry}"
-        kind = Annotated[float, pydantic.Field(**_limits(entry.allowed))]
-        fields = pydantic.Field(
-            default=value, description=entry.description, json_schema_extra=extra,
-            min_length=length, max_length=length,
-        )  # fmt: skip
-        return list[kind], fields
-    if value is None:
+    kind: Any = float
+    limits: dict[str, Any] = _limits(entry.allowed)
+    if entry.size is not None:
+        some = f"{entry.size} numbers in {entry}"
+        extra["allowed"] = some if entry.size else f"numbers in {entry}, one or more"
+        # The numbers of a list of any length are checked by its law.
+        each = limits if entry.size else {}
+        kind = list[Annotated[float, pydantic.Field(**each)]]
+        limits = {"min_length": entry.size or 1, "max_length": entry.size or None}
+    elif entry.default is None:
         extra["allowed"] = str(entry)
+        kind = float | None
     fields = pydantic.Field(
-        default=value,
-        description=entry.description,
-        json_schema_extra=extra,
-        **_limits(entry.allowed),
-    )
-    return (float if value is not None else float | None), fields
+        default=entry.default, description=entry.description, json_schema_extra=extra,
+        **limits,
+    )  # fmt: skip
+    return kind, fields
 
 
 def _limits(allowed: Range) -> dict[str, Any]:
@@ -100,6 +94,25 @@ def nested_model(name: str, declared: dict[str, Declared], given: dict[str, tupl
         fields[first] = (model, pydantic.Field(default=model()))
     ordered = {**dict.fromkeys(given), **fields, **given}
     return pydantic.create_model(name, __base__=Table, **ordered)  # ty: ignore
+
+
+def kind_named(
+    name: object, kinds: Mapping[str, Any], path: str, document: Document, entry: Any = None
+) -> Any:
+    """Return the kind that a table names at a path.
+
+    `entry`: the table itself, for the message if it names none. **Raises:**
+    `ValueError` with the allowed names and the nearest one.
+    """
+    if isinstance(name, str) and name in kinds:
+        return kinds[name]
+    found, hint = f"= {shown(name)} is not known", ""
+    if name is None:
+        found = f"is missing ({path.rpartition('.')[0]} = {shown(entry)})"
+    elif near := nearest(str(name), kinds):
+        hint = f'; did you mean "{near}"?'
+    allowed = ", ".join(map(shown, kinds))
+    raise ValueError(f"{document.where(path)}: {path} {found}; allowed: {allowed}{hint}")
 
 
 def flattened(table: dict, prefix: str = "") -> dict[str, object]:

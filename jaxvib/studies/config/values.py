@@ -97,7 +97,7 @@ class Values(OneKey):
     def at(self, fractions: np.ndarray) -> np.ndarray:
         """Return the values at fractions (0 to 1) of the range between the bounds."""
         if self.log_bounds:
-            from ...kernels import elementwise  # imports JAX, not needed for reading
+            from ...kernels.calls import elementwise  # imports JAX, not needed for reading
 
             low, high = self.log_bounds
             return low * elementwise.power(high / low, fractions)

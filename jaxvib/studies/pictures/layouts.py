@@ -4,7 +4,9 @@ import itertools
 
 import numpy as np
 
-from ...systems.freedoms import GROUND
+from ..resources import library
+
+freedoms_of = library("systems.freedoms")
 
 
 def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:
@@ -79,7 +81,7 @@ def beam_layout(modules: dict, names: list[str]) -> dict | None:
     bodies = [
         [place[f"{body}.y"], place[f"{body}.angle"], where]
         for body, where in at_index.items()
-        if body != GROUND
+        if body != freedoms_of.GROUND
     ]
     return {"kind": "beams", "at": places, "beams": drawn, "bodies": bodies}
 

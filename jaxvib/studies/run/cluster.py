@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .executors import PATIENCE, Failure, Worker, slow_after
+from .executors import PATIENCE, Executor, Failure, Worker, slow_after
 
 _LOOK = 2.0  # s between polls of the cluster
 _ANSWER = 20.0  # s, timeout of the scheduler, short in case of a wrong address
@@ -35,7 +35,7 @@ def require_dask(address: str) -> None:
             )
 
 
-class DaskExecutor:
+class DaskExecutor(Executor):
     """Computes on a Dask cluster: one chunk per thread at a time.
 
     Dask replaces dead workers and reassigns their chunks up to three times. Chunks are
@@ -177,7 +177,7 @@ class DaskExecutor:
         """Return a chunk's results; `None` if it has to be reassigned."""
         place = self._places.pop(future.key, None)
         if future.status == "cancelled":
-            raise OSError(f"the Dask scheduler at {self._address} is lost")
+            raise self._lost()
         try:
             if future.status != "finished":
                 error = future.exception(timeout=self._patience)
@@ -189,9 +189,7 @@ class DaskExecutor:
             )
             return None
         except (OSError, concurrent.futures.CancelledError) as error:
-            raise OSError(
-                f"the Dask scheduler at {self._address} is lost: {error}"
-            ) from None
+            raise self._lost(error) from None
         if what == "incompatible":
             self._refuse(*more)
             return None
@@ -203,6 +201,10 @@ class DaskExecutor:
                 self._counted.add(number)
                 self._progress.advance(self._counts(found))
         return found
+
+    def _lost(self, *error: BaseException) -> OSError:
+        words = "".join(f": {each}" for each in error)
+        return OSError(f"the Dask scheduler at {self._address} is lost{words}")
 
     def _refuse(self, address: str, difference: str) -> None:
         if address not in self._incompatible:
@@ -219,9 +221,7 @@ class DaskExecutor:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
             processing = self._client.processing()
         except (OSError, TimeoutError, RuntimeError) as error:
-            raise OSError(
-                f"the Dask scheduler at {self._address} is lost: {error}"
-            ) from None
+            raise self._lost(error) from None
         now = time.time()
         self._heard = {name: now - each["last_seen"] for name, each in workers.items()}
         self._threads = sum(each["nthreads"] for each in workers.values())

@@ -12,7 +12,7 @@ import numpy as np
 from ...foundation.arrays import concatenate_lanes
 from .cluster import DaskExecutor
 from .dispatch import dispatch, skipped
-from .worker import lanes_task
+from .worker import task
 
 _EACH = 4  # parts of a map per thread of the cluster, for load balance
 
@@ -74,7 +74,7 @@ class ClusterSearch:
         self.cluster.close()
 
     def _call(self, part: int) -> tuple:
-        return lanes_task, self._config, part, self._record, *self._parts[part]
+        return task, self._config, part, self._record, *self._parts[part]
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,5 +1,6 @@
 """Computes samples of a study, isolating those that fail."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from ...ensemble import Reason
 from ...ensemble.evaluation_store import EvaluationStore, PrefixedStore
 from ...foundation.progress import without_progress
 from ..analyses.kinds import ANALYSES
-from ..store.fields import Variable
+from ..store.fields import Variable, joined
 from .study import Study
 
 _TRIES = 8  # samples tried to find one that can be computed
@@ -67,7 +68,7 @@ def compute_part(
             if not memory:
                 example(error)  # otherwise each sample would be tried in vain
         middle = (start + stop) // 2
-        return _joined(halved(start, middle), halved(middle, stop))
+        return joined(halved(start, middle), halved(middle, stop))
 
     found: list[dict[str, Variable]] = []
 
@@ -120,14 +121,6 @@ def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
-def _joined(*parts: dict[str, Variable]) -> dict[str, Variable]:
-    def all_of(name: str, field: Variable) -> Variable:
-        values = np.concatenate([part[name].values for part in parts])
-        return Variable(field.axes, values, field.unit, field.description, field.notes)
-
-    return {name: all_of(name, field) for name, field in parts[0].items()}
-
-
 def _empty_fields(fields: dict[str, Variable]) -> dict[str, Variable]:
     """Return the fields of one sample with empty values."""
 
@@ -135,7 +128,6 @@ def _empty_fields(fields: dict[str, Variable]) -> dict[str, Variable]:
         kind = field.values.dtype.kind
         blank = np.nan if kind in "fc" else -1 if kind == "i" else 0
         blank = int(Reason.COMPUTATION_FAILED) if name == "result" else blank
-        values = np.full_like(field.values, blank)
-        return Variable(field.axes, values, field.unit, field.description, field.notes)
+        return dataclasses.replace(field, values=np.full_like(field.values, blank))
 
     return {name: empty(name, field) for name, field in fields.items()}

@@ -4,8 +4,8 @@ import os
 
 import jax
 
-from ...kernels.device_choice import VARIABLE, mode
-from ...kernels.driver import DriverError, driver
+from ...kernels.gpu.device_choice import VARIABLE, mode
+from ...kernels.gpu.driver import DriverError, driver
 
 
 def choose(requested: str) -> tuple[str, str]:

@@ -11,9 +11,10 @@ from ...ensemble import Reason, checkpointing, use_executor
 from ...ensemble.evaluation_store import PrefixedStore
 from ...foundation import signals
 from ...foundation.progress import without_progress
-from ...kernels.device_choice import computed_on
+from ...kernels.gpu.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
+from ..store.compile_times import CompileTimes
 from ..store.evaluations import Evaluations, HeldEvaluations, forget_evaluations
 from ..store.store import Store
 from ..store.times import Times
@@ -51,7 +52,7 @@ def execute(study: Study, system: Any, store: Store, progress: Any, started: flo
     kind = ANALYSES[study.analysis.kind]
     run = _run_whole if kind.in_one_piece(bool(study.paths)) else _run_samples
     with (
-        Times(store.directory, started) as times,
+        Times(store.directory, started, CompileTimes()) as times,
         LiveStatus(store.directory, progress) as status,
     ):
         run(study, system, store, status, times)
@@ -103,12 +104,12 @@ def _run_samples(study, system, store, progress: LiveStatus, times: Times) -> No
         lost = dispatch(executor, missing, store_result, progress.message)
     if lost:
         raise RuntimeError(skipped(lost))
-    for group in kind.groups if study.share is None else ():
+    for group, compute in kind.groups.items() if study.share is None else ():
         if f"group {group}" not in store.done:
             values = {path: store.rows(path) for path in study.paths}
-            fields = kind.group(group, system, values, study, store.rows)
+            fields = compute(system, values, study, store.rows)
             if fields:
-                store.add_group(group, fields, kind.groups[group])
+                store.add_group(group, fields, ("sample",))
 
 
 def _executor(study, system, store, progress, missing: int) -> Executor:

@@ -1,10 +1,10 @@
-"""Executors of chunks: the protocol, and computation in this process."""
+"""Executors of chunks: the base class, and computation in this process."""
 
 import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from ..store.fields import Variable
 
@@ -44,8 +44,7 @@ class Worker:
     silent: bool = False
 
 
-@runtime_checkable
-class Executor(Protocol):
+class Executor:
     """Computes chunks by number.
 
     **Fields:** `where`: a short description.
@@ -53,21 +52,23 @@ class Executor(Protocol):
 
     where: str
 
-    def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
-        """Yield each chunk's results or failure, in any order.
+    def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        """Yield each chunk's results or `Failure`, in any order.
 
-        It ends after every number was yielded. A chunk may be yielded more than once:
-        by a worker believed lost, or by two workers.
+        It ends after every number was yielded. A chunk may be yielded more than once, by
+        two workers of a cluster.
         """
+        raise NotImplementedError
 
     def workers(self) -> Sequence[Worker]:
-        """Return the workers and their chunks. Thread-safe."""
+        """Return the workers and their chunks, if there are any. Thread-safe."""
+        return ()
 
     def close(self) -> None:
         """Stop all computations."""
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Computes in this process, one chunk per request."""
 
     where = "this process"
@@ -79,10 +80,3 @@ class LocalExecutor:
         """Yield each chunk's results in order. **Raises:** as the computation."""
         for number in numbers:
             yield number, self._compute(number)
-
-    def workers(self) -> Sequence[Worker]:
-        """Return no workers: the progress bar suffices."""
-        return ()
-
-    def close(self) -> None:
-        """Do nothing."""

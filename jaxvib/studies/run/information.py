@@ -12,9 +12,9 @@ import numpy as np
 from ...foundation.cache import cache_folder, entries, why_private
 from ...foundation.machine import instruction_set
 from ...foundation.text import size_text
-from ...kernels.device_check import verdicts
-from ...kernels.device_choice import mode
-from ...kernels.driver import DriverError, driver
+from ...kernels.gpu.device_check import verdicts
+from ...kernels.gpu.device_choice import mode
+from ...kernels.gpu.driver import DriverError, driver
 from ..store.provenance import git_state, versions
 from .builtin_studies import folder
 

@@ -1,7 +1,9 @@
 """Merges studies with different random samples of one config."""
 
+import contextlib
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +23,55 @@ from ..store.store import Store, check_free
 _FREE = {"run": ("seed", "chunk"), "sweep": ("count",)}
 
 
-class _Part:
-    """One of the studies, verified byte by byte."""
+class Part:
+    """A study, or a share of one, in its folder; read by `read`, which verifies it."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, read: Callable = verified):
         self.directory = directory
-        self.record, self.commits = verified(directory)
+        self.record, self.commits = read(directory)
         self.sums = {f: crc for commit in self.commits for f, crc in commit.files.items()}
-        if not any(commit.step.startswith("chunk ") for commit in self.commits):
-            raise ValueError(
-                f"{directory} has no samples: it is stored as a whole; allowed: studies "
-                "with a sweep"
-            )
-
-    @property
-    def samples(self) -> int:
-        return self.record["samples"]
+        self.samples = self.record["samples"]
 
     @property
     def seed(self) -> int:
+        """The seed of its random samples."""
         return self.record["config"]["run"]["seed"]
 
-    def layouts(self, group: str) -> dict[str, Layout]:
-        inside = f"{group}/" if group else ""
+    @functools.cached_property
+    def arrays(self) -> dict[str, tuple[Layout, Rows]]:
+        """The arrays of its samples, read on indexing."""
+        layouts = self.layouts().items()
+        return {name: (layout, self.rows(name)) for name, layout in layouts}
+
+    def layouts(self, group: str = "") -> dict[str, Layout]:
+        """Return the layouts of the arrays of a group, or of the results."""
         names = array_names(self.commits, group)
-        return {name: layout_of(self.directory, inside + name) for name in names}
+        paths = {name: f"{group}/{name}".lstrip("/") for name in names}
+        return {name: layout_of(self.directory, path) for name, path in paths.items()}
 
     def rows(self, name: str) -> Rows:
+        """Return an array, read on indexing."""
         return Rows(self.directory, name, self.sums)
+
+
+def fields_of(pieces: Sequence[tuple[Part, slice]]) -> dict[str, Variable]:
+    """Return the fields of samples of several parts, one behind the other."""
+    return {
+        name: _variable(layout, [part.arrays[name][1][rows] for part, rows in pieces])
+        for name, (layout, _) in pieces[0][0].arrays.items()
+    }
+
+
+@contextlib.contextmanager
+def new_store(directory: Path, record: Mapping, config: str) -> Generator[Store]:
+    """Yield the store of a new study, which no other run can write to."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = Lock(directory)
+    lock.acquire()
+    try:
+        yield Store.create(directory, record, config)
+    finally:
+        lock.release()
 
 
 def merge(directories: Sequence[Path], out: Path) -> list[str]:
@@ -63,29 +86,20 @@ def merge(directories: Sequence[Path], out: Path) -> list[str]:
     if len({directory.resolve() for directory in directories}) < 2:
         raise ValueError(f"{len(directories)} folder; allowed: two different ones or more")
     check_free(out)
-    parts = [_Part(directory) for directory in directories]
-    for part in parts[1:]:
+    parts = [Part(directory) for directory in directories]
+    for part in parts:
         _check(parts[0], part)
     _check_samples(parts)
-    record = _record(parts)
-    out.mkdir(parents=True, exist_ok=True)
-    lock = Lock(out)
-    lock.acquire()
-    try:
-        return _written(parts, record, out)
-    finally:
-        lock.release()
-
-
-def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
     seeds = ", ".join(str(part.seed) for part in parts)
     text = Folder(parts[0].directory).read("config.toml").decode("utf-8", "replace")
-    store = Store.create(
-        out, record, f"# Merged from studies with run.seed = {seeds}.\n{text}"
-    )
+    text = f"# Merged from studies with run.seed = {seeds}.\n{text}"
+    with new_store(out, _record(parts), text) as store:
+        return _written(parts, store)
+
+
+def _written(parts: Sequence[Part], store: Store) -> list[str]:
     starts = np.cumsum([0, *(part.samples for part in parts)])
-    layouts = parts[0].layouts("")
-    width, total = record["chunk"], record["samples"]
+    width, total = store.record["chunk"], store.record["samples"]
     for number, first in enumerate(range(0, total, width)):
         last = min(first + width, total)
         pieces = [
@@ -93,12 +107,8 @@ def _written(parts: Sequence[_Part], record: Mapping, out: Path) -> list[str]:
             for part, start in zip(parts, starts.tolist(), strict=False)
             if start < last and first < start + part.samples
         ]
-        fields = {
-            name: variable(layout, [part.rows(name)[rows] for part, rows in pieces])
-            for name, layout in layouts.items()
-        }
-        store.append(number, fields)
-    lines = [f"{out} written: {total} samples from {len(parts)} studies"]
+        store.append(number, fields_of(pieces))
+    lines = [f"{store.directory} written: {total} samples from {len(parts)} studies"]
     for group in groups(parts[0].commits):
         lines += _merge_group(store, parts, group, starts.tolist())
     store.finish()
@@ -118,7 +128,7 @@ def _merge_group(store: Store, parts, group: str, starts: list[int]) -> list[str
                 column + start for column, start in zip(columns, starts, strict=False)
             ]
         shared = layout.axes[:1] != each[0]["sample"].axes
-        fields[name] = variable(layout, columns[:1] if shared else columns)
+        fields[name] = _variable(layout, columns[:1] if shared else columns)
     store.add_group(group, fields, ("sample",))
     return []
 
@@ -127,15 +137,20 @@ def _shapes(layouts: Mapping[str, Layout]) -> dict[str, tuple]:
     return {name: (each.axes, each.shape[1:], each.dtype) for name, each in layouts.items()}
 
 
-def variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
+def _variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
     """Return stored columns as a field."""
     attributes: dict[str, Any] = dict(layout.attributes)
     unit, words = attributes.pop("units", ""), attributes.pop("description", "")
     return Variable(layout.axes, np.concatenate(columns), unit, words, attributes)
 
 
-def _check(first: _Part, other: _Part) -> None:
+def _check(first: Part, other: Part) -> None:
     """Raise `ValueError` unless two studies differ only in the allowed keys."""
+    if not any(commit.step.startswith("chunk ") for commit in other.commits):
+        raise ValueError(
+            f"{other.directory} has no samples: it is stored as a whole; allowed: studies "
+            "with a sweep"
+        )
     for key, allowed in (
         ("config", "run.seed, run.chunk, sweep.count"),
         ("versions", "none"),
@@ -148,7 +163,7 @@ def _check(first: _Part, other: _Part) -> None:
                     f"{path} = {two.get(path)} in {there}, and {one.get(path)} in {here}; "
                     f"allowed to differ: {allowed}"
                 )
-    if _shapes(first.layouts("")) != _shapes(other.layouts("")):
+    if _shapes(first.layouts()) != _shapes(other.layouts()):
         raise ValueError(f"{other.directory} has different arrays from {first.directory}")
 
 
@@ -169,7 +184,7 @@ def _compared(table: Mapping, before: str) -> dict[str, Any]:
     return flat
 
 
-def _check_samples(parts: Sequence[_Part]) -> None:
+def _check_samples(parts: Sequence[Part]) -> None:
     method = parts[0].record["config"].get("sweep", {}).get("method", "grid")
     if method not in DRAWN:
         raise ValueError(
@@ -188,7 +203,7 @@ def _check_samples(parts: Sequence[_Part]) -> None:
         seen[part.seed] = part.directory
 
 
-def _record(parts: Sequence[_Part]) -> dict:
+def _record(parts: Sequence[Part]) -> dict:
     first = parts[0].record
     prints = [part.record["fingerprint"] for part in parts]
     alike = {
@@ -212,7 +227,7 @@ def _record(parts: Sequence[_Part]) -> dict:
     return {**first, **changed}
 
 
-def _different_machines(parts: Sequence[_Part]) -> list[str]:
+def _different_machines(parts: Sequence[Part]) -> list[str]:
     prints = [part.record["fingerprint"] for part in parts]
     differing = [
         key for key in prints[0] if any(p.get(key) != prints[0][key] for p in prints)

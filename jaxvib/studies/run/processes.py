@@ -1,4 +1,8 @@
-"""Computes chunks in local processes, which may die or hang at any time."""
+"""Computes chunks in local processes, which may die or hang at any time.
+
+A pool of `concurrent.futures` knows no frozen workers, and waits for ever for one that
+was killed while it sent its results.
+"""
 
 import collections
 import contextlib
@@ -6,6 +10,8 @@ import dataclasses
 import os
 import queue
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -13,58 +19,39 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any
 
 from ...foundation.text import duration_text
-from .executors import PATIENCE, Failure, Fields, Worker, slow_after
+from .executors import PATIENCE, Executor, Failure, Fields, Worker
 from .worker_shares import Share, worker_shares
 from .worker_tasks import incompatibility
 
 _MOST_WORDS = 4096  # bytes of a worker's last output
-_LOOK = 0.5  # s between checks for silent workers
 _LEAST_DEATHS = 3  # per worker without a result, after which the run fails
 
 
-@runtime_checkable
-class Process(Protocol):
-    """A worker's process."""
-
-    pid: int
-
-    def kill(self) -> None:
-        """Kill it."""
-
-    def ended(self) -> str:
-        """Wait for its end and describe it in a few words."""
-
-
-Start = Callable[[Connection, str, Share], Process]
+# Starts a process that serves a connection: an object with `pid`, `kill()` and `ended()`,
+# which waits for its end and describes it in a few words.
+Start = Callable[[Connection, str, Share], Any]
 
 
 @dataclasses.dataclass(eq=False)
 class _Running:
-    # A process, its index (0, 1, ..) and its current work.
-    process: Process
+    # A process, and its current work.
+    process: Any  # as `Start` returns it
     connection: Connection
-    place: int
-    heard: float
-    ready: bool = False
+    name: str
     chunk: int | None = None
     since: float = 0.0
-    samples: int = 0
-    silent: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"worker {self.place + 1} (process {self.process.pid})"
+    spent: int = 0  # processor time when it was silent, in ticks
 
 
-class ProcessExecutor:
+class ProcessExecutor(Executor):
     """Computes on local processes, each with its share of the cores or a GPU.
 
-    A dead worker is replaced, and its chunk counts as failed. A worker without
-    heartbeat for `patience` seconds is kept in case it recovers, but its chunk is given
-    to another; so is the last chunk if it takes much longer than the others did.
+    A thread serves each worker. One that dies, or neither computes nor sends a heartbeat
+    for `patience` seconds, is replaced, and its chunk counts as failed.
 
     **Arguments:** `config`: the text of the resolved config; `record`: of the study,
     which workers must match; `progress`: notified of completed samples and events;
@@ -82,19 +69,15 @@ class ProcessExecutor:
         start: Start | None = None,
     ):
         self.where = f"{count} worker processes"
-        self._config = config
-        self._count = count
-        self._record = record
-        self._progress = progress
-        self._patience = patience
-        self._start = start or _Command
+        self._config, self._record, self._progress = config, record, progress
+        self._patience, self._start = patience, start or _Command
         self._shares = worker_shares(count, record["fingerprint"]["device"])
-        self._messages: queue.SimpleQueue[tuple[_Running, tuple]] = queue.SimpleQueue()
-        self._running: list[_Running] = []
-        self._waiting: collections.deque[int] = collections.deque()
-        self._open: set[int] = set()
-        self._seconds: collections.deque[float] = collections.deque(maxlen=101)
+        self._running: dict[int, _Running] = {}  # by place: 0, 1, ..
+        self._threads: list[threading.Thread] = []
+        self._messages: queue.SimpleQueue[tuple] = queue.SimpleQueue()
+        self._lock = threading.Lock()
         self._deaths = 0  # since the last result
+        self._closed = False
         self._shown: dict[int, int] = {}  # chunk: samples reported to the progress
 
     def submit(self, numbers: Iterable[int]) -> Iterator[tuple[int, Fields | Failure]]:
@@ -102,167 +85,143 @@ class ProcessExecutor:
 
         **Raises:** `RuntimeError` if workers die before they compute anything.
         """
-        self._waiting = collections.deque(numbers)
-        self._open = set(self._waiting)
-        looked = time.monotonic()
-        while self._open:
-            self._fill()
-            self._assign_chunks()
-            try:
-                worker, message = self._messages.get(timeout=_LOOK)
-            except queue.Empty:
-                pass
+        waiting = collections.deque(numbers)
+        left = set(waiting)
+        self._threads = [
+            threading.Thread(target=self._serve, args=(place, waiting), daemon=True)
+            for place in range(min(len(self._shares), len(left)))
+        ]
+        for thread in self._threads:
+            thread.start()
+        while left:
+            what, *more = self._messages.get()
+            if what == "unable":
+                raise more[0]
+            if what == "message":
+                self._progress.message(*more)
+            elif what == "beat":
+                self._show(*more)
             else:
-                found = self._handle_message(worker, *message)
-                if found is not None:
-                    self._assign_chunks()  # they compute while results are written
-                    yield found
-            # After all messages are read, since this process may have been suspended.
-            if self._messages.empty() and time.monotonic() - looked > _LOOK:
-                looked = time.monotonic()
-                self._check_heartbeats(looked)
-                self._duplicate_slow_chunks(looked)
+                number, found = more
+                if what == "done":
+                    self._show(number, len(found["result"].values))
+                left.discard(number)
+                yield number, found
 
     def workers(self) -> Sequence[Worker]:
         """Return the workers and their chunks."""
-        return [
-            Worker(each.name, each.chunk, each.since, each.silent)
-            for each in list(self._running)
-        ]
+        running = sorted(self._running.copy().items())
+        return [Worker(each.name, each.chunk, each.since) for _, each in running]
 
     def close(self) -> None:
         """Stop all workers."""
-        for worker in self._running:
+        self._closed = True
+        for worker in list(self._running.values()):
             worker.process.kill()
-        for worker in self._running:
-            worker.process.ended()
-            worker.connection.close()
-        self._running.clear()
+        for thread in self._threads:
+            thread.join()
+        for place in list(self._running):
+            self._end(place)
 
-    def _fill(self) -> None:
-        """Start missing processes, as far as there is work for them."""
-        number = min(self._count, len(self._open))
-        for _ in range(sum(not each.silent for each in self._running), number):
-            places = {each.place for each in self._running if not each.silent}
-            place = next(i for i in range(self._count) if i not in places)
-            ours, theirs = Pipe()
-            process = self._start(theirs, self._config, self._shares[place])
-            theirs.close()
-            worker = _Running(process, ours, place, time.monotonic())
-            self._running.append(worker)
-            threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
-
-    def _listen(self, worker: _Running) -> None:
-        # In a thread: a worker stopped in the middle of a message blocks nothing else.
+    def _serve(self, place: int, waiting: collections.deque[int]) -> None:
+        """Compute chunks on a worker, or on those that replace it."""
         try:
-            while True:
-                self._messages.put((worker, worker.connection.recv()))
-        except Exception:  # closed, or killed in the middle of a message
-            self._messages.put((worker, ("gone",)))
+            while waiting and not self._closed:
+                worker = self._running.get(place) or self._begin(place)
+                if worker is None:
+                    continue
+                with contextlib.suppress(IndexError):  # all are taken by now
+                    self._compute(place, worker, waiting.popleft())
+        except Exception as error:  # raised by `submit`
+            self._messages.put(("unable", error))
 
-    def _assign_chunks(self) -> None:
-        for worker in self._running:
-            if not self._waiting:
-                return
-            if worker.ready and worker.chunk is None and not worker.silent:
-                self._send_chunk(worker, self._waiting.popleft())
+    def _begin(self, place: int) -> _Running | None:
+        """Start a worker; return `None` if it dies. **Raises:** `RuntimeError`."""
+        ours, theirs = Pipe()
+        with socket.socket(fileno=os.dup(ours.fileno())) as line:
+            # A worker may be stopped in the middle of a message.
+            seconds, rest = divmod(self._patience, 1)
+            limit = struct.pack("ll", int(seconds), int(1e6 * rest))
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        process = self._start(theirs, self._config, self._shares[place])
+        theirs.close()
+        name = f"worker {place + 1} (process {process.pid})"
+        worker = self._running[place] = _Running(process, ours, name)
+        if self._closed:  # since it was looked at
+            process.kill()
+        try:
+            what, found = self._answer(worker)
+        except Exception as error:
+            how = self._bury(place, error)
+            self._messages.put(("message", f"{name} {how}; it is replaced"))
+            return None
+        if what == "unable":
+            raise RuntimeError(f"{name} cannot start: {found}")
+        if difference := incompatibility(found, self._record):
+            raise RuntimeError(f"{name} does not match the study: it has {difference}")
+        return worker
 
-    def _send_chunk(self, worker: _Running, number: int) -> None:
-        worker.chunk, worker.since, worker.samples = number, time.time(), 0
-        with contextlib.suppress(OSError):  # its end is handled by the listener
+    def _compute(self, place: int, worker: _Running, number: int) -> None:
+        worker.chunk, worker.since = number, time.time()
+        try:
             worker.connection.send(number)
+            answer = self._answer(worker)
+            worker.chunk, self._deaths = None, 0
+        except Exception as error:
+            failure = Failure(f"{worker.name} {self._bury(place, error)}")
+            answer = "failed", number, failure
+        self._messages.put(answer)
 
-    def _handle_message(self, worker: _Running, what: str, *more):
-        """Handle a worker's message; return a chunk's number and results, if any."""
-        worker.heard = time.monotonic()
-        if worker.silent and what != "gone":
-            worker.silent = False
-            self._progress.message(f"{worker.name} responds again")
-        if what == "who":
-            if difference := incompatibility(more[0], self._record):
-                raise RuntimeError(
-                    f"{worker.name} does not match the study: it has {difference}"
-                )
-            worker.ready = True
-        elif what == "unable":
-            raise RuntimeError(f"{worker.name} cannot start: {more[0]}")
-        elif what == "beat":
-            self._show(worker, more[0])
-        elif what == "message":
-            self._progress.message(more[0])
-        elif what == "gone":
-            return self._handle_exit(worker)
-        else:
-            return self._received(worker, what, *more)
-        return None
+    def _answer(self, worker: _Running) -> tuple:
+        """Return a worker's next answer, and pass on what it tells meanwhile."""
+        while True:
+            while not worker.connection.poll(self._patience):
+                spent = _processor_time(worker.process.pid)
+                if spent <= worker.spent:
+                    raise BlockingIOError
+                worker.spent = spent  # in a library that lets no other thread run
+            what, *more = worker.connection.recv()
+            if what == "beat":
+                more = [worker.chunk, *more]
+            elif what != "message":
+                return what, *more
+            self._messages.put((what, *more))
 
-    def _received(self, worker: _Running, what: str, number: int, found):
-        self._seconds.append(time.time() - worker.since)
-        self._open.discard(number)
-        if what == "done":
-            self._deaths = 0
-            self._show(worker, len(found["result"].values))
-        worker.chunk = None
-        return number, found
+    def _bury(self, place: int, error: Exception) -> str:
+        """End a worker after an error of its connection; return what was wrong.
 
-    def _handle_exit(self, worker: _Running):
-        if worker not in self._running:
-            return None
-        self._running.remove(worker)
+        **Raises:** `RuntimeError` if too many died in a row.
+        """
+        how = self._end(place)
+        if isinstance(error, BlockingIOError):
+            how = f"has not responded for {duration_text(self._patience)}"
+        with self._lock:
+            self._deaths += 1
+            deaths = self._deaths
+        if deaths > _LEAST_DEATHS * len(self._shares):
+            raise RuntimeError(f"{deaths} workers died in a row: {how}")
+        return how
+
+    def _end(self, place: int) -> str:
+        worker = self._running.pop(place)
         worker.process.kill()  # in case it survives without a connection
-        how = worker.process.ended()
         worker.connection.close()
-        self._deaths += 1
-        number = worker.chunk
-        if self._deaths > _LEAST_DEATHS * self._count:
-            raise RuntimeError(f"{self._deaths} workers died in a row: {how}")
-        if number is None or number not in self._open or self._has_another(number):
-            self._progress.message(f"{worker.name} {how}; it is replaced")
-            return None
-        self._open.discard(number)
-        return number, Failure(f"{worker.name} {how}")
+        return worker.process.ended()
 
-    def _has_another(self, number: int) -> bool:
-        at_work = any(each.chunk == number and not each.silent for each in self._running)
-        return at_work or number in self._waiting
+    def _show(self, number: int | None, samples: int) -> None:
+        """Count completed samples of a chunk, once even if it is computed again."""
+        if number is not None and samples > (before := self._shown.get(number, 0)):
+            self._shown[number] = samples
+            self._progress.advance(samples - before)
 
-    def _check_heartbeats(self, now: float) -> None:
-        for worker in self._running:
-            if worker.silent or now - worker.heard < self._patience:
-                continue
-            worker.silent = True
-            words = (
-                f"{worker.name} has not responded for {duration_text(now - worker.heard)}"
-            )
-            number = worker.chunk
-            if number in self._open and not self._has_another(number):
-                self._waiting.appendleft(number)
-                words += f"; chunk {number} is given to another"
-            self._progress.message(words)
 
-    def _duplicate_slow_chunks(self, now: float) -> None:
-        """Give chunks that take very long to a second, idle worker."""
-        if self._waiting or not self._seconds:
-            return
-        late = max(self._patience, slow_after(self._seconds))
-        idle = [w for w in self._running if w.ready and w.chunk is None and not w.silent]
-        at_work = collections.Counter(w.chunk for w in self._running if not w.silent)
-        for worker in list(self._running):
-            alone = worker.chunk in self._open and at_work[worker.chunk] == 1
-            if idle and alone and time.time() - worker.since > late:
-                self._progress.message(
-                    f"{worker.name} is slow: chunk {worker.chunk} is also given to another"
-                )
-                self._send_chunk(idle.pop(), worker.chunk)
-
-    def _show(self, worker: _Running, samples: int) -> None:
-        """Count completed samples of a chunk, once even if it is duplicated."""
-        if worker.chunk is None:
-            return
-        more = samples - self._shown.get(worker.chunk, 0)
-        if more > 0:
-            self._shown[worker.chunk] = samples
-            self._progress.advance(more)
+def _processor_time(pid: int) -> int:
+    """Return the processor time of a process in ticks, 0 if it is unknown."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(words[11]) + int(words[12])
 
 
 class _Command:

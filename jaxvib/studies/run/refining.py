@@ -6,6 +6,7 @@ both directions, down to single samples; elsewhere samples get the class of the 
 A random subset of these is computed as well, to estimate the error rate of the filling.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..analyses.kinds import ANALYSES
 from ..config import samples
-from ..store.fields import Variable
+from ..store.fields import Variable, joined
 from .computing import compute_part
 from .study import Study
 
@@ -115,7 +116,7 @@ class _Strip:
         ]  # fmt: skip
         known = self._computed.ravel()[:count]
         found, errors = {}, np.full(count, np.nan)
-        for name, field in self._joined().items():
+        for name, field in joined(*self._parts).items():
             filled = self._filled(name, field, corners, weights)
             filled[known] = field.values[row[known]]
             seen = np.flatnonzero(~known & (row >= 0))
@@ -123,9 +124,7 @@ class _Strip:
                 error = _relative(filled[seen], field.values[row[seen]])
                 errors[seen] = np.fmax(errors[seen], error)
             filled[seen] = field.values[row[seen]]
-            found[name] = Variable(
-                field.axes, filled, field.unit, field.description, field.notes
-            )
+            found[name] = dataclasses.replace(field, values=filled)
         like = self._class.ravel()[:count] == self._class[line, column]
         how = np.select([known, row < 0, like], [COMPUTED, FILLED, RIGHT], WRONG)
         errors[how != RIGHT] = np.nan
@@ -186,18 +185,6 @@ class _Strip:
         inside = self._class[i : k + 1, j : m + 1]
         known = inside[inside >= 0]
         return bool((known != known[0]).any())
-
-    def _joined(self) -> dict[str, Variable]:
-        return {
-            name: Variable(
-                field.axes,
-                np.concatenate([part[name].values for part in self._parts]),
-                field.unit,
-                field.description,
-                field.notes,
-            )
-            for name, field in self._parts[0].items()
-        }
 
 
 def words(read: Callable) -> str:

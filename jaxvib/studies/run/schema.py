@@ -30,7 +30,8 @@ def schema() -> dict:
             **Title.model_json_schema()["properties"],
             "system": _one_of(kind.schema() for kind in SYSTEMS.values()),
             "analysis": _one_of(
-                kind.options.model_json_schema() for kind in ANALYSES.values()
+                {**kind.options.model_json_schema(), "title": kind.name}
+                for kind in ANALYSES.values()
             ),
             "sweep": _inlined(sampling, {}),
             "run": Run.model_json_schema(),

@@ -5,7 +5,6 @@ results that depend on all samples are computed afterwards.
 """
 
 import dataclasses
-import functools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,22 +15,19 @@ import numpy as np
 from ...foundation.text import duration_text
 from ..config import samples
 from ..config.toml_writer import to_toml
-from ..store.arrays import Layout
-from ..store.checked_read import array_names, layout_of, read_record
+from ..store.checked_read import read_record
 from ..store.dataset import checked
-from ..store.fields import Variable
 from ..store.folder import Folder
-from ..store.lock import Lock
 from ..store.recovery import has_study, refuse_differences
 from ..store.rows import Rows
 from ..store.share import Share
-from ..store.store import Store, check_free
+from ..store.store import check_free
 from ..store.times import FILE as TIMES
 from ..store.times import read_times
 from .chunk import chunk_numbers, chunk_part, number_of_chunks
 from .device import choose
 from .execute import failed
-from .merging import variable
+from .merging import Part, fields_of, new_store
 from .record import record
 from .study import Study, load
 
@@ -109,7 +105,7 @@ def join(directories: Sequence[Path], out: Path) -> list[str]:
     for damaged files.
     """
     check_free(out)
-    parts = [_Part(directory) for directory in directories]
+    parts = [_Share(directory) for directory in directories]
     study = load(directories[0] / "config.toml")
     device, _ = choose(study.run.device)
     _check(parts, record(study, device))
@@ -117,56 +113,35 @@ def join(directories: Sequence[Path], out: Path) -> list[str]:
     joined = {key: value for key, value in parts[0].record.items() if key != "share"}
     config = json.loads(json.dumps(joined["config"]))
     config["output"]["directory"] = str(out)
-    out.mkdir(parents=True, exist_ok=True)
-    lock = Lock(out)
-    lock.acquire()
-    try:
-        store = Store.create(out, joined, to_toml(config))
+    with new_store(out, joined, to_toml(config)) as store:
         for number in range(number_of_chunks(study)):
-            part = parts[number % len(parts)]
-            store.append(number, part.fields(chunk_part(study, number)))
+            piece = parts[number % len(parts)], chunk_part(study, number)
+            store.append(number, fields_of([piece]))
         sessions = [
             each for part in parts for each in read_times(part.directory)["sessions"]
         ]
         text = json.dumps({"sessions": sessions}, indent=2) + "\n"
         Folder(out).write(TIMES, text.encode(), sync=False)
-    finally:
-        lock.release()
     return [f"{out} written: {study.samples} samples from {len(parts)} shares"]
 
 
-class _Part:
-    """One of the shares, verified byte by byte."""
+class _Share(Part):
+    """One of the shares."""
 
     def __init__(self, directory: Path):
-        self.directory = directory
-        self.record, commits = checked(directory)
+        super().__init__(directory, checked)
         if "share" not in self.record:
             raise ValueError(f"{directory} contains no share; allowed: shares of one study")
         self.share = Share.parse(self.record["share"])
-        self._commits = commits
 
     def left(self) -> list[int]:
         """Return the numbers of its missing chunks."""
-        count = -(-self.record["samples"] // self.record["chunk"])
-        steps = {commit.step for commit in self._commits}
+        count = -(-self.samples // self.record["chunk"])
+        steps = {commit.step for commit in self.commits}
         return [n for n in self.share.chunks(count) if f"chunk {n}" not in steps]
 
-    def fields(self, part: slice) -> dict[str, Variable]:
-        """Return the fields of a chunk's samples."""
-        arrays = self._arrays.items()
-        return {name: variable(layout, [rows[part]]) for name, (layout, rows) in arrays}
 
-    @functools.cached_property
-    def _arrays(self) -> dict[str, tuple[Layout, Rows]]:
-        sums = {f: crc for commit in self._commits for f, crc in commit.files.items()}
-        return {
-            name: (layout_of(self.directory, name), Rows(self.directory, name, sums))
-            for name in array_names(self._commits)
-        }
-
-
-def _check(parts: Sequence[_Part], expected: Mapping) -> None:
+def _check(parts: Sequence[_Share], expected: Mapping) -> None:
     """Raise `ValueError` unless these are all shares of the requested study."""
     of = parts[0].share.of
     seen: dict[int, Path] = {}

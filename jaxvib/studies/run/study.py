@@ -18,7 +18,7 @@ from ..config import samples
 from ..config.document import Document, parse, read
 from ..config.quantities import Places, in_si
 from ..config.samples import Sampling
-from ..config.tables import Table, flattened, option, shown, validated
+from ..config.tables import Table, flattened, kind_named, option, shown, validated
 from ..config.values import Values
 from ..store.share import Share
 from ..systems.base import Role
@@ -308,15 +308,9 @@ def kind_of(document: Document, section: str, kinds: Mapping[str, Any]) -> Any:
     if "kind" not in table:
         where = document.where(section)
         raise ValueError(f"{where}: {section}.kind is missing; allowed: {known}")
-    name = table["kind"]
-    if not isinstance(name, str) or name not in kinds:
-        near = nearest(str(name), kinds) if isinstance(name, str) else None
-        hint = f'; did you mean "{near}"?' if near else ""
-        raise ValueError(
-            f"{document.where(f'{section}.kind')}: {section}.kind = {shown(name)} is not "
-            f"known; allowed: {known}{hint}"
-        )
-    return kinds[name]
+    return kind_named(
+        table["kind"], dict(sorted(kinds.items())), f"{section}.kind", document
+    )
 
 
 def _refuse_unsupported_system(document: Document, system, analysis) -> None:

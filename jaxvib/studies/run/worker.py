@@ -48,10 +48,8 @@ def serve(connection: Connection, config: str) -> None:
         target=_send_heartbeats, args=(line.send, progress), daemon=True
     ).start()
     try:
-        from .worker_tasks import (
-            identity,
-            run_chunk,
-        )  # imports JAX, after the heartbeat has started
+        # Imports JAX, after the heartbeat has started.
+        from .worker_tasks import identity, run_chunk
 
         line.send("who", identity(config))
     except Exception as error:
@@ -63,23 +61,11 @@ def serve(connection: Connection, config: str) -> None:
         line.send(*run_chunk(config, number, progress))
 
 
-def task(config: str, number: int, record: Mapping[str, Any]) -> tuple:
-    """Return the result of `run_chunk`, as a task on a Dask worker.
+def task(config: str, number: int, record: Mapping[str, Any], *lanes: Any) -> tuple:
+    """Return the result of `run_chunk`, or of `run_lanes`, as a task on a Dask worker.
 
     `("incompatible", address, difference)` from a worker that does not match the record.
     """
-    return _as_task(config, record, "run_chunk", config, number, None)
-
-
-def lanes_task(
-    config: str, number: int, record: Mapping[str, Any], function: bytes, lanes: bytes,
-    chunk: int,
-) -> tuple:  # fmt: skip
-    """Return the result of `run_lanes`, as `task` does for `run_chunk`."""
-    return _as_task(config, record, "run_lanes", number, function, lanes, chunk)
-
-
-def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> tuple:
     use_compilation_cache()
     from distributed import get_worker
 
@@ -87,7 +73,9 @@ def _as_task(config: str, record: Mapping[str, Any], name: str, *arguments) -> t
 
     if difference := worker_tasks.incompatibility(worker_tasks.identity(config), record):
         return "incompatible", get_worker().address, difference
-    return getattr(worker_tasks, name)(*arguments)
+    if lanes:
+        return worker_tasks.run_lanes(number, *lanes)
+    return worker_tasks.run_chunk(config, number, None)
 
 
 class WorkerProgress:

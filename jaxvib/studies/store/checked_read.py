@@ -127,25 +127,6 @@ def check_sizes(directory: Path, layouts: Mapping[str, Layout], share: float = 1
         )
 
 
-def read_array(directory: Path, name: str) -> np.ndarray:
-    """Read one array of a study's results.
-
-    **Raises:** `OSError` if it is damaged or lacks a chunk.
-    """
-    layout = layout_of(directory, name)
-    check_sizes(directory, {name: layout})
-    values = np.empty(layout.shape, layout.dtype)
-    rows = (layout.chunks[:1] or (1,))[0]
-    for number, file in enumerate(chunk_files(name, layout)):
-        chunk = read_chunk(directory, file, layout)
-        if layout.shape:
-            here = values[number * rows : (number + 1) * rows]
-            here[...] = chunk[: len(here)][_inner(layout)]
-        else:
-            values[...] = chunk
-    return values
-
-
 def read_chunk(
     directory: Path, file: str, layout: Layout, crc: int | None = None
 ) -> np.ndarray:
@@ -158,10 +139,6 @@ def read_chunk(
     if crc is not None and zlib.crc32(content) != crc:
         raise OSError(f"{directory / file} is damaged")
     return layout.unpacked(content, f"{directory}/{file}")
-
-
-def _inner(layout: Layout) -> tuple[slice, ...]:
-    return (slice(None), *(slice(size) for size in layout.shape[1:]))
 
 
 def _number(text: str, record: Mapping) -> bool:

@@ -5,8 +5,8 @@ import time
 
 import jax
 
-from ...kernels.cpu import COMPILED
-from ...kernels.kernel import LOWERING_EVENT
+from ...kernels.calls.kernel import LOWERING_EVENT
+from ...kernels.cpu.machine_code import COMPILED
 
 # JAX's events, in order of occurrence.
 _BACKEND = "/jax/core/compile/backend_compile_duration"

@@ -1,33 +1,26 @@
 """Exports a study's results: netCDF, CSV, Parquet and MATLAB's `.mat`.
 
-Units and descriptions are included. CSV and Parquet are tables with one row per sample,
-written in blocks. Files are written under temporary names and renamed at the end, so
-that a failure leaves nothing behind.
+Units and descriptions are included. CSV and Parquet are tables with one row per sample.
 """
 
-import contextlib
-import csv
 import importlib
 import io
 import json
-import os
-import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import pandas
 import xarray
 from scipy.io import savemat
 
-from .arrays import Layout
-from .checked_read import array_names, layout_of
-from .dataset import groups, open_study, verified
-from .rows import Rows
+from ...foundation.new_files import refuse_taken, write_new
+from .dataset import groups, open_study, stored_fields, verified
 
-_BLOCK = 65_536  # samples per block
 _MATLAB_NAME = 63  # the most characters of a name
+Written = tuple[dict[Path, Any], list[str]]  # contents of files for `write_new`; messages
 
 
 def export(directory: Path, file: Path) -> list[str]:
@@ -45,7 +38,8 @@ def export(directory: Path, file: Path) -> list[str]:
     Names that become equal get `_2`, `_3`, ... behind them.
 
     **Raises:** `ValueError` for another ending, a missing folder, an existing file (or
-    link) or a missing package; `OSError` if writing fails; as `open_study`.
+    link) or a missing package; `OSError` for results that exceed half of the memory, with
+    their size, and if writing fails; as `open_study`.
     """
     if file.suffix not in _WRITERS:
         raise ValueError(
@@ -53,51 +47,13 @@ def export(directory: Path, file: Path) -> list[str]:
         )
     if not file.parent.is_dir():
         raise ValueError(f"{file.parent} is not an existing folder")
-    files = [file, _metadata_file(file)] if file.suffix == ".csv" else [file]
-    with _new(files) as streams:
-        lines = _WRITERS[file.suffix](Path(directory), file, *streams)
+    refuse_taken([file])
+    files, lines = _WRITERS[file.suffix](Path(directory), file)
+    write_new(files)
     return [f"{file} written", *lines]
 
 
-def _metadata_file(file: Path) -> Path:
-    """Return the name of the metadata file of a CSV table."""
-    return file.with_name(f"{file.name}-metadata.json")
-
-
-@contextlib.contextmanager
-def _new(files: Sequence[Path]) -> Generator[Sequence[BinaryIO]]:
-    """Yield temporary files, renamed once all are written to disk.
-
-    **Raises:** `ValueError` if a name exists.
-    """
-    _refuse_taken(files)
-    key = secrets.token_hex(4)  # unique to this process
-    temporary = [file.with_name(f".{file.name[:200]}.{key}.new") for file in files]
-    named: list[Path] = []
-    try:
-        with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(each.open("xb")) for each in temporary]
-            yield streams
-            for stream in streams:
-                stream.flush()
-                os.fsync(stream.fileno())
-        _refuse_taken(files)
-        for each, file in zip(temporary, files, strict=True):
-            each.rename(file)
-            named.append(file)
-    except BaseException:
-        for each in (*temporary, *named):
-            each.unlink(missing_ok=True)
-        raise
-
-
-def _refuse_taken(files: Sequence[Path]) -> None:
-    for file in files:
-        if os.path.lexists(file):
-            raise ValueError(f"{file} already exists; choose a new name")
-
-
-def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
+def _netcdf(directory: Path, file: Path) -> Written:
     for module in ("h5netcdf", "h5py"):
         _imported(module, file)
     _, commits = verified(directory)
@@ -107,8 +63,7 @@ def _netcdf(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
         dataset = _real(open_study(directory, group))
         mode = "a" if number else "w"
         dataset.to_netcdf(content, engine="h5netcdf", group=group, mode=mode)
-    stream.write(content.getbuffer())
-    return []
+    return {file: content.getbuffer()}, []
 
 
 def _real(dataset):
@@ -137,15 +92,18 @@ def _distinct(names: Sequence[str], most: int | None = None) -> list[str]:
     return list(found)
 
 
-def _matlab(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
+def _matlab(directory: Path, file: Path) -> Written:
     record, commits = verified(directory)
     study = {key: record[key] for key in ("title", "analysis", "system", "evidence")}
     content: list[tuple[str, Any]] = [("study", study)]
     for group in groups(commits):
         content.append((group, _identified(_structs(open_study(directory, group)))))
     whole = _identified([*content, *_structs(open_study(directory))])
-    savemat(stream, whole, long_field_names=True, do_compression=True, oned_as="column")
-    return []
+
+    def write(stream: BinaryIO) -> None:
+        savemat(stream, whole, long_field_names=True, do_compression=True, oned_as="column")
+
+    return {file: write}, []
 
 
 def _structs(dataset) -> list[tuple[str, Any]]:
@@ -173,51 +131,42 @@ def _identified(content: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return dict(zip(_distinct(names, _MATLAB_NAME), values, strict=True))
 
 
-def _csv(directory: Path, file: Path, stream: BinaryIO, about: BinaryIO) -> list[str]:
-    table = _Table(directory)
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text)
-    writer.writerow(column["name"] for column in table.columns)
-    for columns in table.blocks():
-        writer.writerows(zip(*(each.tolist() for each in columns), strict=True))
-    text.detach()
-    described = {
+def _csv(directory: Path, file: Path) -> Written:
+    columns, lines = _table(directory)
+    values = {column.name: column.values for column in columns}
+    frame = pandas.DataFrame(values, copy=False)
+    described = [
+        {"titles": each.name, "dc:description": each.description, "unit:unit": each.units}
+        for each in columns
+    ]
+    metadata = {
         "@context": ["http://www.w3.org/ns/csvw", {"unit": "http://qudt.org/schema/qudt/"}],
         "url": file.name,
-        "tableSchema": {
-            "columns": [
-                {
-                    "titles": column["name"],
-                    "dc:description": column["description"],
-                    "unit:unit": column["units"],
-                }
-                for column in table.columns
-            ]
-        },
+        "tableSchema": {"columns": described},
     }
-    about.write(f"{json.dumps(described, indent=1)}\n".encode())
-    return [f"{_metadata_file(file)} written: units and descriptions", *table.left_out()]
+    about = file.with_name(f"{file.name}-metadata.json")
+    files = {
+        file: lambda stream: frame.to_csv(
+            stream, index=False, na_rep="nan", lineterminator="\r\n"
+        ),
+        about: f"{json.dumps(metadata, indent=1)}\n".encode(),
+    }
+    return files, [f"{about} written: units and descriptions", *lines]
 
 
-def _parquet(directory: Path, file: Path, stream: BinaryIO) -> list[str]:
+def _parquet(directory: Path, file: Path) -> Written:
     arrow, parquet = _imported("pyarrow", file), _imported("pyarrow.parquet", file)
-    table, writer = _Table(directory), None
-    try:
-        for columns in table.blocks():
-            arrays = [arrow.array(each) for each in columns]
-            schema = arrow.schema(
-                arrow.field(
-                    column["name"], array.type,
-                    metadata={key: column[key] for key in ("units", "description")},
-                )
-                for column, array in zip(table.columns, arrays, strict=True)
-            )  # fmt: skip
-            writer = writer or parquet.ParquetWriter(stream, schema)
-            writer.write_table(arrow.table(arrays, schema=schema))
-    finally:
-        if writer is not None:
-            writer.close()
-    return table.left_out()
+    columns, lines = _table(directory)
+    arrays = [arrow.array(np.ascontiguousarray(each.values)) for each in columns]
+    schema = arrow.schema(
+        arrow.field(
+            each.name, array.type,
+            metadata={"units": each.units, "description": each.description},
+        )
+        for each, array in zip(columns, arrays, strict=True)
+    )  # fmt: skip
+    table = arrow.table(arrays, schema=schema)
+    return {file: lambda stream: parquet.write_table(table, stream)}, lines
 
 
 def _imported(module: str, file: Path) -> ModuleType:
@@ -228,76 +177,54 @@ def _imported(module: str, file: Path) -> ModuleType:
         raise ValueError(f'{file} needs {package}: pip install "jaxvib[export]"') from None
 
 
-class _Table:
-    """The arrays of a study along its samples (or points), as columns."""
-
-    def __init__(self, directory: Path):
-        record, commits = verified(directory)
-        sums = {file: crc for commit in commits for file, crc in commit.files.items()}
-        layouts = {name: layout_of(directory, name) for name in array_names(commits)}
-        self._rows_axis, self._length = _leading(layouts)
-        inside = [name for name in layouts if self._has(layouts[name])]
-        self._others = [name for name in layouts if name not in inside]
-        first = [name for name in record["coordinates"] if name in inside]
-        names = [*first, *(name for name in inside if name not in first)]
-        self._rows = {name: Rows(directory, name, sums) for name in names}
-        columns = [
-            column
-            for name in names
-            for column in _columns(name, layouts[name], record["axes"])
-        ]
-        distinct = _distinct([column["name"] for column in columns])
-        self.columns = [
-            {**column, "name": name} for column, name in zip(columns, distinct, strict=True)
-        ]
-
-    def blocks(self) -> Iterator[list[np.ndarray]]:
-        """Yield the columns in blocks of samples."""
-        for start in range(0, self._length, _BLOCK):
-            found = []
-            for rows in self._rows.values():
-                block = rows[start : start + _BLOCK]
-                flat = block.reshape(len(block), -1)
-                for values in flat.T:
-                    found += (
-                        [values.real, values.imag] if np.iscomplexobj(values) else [values]
-                    )
-            yield found
-
-    def left_out(self) -> list[str]:
-        """Return a line about arrays that are not columns, if there are any."""
-        if not self._others:
-            return []
-        listed = ", ".join(self._others)
-        return [f"left out: {listed}, which have no axis {self._rows_axis}; .nc has all"]
-
-    def _has(self, layout: Layout) -> bool:
-        return layout.axes[:1] == (self._rows_axis,) and layout.shape[0] == self._length
+class _Column(NamedTuple):
+    name: str
+    values: np.ndarray
+    units: str
+    description: str
 
 
-def _leading(layouts: Mapping[str, Layout]) -> tuple[str, int]:
-    """Return the leading axis of the table, and its length; `sample` if present."""
-    found = [(each.axes[0], each.shape[0]) for each in layouts.values() if each.axes]
+def _table(directory: Path) -> tuple[list[_Column], list[str]]:
+    """Return the arrays along the samples (or points) as columns, and a line on others."""
+    record, commits = verified(directory)
+    fields = stored_fields(directory, record, commits)
+    found = [field.dims[0] for field in fields.values() if field.dims]
     if not found:
         raise ValueError("the results have no axis; allowed: .nc, .mat")
-    return max(found, key=lambda each: (each[0] == "sample", found.count(each)))
+    axis = max(found, key=lambda each: (each == "sample", found.count(each)))
+    inside = [name for name, field in fields.items() if field.dims[:1] == (axis,)]
+    first = [name for name in record["coordinates"] if name in inside]
+    columns = [
+        column
+        for name in dict.fromkeys([*first, *inside])
+        for column in _columns(name, fields[name], record["axes"])
+    ]
+    names = _distinct([column.name for column in columns])
+    columns = [each._replace(name=name) for each, name in zip(columns, names, strict=True)]
+    others = ", ".join(name for name in fields if name not in inside)
+    words = f"left out: {others}, which have no axis {axis}; .nc has all"
+    return columns, [words] * bool(others)
 
 
-def _columns(name: str, layout: Layout, axes: Mapping[str, Sequence[str]]) -> list[dict]:
-    about = {key: layout.attributes.get(key, "") for key in ("units", "description")}
-    label: Callable[[str, int], str] = lambda axis, place: (  # noqa: E731
-        axes[axis][place] if len(axes.get(axis, ())) > place else str(place)
-    )
+def _columns(name: str, field: Any, axes: Mapping[str, Sequence[str]]) -> list[_Column]:
+    about = [str(field.attrs.get(key, "")) for key in ("units", "description")]
+    labels = [axes.get(axis, ()) for axis in field.dims[1:]]
     found = []
-    for place in np.ndindex(layout.shape[1:]):
-        inside = ",".join(label(a, i) for a, i in zip(layout.axes[1:], place, strict=True))
-        full = f"{name}[{inside}]" if inside else name
-        parts = (".real", ".imag") if layout.dtype.kind == "c" else ("",)
-        found += [{"name": f"{full}{part}", **about} for part in parts]
+    for place in np.ndindex(field.shape[1:]):
+        inside = ",".join(
+            names[i] if len(names) > i else str(i)
+            for names, i in zip(labels, place, strict=True)
+        )
+        full, values = f"{name}[{inside}]" if inside else name, field.values[:, *place]
+        if np.iscomplexobj(values):
+            found.append(_Column(f"{full}.real", values.real, *about))
+            found.append(_Column(f"{full}.imag", values.imag, *about))
+        else:
+            found.append(_Column(full, values, *about))
     return found
 
 
-_WRITERS: dict[str, Callable[..., list[str]]] = {
+_WRITERS: dict[str, Callable[[Path, Path], Written]] = {
     ".nc": _netcdf,
     ".mat": _matlab,
     ".csv": _csv,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .checked_read import chunk_file, chunk_files, layout_of, read_array, read_chunk
+from .checked_read import check_sizes, chunk_file, chunk_files, layout_of, read_chunk
 
 
 class Rows:
@@ -29,12 +29,12 @@ class Rows:
         return self.shape[0]
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
-        if self._sums is None or not self.shape:
-            values = read_array(self._directory, self._name)
-        else:
-            values = np.empty(self.shape, self.dtype)
-            for number, block in enumerate(self.blocks()):
-                values[number * self._width :][: len(block)] = block
+        if self._sums is None:
+            check_sizes(self._directory, {self._name: self._layout})
+        values = np.empty(self.shape, self.dtype)
+        for number, block in enumerate(self.blocks()):
+            place = slice(number * self._width, (number + 1) * self._width)
+            values[place if self.shape else ...] = block
         return values if dtype is None else values.astype(dtype)
 
     def __getitem__(self, key) -> Any:
@@ -51,15 +51,12 @@ class Rows:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the values chunk by chunk, in order."""
-        if not self.shape:
-            yield np.asarray(self)
-            return
         for number, file in enumerate(chunk_files(self._name, self._layout)):
             yield self._chunk(number, file)
 
     @property
     def _width(self) -> int:
-        return self._layout.chunks[0]
+        return (self._layout.chunks[:1] or (1,))[0]
 
     def _taken(self, places: np.ndarray) -> np.ndarray:
         if places.size and not (places.min() >= 0 and places.max() < len(self)):
@@ -77,7 +74,8 @@ class Rows:
 
     def _chunk(self, number: int, file: str) -> np.ndarray:
         expected = None if self._sums is None else self._sums[file]
-        rows = len(self) - number * self._width
-        inner = (slice(size) for size in self.shape[1:])
         chunk = read_chunk(self._directory, file, self._layout, expected)
-        return chunk[:rows][slice(None), *inner]
+        if not self.shape:
+            return chunk
+        rows = len(self) - number * self._width
+        return chunk[:rows][slice(None), *map(slice, self.shape[1:])]

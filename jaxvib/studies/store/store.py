@@ -45,7 +45,6 @@ import numpy as np
 
 from .arrays import METADATA, Layout, group_metadata
 from .checked_read import RECORD, RESULTS, array_names, chunk_file, layout_of
-from .checked_read import read_array as read_array
 from .fields import Variable
 from .folder import Folder
 from .journal import SIDE_BY_SIDE, Commit, Journal
@@ -207,7 +206,7 @@ class Store:
 
     def read(self, name: str) -> np.ndarray:
         """Return the values of an array of the results."""
-        return read_array(self.directory, name)
+        return np.asarray(self.rows(name))
 
     def rows(self, name: str) -> Rows:
         """Return an array of the results, read on indexing."""

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .compile_times import CompileTimes
 from .folder import Folder
 
 FILE = "times.json"
@@ -40,10 +39,11 @@ class Times:
     """The stopwatch of one session of a study; a resumed study has several.
 
     **Fields:** `sessions`: content of `times.json`, this session last. Its text `kernels`
-    says on which processors kernels ran.
+    says on which processors kernels ran. `compiling` is a `CompileTimes`, of which only
+    a run needs JAX.
     """
 
-    def __init__(self, directory: Path, started: float):
+    def __init__(self, directory: Path, started: float, compiling: Any):
         self._folder = Folder(directory)
         self._started = started
         self._computing = time.monotonic()
@@ -55,7 +55,7 @@ class Times:
             "cores": os.cpu_count(),
         }
         session |= {"samples": 0}
-        self._compiling = CompileTimes()
+        self._compiling = compiling
         self.sessions = [*before["sessions"], session]
 
     def __enter__(self) -> "Times":

@@ -9,11 +9,17 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from ...foundation.suggestions import nearest
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared, declared_part
 from ..config.document import Document
 from ..config.quantities import Places
-from ..config.tables import Table, nested_model, number, option, shown, validated
+from ..config.tables import (
+    Table,
+    kind_named,
+    nested_model,
+    option,
+    shown,
+    validated,
+)
 from ..resources import library
 from .base import Role, SystemKind
 
@@ -27,8 +33,6 @@ class _Part:
 
     cls: str
     joins: tuple[str, ...]
-    required: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     angles: tuple[str, ...] = ()
@@ -38,36 +42,18 @@ _PAIR = ("first", "second")
 _PARTS = {
     "translation_translation": _Part("TranslationTranslation", _PAIR),
     "translation_rotation": _Part(
-        "TranslationRotation", _PAIR, ("mass", "length"), ("inertia",), ("standing",),
-        turns=("second",),
+        "TranslationRotation", _PAIR, ("standing",), turns=("second",)
     ),
-    "rod_on_rod": _Part(
-        "RodOnRod", _PAIR, ("mass", "length", "first_length"), ("inertia",),
-        ("carrier", "standing"), turns=_PAIR,
-    ),
+    "rod_on_rod": _Part("RodOnRod", _PAIR, ("carrier", "standing"), turns=_PAIR),
     "spring": _Part("Spring", _PAIR),
     "angular_spring": _Part("AngularSpring", _PAIR, turns=_PAIR),
-    "point_mass": _Part("PointMass", ("freedom",), ("mass",)),
-    "point_inertia": _Part(
-        "PointInertia", ("freedom",), ("inertia",), turns=("freedom",)
-    ),
-    "beam": _Part(
-        "BeamModule", _PAIR, ("length", "bending_stiffness"), angles=("angle",)
-    ),
-    "frame": _Part(
-        "FrameModule", _PAIR,
-        ("along", "side", "axial_stiffness", "torsional_stiffness", "bending_stiffness"),
-        angles=("angle_x", "angle_y", "angle_z"),
-    ),
-    "plane_frame": _Part(
-        "PlaneFrameModule", _PAIR, ("along", "axial_stiffness", "bending_stiffness"),
-        ("first_arm", "second_arm"), angles=("angle",),
-    ),
-    "spinning_disc": _Part(
-        "SpinningDisc", ("body",), ("mass", "diametral_inertia", "polar_inertia"),
-        angles=("angle_x", "angle_y"),
-    ),
-}  # fmt: skip
+    "point_mass": _Part("PointMass", ("freedom",)),
+    "point_inertia": _Part("PointInertia", ("freedom",), turns=("freedom",)),
+    "beam": _Part("BeamModule", _PAIR, angles=("angle",)),
+    "frame": _Part("FrameModule", _PAIR, angles=("angle_x", "angle_y", "angle_z")),
+    "plane_frame": _Part("PlaneFrameModule", _PAIR, angles=("angle",)),
+    "spinning_disc": _Part("SpinningDisc", ("body",), angles=("angle_x", "angle_y")),
+}
 _KEYS = {
     "standing": (
         bool,
@@ -110,30 +96,8 @@ class AssemblyKind(SystemKind):
         return validated(AssemblyOptions, table, "system", document)
 
     def default(self) -> Any:
-        """Return one module of each kind, to declare their parameters."""
-        systems = library("systems")
-        given = {
-            "translation_rotation": {"mass": 1.0, "length": 1.0, "inertia": 1.0},
-            "rod_on_rod": {"mass": 1.0, "length": 1.0, "first_length": 1.0, "inertia": 1.0,
-                           "carrier": "carrier"},
-            "point_mass": {"mass": 1.0},
-            "point_inertia": {"inertia": 1.0},
-            "beam": {"length": 1.0, "bending_stiffness": 1.0},
-            "frame": {"along": [1.0, 0.0, 0.0], "side": [0.0, 1.0, 0.0],
-                      "axial_stiffness": 1.0, "torsional_stiffness": 1.0,
-                      "bending_stiffness": [1.0, 1.0]},
-            "plane_frame": {"along": [1.0, 0.0], "axial_stiffness": 1.0,
-                            "bending_stiffness": 1.0, "first_arm": [0.0, 0.0],
-                            "second_arm": [0.0, 0.0]},
-            "spinning_disc": {"mass": 1.0, "diametral_inertia": 1.0,
-                              "polar_inertia": 1.0},
-        }  # fmt: skip
-        return {
-            kind: getattr(systems, part.cls)(
-                **{place: place for place in part.joins}, **given.get(kind, {})
-            )
-            for kind, part in _PARTS.items()
-        }
+        """Return the class of each kind of module, which declares its numbers."""
+        return {kind: getattr(library("systems"), p.cls) for kind, p in _PARTS.items()}
 
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number of the modules, by path."""
@@ -254,21 +218,15 @@ def _table(kind: str, part: _Part) -> type[Table]:
     own = Literal[kind]  # ty: ignore[invalid-type-form]
     given = {"module": (own, Field(description="the kind of module"))}
     given |= {key: _KEYS[key] for key in part.keys}
-    fields = _fields(kind)
-    given |= {name: number(fields[name], default=...) for name in part.required}
-    given |= {name: number(fields[name], default=None) for name in part.optional}
-    rest = {name: entry for name, entry in fields.items() if name not in given}
-    return nested_model(kind, rest, given)
+    numbers = sorted(  # those that must be given first, then those without a default
+        _fields(kind).items(),
+        key=lambda each: (each[1].default is not ..., each[1].default is not None),
+    )
+    return nested_model(kind, dict(numbers), given)
 
 
 def _fields(kind: str) -> dict[str, Declared]:
-    every = catalogue()[AssemblyKind.name]
-    prefix = f"{kind}."
-    return {
-        path.removeprefix(prefix): entry
-        for path, entry in every.items()
-        if path.startswith(prefix)
-    }
+    return declared_part(AssemblyKind.name, kind)
 
 
 def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
@@ -292,15 +250,9 @@ def _modules(table, prefix: str, document: Document) -> dict[str, dict]:
 def _module(name: str, entry: dict, prefix: str, document: Document) -> Table:
     path = f"{prefix}.{name}"
     kind = entry["module"]
-    if not isinstance(kind, str) or kind not in _PARTS:
-        near = nearest(str(kind), _PARTS)
-        hint = f'; did you mean "{near}"?' if near else ""
-        raise ValueError(
-            f"{document.where(f'{path}.module')}: {path}.module = {shown(kind)} is not "
-            f"known; allowed: {', '.join(map(shown, _PARTS))}{hint}"
-        )
-    if not _joined(name, _PARTS[kind]):
-        form = "-".join(_PARTS[kind].joins)
+    part = kind_named(kind, _PARTS, f"{path}.module", document)
+    if not _joined(name, part):
+        form = "-".join(part.joins)
         raise ValueError(
             f"{document.where(path)}: {path} does not name what it joins; allowed for "
             f"module = {shown(kind)}: a name of the form {form}"

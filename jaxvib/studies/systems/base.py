@@ -25,8 +25,8 @@ class Role(enum.Enum):
 class SystemKind(abc.ABC):
     """A kind of system: its config table and how to build it.
 
-    **To write one**, subclass this class in a new file and add a line to
-    `analyses/kinds.py`; then `python -m jaxvib.studies.run.write_catalogue` stores the
+    **To write one**, subclass this class in a new file and add a line to `kinds.py`
+    beside it; then `python -m jaxvib.studies.run.write_catalogue` stores the
     declarations of its parameters. The file is imported when any config is read and
     must not import JAX: use `library` to access `jaxvib.systems`.
 
@@ -62,7 +62,7 @@ class SystemKind(abc.ABC):
     def default(self) -> Any:
         """Return the system with the usual values, to declare its parameters.
 
-        If a config defines its parameters: its parts, by name.
+        If a config defines its parameters: its parts, or their classes, by name.
         """
 
     def declared(self, options: Any) -> Mapping[str, Declared]:

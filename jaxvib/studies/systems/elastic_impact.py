@@ -145,7 +145,7 @@ class ElasticImpactKind(ImpactAssemblyKind):
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
         found = super().declared(options)
-        gap = catalogue()[ImpactAssemblyKind.name]["contact_linear.gap"]
+        gap = catalogue()[ImpactAssemblyKind.name]["Contact.gap"]
         for name, table in options.contacts.items():
             path = f"contacts.{name}.gap"
             if isinstance(table, StopTable) and path not in options.formulas:

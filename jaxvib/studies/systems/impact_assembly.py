@@ -10,12 +10,11 @@ import pydantic
 from pydantic import Field
 
 from ...foundation.expression import Expression
-from ...foundation.suggestions import nearest
 from ..config.catalogue import Declared
 from ..config.document import Document
 from ..config.formulas import WithFormulas, evaluated
 from ..config.quantities import Places
-from ..config.tables import Table, flattened, option, shown, validated
+from ..config.tables import Table, flattened, kind_named, number, option, validated
 from ..resources import library
 from .assembly import (
     Modules,
@@ -30,7 +29,7 @@ from .assembly import (
 )
 from .base import Role, SystemKind
 from .drifts import DriftTable, drifting
-from .impact_laws import EXAMPLES, INSIDE, KEYS, LAWS, Law
+from .impact_laws import AROUND, INSIDE, KEYS, LAWS, Law
 from .part_units import (
     acts_on_angles,
     fields_of,
@@ -47,7 +46,6 @@ from .variations import (
     VARYING,
     declared_of_variation,
     is_constant,
-    law_field,
     repeats,
     variation_of,
     variation_tables,
@@ -208,19 +206,9 @@ class ImpactAssemblyKind(SystemKind):
         return inherited
 
     def default(self) -> Any:
-        """Return one part of each kind, to declare their parameters."""
-        systems = library("systems")
-        along, found = np.ones(1), {}
-        for key, kinds in LAWS.items():
-            for kind, law in kinds.items():
-                example = EXAMPLES[law.cls]
-                if key == "friction":
-                    part = getattr(systems, law.cls)(along, **example)
-                else:
-                    given = _built(systems, law, example)
-                    part = _placed(systems, along, key, law, given, None)
-                found[f"{key}_{kind}"] = part
-        return found
+        """Return the classes of laws and contacts, which declare their numbers."""
+        laws = [law.cls for kinds in LAWS.values() for law in kinds.values()]
+        return {n: getattr(library("systems"), n) for n in (*AROUND.values(), *laws)}
 
     def declared(self, options: Any) -> dict[str, Declared]:
         """Return the declaration of each number, by path."""
@@ -251,7 +239,12 @@ class ImpactAssemblyKind(SystemKind):
     def part(self, linear: Any, section: str, name: str, table: Table) -> Any:
         """Build a contact, load, friction, spring or element."""
         along = _direction(linear, section, name, table)
-        return _part_of(library("systems"), along, table, name)
+        systems, (key, kind) = library("systems"), _kind(table)
+        own = table.model_dump(exclude={key, "at", "variation"})
+        numbers = own.pop(INSIDE[key], {})
+        if key in VARYING:
+            own["variation"] = _varies(systems, table)
+        return _part_of(systems, along, key, LAWS[key][kind], numbers, name, **own)
 
     def places(self, options: Any) -> Places:
         """Return what the numbers of an analysis refer to."""
@@ -317,14 +310,13 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     """
     found = {}
     for key, laws in LAWS.items():
-        for kind, cls in laws.items():
+        for kind in laws:
             name = f"{key}_{kind}"
             own: dict[str, Any] = {}
             law: dict[str, Any] = {}
             for path, entry in fields_of(name, turned).items():
                 inner = path.removeprefix(f"{INSIDE[key]}.")
-                field = law_field(inner, entry, cls.optional)
-                (law if inner != path else own)[inner] = field
+                (law if inner != path else own)[inner] = number(entry)
             if "values" in law:
                 law |= RECORD_KEYS
             if kind == "formula":
@@ -396,19 +388,11 @@ def _part(keys, entry, path: str, document: Document, angles: frozenset[str]) ->
     key = next((key for key in keys if key in given), keys[0])
     kinds = LAWS[key]
     kind = given.get(key)
-    if not isinstance(kind, str) or kind not in kinds:
-        near = nearest(str(kind), kinds)
-        hint = f'; did you mean "{near}"?' if near else ""
-        found = f"is missing ({path} = {shown(entry)})" if kind is None else "is not known"
-        value = "" if kind is None else f" = {shown(kind)}"
-        raise ValueError(
-            f"{document.where(f'{path}.{key}')}: {path}.{key}{value} {found}; allowed: "
-            f"{', '.join(map(shown, kinds))}{hint}"
-        )
+    law_kind = kind_named(kind, kinds, f"{path}.{key}", document, entry)
     entry = with_variation(entry, path, document) if key in VARYING else entry
-    if kinds[kind].optional and isinstance(law := given.get("law"), dict):
+    if law_kind.usual and isinstance(law := given.get("law"), dict):
         # The usual value is the law's own, without a parameter.
-        usual = kinds[kind].optional.items()
+        usual = law_kind.usual.items()
         entry = {**entry, "law": {k: v for k, v in law.items() if (k, v) not in usual}}
     # Called without the default argument, which would be a different cache key.
     turned = acts_on_angles(given.get("at"), angles)
@@ -439,40 +423,36 @@ def _direction(linear, section: str, name: str, table):
     return np.stack(found) if isinstance(table.at, list) else found[0]
 
 
-def _law(systems, table):
-    """Return the law of a contact or a load."""
-    key, kind = _kind(table)
-    return _built(systems, LAWS[key][kind], table.model_dump()[INSIDE[key]])
-
-
 def _built(systems, law: Law, numbers: Mapping[str, object]):
     fixed = {name: word for name, word in law.fixed.items() if name != "given"}
     given = {name: number for name, number in numbers.items() if name != "source"}
     return getattr(systems, law.cls)(**fixed, **given)
 
 
-def _part_of(systems, along, table, name: str):
-    """Return the contact, load, friction or spring defined by a table."""
-    key, kind = _kind(table)
+def _part_of(
+    systems, along, key: str, law: Law, numbers: Mapping, name: str | None, **own: Any
+):
+    """Return the part of a kind at a place.
+
+    `numbers`: of its law; `own`: those beside the law, and the law of its variation.
+    """
     if key == "friction":
-        given = table.model_dump(exclude={"friction", "at"})
-        return getattr(systems, LAWS[key][kind].cls)(along, **given, name=name)
-    law = _law(systems, table)
-    if key == "annular":
-        names = "friction_coefficient", "surface_speed", "regularization", "offset"
-        given = {name: getattr(table, name) for name in names}
-        varies = _varies(systems, table)
-        try:
-            return systems.AnnularContact(
-                along, table.gap, law, **given, name=name, variation=varies
-            )
-        except ValueError as error:
-            raise ValueError(f"contacts.{name}: {error}") from None
-    if key == "contact":
-        return systems.Contact(along, table.gap, law, name, _varies(systems, table))
+        return getattr(systems, law.cls)(along, **own, name=name)
+    built = _built(systems, law, numbers)
+    if key == "load":
+        return systems.AppliedLoad(along, built, name)
+    if key == "base":
+        return systems.BaseMotion(along, built, law.fixed["given"], name)
+    if key == "element":
+        return systems.StateElement(along, built, name)
     if key == "spring":
-        return systems.NonlinearSpring(along, law, name, _varies(systems, table))
-    return _placed(systems, along, key, LAWS[key][kind], law, name)
+        return systems.NonlinearSpring(along, built, name, **own)
+    if key == "contact":
+        return systems.Contact(along, law=built, name=name, **own)
+    try:
+        return systems.AnnularContact(along, law=built, name=name, **own)
+    except ValueError as error:
+        raise ValueError(f"contacts.{name}: {error}") from None
 
 
 def _varies(systems, table):
@@ -480,18 +460,3 @@ def _varies(systems, table):
     if (given := variation_of(table)) is None:
         return None
     return _built(systems, LAWS["load"][given.load], given.model_dump(exclude={"load"}))
-
-
-def _placed(systems, along, key: str, law: Law, built, name: str | None):
-    """Attach a law to its position; a contact without a gap."""
-    if key == "base":
-        return systems.BaseMotion(along, built, law.fixed["given"], name)
-    if key == "contact":
-        return systems.Contact(along, np.zeros(()), built, name)
-    if key == "annular":
-        return systems.AnnularContact(np.eye(2), 1.0, built, regularization=1.0, name=name)
-    if key == "spring":
-        return systems.NonlinearSpring(along, built, name)
-    if key == "element":
-        return systems.StateElement(along, built, name)
-    return systems.AppliedLoad(along, built, name)

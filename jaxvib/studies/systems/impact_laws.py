@@ -7,11 +7,14 @@ from ..config.quantities import HERTZ
 
 
 class Law(NamedTuple):
-    """The class of a law, fixed arguments of its kind, and numbers it can do without."""
+    """The class of a law, fixed arguments of its kind, and usual values.
+
+    A number with its usual value is no parameter.
+    """
 
     cls: str
     fixed: Mapping[str, str] = {}
-    optional: Mapping[str, float] = {}
+    usual: Mapping[str, float] = {}
 
 
 # Keys that give the kind of a contact, a load or a base motion, and the laws of each
@@ -21,7 +24,7 @@ LAWS = {
         "hertz": Law("HertzContact"),
         "linear": Law("LinearContact"),
         "hard": Law("RestitutionContact"),
-        "hunt_crossley": Law("HuntCrossleyContact", optional={"exponent": HERTZ}),
+        "hunt_crossley": Law("HuntCrossleyContact", usual={"exponent": HERTZ}),
         "kelvin_voigt": Law("KelvinVoigtContact"),
         "power": Law("PowerContact"),
         "piecewise_linear": Law("PiecewiseLinearContact"),
@@ -79,38 +82,5 @@ KEYS = {  # of each section
     "springs": ("spring",),
     "elements": ("element",),
 }
+AROUND = {"contact": "Contact", "annular": "AnnularContact"}  # with numbers of their own
 INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # key of the law's table
-# Optional, with a default.
-USUAL = ("phase", "mean", "speed", "scale", "friction_coefficient", "surface_speed")
-UNLESS = ("every", "static", "stribeck", "regularization")  # optional, None if omitted
-EXAMPLES = {
-    "HertzContact": {"stiffness": 1.0},
-    "LinearContact": {"stiffness": 1.0},
-    "RestitutionContact": {"restitution": 1.0},
-    "HuntCrossleyContact": {"stiffness": 1.0, "damping": 1.0, "exponent": 2.0},
-    "KelvinVoigtContact": {"stiffness": 1.0, "damping": 1.0},
-    "PowerContact": {"stiffness": 1.0, "exponent": 1.0},
-    "PiecewiseLinearContact": {"stiffness": [1.0, 1.0], "depths": [1.0]},
-    "PolynomialLaw": {"coefficients": [1.0]},
-    "PolynomialDamperLaw": {"coefficients": [1.0]},
-    "PiecewiseLinearLaw": {"stiffness": [1.0, 1.0], "breaks": [1.0]},
-    "FunctionLaw": {"function": max, "parameters": {}},
-    "PiezoelectricCircuit": {"capacitance": 1.0, "resistance": 1.0, "coupling": 1.0},
-    "CoilCircuit": {"inductance": 1.0, "resistance": 1.0, "coupling": 1.0},
-    "MaxwellElement": {"stiffness": 1.0, "damping": 1.0},
-    "CoulombFriction": {"force": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0},
-    "ContactFriction": {
-        "contact": 0, "coefficient": 1.0, "static": 1.0, "speed": 0.0, "stribeck": 1.0,
-    },
-    "FourierLoad": {"frequency": 1.0, "cosine": [1.0], "sine": [1.0]},
-    "PulseLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0, "every": 1.0},
-    "RecordLoad": {"times": [0.0, 1.0], "values": [1.0, 1.0], "periodic": True},
-    "HarmonicLoad": {"amplitude": 1.0, "frequency": 1.0},
-    "ConstantLoad": {"force": 1.0},
-    "StepLoad": {"amplitude": 1.0, "start": 0.0},
-    "RampLoad": {"amplitude": 1.0, "start": 0.0, "duration": 1.0},
-    "ChirpLoad": {
-        "amplitude": 1.0, "first_frequency": 1.0, "last_frequency": 1.0, "duration": 1.0,
-        "start": 0.0,
-    },
-}  # fmt: skip

@@ -4,11 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 
 from ...foundation.units import rotational_unit
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared, declared_part
 from ..config.quantities import HERTZ
 from ..config.tables import flattened
-from .impact_laws import INSIDE, KEYS
+from .impact_laws import AROUND, INSIDE, KEYS, LAWS
 from .variations import units_of_variation
+
+_NAME = "impact_assembly"  # the kind of system that declares the parts
+_MOVED = {"displacement": "m", "velocity": "m/s", "acceleration": "m/s^2"}
 
 
 def fields_of(name: str, turned: bool) -> dict[str, Declared]:
@@ -16,13 +19,26 @@ def fields_of(name: str, turned: bool) -> dict[str, Declared]:
 
     `turned`: whether it acts on angles, in N m and rad.
     """
-    prefix = f"{name}."
-    every: Mapping[str, Declared] = catalogue()["impact_assembly"]
-    unit = rotational_unit if turned else str
+    key, _, kind = name.partition("_")
+    if (law := LAWS[key].get(kind)) is None:
+        return {}
+    given = _MOVED[law.fixed["given"]] if "given" in law.fixed else "N"
+    inside = "" if key == "friction" else f"{INSIDE[key]}."
+    of_law = {
+        f"{inside}{path}": dataclasses.replace(
+            entry, unit=given if entry.unit == "N" else entry.unit
+        )
+        for path, entry in declared_part(_NAME, law.cls).items()
+    }
+    found: dict[str, Declared] = {}
+    for path, entry in declared_part(_NAME, AROUND.get(key, "")).items():
+        found |= {path: entry} | (of_law if path == "gap" else {})
+    found |= of_law
+    unit_of = rotational_unit if turned else str
     return {
-        path.removeprefix(prefix): dataclasses.replace(entry, unit=unit(entry.unit))
-        for path, entry in every.items()
-        if path.startswith(prefix) and not path.endswith(("direction", "directions"))
+        path: dataclasses.replace(entry, unit=unit_of(entry.unit))
+        for path, entry in found.items()
+        if path not in ("direction", "directions")
     }
 
 

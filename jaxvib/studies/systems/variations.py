@@ -2,17 +2,16 @@
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pydantic
 from pydantic import Field
 
-from ...foundation.suggestions import nearest
-from ..config.catalogue import Declared, catalogue
+from ..config.catalogue import Declared, declared_part
 from ..config.document import Document
-from ..config.tables import Table, flattened, number, shown, validated
-from .impact_laws import LAWS, UNLESS, USUAL
+from ..config.tables import Table, flattened, kind_named, number, validated
+from .impact_laws import LAWS
 
 VARYING = ("contact", "annular", "spring")  # kinds of parts whose force may vary in time
 _LAWS = LAWS["load"]
@@ -44,7 +43,9 @@ def variation_tables() -> dict[str, type[Table]]:
     """Return the table of a variation by each load law, by kind."""
     found = {}
     for kind in _LAWS:
-        numbers = {path: law_field(path, entry) for path, entry in _declared(kind).items()}
+        numbers: dict[str, Any] = {
+            path: number(entry) for path, entry in _declared(kind).items()
+        }
         records = RECORD_KEYS if "values" in numbers else {}
         word = Literal[kind], Field(description="the kind of load law")  # ty: ignore
         found[kind] = pydantic.create_model(
@@ -53,36 +54,14 @@ def variation_tables() -> dict[str, type[Table]]:
     return found
 
 
-def law_field(name: str, entry: Declared, optional: Collection[str] = ()) -> Any:
-    """Return the field of a law's number, or of its list of numbers."""
-    if isinstance(entry.default, list):
-        description = {"unit": entry.unit, "allowed": f"numbers in {entry}, one or more"}
-        field = Field(
-            description=entry.description, json_schema_extra=description, min_length=1
-        )
-        return list[float], field
-    if name in UNLESS or name in optional:
-        return number(entry, default=None)
-    return number(entry) if name in USUAL else number(entry, default=...)
-
-
 def with_variation(entry: dict, path: str, document: Document) -> dict:
     """Return the table of a part with its variation validated, if it has one."""
     given = entry.get("variation")
     if given is None:
         return entry
     path = f"{path}.variation"
-    kind = given.get("load") if isinstance(given, dict) else None
-    if kind not in _LAWS:
-        near = nearest(str(kind), _LAWS)
-        hint = f'; did you mean "{near}"?' if near else ""
-        found = f"{path}.load = {shown(kind)} is not known"
-        if kind is None:
-            found = f"{path}.load is missing ({path} = {shown(given)})"
-        raise ValueError(
-            f"{document.where(path)}: {found}; allowed: "
-            f"{', '.join(map(shown, _LAWS))}{hint}"
-        )
+    kind: Any = given.get("load") if isinstance(given, dict) else None
+    kind_named(kind, _LAWS, f"{path}.load", document, given)
     return {
         **entry,
         "variation": validated(variation_tables()[kind], given, path, document),
@@ -127,11 +106,9 @@ def repeats(kind: str, law: Mapping) -> bool:
 
 def _declared(kind: Any) -> dict[str, Declared]:
     """Return the declarations of a load law's numbers, relative ones instead of N."""
-    prefix = f"load_{kind}.law."
+    law = _LAWS.get(str(kind))
+    found = {} if law is None else declared_part("impact_assembly", law.cls)
     return {
-        path.removeprefix(prefix): dataclasses.replace(
-            entry, unit="" if entry.unit == "N" else entry.unit
-        )
-        for path, entry in catalogue()["impact_assembly"].items()
-        if path.startswith(prefix)
+        path: dataclasses.replace(entry, unit="" if entry.unit == "N" else entry.unit)
+        for path, entry in found.items()
     }

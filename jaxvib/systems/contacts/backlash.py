@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_range, floats
-from ..roles import ContactLaw, LoadLaw
+from ..law import ContactLaw, LoadLaw
 from ..unilateral import Contact
 
 

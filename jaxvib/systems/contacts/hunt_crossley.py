@@ -8,7 +8,7 @@ from ...foundation.quantity import Range, check_range, quantity
 from ...foundation.suggestions import unknown_key
 from ..contact import HertzContact
 from ..event_form import ContactForm
-from ..system_repr import SystemRepr
+from ..law import ContactLaw
 from .power import PowerContact
 
 _HERTZ = 1.5  # the exponent of two smooth bodies
@@ -18,7 +18,7 @@ _SMALL, _TERMS = 0.2, 30
 _NEWTON_STEPS = 12
 
 
-class HuntCrossleyContact(SystemRepr):
+class HuntCrossleyContact(ContactLaw):
     r"""Contact of two smooth bodies with dissipation.
 
     Bodies that penetrate each other by $z$ (m) at the rate $\dot z$ (m/s) repel each

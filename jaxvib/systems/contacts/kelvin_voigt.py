@@ -5,10 +5,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import quantity
 from ..event_form import ContactForm
-from ..system_repr import SystemRepr
+from ..law import ContactLaw
 
 
-class KelvinVoigtContact(SystemRepr):
+class KelvinVoigtContact(ContactLaw):
     r"""A linear stop with a spring and a damper in parallel, never tensile.
 
     $$F(z, \dot z) = \max(k z + c \dot z, 0) \text{ where } z > 0, \text{ else } 0.$$

@@ -8,10 +8,10 @@ from jaxtyping import Array, ArrayLike, Float
 from ...foundation.arrays import host_namespace
 from ...foundation.quantity import check_ascending, quantity
 from ..event_form import ContactForm, Stop
-from ..system_repr import SystemRepr
+from ..law import ContactLaw
 
 
-class PiecewiseLinearContact(SystemRepr):
+class PiecewiseLinearContact(ContactLaw):
     r"""A piecewise linear elastic stop (a bump stop).
 
     With stiffnesses $k_0, k_1, \dots$ and depths $0 = b_0 < b_1 < \dots$ (m)

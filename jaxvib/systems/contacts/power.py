@@ -4,10 +4,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import quantity
-from ..system_repr import SystemRepr
+from ..law import ContactLaw
 
 
-class PowerContact(SystemRepr):
+class PowerContact(ContactLaw):
     r"""An elastic contact whose force is a power of the penetration $z$ (m).
 
     $$F(z) = K \max(z, 0)^n, \qquad U(z) = \frac{K}{n + 1} \max(z, 0)^{n + 1}.$$

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..event_form import ContactForm
-from ..system_repr import SystemRepr
+from ..law import ContactLaw
 
 
-class Threshold(SystemRepr):
+class Threshold(ContactLaw):
     r"""The law $F(z) = 0$ of a level that is monitored like a contact.
 
     Event-driven engines stop at each crossing, so that none is missed between two

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ...foundation.types import Number
-from ..roles import LoadLaw
-from ..system_repr import SystemRepr
+from ..law import LoadLaw, trait
 
 
 class Wave(NamedTuple):
@@ -20,7 +19,7 @@ class Wave(NamedTuple):
     phase: Any
 
 
-class Load(SystemRepr):
+class Load(LoadLaw):
     r"""A force that depends on time alone, analytic between breaks.
 
     To add one, write an `equinox.Module` whose numbers are declared by `quantity`, with
@@ -33,15 +32,9 @@ class Load(SystemRepr):
     """
 
     # Not annotated, as fields would precede those of a subclass.
-    constant = False
-    repeats = True
     pulses = False
     breaks = False
     linear_fields = ()
-
-    @abc.abstractmethod
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s; at a break its right-hand limit."""
 
     @abc.abstractmethod
     def largest(self) -> Float[Array, ""]:
@@ -131,14 +124,9 @@ def first_after(time: Number, candidates: Array) -> Float[Array, ""]:
 
 def time_varying(loads: Sequence) -> list:
     """Return the applied loads that are not constant."""
-    return [load for load in loads if not _as_load(load.law).constant]
+    return [load for load in loads if not trait(load.law, "constant")]
 
 
 def never_repeats(loads: Sequence) -> list:
     """Return the applied loads that are neither constant nor periodic."""
-    return [load for load in time_varying(loads) if not _as_load(load.law).repeats]
-
-
-def _as_load(law):
-    """Return the law if it is a `Load`; a user's law counts as periodic."""
-    return law if isinstance(law, Load) else Load
+    return [load for load in time_varying(loads) if not trait(load.law, "repeats")]

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from ...foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
+    from ..law import SpringLaw as SpringLaw
     from .formulas import formula_law as formula_law
     from .laws import FunctionLaw as FunctionLaw
     from .laws import PiecewiseLinearLaw as PiecewiseLinearLaw
     from .laws import PolynomialDamperLaw as PolynomialDamperLaw
     from .laws import PolynomialLaw as PolynomialLaw
     from .spring import NonlinearSpring as NonlinearSpring
-    from .spring import SpringLaw as SpringLaw
 else:
     export_lazily(__name__)

@@ -10,11 +10,11 @@ from jaxtyping import Array, ArrayLike, Float
 from ...foundation.arrays import host_namespace
 from ...foundation.quantity import check_ascending, quantity
 from ..event_form import SpringForm, Stop
+from ..law import SpringLaw
 from ..parameters import as_given, named_values
-from ..system_repr import SystemRepr
 
 
-class PolynomialLaw(SystemRepr):
+class PolynomialLaw(SpringLaw):
     r"""The force $F(e) = c_1 e + c_2 e^2 + \dots + c_m e^m$ of an elongation $e$.
 
     A cubic spring is `PolynomialLaw([0, 0, c_3])`, a quintic one has five coefficients.
@@ -42,7 +42,7 @@ class PolynomialLaw(SystemRepr):
         return _polynomial(self.coefficients, jnp.asarray(elongation))
 
 
-class PolynomialDamperLaw(SystemRepr):
+class PolynomialDamperLaw(SpringLaw):
     r"""The force $F(\dot e) = d_1 \dot e + d_2 \dot e |\dot e| + d_3 \dot e^3 + \dots$.
 
     Even powers have the sign of the rate, so that each is dissipative. **Fields:**
@@ -74,7 +74,7 @@ class PolynomialDamperLaw(SystemRepr):
         return total * rate
 
 
-class PiecewiseLinearLaw(SystemRepr):
+class PiecewiseLinearLaw(SpringLaw):
     r"""A piecewise linear force with slope $k_i$ between elongations $b_i$, $b_{i+1}$.
 
     $$F(e) = k_0 e + \sum_i (k_i - k_{i-1}) [\max(e - b_i, 0) - \max(-b_i, 0)],$$
@@ -122,7 +122,7 @@ class PiecewiseLinearLaw(SystemRepr):
         return total
 
 
-class FunctionLaw(SystemRepr):
+class FunctionLaw(SpringLaw):
     r"""A user-defined force $F(e, \dot e, p)$ with named parameters.
 
     **Fields:** `function`: from an elongation $e$ (m), its rate (m/s) and the

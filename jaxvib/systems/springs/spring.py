@@ -1,33 +1,15 @@
 """Nonlinear springs and dampers."""
 
-from typing import Any, Protocol, runtime_checkable
-
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
-from ..freedoms import check_direction, is_nowhere
-from ..roles import LoadLaw
-from ..system_repr import SystemRepr
+from ..law import LoadLaw, SpringLaw
+from ..part import Part
 from ..variation import variation_field
 
 
-@runtime_checkable
-class SpringLaw(Protocol):
-    """A spring force as a function of the elongation and its rate.
-
-    To add one, write an `equinox.Module` whose `force` takes an elongation, m, or an
-    elongation and its rate, m/s, and returns the restoring force, N; its numbers
-    declared by `quantity`. `jumps = False` declares the force continuous. Time-stepping
-    engines accept any law, "event" polynomials.
-    """
-
-    def force(self, *motion: Array) -> Array:
-        """Return the force, N, at an elongation, m (and its rate, m/s)."""
-        ...
-
-
-class NonlinearSpring(SystemRepr):
+class NonlinearSpring(Part):
     r"""A nonlinear spring-damper: the force on the degrees of freedom is $-n F$.
 
     $F = F(e, \dot e)$ with the elongation $e = n^T q$ from static equilibrium, in
@@ -53,9 +35,4 @@ class NonlinearSpring(SystemRepr):
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()
 
-    def __check_init__(self):
-        check_direction("a spring", self.direction)
-
-    def contradicts(self) -> Any:
-        """Return whether the direction is zero everywhere, of one or of a batch."""
-        return is_nowhere(self.direction)
+    kind = "a spring"

@@ -5,10 +5,10 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
-from ..system_repr import SystemRepr
+from .element import StateLaw
 
 
-class CoilCircuit(SystemRepr):
+class CoilCircuit(StateLaw):
     r"""A coil that moves in a magnetic field, closed by a resistor, with the current $i$.
 
     $$L \frac{di}{dt} = \kappa \dot e - R\, i, \qquad F = \kappa\, i.$$

@@ -9,8 +9,9 @@ from jaxtyping import Array, Float
 
 from ...foundation.types import Number
 from ...linalg import positive_inverse
-from ..around import AroundEquation
+from ..around import AroundEquation, part
 from ..equation import Time
+from ..law import trait
 from ..parameters import part_names
 from .element import StateElement
 
@@ -26,32 +27,16 @@ class CoupledEquation(AroundEquation):
     """
 
     elements: tuple[StateElement, ...]
-    responses: tuple[Float[Array, " n"], ...]
 
     @property
     def size(self) -> int:
         """The number of states of the bodies, 2n."""
         return 2 * self.moved.offset.shape[0]
 
-    @property
-    def offset(self) -> Any:  # an array, or its shape
-        """The displacements at which the springs of the linear part are relaxed, m."""
-        return self.moved.offset
-
-    @property
-    def contacts(self) -> tuple:
-        """The contacts of the bodies."""
-        return self.moved.contacts
-
-    @property
-    def frictions(self) -> tuple:
-        """The frictions of the bodies."""
-        return self.moved.frictions
-
-    @property
-    def springs(self) -> tuple:
-        """The nonlinear springs of the bodies."""
-        return self.moved.springs
+    offset = part("offset")  # of the bodies, like the following
+    contacts = part("contacts")
+    frictions = part("frictions")
+    springs = part("springs")
 
     def vector_field(
         self, time: Time, state: Float[Array, " state"]
@@ -61,12 +46,10 @@ class CoupledEquation(AroundEquation):
             self.moved.vector_field(time, state[: self.size]), 2
         )
         found = []
-        for response, (element, *motion) in zip(
-            self.responses, self._elements(state), strict=True
-        ):
+        for element, *motion in self._elements(state):
             found.append(jnp.asarray(element.law.rate(*motion, time), state.dtype))
             force = element.law.force(*motion, time)
-            acceleration = acceleration - response * force
+            acceleration = acceleration - element.response * force
         return jnp.concatenate([velocity, acceleration, *found])
 
     def element_powers(
@@ -83,12 +66,12 @@ class CoupledEquation(AroundEquation):
     def may_pulse(self) -> bool:
         """Return whether there may be short pulses that a step could miss."""
         laws = [element.law for element in self.elements]
-        return super().may_pulse() or any(getattr(x, "pulses", True) for x in laws)
+        return super().may_pulse() or any(trait(x, "pulses") for x in laws)
 
     def may_jump(self) -> bool:
         """Return whether a law is not declared continuous."""
         laws = [element.law for element in self.elements]
-        return super().may_jump() or any(getattr(x, "jumps", True) for x in laws)
+        return super().may_jump() or any(trait(x, "jumps") for x in laws)
 
     def _elements(self, state) -> Iterator[tuple]:
         """Yield each element with its states, its elongation, m, and its rate, m/s."""
@@ -106,8 +89,7 @@ def coupled_equation(
 ) -> CoupledEquation:
     """Return the equation of bodies, `moved` alone, and of the states of elements."""
     inverse = positive_inverse(mass)
-    responses = tuple(inverse @ element.direction for element in elements)
-    return CoupledEquation(moved, tuple(elements), responses)
+    return CoupledEquation(moved, tuple(element.acting(inverse) for element in elements))
 
 
 def count_of_states(elements: Sequence[StateElement]) -> int:
@@ -119,7 +101,7 @@ def named_states(elements: Sequence[StateElement]) -> Iterator[tuple[str, str]]:
     """Yield the name, such as `circuit.voltage`, and the unit of each state."""
     for name, element in zip(part_names(elements), elements, strict=True):
         states = element.law.states
-        units = getattr(element.law, "units", ("",) * len(states))
+        units = trait(element.law, "units") or ("",) * len(states)
         for state, unit in zip(states, units, strict=True):
             yield f"{name}.{state}", unit
 

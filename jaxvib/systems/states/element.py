@@ -1,6 +1,6 @@
 """Elements with states of their own, attached to bodies."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -8,31 +8,30 @@ from jaxtyping import Array, Float
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
 from ..freedoms import check_direction, is_nowhere
-from ..system_repr import SystemRepr
+from ..law import Law
+from ..part import Part
 
 
-@runtime_checkable
-class StateLaw(Protocol):
+class StateLaw(Law):
     r"""A force that depends on states $s$ with $\dot s = g(s, e, \dot e, t)$.
 
-    To add one, write an `equinox.Module` with these two methods, its numbers declared
-    by `quantity`; `states`: the names of the states, and optionally `units`. `pulses =
-    False` declares that it has no short pulses in time, `jumps = False` that rate and
-    force are continuous. Time must act with the period of the bodies' loads.
+    To add one, implement the two methods and name the `states`, optionally with
+    `units`. Time must act with the period of the bodies' loads.
     """
 
-    states: tuple[str, ...]
+    states: ClassVar[tuple[str, ...]]
+    methods = ("states", "rate", "force")
 
     def rate(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
         """Return the rates of the states, at an elongation, m, and its rate, m/s."""
-        ...
+        raise NotImplementedError
 
     def force(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
         """Return the restoring force, N."""
-        ...
+        raise NotImplementedError
 
 
-class StateElement(SystemRepr):
+class StateElement(Part):
     r"""An element with states: the force on the degrees of freedom is $-n F$.
 
     $F$ and the rates of its states depend on them, on the elongation $e = m^T q$ from
@@ -57,14 +56,14 @@ class StateElement(SystemRepr):
         "senses", "", "direction of the elongation", optional=True
     )
 
+    kind = "an element"
+
     def __check_init__(self):
-        check_direction("an element", self.direction)
-        check_direction("an element", self.senses, "senses")
+        check_direction(self.kind, self.senses, "senses")
 
     def contradicts(self) -> Any:
         """Return whether a direction is zero everywhere, of one or of a batch."""
-        senses = self.direction if self.senses is None else self.senses
-        return is_nowhere(self.direction) | is_nowhere(senses)
+        return is_nowhere(self.direction) | is_nowhere(self.measured)
 
     @property
     def measured(self) -> Float[Array, " n"]:

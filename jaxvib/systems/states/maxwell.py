@@ -5,10 +5,10 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
-from ..system_repr import SystemRepr
+from .element import StateLaw
 
 
-class MaxwellElement(SystemRepr):
+class MaxwellElement(StateLaw):
     r"""A spring and a damper in series, with the force $F$ as its state.
 
     $$\dot F = k \left(\dot e - \frac{F}{d}\right).$$

@@ -5,10 +5,10 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
-from ..system_repr import SystemRepr
+from .element import StateLaw
 
 
-class PiezoelectricCircuit(SystemRepr):
+class PiezoelectricCircuit(StateLaw):
     r"""A piezoelectric element closed by a resistor, with the voltage $V$.
 
     $$C \frac{dV}{dt} = \theta \dot e - \frac{V}{R}, \qquad F = \theta V.$$

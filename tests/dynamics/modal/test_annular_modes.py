@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 import jaxvib as jv
 from jaxvib.dynamics.modal import modal_flow, modal_form
+from jaxvib.dynamics.motion import Want
 from jaxvib.ensemble import Reason
 
 MODES, GAP, STIFFNESS, SPEED = 5, 1e-3, 1e6, 48.0
@@ -46,10 +47,10 @@ def tube(force=2.0, turn=1.0, side_gap=GAP, offset=(2e-4, -1e-4), number=2, **ho
     return jv.ImpactSystem(TUBE, holes, loads)
 
 
-def moved(system, state, sensitivities=True):
+def moved(system, state, monodromy=True):
     """Return the modal engine's motion, observed."""
-    options = {"grazing": 1e-9, "sensitivities": sensitivities}
-    return modal_flow(modal_form(system), jnp.asarray(state), 0.0, PERIOD, 1e-10, **options)
+    want = Want(1e-10, grazing=1e-9, monodromy=monodromy)
+    return modal_flow(modal_form(system), jnp.asarray(state), 0.0, PERIOD, want)
 
 
 def by_hand(system, state, change, end=PERIOD):
@@ -127,13 +128,13 @@ def test_tubes_in_two_holes_move_as_an_independent_integration(turn):
     change = start(2)
     expected, slope, lost = by_hand(system, start(1), change)
     # Without sensitivities steps that pass an onset are cut there.
-    for motion in (found, moved(system, start(1), sensitivities=False)):
+    for motion in (found, moved(system, start(1), monodromy=False)):
         assert int(motion.result) == 0
         error = np.abs(SCALES * (motion.state - expected)).max()
         assert error < 1e-9 * np.abs(SCALES * expected).max()
         np.testing.assert_allclose(motion.observables.lost, lost, rtol=1e-7)
     assert lost[0] > 0  # a hole is touched
-    slope, along = SCALES * slope, SCALES * (np.asarray(found.sensitivities) @ change)
+    slope, along = SCALES * slope, SCALES * (np.asarray(found.monodromy) @ change)
     np.testing.assert_allclose(along, slope, rtol=0, atol=1e-7 * np.abs(slope).max())
 
 
@@ -236,7 +237,7 @@ def test_a_tube_whose_dry_friction_sticks_has_no_motion():
     found = moved(tube(0.0, **given), state)
     assert int(found.result) == Reason.STEP_LIMIT
     assert np.isnan(found.state).all()
-    assert np.isnan(found.sensitivities).all()
+    assert np.isnan(found.monodromy).all()
 
 
 @pytest.mark.slow  # a program of its own
@@ -247,5 +248,5 @@ def test_sensitivities_end_where_dry_friction_reverses():
     found = moved(dry, start(1))
     assert int(found.result) == Reason.FIELD_JUMPS
     assert np.isfinite(found.state).all()
-    assert np.isnan(found.sensitivities).all()
+    assert np.isnan(found.monodromy).all()
     assert int(moved(tube(**given, surface_speed=20.0), start(1)).result) == 0

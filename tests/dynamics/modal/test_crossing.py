@@ -8,6 +8,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.dynamics.modal.crossing import WITH_ENDS, bracket
+from jaxvib.dynamics.motion import Want
 
 MODES, FAST, PERIOD = 9, 40.0, 2 * np.pi
 
@@ -58,9 +59,9 @@ def test_a_fast_touch_is_found_while_another_contact_is_closed():
     state = np.zeros(2 * MODES)
     state[[0, 1, MODES - 1]] = 0.3, 0.02, 0.01
     flow = jax.jit(modal_flow)
-    expected = flow(form(jv.LinearContact), state, 0.0, PERIOD, 1e-9).state
+    expected = flow(form(jv.LinearContact), state, 0.0, PERIOD, Want(1e-9)).state
     stepped = form(lambda k: jv.PiecewiseLinearContact([k], depths=[]))
     for rtol in (1e-6, 1e-9):
-        found = flow(stepped, state, 0.0, PERIOD, rtol).state
+        found = flow(stepped, state, 0.0, PERIOD, Want(rtol)).state
         # 0.0012 at both tolerances by steps that see the mean of the fast mode.
         assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()

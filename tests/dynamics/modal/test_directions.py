@@ -1,6 +1,5 @@
 """Checked against: the matrix before its columns became fewer, and parts of a motion."""
 
-import functools
 import itertools
 
 import jax
@@ -13,7 +12,8 @@ from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.dynamics.modal.collocation import Eigenvalues
 from jaxvib.dynamics.modal.directions import unit_directions
 from jaxvib.dynamics.modal.sensitivities import DECAYED, unit_sensitivities
-from jaxvib.kernels.kernel_cache import cached_kernel
+from jaxvib.dynamics.motion import Want
+from jaxvib.kernels.calls.kernel_cache import cached_kernel
 from tests.modal_cantilever import PERIOD, cantilever_frequencies, modal_cantilever
 
 SIZE = 96
@@ -59,14 +59,14 @@ def test_sensitivities_of_many_modes_are_products_of_those_of_parts():
     scales = np.concatenate([cantilever_frequencies(modes), np.ones(modes)])
     start = np.zeros(2 * modes)
     start[0], start[modes] = 0.0095, 0.006
-    flow = jax.jit(functools.partial(modal_flow, sensitivities=True))
-    whole = flow(form, start, 0.0, 2 * PERIOD, 1e-9).sensitivities
+    flow, want = jax.jit(modal_flow), Want(1e-9, monodromy=True)
+    whole = flow(form, start, 0.0, 2 * PERIOD, want).monodromy
     # Parts begin with all columns, and are too short for fewer.
     state, product = start, np.eye(2 * modes)
     times = np.linspace(0.0, 2 * PERIOD, parts + 1)
     for begin, end in itertools.pairwise(times):
-        part = flow(form, state, begin, end, 1e-9)
-        state, product = part.state, np.asarray(part.sensitivities) @ product
+        part = flow(form, state, begin, end, want)
+        state, product = part.state, np.asarray(part.monodromy) @ product
     ratios = scales[:, None] / scales
     whole, product = (ratios * np.asarray(matrix) for matrix in (whole, product))
     np.testing.assert_allclose(whole, product, rtol=0, atol=1e-8)

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 import jaxvib as jv
 from jaxvib.dynamics.modal import modal_flow, modal_form
+from jaxvib.dynamics.motion import Want
 from tests.modal_cantilever import (
     AMPLITUDE,
     DAMPING_RATIO,
@@ -27,13 +28,16 @@ HERTZ = jv.HertzContact(5e3)
 # It hits the stop twice in a period from here.
 START = np.concatenate([[0.0095], np.zeros(MODES - 1), [0.006], np.zeros(MODES - 1)])
 
-flow = jax.jit(modal_flow)
+
+@jax.jit
+def flow(form, state, begin, end, rtol):
+    return modal_flow(form, state, begin, end, Want(rtol))
 
 
 @jax.jit
 def flow_with_sensitivities(form, state, begin, end, rtol):
-    found = modal_flow(form, state, begin, end, rtol, sensitivities=True)
-    return found.state, found.sensitivities, found.steps
+    found = modal_flow(form, state, begin, end, Want(rtol, monodromy=True))
+    return found.state, found.monodromy, found.steps
 
 
 def by_hand(force, duration=PERIOD, change=None, slope=None, start=START):
@@ -241,6 +245,6 @@ def test_the_number_of_steps_does_not_depend_on_the_number_of_modes():
 def test_a_motion_maps_over_states_as_one_by_one():
     form = modal_form(modal_cantilever(MODES, HERTZ))
     states = jnp.stack([jnp.asarray(START), 0.5 * START])
-    end = jax.jit(jax.vmap(lambda state: modal_flow(form, state, 0.0, 0.3, 1e-8).state))
+    end = jax.jit(jax.vmap(lambda state: flow(form, state, 0.0, 0.3, 1e-8).state))
     one = jnp.stack([flow(form, state, 0.0, 0.3, 1e-8).state for state in states])
     np.testing.assert_allclose(end(states), one, rtol=0, atol=1e-12)

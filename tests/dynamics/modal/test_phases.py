@@ -7,8 +7,9 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import jaxvib as jv
-from jaxvib.dynamics.modal import Observed, modal_flow, modal_flow_along, modal_form
+from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.dynamics.modal.gaps import gaps_of
+from jaxvib.dynamics.motion import Want
 from tests.modal_cantilever import (
     AMPLITUDE,
     DAMPING_RATIO,
@@ -39,8 +40,7 @@ def change():
 
 @pytest.fixture(scope="module")
 def found(form, change):
-    observed = Observed(1e-12, None, 1e-10)
-    return modal_flow_along(form, START, 0.0, SPAN, 1e-9, change, observed)
+    return modal_flow(form, START, 0.0, SPAN, Want(1e-9, grazing=1e-12, along=change))
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_motion_between_linear_stops_is_exact(found, by_hand):
 
 def test_a_change_of_the_state_moves_as_its_variational_equation(found, by_hand):
     expected = by_hand[0][2 * MODES :]
-    away = SCALES * (np.asarray(found.sensitivities) - expected)
+    away = SCALES * (np.asarray(found.along) - expected)
     assert np.abs(away).max() < 1e-9 * np.abs(SCALES * expected).max()
 
 
@@ -124,8 +124,8 @@ def test_phases_left_unobserved_hide_no_extreme(found, by_hand):
 def test_a_motion_at_rest_ends_where_it_began():
     system = modal_cantilever(MODES, *map(jv.LinearContact, STIFFNESS), gaps=GAPS)
     still = modal_form(jv.replace(system, {"loads.0.law.amplitude": 0.0}))
-    none, observed = jnp.zeros(2 * MODES), Observed(1e-12, None, 1e-10)
-    found = modal_flow_along(still, none, 0.0, SPAN, 1e-9, none, observed)
+    none = jnp.zeros(2 * MODES)
+    found = modal_flow(still, none, 0.0, SPAN, Want(1e-9, grazing=1e-12, along=none))
     assert (int(found.result), int(found.steps) < 10) == (0, True)
     np.testing.assert_array_equal(found.state, none)
 
@@ -136,15 +136,15 @@ def test_a_body_pushed_from_rest_on_a_stop_is_in_contact_at_once(stops, change):
     laws = [jv.LinearContact(k) for k in [STIFFNESS[0], *[STIFFNESS[1]] * (stops - 1)]]
     short, gaps = 0.01, (0.0, *[1.0] * (stops - 1))
     pressed = modal_form(modal_cantilever(MODES, *laws, gaps=gaps))
-    rest, observed = jnp.zeros(2 * MODES), Observed(1e-12, None, 1e-10)
+    rest = jnp.zeros(2 * MODES)
     if stops == 2:
-        found = modal_flow_along(pressed, rest, 0.0, short, 1e-9, change, observed)
-        moved = np.asarray(found.sensitivities)
+        want = Want(1e-9, grazing=1e-12, along=change)
+        found = modal_flow(pressed, rest, 0.0, short, want)
+        moved = np.asarray(found.along)
     else:
-        found = modal_flow(
-            pressed, rest, 0.0, short, 1e-11, grazing=1e-12, sensitivities=True
-        )
-        moved = np.asarray(found.sensitivities) @ np.asarray(change)
+        want = Want(1e-11, grazing=1e-12, monodromy=True)
+        found = modal_flow(pressed, rest, 0.0, short, want)
+        moved = np.asarray(found.monodromy) @ np.asarray(change)
     frequencies = cantilever_frequencies(MODES)
     stiffness = np.diag(frequencies**2) + STIFFNESS[0] * np.outer(TIP, TIP)
     losses = np.diag(2 * DAMPING_RATIO * frequencies)

@@ -5,9 +5,8 @@ import pytest
 
 from jaxvib.ensemble import Reason
 from jaxvib.reports.files import picture_files
-from jaxvib.studies.analyses.basins import pictures as basins
-from jaxvib.studies.analyses.bifurcation_diagram import pictures as diagram
-from jaxvib.studies.analyses.integrity_curves import pictures as integrity
+from jaxvib.studies.analyses.kinds import basins, integrity_curves
+from jaxvib.studies.analyses.kinds import bifurcation_diagram as diagram
 from jaxvib.studies.pictures.picture import Line, Notes
 from jaxvib.studies.store.finished_study import Run
 
@@ -99,7 +98,7 @@ def curves():
 
 
 def test_integrity_curves_have_a_line_for_each_attractor_in_each_chart(curves):
-    (picture,) = integrity.pictures([curves])
+    (picture,) = integrity_curves.pictures([curves])
     shares, measures, entropies, shocks = picture.charts
     assert shares.x.label == "load amplitude, 0-peak (N)"
     assert [line.name for line in shares.layers] == [
@@ -190,7 +189,7 @@ def test_all_are_drawn_as_files(plane, swept, curves):
     drawn = (
         basins.pictures([plane]),
         diagram.pictures([swept]),
-        integrity.pictures([curves]),
+        integrity_curves.pictures([curves]),
     )
     files = dict(picture_files([picture for each in drawn for picture in each]))
     assert [name for name in files if name.endswith(".png")] == [

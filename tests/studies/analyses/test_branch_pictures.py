@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray
 
-from jaxvib.studies.analyses.continuation.pictures import loading_curve
-from jaxvib.studies.analyses.continuation.stability_chart import stability_charts
-from jaxvib.studies.analyses.design.pictures import design_history
+from jaxvib.studies.analyses.kinds.continuation.charts import loading_curve
+from jaxvib.studies.analyses.kinds.continuation.stability_chart import stability_charts
+from jaxvib.studies.analyses.kinds.design.charts import design_history
 from jaxvib.studies.pictures.picture import Followers, Line, Notes
 
 AXES = ("curve", "curve_point")

@@ -1,12 +1,16 @@
 """Checked against: the systems that ready studies build, and lists written down by hand."""
 
-import inspect
+import ast
+import importlib
+import typing
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib import cli
+from jaxvib.studies.analyses import kinds
 from jaxvib.studies.analyses.kinds import ANALYSES, SYSTEMS, analyses_of
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
@@ -14,30 +18,36 @@ from jaxvib.studies.run.study import load
 from jaxvib.studies.systems.base import Role
 from jaxvib.systems.roles import Linear
 from jaxvib.systems.system import System
-from tests.studies.pushed import CONFIG, PushedKind
+from tests.studies.pushed import CONFIG
 
-SEARCHES = ["design", "pareto_front", "sensitivity", "fit"]
-MOTIONS = ["periodic_orbit", "continuation", "bifurcation_diagram", "basins",
-           "integrity_curves",
-           "response", "noise_response", "fragility", "shock_spectrum"]  # fmt: skip
+SEARCHES = ["design", "fit", "pareto_front", "sensitivity"]
+MOTIONS = ["basins", "bifurcation_diagram", "continuation", "fragility",
+           "integrity_curves", "noise_response", "periodic_orbit", "response",
+           "shock_spectrum"]  # fmt: skip
+WITH_MODES = sorted([*MOTIONS, "natural_modes"])
 POSSIBLE = {
-    "two_body_impact": [*MOTIONS, "natural_modes", *SEARCHES],
-    "impact_assembly": [*MOTIONS, "natural_modes", *SEARCHES],
+    "two_body_impact": [*WITH_MODES, *SEARCHES],
+    "impact_assembly": [*WITH_MODES, *SEARCHES],
     "elastic_impact": [*MOTIONS, *SEARCHES],
-    "assembly": ["natural_modes", "frequency_response", "linear_motion", *SEARCHES],
-    "beam_chain": ["energy_split", "chain_motion", *SEARCHES],
+    "assembly": ["frequency_response", "linear_motion", "natural_modes", *SEARCHES],
+    "beam_chain": ["chain_motion", "energy_split", *SEARCHES],
     "beam_with_bodies": ["beam_eigenvalues", *SEARCHES],
 }
 IS = {Role.PERIODIC: System, Role.DRIVEN: System, Role.LINEAR: Linear,
       Role.MODULES: Linear, Role.BEAM: jv.BeamWithBodies,
       Role.CHAIN: jv.BeamChain}  # fmt: skip
 STUDIES = ["quick", "basins", "tower_modes", "wave_packet", "beam_with_bodies"]
+PREFIX = {"library": "jaxvib.", "lazily": ""}
 INSTALLED = [kind for kind in ANALYSES.values() if kind.name != "pushed"]
 
 
 def test_the_analyses_of_a_system_follow_from_its_roles(monkeypatch):
     monkeypatch.delitem(ANALYSES, "pushed")
-    assert {name: analyses_of(kind) for name, kind in SYSTEMS.items()} == POSSIBLE
+    listed = {name for names in POSSIBLE.values() for name in names}
+    assert {
+        name: [each for each in analyses_of(kind) if each in listed]
+        for name, kind in SYSTEMS.items()
+    } == POSSIBLE
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -56,24 +66,56 @@ def test_systems_are_what_their_roles_say_and_name_their_states(name):
         assert list(system.linear_part().names) == study.axes["freedom"]
 
 
+def test_every_module_of_the_folder_is_a_kind_of_its_name():
+    names = {
+        path.stem
+        for path in Path(kinds.__file__).parent.iterdir()
+        if path.suffix == ".py" or (path / "kind.py").exists()
+    }
+    assert {kind.name for kind in INSTALLED} == names - {"__init__"}
+
+
 @pytest.mark.parametrize("kind", INSTALLED, ids=lambda kind: kind.name)
-def test_functions_of_a_kind_have_the_required_arguments(kind):
-    compute = kind.submodule("compute")
-    wanted = ["system", "samples", "options", "run", "progress"]
-    wanted += ["number"] * kind.needs_sample_count + ["remember"] * kind.resumable
-    assert list(inspect.signature(compute.compute).parameters) == wanted
-    assert list(inspect.signature(compute.summary).parameters) == ["read", "study"]
-    assert hasattr(compute, "group") == bool(kind.groups)
-    if kind.has_submodule("pictures"):
-        pictures = kind.submodule("pictures").pictures
-        assert list(inspect.signature(pictures).parameters) == ["runs"]
+def test_options_and_kind_have_the_same_name(kind):
+    assert typing.get_args(kind.options.model_fields["kind"].annotation) == (kind.name,)
+
+
+def lazy_names(tree):
+    """Yield the modules that are imported lazily, and the names used of each."""
+    aliases = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(
+            node.targets[0], ast.Name | ast.Tuple
+        ):
+            target, value = node.targets[0], node.value
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            values = value.elts if isinstance(value, ast.Tuple) else [value]
+            aliases |= {
+                ast.unparse(name): each for name, each in zip(names, values, strict=False)
+            }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            called = aliases.get(ast.unparse(node.value), node.value)
+            if isinstance(called, ast.Call) and ast.unparse(called.func) in PREFIX:
+                name = ast.literal_eval(called.args[0])
+                yield PREFIX[ast.unparse(called.func)] + name, node.attr
+
+
+def test_what_is_used_of_a_lazily_imported_module_exists():
+    package = Path(kinds.__file__).parents[2]
+    found = {
+        each
+        for path in package.rglob("*.py")
+        for each in lazy_names(ast.parse(path.read_text()))
+    }
+    assert len(found) > 50
+    missing = [
+        each for each in found if not hasattr(importlib.import_module(each[0]), each[1])
+    ]
+    assert not missing
 
 
 def test_a_kind_without_pictures_has_a_report(tmp_path, monkeypatch):
-    class Plain(PushedKind):
-        __module__ = "tests.reports.plain"  # a folder without pictures.py
-
-    monkeypatch.setitem(ANALYSES, "pushed", Plain())
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain.toml").write_text(CONFIG.replace("report = false", "report = true"))
     done = CliRunner().invoke(cli.main, ["run", "plain.toml", "--out", "out"])

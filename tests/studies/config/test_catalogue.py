@@ -11,6 +11,7 @@ from jaxvib.studies.config import catalogue
 from jaxvib.studies.run.write_catalogue import declared_now
 from jaxvib.studies.systems.assembly import module_tables
 from jaxvib.studies.systems.impact_assembly import part_tables
+from jaxvib.studies.systems.part_units import fields_of
 
 
 def test_the_catalogue_is_what_the_systems_declare():
@@ -27,13 +28,17 @@ def test_every_parameter_can_be_set_and_is_described(kind):
         settable |= {
             f"{n}.{leaf}" for n, t in module_tables().items() for leaf in leaves(t)
         }
+    known = catalogue.catalogue()[kind.name]
     if kind.name == "impact_assembly":  # one table for each contact and load
         settable |= {f"{n}.{leaf}" for n, t in part_tables().items() for leaf in leaves(t)}
-        directions = "direction", "directions"  # by `at`
-        settable |= {f"{name}.{along}" for name in part_tables() for along in directions}
+        known = {
+            f"{name}.{path}": entry
+            for name in part_tables()
+            for path, entry in fields_of(name, turned=False).items()
+        }
     if kind.name == "elastic_impact":
         settable |= {"linear.frequencies"}  # by the beam or the modules
-    for path, declared in catalogue.catalogue()[kind.name].items():
+    for path, declared in known.items():
         assert path in settable
         assert declared.description
 

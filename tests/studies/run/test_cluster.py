@@ -17,7 +17,7 @@ from jaxvib.studies.run.chunk import Silent, compute_chunk
 from jaxvib.studies.run.record import record
 from jaxvib.studies.run.study import load
 from jaxvib.studies.run.worker import task
-from tests.studies.pushed import CONFIG, PushedKind
+from tests.studies.pushed import CONFIG, KIND, install
 from tests.studies.store.test_store import array_files
 
 distributed = pytest.importorskip("distributed")
@@ -97,17 +97,17 @@ def test_a_cluster_under_tls_hears_nobody_without_its_certificate(config, tmp_pa
 def test_a_study_begun_here_is_ended_there_and_the_other_way_round(
     config, scheduler, monkeypatch
 ):
-    compute = PushedKind.compute
+    compute = KIND.compute
 
-    def break_off(self, system, samples, *arguments):
+    def break_off(system, samples, *arguments):
         if samples["load.amplitude"][0] > 150.0:
             raise OSError("No space left on device")
-        return compute(self, system, samples, *arguments)
+        return compute(system, samples, *arguments)
 
     for first, then in ((), ("--cluster", scheduler)), (("--cluster", scheduler), ()):
         out = f"broken{len(first)}"
         with monkeypatch.context() as patch:
-            patch.setattr(PushedKind, "compute", break_off)
+            install(patch, compute=break_off)
             patch.setattr("time.sleep", lambda seconds: None)
             done = run("--out", out, *first)
         assert done.exit_code == 3, done.output

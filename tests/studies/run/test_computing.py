@@ -9,8 +9,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.ensemble import Reason
-from jaxvib.studies.analyses.periodic_orbit import compute
-from jaxvib.studies.analyses.periodic_orbit.kind import PeriodicOrbitKind
+from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.run import memory
 from jaxvib.studies.run.computing import compute_part
 from jaxvib.studies.run.execute import build
@@ -40,13 +39,12 @@ def files(directory):
 
 def breaking(monkeypatch, breaks):
     """Let the computation of a part break off with what `breaks` raises."""
-    whole = pushed.PushedKind.compute
 
-    def compute(self, system, samples, *rest):
+    def compute(system, samples, *rest):
         breaks(samples)
-        return whole(self, system, samples, *rest)
+        return pushed.KIND.compute(system, samples, *rest)
 
-    monkeypatch.setattr(pushed.PushedKind, "compute", compute)
+    pushed.install(monkeypatch, compute=compute)
 
 
 def test_a_sample_that_breaks_the_computation_loses_no_other(config, tmp_path, monkeypatch):
@@ -148,14 +146,14 @@ def test_progress_counts_no_sample_twice(config, tmp_path, monkeypatch):
 
 
 def test_without_requested_traces_none_are_stored(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(pushed.PushedKind, "group", lambda *_: {})
+    pushed.install(monkeypatch, groups={"first": lambda *_: {}})
     assert run(config, tmp_path / "study").exit_code == 0
     assert "acceleration" in jv.open_study(tmp_path / "study")
     sets = ["--set", "analysis.kind=periodic_orbit", "--set", "analysis.traces=0"]
     study = load(config, sets[1::2])
     values = {path: np.ones(12) for path in study.paths}
-    kind = PeriodicOrbitKind()
-    assert kind.group("traces", None, values, study, lambda name: np.ones(12)) == {}
+    kind = ANALYSES["periodic_orbit"]
+    assert kind.groups["traces"](None, values, study, lambda name: np.ones(12)) == {}
 
 
 def test_a_study_that_needs_more_memory_than_there_is_is_refused(
@@ -191,7 +189,7 @@ def test_the_engine_does_not_depend_on_the_chunks(config, monkeypatch):
         advance = staticmethod(lambda number: None)
         message = staticmethod(lambda line: None)
 
-    monkeypatch.setattr(compute, "regimes", regimes)
+    monkeypatch.setattr(jv.orbits, "regimes", regimes)
     study = load(config, ["analysis.kind=periodic_orbit"])
 
     def columns(part):

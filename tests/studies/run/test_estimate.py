@@ -46,14 +46,14 @@ def test_without_a_measurement_no_time_is_predicted(config):
 
 
 def test_a_few_samples_predict_the_run_time(config):
-    compute, seen = pushed.PushedKind.compute, []
+    compute, seen = pushed.KIND.compute, []
 
-    def counted(self, system, samples, *arguments):
+    def counted(system, samples, *arguments):
         seen.append(len(samples["load.phase"]))
-        return compute(self, system, samples, *arguments)
+        return compute(system, samples, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pushed.PushedKind, "compute", counted)
+        pushed.install(patch, compute=counted)
         done = command("check", "pushed.toml", "--measure", "--json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)["time"]

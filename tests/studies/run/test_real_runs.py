@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.studies.analyses.continuation.curves import KINDS
+from jaxvib.studies.analyses.kinds.continuation.stability_chart import KINDS
 from tests.machine import slowness
 from tests.places import SAME_BITS, check_same
 from tests.users import newcomer

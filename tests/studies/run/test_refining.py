@@ -1,7 +1,6 @@
 """Checked against: classes and numbers in closed form, at every sample of the grid."""
 
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,11 +11,12 @@ from hypothesis import strategies as st
 import jaxvib as jv
 from jaxvib import cli
 from jaxvib.studies.analyses.kinds import ANALYSES
+from jaxvib.studies.analyses.study_kind import StudyKind
 from jaxvib.studies.run.refining import COMPUTED, FILLED, RIGHT, WRONG, words
 from jaxvib.studies.run.study import load_text
 from jaxvib.studies.run.worker_tasks import compute_chunk
 from jaxvib.studies.store.fields import Variable
-from tests.studies.pushed import PushedKind
+from tests.studies.pushed import PushedOptions
 
 CONFIG = """
 [system]
@@ -43,17 +43,12 @@ def inside(samples, disc=DISC):
     )
 
 
-class Mapped(PushedKind):
-    """A disc of another class on a plane where numbers are bilinear."""
+def mapped_with(disc):
+    """Return a kind: a disc of another class on a plane where numbers are bilinear."""
 
-    name = "mapped"
-    groups: ClassVar = {}
-    smooth = frozenset({"force"})
-    disc = DISC
-
-    def compute(self, system, samples, options, run, progress):
+    def compute(system, samples, options, run, progress):
         force = samples["load.amplitude"] * samples["load.frequency"]
-        member = inside(samples, self.disc)
+        member = inside(samples, disc)
         progress(len(force))
         fields = {
             "result": np.zeros(len(force), np.int32),
@@ -67,18 +62,21 @@ class Mapped(PushedKind):
             for name, values in fields.items()
         }
 
-    def summary(self, read, study):
-        return []
+    options = type("MappedOptions", (PushedOptions,), {"__annotations__": {"kind": str}})
+    return StudyKind(
+        name="mapped",
+        options=options,
+        sampled=True,
+        compute=compute,
+        summary=lambda read, study: [],
+        smooth=frozenset({"force"}),
+        sample_bytes=lambda options: 24.0,
+    )
 
 
 @pytest.fixture(autouse=True)
 def mapped(monkeypatch):
-    options = type(
-        "MappedOptions", (PushedKind.options,), {"__annotations__": {"kind": str}}
-    )
-    monkeypatch.setattr(Mapped, "options", options)
-    monkeypatch.setattr(Mapped, "disc", DISC)
-    monkeypatch.setitem(ANALYSES, "mapped", Mapped())
+    monkeypatch.setitem(ANALYSES, "mapped", mapped_with(DISC))
 
 
 def command(*arguments):
@@ -118,7 +116,7 @@ def test_a_refined_map_is_that_of_all_samples(tmp_path):
 def test_computed_samples_are_right_and_wrong_fillers_are_found(
     lines, columns, coarsest, disc, strips
 ):
-    Mapped.disc = disc
+    ANALYSES["mapped"] = mapped_with(disc)  # the fixture takes it away
     text = CONFIG.format(lines=lines, columns=columns)
     text = text.replace("coarsest = 8", f"coarsest = {coarsest}")
     text += f"[run]\nchunk = {strips * coarsest * columns}\n"

@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.config.samples import DRAWN
-from tests.studies.pushed import CONFIG, PushedKind
+from tests.studies.pushed import CONFIG, install
 
 HEAD = CONFIG[: CONFIG.index("[sweep]")]
 TAIL = CONFIG[CONFIG.index("[run]") :]
@@ -33,12 +32,6 @@ SWEEPS = {
 }
 
 
-class Smooth(PushedKind):
-    """The same kind, whose map may be refined."""
-
-    smooth = frozenset({"acceleration"})
-
-
 def command(*words):
     return CliRunner().invoke(cli.main, list(map(str, words)))
 
@@ -52,7 +45,7 @@ def files(directory):
 
 @pytest.fixture
 def config(tmp_path, monkeypatch):
-    monkeypatch.setitem(ANALYSES, "pushed", Smooth())
+    install(monkeypatch, smooth=frozenset({"acceleration"}))  # a map may be refined
     monkeypatch.chdir(tmp_path)
     Path("pushed.toml").write_text(CONFIG)
 

@@ -13,7 +13,7 @@ from jaxvib.studies.run import live_status, status
 from jaxvib.studies.run.executors import Worker
 from jaxvib.studies.run.live_status import LiveStatus
 from jaxvib.studies.store.lock import Lock
-from tests.studies.pushed import CONFIG, PushedKind
+from tests.studies.pushed import CONFIG, KIND, install
 
 
 def command(*words):
@@ -34,15 +34,15 @@ def files(directory):
 
 
 def test_a_run_at_work_is_looked_at_and_not_touched(config, monkeypatch):
-    compute, seen = PushedKind.compute, []
+    compute, seen = KIND.compute, []
 
-    def looked_at(self, system, samples, *arguments):
+    def looked_at(system, samples, *arguments):
         if samples["load.amplitude"][0] > 150.0 and not seen:
             time.sleep(0.2)
             seen.append(command("status", "there").output)
-        return compute(self, system, samples, *arguments)
+        return compute(system, samples, *arguments)
 
-    monkeypatch.setattr(PushedKind, "compute", looked_at)
+    install(monkeypatch, compute=looked_at)
     assert command("run", "pushed.toml", "--out", "there").exit_code == 0
     lines = seen[0].splitlines()
     assert lines[0] == "study      Pushed from rest"

@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 import xarray
 from click.testing import CliRunner
 from scipy.io import loadmat
 
 from jaxvib import cli
-from jaxvib.studies.store import export as exporting
+from jaxvib.studies.store import checked_read
 from jaxvib.studies.store.export import export
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store
@@ -28,8 +29,7 @@ COLUMNS = [
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "_BLOCK", 4)  # so that there are two
+def study(tmp_path):
     fill(Store.create(tmp_path / "study", RECORD, "title = 1\n"))
     return tmp_path / "study"
 
@@ -263,13 +263,13 @@ def test_a_disk_that_is_full_leaves_nothing_and_the_repeat_works(study, tmp_path
 def test_a_name_that_is_taken_meanwhile_is_left_alone(study, tmp_path, monkeypatch):
     """Somebody else writes the same name while this export is at it."""
     file = tmp_path / "out.csv"
-    blocks = exporting._Table.blocks
+    written = pandas.DataFrame.to_csv
 
-    def meanwhile(self):
-        yield from blocks(self)
+    def meanwhile(*given, **how):
+        written(*given, **how)
         file.write_text("mine")
 
-    monkeypatch.setattr(exporting._Table, "blocks", meanwhile)
+    monkeypatch.setattr(pandas.DataFrame, "to_csv", meanwhile)
     with pytest.raises(ValueError, match=r"out\.csv already exists"):
         export(study, file)
     assert file.read_text() == "mine"
@@ -288,3 +288,15 @@ def test_a_damaged_store_is_not_exported(study, tmp_path):
     done = CliRunner().invoke(cli.main, ["export", str(study), str(tmp_path / "out.csv")])
     assert done.exit_code == 3
     assert "damaged or missing" in done.output
+
+
+@pytest.mark.parametrize("kind", ["nc", "mat", "csv", "parquet"])
+def test_results_above_the_memory_are_refused_with_their_size(
+    study, tmp_path, kind, monkeypatch
+):
+    monkeypatch.setattr(checked_read, "memory", lambda: 400.0)
+    file = tmp_path / f"out.{kind}"
+    done = CliRunner().invoke(cli.main, ["export", str(study), str(file)])
+    assert done.exit_code == 3
+    assert "would take 0.534 kB of memory" in done.output
+    assert not file.exists()

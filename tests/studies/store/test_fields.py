@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from jaxvib.foundation.quantity import result_field
-from jaxvib.studies.store.fields import Variable, variables, with_coordinates
+from jaxvib.studies.store.fields import (
+    Variable,
+    from_fields,
+    joined,
+    stacked,
+    variables,
+    with_coordinates,
+)
 
 
 class Inner(eqx.Module):
@@ -40,6 +47,30 @@ def test_fields_have_leading_and_declared_axes_units_and_descriptions():
     work = found["energy.work"]
     assert work.attributes == {"units": "J", "description": "work of the load"}
     np.testing.assert_array_equal(work.values, np.ones(3))
+
+
+class Outer(eqx.Module):
+    state: object = result_field("state at t = 0", "m", ("state",))
+    energy: Inner
+    name: str = eqx.field(static=True, default="x")
+
+
+def test_a_result_is_read_back_from_its_fields():
+    given = Outer(np.arange(4.0), Inner(np.float64(7.0)))
+    fields = variables(given)
+    again = from_fields(Outer, lambda name: fields[name].values)
+    np.testing.assert_array_equal(again.state, given.state)
+    assert again.energy.work == 7.0
+    assert again.name == "x"
+
+
+def test_fields_of_samples_are_stacked_along_a_new_axis_or_joined_along_the_first():
+    rows = [variables(Inner(np.arange(2.0) + 10 * i)) for i in range(3)]
+    along, behind = stacked(rows, "sample")["work"], joined(*rows)["work"]
+    assert (along.axes, behind.axes) == (("sample", "work_0"), ("work_0",))
+    np.testing.assert_array_equal(along.values, [[0, 1], [10, 11], [20, 21]])
+    np.testing.assert_array_equal(behind.values, [0, 1, 10, 11, 20, 21])
+    assert along.attributes == behind.attributes == rows[0]["work"].attributes
 
 
 def test_a_result_that_is_no_module_is_refused():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from jaxvib.studies.store import dataset, finished_study, subsample
-from jaxvib.studies.store.checked_read import read_array
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.finished_study import read_run
@@ -111,4 +110,4 @@ def test_an_array_without_axes_is_read_too(tmp_path):
     store.add_group("", {"one": Variable((), np.array(3.0))})
     rows = Rows(tmp_path / "study", "one")
     assert rows[()] == np.asarray(rows) == next(rows.blocks()) == 3.0
-    np.testing.assert_array_equal(read_array(tmp_path / "study", "one"), 3.0)
+    np.testing.assert_array_equal(np.asarray(Rows(tmp_path / "study", "one")), 3.0)

@@ -1,0 +1,1 @@
+"""Keys of lowered programs, and their entries on disk."""

@@ -1,0 +1,58 @@
+"""Elementary functions of NumPy arrays, with the same bits on every processor.
+
+NumPy selects implementations by the processor's instructions, which changes the last
+bit of some results.
+"""
+
+import types
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...foundation.machine import usable_cores
+from .kernel_cache import cached_kernel
+
+
+def _of_arrays(function: types.FunctionType, name: str) -> Callable:
+    kernel = cached_kernel(function)
+
+    def of_arrays(*values):
+        arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in values))
+        if not arrays[0].size:
+            return np.zeros(arrays[0].shape)
+        # Copies to a GPU would take longer than these functions.
+        flat = [array.reshape(-1) for array in arrays]
+        found = kernel.map(*flat, threads=usable_cores())
+        return found.reshape(arrays[0].shape)
+
+    of_arrays.__name__ = name
+    of_arrays.__doc__ = f"Return `numpy.{name}` of broadcast arrays, as float64."
+    return of_arrays
+
+
+def _exp(x):
+    return jnp.exp(x)
+
+
+def _log(x):
+    return jnp.log(x)
+
+
+def _sin(x):
+    return jnp.sin(x)
+
+
+def _cos(x):
+    return jnp.cos(x)
+
+
+def _power(x, exponent):
+    return jnp.power(x, exponent)
+
+
+exp = _of_arrays(_exp, "exp")
+log = _of_arrays(_log, "log")
+sin = _of_arrays(_sin, "sin")
+cos = _of_arrays(_cos, "cos")
+power = _of_arrays(_power, "power")

@@ -1,0 +1,1 @@
+"""Machine code for the processor, and its calls."""

@@ -1,0 +1,1 @@
+"""Object files for C, and modules for browsers."""

@@ -1,0 +1,1 @@
+"""LLVM IR: its instructions, and functions of numbers in it."""

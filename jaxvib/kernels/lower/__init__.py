@@ -1,0 +1,1 @@
+"""Lowering of JAX's equations to LLVM IR."""

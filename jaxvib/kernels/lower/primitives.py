@@ -1,0 +1,463 @@
+"""Lowering of JAX's primitives to LLVM: a table of one function for each."""
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..ir import elementary, error_function
+from ..ir.assembler import Assembler, LoweringError, Value, is_float
+from ..ir.expression import Numbers
+
+
+def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
+    """Apply a function of numbers elementwise, with broadcasting."""
+    shape, *others = [array.shape for array in arrays]
+    if all(other == shape for other in others):
+        if shape == ():
+            return boxed(function(*[array[()] for array in arrays]))
+    else:
+        shape = np.broadcast_shapes(shape, *others)
+        arrays = tuple(np.broadcast_to(array, shape) for array in arrays)
+    result = np.empty(shape, object)
+    flat = result.reshape(-1)
+    for place, numbers in enumerate(zip(*(array.flat for array in arrays), strict=True)):
+        flat[place] = function(*numbers)
+    return result
+
+
+def boxed(value: Value) -> np.ndarray:
+    """Wrap a number in a 0-d array."""
+    result = np.empty((), object)
+    result[()] = value
+    return result
+
+
+def elementwise(function: Callable) -> Callable:
+    """Return the lowering of a function (assembler, parameters, numbers)."""
+
+    def write(lowering, equation, inputs):
+        a, parameters = lowering.assembler, equation.params
+        return [each(lambda *x: function(a, parameters, *x), *inputs)]
+
+    return write
+
+
+def _rearranged(function: Callable) -> Callable:
+    """Return the lowering of a rearrangement (arrays, parameters, shape)."""
+
+    def write(lowering, equation, inputs):
+        result = function(inputs, equation.params, equation.outvars[0].aval.shape)
+        return [as_array(result)]
+
+    return write
+
+
+def as_array(result: Value | np.ndarray) -> np.ndarray:
+    """Return an indexing result as an array."""
+    return result if isinstance(result, np.ndarray) else boxed(result)
+
+
+def put(array: np.ndarray, place: int, values: np.ndarray) -> None:
+    """Set the values at an index of an array's first axis."""
+    array[place] = values if array.ndim > 1 else as_array(values)[()]
+
+
+# Elementwise operations.
+
+
+def maximum(
+    a: Assembler, parameters: Mapping, x: Value, y: Value, how: str = "gt"
+) -> Value:
+    """Return the maximum of two numbers, NaN if any is NaN."""
+    if not is_float(x.kind):
+        return a.select(a.compare(how, x, y), x, y)
+    # NaN propagates; of two zeros the maximum is +0 and the minimum -0.
+    chosen = a.select(a.compare(how, x, y), x, y)
+    bits = "int64" if x.kind == "float64" else "int32"
+    combine = a.bitwise_and if how == "gt" else a.bitwise_or
+    zero = a.bitcast(combine(a.bitcast(x, bits), a.bitcast(y, bits)), x.kind)
+    chosen = a.select(a.compare("eq", x, y), zero, chosen)
+    return a.select(a.compare("ne", x, x), x, chosen)
+
+
+def minimum(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
+    """Return the minimum of two numbers, NaN if any is NaN."""
+    return maximum(a, parameters, x, y, "lt")
+
+
+def _absolute(a, parameters, x):
+    if is_float(x.kind):
+        return a.intrinsic("fabs", x)
+    if x.kind.startswith("u"):
+        return x
+    return a.select(a.compare("lt", x, a.constant(0, x.kind)), a.negative(x), x)
+
+
+def _sign(a, parameters, x):
+    zero, one = a.constant(0, x.kind), a.constant(1, x.kind)
+    below = zero if x.kind.startswith("u") else a.constant(-1, x.kind)
+    result = a.select(a.compare("lt", x, zero), below, x)  # zeros and NaN stay
+    return a.select(a.compare("gt", x, zero), one, result)
+
+
+def _rounded(a, parameters, x):
+    to_even = int(parameters["rounding_method"]) == 1
+    return _whole_part("roundeven" if to_even else "round")(a, parameters, x)
+
+
+def _whole_part(name: str) -> Callable:
+    def write(a, parameters, x):
+        # x - floor(x) must lie within [0, 1), so both need the same rounded x.
+        x.factors = None
+        return a.intrinsic(name, x)
+
+    return write
+
+
+def _whole_power(a, parameters, x):
+    exponent = parameters["y"]
+    if exponent == 0:
+        return a.constant(1, x.kind)
+    result, base, left = None, x, abs(exponent)
+    while left:
+        if left & 1:
+            result = base if result is None else a.multiply(result, base).plain()
+        left >>= 1
+        if left:
+            base = a.multiply(base, base).plain()
+    return result if exponent > 0 else a.divide(a.constant(1, x.kind), result)
+
+
+def _converted(a, parameters, x):
+    kind = np.dtype(parameters["new_dtype"]).name
+    if not is_float(kind):
+        x.factors = None  # as in `_whole_part`
+    return a.convert(x, kind)
+
+
+def _same_bits(a, parameters, x):
+    new = np.dtype(parameters["new_dtype"])
+    if np.dtype(x.kind).itemsize != new.itemsize:
+        raise LoweringError(f"a bitcast of {x.kind} to several {new.name} is not supported")
+    return a.bitcast(x, new.name)
+
+
+def _finite(a, parameters, x):
+    return a.compare("lt", a.intrinsic("fabs", x), a.constant(math.inf, x.kind))
+
+
+def _neighbour(a, parameters, x, y):
+    """Return the next float after x towards y."""
+    bits = "int64" if x.kind == "float64" else "int32"
+    zero, one = a.constant(0, bits), a.constant(1, bits)
+    number = a.bitcast(x, bits)
+    # The bits of floats are ordered as integers, of negative floats in reverse.
+    outward = a.compare("eq", a.compare("gt", y, x), a.compare("ge", number, zero))
+    moved = a.bitcast(
+        a.select(outward, a.add(number, one), a.subtract(number, one)), x.kind
+    )
+    least = a.intrinsic("copysign", a.bitcast(one, x.kind), y)
+    moved = a.select(a.compare("eq", x, a.constant(0, x.kind)), least, moved)
+    moved = a.select(a.compare("eq", x, y), y, moved)
+    ordered = a.bitwise_and(a.compare("eq", x, x), a.compare("eq", y, y))
+    return a.select(ordered, moved, a.constant(math.nan, x.kind))
+
+
+def _clamped(a, parameters, low, x, high):
+    return minimum(a, parameters, maximum(a, parameters, x, low), high)
+
+
+def multiplied(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
+    """Return x y, of booleans whether both are true."""
+    return a.bitwise_and(x, y) if x.kind == "bool" else a.multiply(x, y)
+
+
+def added(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
+    """Return x + y, of booleans whether one is true."""
+    return a.bitwise_or(x, y) if x.kind == "bool" else a.add(x, y)
+
+
+def _subtracted(a, parameters, x, y):
+    if x.factors and y.factors and _names(x) == _names(y):
+        return a.subtract(x.plain(), y.plain())  # 0, not the product's rounding error
+    return a.subtract(x, y)
+
+
+def _names(product: Value) -> set[str]:
+    return {factor.name for factor in product.factors or ()}
+
+
+def compared(how: str) -> Callable:
+    """Return the function of a comparison: `lt`, `eq`, ..."""
+
+    def write(a, parameters, x, y):
+        if x.kind == "bool":  # compared as 0 and 1
+            x, y = a.convert(x, "uint8"), a.convert(y, "uint8")
+        return a.compare(how, x, y)
+
+    return write
+
+
+def _shifted(how: str) -> Callable:
+    return lambda a, parameters, x, y: a.shift(how, x, y)
+
+
+def _chosen(lowering, equation, inputs):
+    a, (which, *cases) = lowering.assembler, inputs
+    result = cases[0]
+    for number, case in enumerate(cases[1:], 1):
+        if which.size and which.flat[0].kind == "bool":
+            here = which
+        else:
+            here = each(
+                lambda w, n=number: a.compare("ge", w, a.constant(n, w.kind)), which
+            )
+        result = each(lambda c, x, y: a.select(c, x, y), here, case, result)
+    return [result]
+
+
+def _elementary(function: Callable[..., Numbers]) -> Callable:
+    def write(a, parameters, *x):
+        kind = x[0].kind
+        numbers = [Numbers(a, a.convert(one.plain(), "float64")) for one in x]
+        return a.convert(function(*numbers).value.plain(), kind)
+
+    return elementwise(write)
+
+
+# Shapes.
+
+
+def _broadcast(inputs, parameters, shape):
+    dimensions = parameters["broadcast_dimensions"]
+    spread = [1] * len(shape)
+    for axis, dimension in enumerate(dimensions):
+        spread[dimension] = inputs[0].shape[axis]
+    return np.broadcast_to(inputs[0].reshape(spread), shape)
+
+
+def _sliced(inputs, parameters, shape):
+    strides = parameters["strides"] or (1,) * inputs[0].ndim
+    bounds = zip(
+        parameters["start_indices"], parameters["limit_indices"], strides, strict=True
+    )
+    return inputs[0][tuple(slice(*bound) for bound in bounds)]
+
+
+def _padded(inputs, parameters, shape):
+    array, filling = inputs
+    for axis, (low, high, between) in enumerate(parameters["padding_config"]):
+        front = np.moveaxis(array, axis, 0)
+        length = front.shape[0]
+        spread = np.empty((length + max(length - 1, 0) * between, *front.shape[1:]), object)
+        _fill(spread, filling[()])
+        spread[:: between + 1] = front
+        # Negative padding removes elements.
+        spread = spread[max(0, -low) : len(spread) - max(0, -high)]
+        whole = np.empty(
+            (max(low, 0) + len(spread) + max(high, 0), *front.shape[1:]), object
+        )
+        _fill(whole, filling[()])
+        whole[max(low, 0) : max(low, 0) + len(spread)] = spread
+        array = np.moveaxis(whole, 0, axis)
+    return array
+
+
+def _fill(array: np.ndarray, value: Value) -> None:
+    for place in np.ndindex(array.shape):  # NumPy would unpack a tuple
+        array[place] = value
+
+
+def _unstacked(lowering, equation, inputs):
+    axis = equation.params.get("axis", 0)
+    parts = np.moveaxis(inputs[0], axis, 0)
+    return [as_array(parts[k]) for k in range(parts.shape[0])]
+
+
+def _split(lowering, equation, inputs):
+    ends = np.cumsum(equation.params["sizes"])[:-1]
+    return list(np.split(inputs[0], ends, equation.params["axis"]))
+
+
+def _iota(lowering, equation, inputs):
+    shape, dimension = equation.params["shape"], equation.params["dimension"]
+    numbers = np.arange(shape[dimension])
+    numbers = numbers.reshape([-1 if d == dimension else 1 for d in range(len(shape))])
+    return [
+        lowering.array(np.broadcast_to(numbers, shape).astype(equation.params["dtype"]))
+    ]
+
+
+def _empty(lowering, equation, inputs):
+    """Lower `empty`, the unset values of a branch not taken: zeros here."""
+    kept = equation.outvars[0].aval
+    return [lowering.array(np.zeros(kept.shape, kept.dtype))]
+
+
+# Reductions, cumulative operations and matrix products.
+
+
+def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
+    """Return the lowering of a reduction; `of_nothing(dtype)`: its neutral element."""
+
+    def write(lowering, equation, inputs):
+        a, (array,) = lowering.assembler, inputs
+        if array.size == 0:
+            aval = equation.outvars[0].aval
+            return [lowering.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
+        axes = equation.params["axes"]
+        front = np.moveaxis(array, axes, range(len(axes)))
+        front = front.reshape(-1, *front.shape[len(axes) :])
+        total = as_array(front[0])
+        for k in range(1, front.shape[0]):
+            total = each(lambda x, y: combine(a, {}, x, y), total, as_array(front[k]))
+        return [total]
+
+    return write
+
+
+def _extreme(dtype, sign: int):
+    """Return the greatest (1) or least (-1) value of a dtype."""
+    if np.issubdtype(dtype, np.floating):
+        return sign * np.inf
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+
+
+def _whole(combine: Callable) -> Callable:
+    def write(lowering, equation, inputs):
+        first, *others = inputs[0].flat
+        for other in others:
+            first = combine(lowering.assembler, {}, first, other)
+        return [boxed(first)]
+
+    return write
+
+
+def _running(combine: Callable) -> Callable:
+    def write(lowering, equation, inputs):
+        a, (array,), parameters = lowering.assembler, inputs, equation.params
+        front = np.moveaxis(array, parameters["axis"], 0).copy()
+        order = range(front.shape[0])
+        places = list(reversed(order)) if parameters["reverse"] else list(order)
+        for before, here in itertools.pairwise(places):
+            pair = as_array(front[before]), as_array(front[here])
+            put(front, here, each(lambda x, y: combine(a, {}, x, y), *pair))
+        return [np.moveaxis(front, 0, parameters["axis"])]
+
+    return write
+
+
+def _multiplied_matrices(lowering, equation, inputs):
+    a, (left, right) = lowering.assembler, inputs
+    (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
+    left = _matrices(left, left_batch, left_sum)
+    right = _matrices(right, right_batch, right_sum)
+    batch, count, terms = left.shape
+    result = np.empty((batch, count, right.shape[1]), object)
+    kind = np.dtype(equation.outvars[0].aval.dtype).name
+    left, right = (each(lambda x: a.convert(x, kind), array) for array in (left, right))
+    for b, i, j in np.ndindex(result.shape):
+        total = None
+        for k in range(terms):
+            product = multiplied(a, {}, left[b, i, k], right[b, j, k])
+            total = product if total is None else added(a, {}, total, product)
+        result[b, i, j] = a.constant(0, kind) if total is None else total
+    return [result.reshape(equation.outvars[0].aval.shape)]
+
+
+def _matrices(array, batch, summed):
+    """Reshape an array to three axes: batch, others, summed."""
+    others = [axis for axis in range(array.ndim) if axis not in (*batch, *summed)]
+    front = np.transpose(array, (*batch, *others, *summed))
+    shape = [
+        int(np.prod([array.shape[axis] for axis in axes]))
+        for axes in (batch, others, summed)
+    ]
+    return front.reshape(shape)
+
+
+def _unchanged(lowering, equation, inputs):
+    return inputs[: len(equation.outvars)]
+
+
+TABLE: dict[str, Callable] = {
+    # arithmetic
+    "add": elementwise(added),
+    "add_any": elementwise(added),
+    "sub": elementwise(_subtracted),
+    "mul": elementwise(multiplied),
+    "div": elementwise(lambda a, p, x, y: a.divide(x, y)),
+    "rem": elementwise(lambda a, p, x, y: a.remainder(x, y)),
+    "neg": elementwise(lambda a, p, x: a.negative(x)),
+    "square": elementwise(lambda a, p, x: a.multiply(x, x)),
+    "integer_pow": elementwise(_whole_power),
+    "sqrt": elementwise(lambda a, p, x: a.intrinsic("sqrt", x)),
+    "rsqrt": elementwise(
+        lambda a, p, x: a.divide(a.constant(1, x.kind), a.intrinsic("sqrt", x))
+    ),
+    "abs": elementwise(_absolute),
+    "sign": elementwise(_sign),
+    "max": elementwise(maximum),
+    "min": elementwise(minimum),
+    "clamp": elementwise(_clamped),
+    "floor": elementwise(_whole_part("floor")),
+    "ceil": elementwise(_whole_part("ceil")),
+    "round": elementwise(_rounded),
+    "nextafter": elementwise(_neighbour),
+    "is_finite": elementwise(_finite),
+    "convert_element_type": elementwise(_converted),
+    "bitcast_convert_type": elementwise(_same_bits),
+    **{name: _elementary(function) for name, function in elementary.FUNCTIONS.items()},
+    **{name: _elementary(function) for name, function in error_function.FUNCTIONS.items()},
+    # logic
+    **{how: elementwise(compared(how)) for how in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "and": elementwise(lambda a, p, x, y: a.bitwise_and(x, y)),
+    "or": elementwise(lambda a, p, x, y: a.bitwise_or(x, y)),
+    "xor": elementwise(lambda a, p, x, y: a.bitwise_xor(x, y)),
+    "not": elementwise(lambda a, p, x: a.bitwise_not(x)),
+    "shift_left": elementwise(_shifted("shl")),
+    "shift_right_logical": elementwise(_shifted("lshr")),
+    "shift_right_arithmetic": elementwise(_shifted("ashr")),
+    "select_n": _chosen,
+    # shapes
+    "broadcast_in_dim": _rearranged(_broadcast),
+    "reshape": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
+    "squeeze": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
+    "expand_dims": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
+    "transpose": _rearranged(lambda x, p, shape: np.transpose(x[0], p["permutation"])),
+    "concatenate": _rearranged(lambda x, p, shape: np.concatenate(x, p["dimension"])),
+    "stack": _rearranged(lambda x, p, shape: np.stack(x, p.get("axis", 0))),
+    "rev": _rearranged(lambda x, p, shape: np.flip(x[0], p["dimensions"])),
+    "slice": _rearranged(_sliced),
+    "pad": _rearranged(_padded),
+    "unstack": _unstacked,
+    "split": _split,
+    "iota": _iota,
+    "empty": _empty,
+    "empty2": _empty,
+    "copy": _unchanged,
+    "copy_p": _unchanged,
+    "device_put": _unchanged,
+    "stop_gradient": _unchanged,
+    "optimization_barrier": _unchanged,
+    "nonbatchable": _unchanged,  # equinox's
+    "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
+    # over axes
+    "reduce_sum": _reduced(added, lambda dtype: 0),
+    "reduce_prod": _reduced(multiplied, lambda dtype: 1),
+    "reduce_max": _reduced(maximum, lambda dtype: _extreme(dtype, -1)),
+    "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
+    "reduce_and": _reduced(lambda a, p, x, y: a.bitwise_and(x, y), lambda dtype: True),
+    "reduce_or": _reduced(lambda a, p, x, y: a.bitwise_or(x, y), lambda dtype: False),
+    # equinox's reductions over all lanes of a batch: here each lane is alone
+    "unvmap_any": _whole(lambda a, p, x, y: a.bitwise_or(x, y)),
+    "unvmap_all": _whole(lambda a, p, x, y: a.bitwise_and(x, y)),
+    "unvmap_max": _whole(maximum),
+    "cumsum": _running(added),
+    "cumprod": _running(multiplied),
+    "cummax": _running(maximum),
+    "cummin": _running(minimum),
+    "dot_general": _multiplied_matrices,
+}

@@ -1,0 +1,150 @@
+"""The study `response`: motions from rest under loads of any time history."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .... import ensemble, transients
+from ....drawing.labels import with_unit
+from ...config.tables import Table, option
+from ...pictures.picture import Axis, Chart, Picture
+from ...pictures.swept_lines import path_lines, sample_lines
+from ...pictures.swept_planes import axis, long_paths, slider_samples
+from ...resources import lazily, library
+from ...store.fields import Variable, variables
+from ...store.finished_study import Run, readable
+from ..noises import EngineName, Level, check_levels
+from ..study_kind import Role, StudyKind
+from ..summary_text import where
+
+jnp, histories = lazily("jax.numpy"), library("transients.history")
+limits, motions = library("transients.limits"), library("transients.response")
+of_samples = library("studies.analyses.sample_systems")
+
+# Motions are expensive and large: chunks are small.
+_CHUNK = 16
+
+
+class Options(Table):
+    """Duration, times and limits."""
+
+    kind: Literal["response"] = option("the kind of analysis")
+    duration: float = option("duration of each motion, from rest", gt=0.0, unit="s")
+    points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
+    limits: dict[str, Level] = option(
+        "limits, for first-passage times", {},
+        allowed="a table of limits, such as limits.stroke",
+    )  # fmt: skip
+    engine: EngineName = option("engine of the simulation", "auto")
+
+
+def compute(system, samples, options: Options, run, progress) -> dict[str, Variable]:
+    """Return histories, peaks, means and passages from rest under any loads."""
+    reached = [level.limit(system) for level in options.limits.values()]
+    engine = motions.chosen_engine(system, options.engine)
+    times = jnp.linspace(0.0, options.duration, options.points)
+
+    def moved(each):
+        found = transients.response(
+            each, options.duration, limits=reached, rtol=run.rtol, engine=engine,
+            throw=False,
+        )  # fmt: skip
+        return found, histories.history(each, times, run.rtol)
+
+    lanes = of_samples.each_system(system, samples)
+    both = ensemble.map_samples(moved, lanes, chunk=_CHUNK, progress=progress)
+    fields = {
+        name: one for found in both for name, one in variables(found, ("sample",)).items()
+    }
+    units = system.labels.units[2 * limits.freedoms_of(system) :]
+    notes = {"component_units": ", ".join(units)}
+    fields["further_states"] = replace(fields["further_states"], notes=notes)
+    return {name: field for name, field in fields.items() if field.values.size}
+
+
+def summary(read: Callable, study: Any) -> list[str]:
+    """Return the largest displacements and contact forces, and the limits reached."""
+    names, reached = study.axes["freedom"], list(study.analysis.limits)
+    shown = functools.partial(study.quantity_text, digits=4)
+    peaks, errors, times = map(read, ("peak", "peak_error", "peak_time"))
+    contacts = study.axes.get("contact", [])
+    forces = read("max_contact_force") if contacts else np.zeros((1, 0))
+    lines = []
+    for i, name in enumerate(names[:4]):
+        for at in _largest(peaks[:, i]):
+            peak = shown(study.freedom_units[i], peaks[at, i], error=errors[at, i])
+            time = shown("s", times[at, i])
+            lines.append(f"largest    {name} {peak} at t = {time}{where(read, study, at)}")
+    for i, name in enumerate(contacts[:2]):
+        for at in _largest(forces[:, i]):
+            force = shown("N", forces[at, i])
+            lines.append(f"largest    force of {name} {force}{where(read, study, at)}")
+    for i, name in enumerate(reached[:2]):
+        passed = np.isfinite(read("first_passage")[:, i])
+        lines.append(
+            f"passage    {name} reached by {passed.sum()} of {passed.size} samples"
+        )
+    return lines
+
+
+def _largest(values: np.ndarray) -> list[int]:
+    """Return the sample of the largest value, none if all are NaN."""
+    return [int(np.nanargmax(values))] if np.isfinite(values).any() else []
+
+
+def pictures(runs: Sequence[Run]) -> list[Picture]:
+    """Return the motions, and their peaks if one path is swept."""
+    time = Axis("time (s)")
+    lines = sample_lines(runs, "instants", "displacements", "freedom")
+    charts = [Chart(time, Axis("displacement (m)"), lines)]
+    for place, name in enumerate(_further(runs[0])):
+        lines = sample_lines(
+            runs, "instants", "further_states", "further", only=[place], names=_further
+        )
+        charts.append(Chart(time, Axis(name), lines))
+    found = [
+        Picture(
+            "history",
+            "Motion over time",
+            "Displacements from rest; peaks are also located between the stored times."
+            + " Below, the states of elements." * (len(charts) > 1),
+            "Displacements over time.",
+            tuple(charts),
+            choice=slider_samples(runs[0])[1],
+            stacked=len(charts) > 1,
+        )
+    ]
+    for path in long_paths(runs[0]) if len(long_paths(runs[0])) == 1 else ():
+        y, lines = Axis("largest displacement (m)"), tuple(path_lines(runs, path, "peak"))
+        found.append(
+            Picture(
+                "peaks",
+                f"Peaks over {readable(path)}",
+                "The largest absolute displacement from rest of each degree of freedom.",
+                f"Largest displacements over {readable(path)}.",
+                (Chart(axis(runs[0], path), y, lines),),
+            )
+        )
+    return found
+
+
+def _further(run: Run) -> list[str]:
+    """Return the names of the states of elements, with units."""
+    if not run.has("further_states"):
+        return []
+    count = run.field("further_states").shape[2]
+    states = run.names("state", run.field("state").shape[1])
+    units = run.results["further_states"].attrs["component_units"].split(", ")
+    return [with_unit(*each) for each in zip(states[-count:], units, strict=True)]
+
+
+KIND = StudyKind(
+    "response", Options, compute, summary, pictures,
+    needs=frozenset({Role.DRIVEN}),
+    checks=(lambda options, known: check_levels(options.limits, known.system),),
+    axes=lambda options: {"limit": list(options.limits)} if options.limits else {},
+    sample_bytes=lambda options: 400.0 + 32.0 * options.points,
+)  # fmt: skip
