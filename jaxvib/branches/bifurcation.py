@@ -47,6 +47,8 @@ from .touches import hard_contacts
 _ZERO = 1e-10
 # Of a touch's distance from grazing, in steps.
 _SHARES = np.array([0.75, 0.5, 0.25, 0.0])
+# The longest of these steps is shorter than this many of the shortest one, and a length.
+_UNEVEN, _SHORT = 4, 1e-2
 
 
 @overload
@@ -202,9 +204,13 @@ def _nearest_grazing(both, here, path, state, touches, starts, setting):
             return (found.x, fine & (found.code == 0)), found
 
         last, roots = jax.lax.scan(nearer, (x, jnp.asarray(True)), _SHARES)
+        # Along one branch the steps are of a size, of which the first is from the motion.
+        lengths = jnp.max(jnp.abs(jnp.diff(roots.x, axis=0, prepend=x[None])), axis=1)
+        steady = jnp.max(lengths) < _UNEVEN * jnp.min(lengths) + _SHORT
+        fine = last[1] & (steady | (stops == 0))
         found = jax.tree.map(lambda leaf: leaf[-1], roots)
         found = found._replace(iterations=roots.iterations.sum())
-        return found, last[1], jnp.where(last[1], jnp.max(jnp.abs(last[0] - x)), jnp.inf)
+        return found, fine, jnp.where(fine, jnp.max(jnp.abs(last[0] - x)), jnp.inf)
 
     found, grazes, away = jax.lax.map(one, (starts, touches))
     # With none, the one of the nearest touch tells the reason.

@@ -230,7 +230,7 @@ def touching(system: System, setting: Setting, unscaled: Array) -> tuple[Array, 
     image = _flow(system, state, time, time + span)
     rest = jnp.abs(modulo_drift(system, image, here.state) - here.state) / size
     # An impact at the end of the period may or may not be among it.
-    returns = (jnp.max(rest) < _RETURNS) | (speed > SLOW * size[-1])
+    returns = (jnp.max(rest) < _RETURNS) | (speed > _RETURNS / 10 * size[-1])
     settings = size[0], RTOL, GRAZING * size[0]
     _, seen = states_without(system, stop.removed, state, *here.moments(stop), *settings)
     onsets = jnp.sum(seen.onsets, axis=0, dtype=seen.onsets.dtype)
