@@ -225,3 +225,11 @@ def test_no_compiled_file_is_stored():
     """A file with a null byte that is neither a picture, a font nor an array."""
     paths = [path for path in tracked_files() if path.suffix not in BINARY_FORMATS]
     assert not [path for path in paths if b"\0" in (ROOT / path).read_bytes()]
+
+
+def test_the_newcomers_page_is_short_and_names_files_that_exist():
+    page = (sources.PACKAGE / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", page)
+    assert len(page.splitlines()) <= 60
+    assert len(named) > 30
+    assert [name for name in named if not (sources.PACKAGE / name).exists()] == []

@@ -36,9 +36,10 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
-from jaxvib.dynamics.events import Integrand, Request, integrate_events
+from jaxvib.dynamics.events import Request, integrate_events
 from jaxvib.dynamics.flow import observe
 from jaxvib.ensemble import Reason
+from tests.along import Along
 
 PERIODS = 3
 NAMES = np.array([code.name for code in Reason]), np.array([int(code) for code in Reason])
@@ -154,7 +155,7 @@ def run_of(kind: str, rtol: float, engine: str):
         push = system.loads[0]
         size = mass.shape[0]
 
-        def power(time, state, borne):
+        def power(time, state):
             velocity = state[size:]
             work = push.law.force(time) * (push.direction @ velocity)
             return jnp.stack([work, velocity @ damping @ velocity])
@@ -174,7 +175,7 @@ def run_of(kind: str, rtol: float, engine: str):
             )
             return {"state": end, "result": result, "onsets": observables.onsets}
         found = integrate_events(
-            equation, state, 0.0, span, rtol, Request(1e-9, integrand=Integrand(power))
+            equation, state, 0.0, span, rtol, Request(1e-9, measure=Along(power))
         )
         work, dissipated = found.integral
         lost = jnp.sum(found.observables.lost)

@@ -1,6 +1,7 @@
 """Measures of periodic orbits."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,10 +10,10 @@ from jaxtyping import Array, Float
 from ..drawing.labels import Labels
 from ..dynamics.flow import flow
 from ..dynamics.integrated_system import IntegratedSystem
+from ..dynamics.measures import ContactForces
 from ..foundation.suggestions import unknown_key
 from ..orbits import DriftingOrbit, PeriodicOrbit, periodic_orbit
 from ..orbits.transient import run_transient
-from ..systems.equation import Equation
 from .measure import Measure, Outcome
 
 # Tight, because a design uses the orbit without further error estimates.
@@ -128,15 +129,9 @@ class ImpulseAnalysis:
         """Return the impulses, N s, of the orbit near the previous one."""
         found = self.orbit(system, memory)
         orbit = found.result
-        contacts = system.equation().penetrations(orbit.state).shape[0]
-        counted = IntegratedSystem(system, _contact_forces, contacts)
-        start = jnp.concatenate([orbit.state, jnp.zeros(contacts)])
-        end = flow(counted, start, 0.0, orbit.period, throw=False)
+        counted: Any = IntegratedSystem(system, ContactForces)
+        end = flow(counted, counted.begun(orbit.state), 0.0, orbit.period, throw=False)
         return found._replace(result=end[orbit.state.shape[0] :])
-
-
-def _contact_forces(equation: Equation, time, state):
-    return equation.at(time).forces_at(state)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Energy balance of a motion: work, losses and stored energy."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from ..ensemble import Reason, raise_if_empty
-from ..foundation.arrays import partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
@@ -18,9 +17,9 @@ from ..systems.annular import annular
 from ..systems.impact import EquationOfMotion
 from ..systems.law import force_of
 from ..systems.system import System, equation_shape
-from .events import Integrand, event_problem, unsupported_reason
-from .flow import checked_state, solve_system
-from .integrated_system import IntegratedSystem
+from .flow import checked_state
+from .measure import Measure
+from .measures import LostPowers, integrals
 
 
 class EnergyBalance(ResultRepr):
@@ -89,15 +88,14 @@ def energy_balance(
     \dot v U dt$. $S_c$: the work of what turns the body of an annular contact, $\int
     \mu F_n s(v) v_s dt$. Energy in nonlinear springs is stored, lost or supplied by a
     variation, depending on their law; where C is not symmetric, the work of its
-    antisymmetric part counts as damping. The motion is event-driven, integrals are Gauss
-    quadratures on each step; with annular contacts both are integrated by time stepping
-    with error control. Works under `jit`, `vmap` and differentiation by the state, the
-    times and all parameters.
+    antisymmetric part counts as damping. Motion and integrals are computed
+    by the engine that "auto" selects for one motion: event-driven with Gauss quadratures
+    on each step, or by time stepping under its error control. Works under `jit`, `vmap`
+    and differentiation by the state, the times and all parameters.
 
-    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range,
-    or a system that has neither an event-driven form nor annular contacts, or annular
-    contacts beside elements with states; `RuntimeError` with the reason where a single
-    call fails, unless `throw=False`.
+    **Raises:** `ValueError` for a state of the wrong shape, a tolerance out of range, or
+    a system with elements or without bodies; `RuntimeError` with the reason where a
+    single call fails, unless `throw=False`.
 
     >>> pad = jv.CoulombFriction([1.0, 0.0], force=2.0, name="pad")
     >>> rubbing = jv.ImpactSystem(tower, loads=stopped.loads, frictions=(pad,))
@@ -106,11 +104,9 @@ def energy_balance(
     """
     require_float64()
     equation = equation_shape(system)
-    round_ = isinstance(equation, EquationOfMotion) and bool(annular(equation.contacts))
-    reason = "" if round_ else unsupported_reason(equation)
-    if reason:
-        raise ValueError(f"energy_balance: {reason}; allowed: a system supported by "
-                         "engine = 'event', or with annular contacts")  # fmt: skip
+    if not isinstance(equation, EquationOfMotion):
+        raise ValueError(f"energy_balance: {type(equation).__name__} is not that of bodies "
+                         "alone; allowed: a system without elements")  # fmt: skip
     check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
     found = _found(system, checked_state(system, state), t0, t1, rtol)
     raise_if_empty("energy_balance", throw, found.result, found.state)
@@ -119,113 +115,106 @@ def energy_balance(
 
 @eqx.filter_jit
 def _found(system, state, t0, t1, rtol) -> EnergyBalance:
-    round_ = annular(system.contacts)
-    integrated = _by_steps if round_ else _by_events
-    end, result = integrated(system, state, t0, t1, rtol)
-    counts = [state.shape[0], *_counts(system), len(round_), len(round_)]
-    *parts, rubbed, driven, elastic = jnp.split(end, np.cumsum(counts))
-    last, loads, belts, (damping,), springs, contacts, frictions = parts
+    times = jnp.stack([jnp.asarray(time, float) for time in (t0, t1)])
+    states, sums, result = integrals(system, EnergyPowers, state, times, rtol)
+    backwards = t1 < t0
+    result = jnp.where(backwards, Reason.BAD_PARAMETER, result).astype(jnp.int32)
+    last, sums = (jnp.where(backwards, jnp.nan, row) for row in (states[-1], sums[-1]))
+    powers = Powers.of(sums, system.equation())
     before, after = (_energies(system, *at) for at in ((t0, state), (t1, last)))
     kinetic, linear, *stored = after - before
     stored = jnp.stack(stored) if stored else jnp.zeros(0)
-    varying = np.flatnonzero(np.asarray(system.equation().varying_contacts(), bool))
-    none = jnp.zeros_like(stored)
-    pumped = none.at[varying].set(stored[varying] - elastic)
-    rubbed, driven = (none.at[np.array(round_, int)].set(x) for x in (rubbed, driven))
-    contacts = contacts + rubbed if round_ else contacts
+    varying = np.asarray(system.equation().varying_contacts(), bool)
+    pumped = jnp.where(varying, stored - powers.elastic, 0.0)
     potential = linear + jnp.sum(stored)
-    losses = springs, contacts, frictions
-    lost = damping + sum(jnp.sum(row) for row in losses)
-    done = jnp.sum(loads) + jnp.sum(belts) + jnp.sum(pumped) + jnp.sum(driven)
-    left = done - lost - kinetic - potential
-    known = last, loads, belts, damping, *losses, pumped, rubbed, driven
-    return EnergyBalance(*known, kinetic, potential, left, result)
+    contacts = powers.damped_contacts + powers.rubbed
+    losses = powers.springs, contacts, powers.frictions
+    lost = powers.damping + sum(jnp.sum(row) for row in losses)
+    works = powers.loads, powers.belts, pumped, powers.surfaces
+    left = sum(jnp.sum(row) for row in works) - lost - kinetic - potential
+    known = last, powers.loads, powers.belts, powers.damping, *losses, pumped
+    rest = powers.rubbed, powers.surfaces, kinetic, potential, left, result
+    return EnergyBalance(*known, *rest)
 
 
-def _counts(system) -> list[int]:
-    """Return the numbers of works and losses in the order of `EnergyBalance`."""
-    parts = system.loads, system.frictions, system.springs, system.contacts
-    loads, frictions, springs, contacts = map(len, parts)
-    return [loads, frictions, 1, springs, contacts, frictions]
+class Powers(NamedTuple):
+    """The power of each work and loss, W, or their integrals, J; `elastic`: of contacts."""
+
+    loads: Array
+    belts: Array
+    damping: Array
+    springs: Array
+    damped_contacts: Array
+    frictions: Array
+    rubbed: Array
+    surfaces: Array
+    elastic: Array
+
+    @classmethod
+    def of(cls, values: Array, equation: EquationOfMotion) -> "Powers":
+        """Return the parts of one row, those of a motion's equation."""
+        parts = equation.loads, equation.frictions, equation.springs, equation.contacts
+        loads, frictions, springs, contacts = map(len, parts)
+        counts = loads, frictions, 1, springs, contacts, frictions, contacts, contacts
+        found = cls(*jnp.split(values, np.cumsum(counts)))
+        return found._replace(damping=found.damping[0])
 
 
-def _by_events(system, state, t0, t1, rtol) -> tuple[Array, Array]:
-    """Return the state and the integrals of the powers at the end, and a reason code."""
-    parameters, static = partition_arrays(system)
-    given = static, state, parameters, t0, t1, rtol
-    end = event_problem(*given, integrand=_integrand)
-    return end.state, end.result
+class EnergyPowers(Measure):
+    """The `Powers` in one row; fields: D and the antisymmetric part of C."""
+
+    damping: Array
+    turning: Array
+
+    @classmethod
+    def of(cls, system: Any) -> "EnergyPowers":
+        """Return the measure of a system."""
+        mass, _, stiffness = system.linear_part().matrices()
+        return cls(mass @ system.equation().damping, (stiffness - stiffness.T) / 2)
+
+    def rates(self, equation: Any, time, state, borne=tuple):
+        """Return the powers."""
+        now = equation.at(time)
+        position, velocity = jnp.split(state, 2)
+        position = position - equation.offset
+        loads = [each.law.force(time) * _dot(each, velocity) for each in equation.loads]
+        forces, belts, rubs = borne() if equation.frictions else (), [], []
+        for friction, force in zip(equation.frictions, forces, strict=True):
+            belts.append(-force * friction.speed)
+            rubs.append(force * (_dot(friction, velocity) - friction.speed))
+        damped = velocity @ (self.damping @ velocity + self.turning @ position)
+        springs = []
+        for spring in now.springs:
+            motion = _dot(spring, position), _dot(spring, velocity)
+            springs.append(force_of(spring.law, *motion) * motion[1])
+        depths, closing = equation.penetrations(state), equation.closing_rates(state)
+        lost = list(equation.damping_powers(time, depths, closing))
+        none = [jnp.zeros_like(damped)] * len(lost)
+        rubbed, driven, elastic = list(none), list(none), list(none)
+        for j in annular(now.contacts):
+            contact = now.contacts[j]
+            force = force_of(contact.law, depths[j], closing[j])
+            pull = contact.tangential_force(force, position, velocity)
+            rubbed[j] = pull * contact.sliding_speed(position, velocity)
+            driven[j] = pull * contact.surface_speed
+        for j in np.flatnonzero(equation.varying_contacts()):
+            elastic[j] = jax.grad(now.contacts[j].law.energy)(depths[j]) * closing[j]
+        parts = *loads, *belts, damped, *springs, *lost, *rubs, *rubbed, *driven, *elastic
+        return jnp.stack(parts)
+
+    def stored(self, equation: Any, state) -> Array:
+        """Return the energies of damped contacts in the place of their losses."""
+        return _of_contacts(equation, LostPowers().stored(equation, state))
+
+    def at_impacts(self, equation: Any, losses: Sequence) -> Array:
+        """Return the energies that hard stops lose."""
+        return _of_contacts(equation, jnp.stack(losses))
 
 
-def _by_steps(system, state, t0, t1, rtol) -> tuple[Array, Array]:
-    """Return the same, all integrated together by time stepping."""
-    equation = system.equation()
-    round_, varying = len(annular(system.contacts)), sum(equation.varying_contacts())
-    count = sum(_counts(system)) + 2 * round_ + varying
-    metered: Any = IntegratedSystem(system, _powers, count, _dissipation(system))
-    extended = jnp.concatenate([state, jnp.zeros(count)])
-    solution = solve_system(metered, extended, t0, t1, rtol=rtol)
-    backwards = t1 < t0
-    code = jnp.where(backwards, Reason.BAD_PARAMETER, solution.result)
-    return jnp.where(backwards, jnp.nan, solution.state), code
-
-
-def _dissipation(system) -> tuple[Array, Array]:
-    """Return D and the antisymmetric part of C."""
-    mass, _, stiffness = system.linear_part().matrices()
-    return mass @ system.equation().damping, (stiffness - stiffness.T) / 2
-
-
-def _integrand(system) -> Integrand:
-    equation, matrices = system.equation(), _dissipation(system)
-    counts = _counts(system)
-
-    def rate(time, state, borne):
-        forces = borne() if equation.frictions else ()
-        return _powers(equation, time, state, *matrices, forces)
-
-    def at_impacts(losses):
-        behind = counts[-1] + sum(equation.varying_contacts())
-        return jnp.pad(jnp.stack(losses), (sum(counts[:-2]), behind))
-
-    return Integrand(rate, at_impacts)
-
-
-def _powers(equation, time, state, damping, turning, borne=()) -> Array:
-    """Return the power of each work and loss, W, in the order of `EnergyBalance`.
-
-    Then those of the friction and of the surface of annular contacts, and the elastic
-    power of each contact with a variation. `borne`: the forces of the frictions.
-    """
-    now = equation.at(time)
-    position, velocity = jnp.split(state, 2)
-    position = position - equation.offset
-    loads = [each.law.force(time) * _dot(each, velocity) for each in equation.loads]
-    belts, rubs = [], []
-    for friction, force in zip(equation.frictions, borne, strict=True):
-        belts.append(-force * friction.speed)
-        rubs.append(force * (_dot(friction, velocity) - friction.speed))
-    damped = velocity @ (damping @ velocity + turning @ position)
-    springs = []
-    for spring in now.springs:
-        motion = _dot(spring, position), _dot(spring, velocity)
-        springs.append(force_of(spring.law, *motion) * motion[1])
-    depths, closing = equation.penetrations(state), equation.closing_rates(state)
-    lost = list(now.lost_powers(depths, closing))
-    rubbed, driven = [], []
-    for j in annular(now.contacts):
-        contact = now.contacts[j]
-        force = force_of(contact.law, depths[j], closing[j])
-        pull = contact.tangential_force(force, position, velocity)
-        rubbed.append(pull * contact.sliding_speed(position, velocity))
-        driven.append(pull * contact.surface_speed)
-    elastic = [
-        jax.grad(now.contacts[j].law.energy)(depths[j]) * closing[j]
-        for j, varies in enumerate(equation.varying_contacts())
-        if varies
-    ]
-    parts = *loads, *belts, damped, *springs, *lost, *rubs, *rubbed, *driven, *elastic
-    return jnp.stack(parts)
+def _of_contacts(equation, energies):
+    """Return a row of `Powers` with the energies that contacts lose."""
+    before = len(equation.loads) + len(equation.frictions) + 1 + len(equation.springs)
+    return jnp.pad(energies, (before, len(equation.frictions) + 3 * energies.shape[0]))
 
 
 def _dot(part, vector):

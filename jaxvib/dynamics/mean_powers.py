@@ -1,18 +1,19 @@
 """Mean powers along a motion: those that elements take, and those lost in contacts."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ..ensemble import raise_if_empty
 from ..foundation.arrays import is_concrete
+from ..foundation.quantity import Range, check_range
 from ..foundation.types import Number
 from ..systems.annular import annular
-from ..systems.equation import Equation
 from ..systems.impact import ImpactSystem
-from .flow import flow
-from .integrated_system import IntegratedSystem
+from .flow import checked_state
+from .measure import Measure
+from .measures import ElementPowers, FrictionPowers, LostPowers, integrals
 
 
 def mean_element_power(
@@ -45,8 +46,7 @@ def mean_element_power(
     """
     if not system.elements:
         raise ValueError("elements = () is empty; allowed: a system with elements")
-    number = len(system.elements)
-    return _mean_rates(system, _taken, number, state, (t0, t1), rtol, throw)
+    return _mean(system, ElementPowers, state, (t0, t1), rtol, throw)
 
 
 def mean_friction_power(
@@ -78,8 +78,7 @@ def mean_friction_power(
     """
     if not annular(system.contacts):
         raise ValueError("contacts has no AnnularContact; allowed: one or more")
-    number = len(system.contacts)
-    return _mean_rates(system, _rubbed, number, state, (t0, t1), rtol, throw)
+    return _mean(system, FrictionPowers, state, (t0, t1), rtol, throw)
 
 
 def mean_lost_power(
@@ -92,39 +91,16 @@ def mean_lost_power(
 
     Of the motion in `state` at 0 until `span` (s); NaN if its solve failed.
     """
-    number = len(system.contacts)
-    return _mean_rates(system, _lost, number, state, (0.0, span), rtol, throw=False)
+    return _mean(system, LostPowers, state, (0.0, span), rtol, throw=False)
 
 
-def lost_powers(
-    equation: Equation, time: Number, state: Float[Array, " state"]
-) -> tuple[Array, Array]:
-    """Return the power lost in each contact, and the part due to its friction, W."""
-    now = equation.at(time)
-    rubbed = now.rubbing_powers(state)
-    damped = now.lost_powers(now.penetrations(state), now.closing_rates(state))
-    return damped + rubbed, rubbed
-
-
-def _taken(equation: Any, time, state):
-    return equation.element_powers(time, state)
-
-
-def _rubbed(equation: Equation, time, state):
-    return equation.at(time).rubbing_powers(state)
-
-
-def _lost(equation: Equation, time, state):
-    return lost_powers(equation, time, state)[0]
-
-
-def _mean_rates(system: Any, rates: Callable, count: int, state, times, rtol, throw: bool):
-    """Return the means of `count` rates over `times` = (t0, t1), of a motion."""
+def _mean(system: Any, measure: type[Measure], state, times, rtol, throw: bool):
+    """Return the means of a measure's rates over `times` = (t0, t1), of a motion."""
     t0, t1 = times
-    if is_concrete(times) and t1 == t0:
-        raise ValueError(f"t1 = {t1} s is t0: no time for a mean; allowed: later than t0")
-    start = jnp.asarray(state, float)
-    metered: Any = IntegratedSystem(system, rates, count)
-    extended = jnp.concatenate([start, jnp.zeros(count)])
-    end = flow(metered, extended, t0, t1, rtol=rtol, throw=throw)
-    return end[start.shape[0] :] / (t1 - t0)
+    if is_concrete(times) and t1 <= t0:
+        raise ValueError(f"t1 = {t1} s is not after t0 = {t0} s; allowed: later than t0")
+    check_range("rtol", rtol, "", Range(above=0.0, at_most=0.1))
+    times = jnp.stack([jnp.asarray(time, float) for time in times])
+    _, sums, result = integrals(system, measure, checked_state(system, state), times, rtol)
+    raise_if_empty("mean power", throw, result, sums[-1])
+    return jnp.where(t1 < t0, jnp.nan, sums[-1]) / (t1 - t0)

@@ -9,13 +9,14 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..ensemble import Reason
+from .measure import Measure
 
 
 class Want(eqx.Module):
     """What is wanted of a motion from `t0` to `t1` besides its end.
 
-    `rtol`: the relative tolerance. The `integral` of an `integrand`: a function from the
-    system to an `events.Integrand`, cached by its name. `periods`: a number of motions
+    `rtol`: the relative tolerance. The `integral` of the rates of a `measure`,
+    a class. `periods`: a number of motions
     of equal length, each from 0 to t1, which follow one another: the states after each.
     An end, an integral and the states after periods can be differentiated, to any
     order; what follows cannot.
@@ -38,7 +39,7 @@ class Want(eqx.Module):
     periods: int | None = eqx.field(static=True, default=None)
     monodromy: bool = eqx.field(static=True, default=False)
     forces: bool = eqx.field(static=True, default=False)
-    integrand: Callable | None = eqx.field(static=True, default=None)
+    measure: type[Measure] | None = eqx.field(static=True, default=None)
 
     @property
     def differentiable(self) -> bool:
@@ -54,7 +55,8 @@ class Motion(NamedTuple):
     columns are the sensitivities to the state at the start, (n, n); the effect of a
     change, (n,) or (periods, n); states, (times, n) or (periods, n); contact forces at
     the end, (contacts,), or at times, (times, contacts), N, with the holding forces of
-    hard stops; the integral. A failed motion has NaN as its state.
+    hard stops; the integral since t0, (rates,) or (times, rates). A failed motion has
+    NaN as its state.
     """
 
     state: Any

@@ -188,12 +188,14 @@ def observe_forces(
         varying = any(equation.varying_contacts())
         return equation.at(time_at(tau)) if varying else equation
 
-    def loss(tau):
+    def power(tau):
         depth, rate, pace = motion_at(tau)
-        return now(tau).lost_powers(depth, rate) * pace
+        return equation.damping_powers(time_at(tau), depth, rate) * pace
 
-    losses = jax.vmap(loss)(jnp.asarray(_NODES + 0.5))
-    lost = observables.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), losses, 1)
+    powers = jax.vmap(power)(jnp.asarray(_NODES + 0.5))
+    before, after = (equation.damping_energies(motion_at(tau)[0]) for tau in (0.0, 1.0))
+    lost = observables.lost + jnp.tensordot(jnp.asarray(_WEIGHTS), powers, 1)
+    lost = lost + before - after
 
     middle = motion_at(0.5)[0]
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..foundation.types import Number
@@ -34,6 +35,7 @@ from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
 from ..systems.variation import variations_of
+from .integrated_system import IntegratedEquation
 
 # The part of a motion's size added to each component's magnitude: for motions of 0.1 m,
 # accuracy and steps then match an absolute tolerance of a hundredth in metres.
@@ -50,6 +52,8 @@ class Scales(NamedTuple):
     velocities are related by the frequencies `slow` and `fast`, else None. `pace`: the
     time in which a rate of the motion accumulates its size. `zero` (n,): the reference
     state; `least` (n,): the size at the start and of the response to the loads.
+    Integrals along the motion follow in `zero` and `least` only: their sizes grow as
+    the largest of the motion's own.
     """
 
     units: Float[Array, " n"]
@@ -61,6 +65,16 @@ class Scales(NamedTuple):
 
     def sizes(self, values: Float[Array, "*rows n"]) -> Float[Array, "*rows n"]:
         """Return the size of each component implied by a state or a sensitivity."""
+        count = self.units.shape[-1]
+        if values.shape[-1] == count:
+            return self._own_sizes(values)
+        own, least = self._own_sizes(values[..., :count]), self.least[:count]
+        there = jnp.where(least > 0, least, 1.0)
+        grown = jnp.max(own / jnp.broadcast_to(there, own.shape), axis=-1, keepdims=True)
+        integrals = jnp.broadcast_to(self.least[count:], values[..., count:].shape)
+        return jnp.concatenate([own, grown * integrals], axis=-1)
+
+    def _own_sizes(self, values):
         units = jnp.broadcast_to(self.units, values.shape)
         reached = units > 0
         ratios = jnp.where(reached, jnp.abs(values) / jnp.where(reached, units, 1.0), 0.0)
@@ -105,8 +119,14 @@ class Scales(NamedTuple):
             if zero is not None:
                 size = jnp.maximum(jnp.abs(first - zero), jnp.abs(last - zero))
             size = size + SHARE * jnp.maximum(self.sizes(size), least)
-            return rtol * size + _ROUNDING * both + _TINY
+            found = rtol * size + _ROUNDING * both + _TINY
+            return found / jnp.broadcast_to(weights, found.shape) if integrals else found
 
+        count, integrals = self.units.shape[-1], self.least.shape[-1] - self.units.shape[-1]
+        # The mean square of all errors is then the sum of both parts' own ones: integrals
+        # with small errors do not lengthen steps.
+        parts = np.array([count, max(integrals, 1)])
+        weights = np.sqrt((count + integrals) / np.repeat(parts, [count, integrals]))
         leaves = zip(*map(jax.tree.leaves, (least, first, last)), strict=True)
         parts = [of(*leaf, self.zero if k == 0 else None) for k, leaf in enumerate(leaves)]
         return jax.tree.unflatten(jax.tree.structure(first), parts)
@@ -123,7 +143,20 @@ def scales_of(
     """Return the scales of an equation; `field`: the function of its rates."""
     if isinstance(equation, EquationOfMotion):
         return mechanical_scales(equation, t1 - t0)
+    if isinstance(equation, IntegratedEquation):
+        return _with_integrals(equation, t0, t1, state)
     return field_scales(field, t0, state, equation.repeats_in(t1 - t0))
+
+
+def _with_integrals(equation: IntegratedEquation, t0: Time, t1: Time, state: Array):
+    """Return the scales of a motion, by which alone it is stepped, and its integrals."""
+    moved, own = equation.moved, state[: equation.size]
+    scales = scales_of(moved, moved.vector_field, t0, t1, own)
+    start = jnp.maximum(scales.least, scales.sizes(jnp.abs(own - scales.zero)))
+    none = jnp.zeros_like(state[equation.size :])
+    sizes = none + equation.sizes(start, scales.pace, (t0, t1))
+    zero, least = jnp.concatenate([scales.zero, none]), jnp.concatenate([start, sizes])
+    return scales._replace(zero=zero, least=least)
 
 
 def _is_zero_row(rows):

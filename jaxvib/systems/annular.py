@@ -12,6 +12,7 @@ from ..foundation.quantity import quantity
 from .freedoms import component
 from .law import ContactLaw, LoadLaw, is_impulsive
 from .part import Part
+from .system_repr import with_field
 from .variation import variation_field
 
 STICKS = (
@@ -196,9 +197,8 @@ class AnnularContact(Part):
 
     def acting(self, inverse: Float[Array, "n n"]) -> "AnnularContact":
         """Return the contact of an equation of motion with this inverse mass matrix."""
-        return self.responding(
-            jnp.stack([inverse @ direction for direction in self.directions])
-        )
+        response = jnp.stack([inverse @ direction for direction in self.directions])
+        return with_field(self, "response", response)
 
     def retarded(
         self, force: Array, position: Array, velocity: Array

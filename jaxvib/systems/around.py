@@ -29,7 +29,8 @@ class AroundEquation(Equation):
 
     factors = _handed_on("factors")
     contact_forces = _handed_on("contact_forces")
-    lost_powers = _handed_on("lost_powers")
+    damping_powers = _handed_on("damping_powers")
+    damping_energies = _handed_on("damping_energies")
     hard_contacts = _handed_on("hard_contacts")
     damped_contacts = _handed_on("damped_contacts")
     varying_contacts = _handed_on("varying_contacts")
@@ -50,9 +51,9 @@ class AroundEquation(Equation):
         return eqx.tree_at(lambda one: one.moved, self, self.moved.at(time))
 
 
-def part(name: str) -> Any:
-    """Return the attribute of `moved`."""
-    return property(lambda self: getattr(self.moved, name))
+def part(name: str, of: str = "moved") -> Any:
+    """Return an attribute that is the one of another attribute."""
+    return property(lambda self: getattr(getattr(self, of), name))
 
 
 class AroundSystem(System):
@@ -67,15 +68,6 @@ class AroundSystem(System):
     springs = part("springs")
     freedom_names = part("freedom_names")
     labels = part("labels")
-
-    def equation(self):
-        """Return the equation of motion."""
-        return self.moved.equation()
-
-    def rest(self):
-        """Return the state at rest."""
-        return self.moved.rest()
-
-    def period(self):
-        """Return the period, s."""
-        return self.moved.period()
+    equation = part("equation")
+    rest = part("rest")
+    period = part("period")

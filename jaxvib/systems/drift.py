@@ -23,6 +23,7 @@ from ..kernels.calls.map_rows import map_rows
 from .loads import time_varying
 from .roles import Linear
 from .system import System, state_shape
+from .system_repr import with_field
 from .variation import varies
 
 # Of the rates, and of those of a unit of the shift: a shift changes them by rounding only.
@@ -119,21 +120,14 @@ def drifting(
             "a forced_system or an autonomous_system"
         )
     drift = _drift_of(system, _coefficients(along), step)
-    found = _with_drift(system, drift)
+    found = with_field(system, "drift", drift)
     check_drift(found)
-    if drift.step is not None and _is_free(_with_drift(system, drift._replace(step=None))):
+    of_any_length = with_field(system, "drift", drift._replace(step=None))
+    if drift.step is not None and _is_free(of_any_length):
         raise ValueError(
             f"step = {drift.step:g}, but the system is invariant under a shift of any "
             "length; allowed: None"
         )
-    return found
-
-
-def _with_drift(system: AnySystem, drift: Drift) -> AnySystem:
-    found = object.__new__(type(system))  # as unflattening does, without `__init__`
-    for field in dataclasses.fields(system):
-        object.__setattr__(found, field.name, getattr(system, field.name))
-    object.__setattr__(found, "drift", drift)
     return found
 
 

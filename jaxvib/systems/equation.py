@@ -21,8 +21,9 @@ class Equation(eqx.Module):
     defaults, for a field without contacts and without further known properties.
 
     For contacts, implement all of `penetrations`, `closing_rates`, `contact_forces`,
-    `contact_motion` and `contact_reach`; for damped contacts, `lost_powers` and
-    `damped_contacts`; for states with velocities, `displacements` and `displaced`.
+    `contact_motion` and `contact_reach`; for damped contacts, `damped_contacts`,
+    `damping_powers` and `damping_energies`; for states with velocities,
+    `displacements` and `displaced`.
     Field properties are declared by `divergence`, `contraction`, `hard_contacts`,
     `may_pulse`, `may_jump`, `next_breakpoint`, `repeats_in` and `largest_step`; forces
     that vary in time by `at`, `factors` and `varying_contacts`.
@@ -78,8 +79,12 @@ class Equation(eqx.Module):
         """Return each contact's force, N, at penetrations, m, and their rates, m/s."""
         return penetrations
 
-    def lost_powers(self, penetrations: Array, rates: Array) -> Array:
-        """Return each contact's dissipated power, W; rates are in m/s."""
+    def damping_powers(self, time: Time, penetrations: Array, rates: Array) -> Array:
+        r"""Return powers P of damped contacts, W: these lose $\int P\,dt - \Delta U$."""
+        return jnp.zeros_like(penetrations)
+
+    def damping_energies(self, penetrations: Array) -> Array:
+        """Return the energy U stored in each damped contact, J, see `damping_powers`."""
         return jnp.zeros_like(penetrations)
 
     def rubbing_powers(self, state: Float[Array, " state"]) -> Float[Array, " contacts"]:

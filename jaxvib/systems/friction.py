@@ -51,12 +51,10 @@ class Friction(Part):
 
     def __check_init__(self):
         check_traits(type(self.curve))
-        for name in ("stribeck", "curve"):
-            if getattr(self, name) is not None and self.static is None:
-                raise ValueError(
-                    f"{name} is given without static; allowed: with it, as friction "
-                    "decreases from the static one"
-                )
+        falls = "curve" if self.stribeck is None else "stribeck"
+        if getattr(self, falls) is not None and self.static is None:
+            raise ValueError(f"{falls} is given without static; allowed: with it, as "
+                             "friction decreases from the static one")  # fmt: skip
         if self.stribeck is not None and self.curve is not None:
             raise ValueError("stribeck and curve are given; allowed: one of them")
         if self.static is not None and is_concrete((self.kinetic, self.static)):

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ..foundation.arrays import is_concrete
 from ..foundation.environment import require_float64
+from .around import part
 from .impact import ImpactSystem
 from .law import force_of
 from .loads import time_varying
@@ -30,6 +31,9 @@ class Tangent(Linear):
     linear: Linear
     bent: tuple[NonlinearSpring, ...]
 
+    freedom_names = part("freedom_names", of="linear")
+    rotations = part("rotations", of="linear")
+
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
         """Return (M, D, C) with slopes included; NaN if a traced law has none."""
         mass, damping, stiffness = self.linear.matrices()
@@ -38,15 +42,6 @@ class Tangent(Linear):
             stiffer, slower = slopes(spring.law)
             stiffness, damping = stiffness + stiffer * square, damping + slower * square
         return mass, damping, stiffness
-
-    @property
-    def freedom_names(self) -> tuple[str, ...]:
-        """The names of the degrees of freedom, empty if they have none."""
-        return self.linear.freedom_names
-
-    def rotations(self) -> np.ndarray | None:
-        """Return which degrees of freedom are rotations, None if none is."""
-        return self.linear.rotations()
 
 
 def linear_part(system: Any) -> Linear:

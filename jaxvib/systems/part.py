@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from .freedoms import check_direction, is_nowhere
 from .law import check_traits
-from .system_repr import SystemRepr
+from .system_repr import SystemRepr, with_field
 
 
 class Part(SystemRepr):
@@ -40,12 +40,6 @@ class Part(SystemRepr):
         """Return whether the direction is 0 but may not be, of one or of a batch."""
         return is_nowhere(self.direction) & (not self.may_be_nowhere)
 
-    def responding(self, response: Float[Array, "*rows n"]) -> Any:
-        """Return the part with its response."""
-        return eqx.tree_at(
-            lambda part: part.response, self, response, is_leaf=lambda leaf: leaf is None
-        )
-
     def acting(self: Any, inverse: Float[Array, "n n"]) -> Any:
         """Return the part of an equation of motion with this inverse mass matrix."""
-        return self.responding(inverse @ self.direction)
+        return with_field(self, "response", inverse @ self.direction)

@@ -57,15 +57,13 @@ class StribeckCurve(SlidingLaw):
 
     def series(self) -> Callable[[Number], Number]:
         """Return the series of $1/g$, $g = 1 + |w|/v_s$, from $g (1/g) = 1$."""
-        slowness: list = []
-        inverse: list = []
+        slowness, inverse = [], []
 
         def term(speed):
+            slowness.append(speed / self.speed if inverse else 1 + speed / self.speed)
             if not inverse:
-                slowness.append(1 + speed / self.speed)
                 inverse.append(1 / slowness[0])
             else:
-                slowness.append(speed / self.speed)
                 rest = product_term(slowness[1:], inverse, len(inverse) - 1)
                 inverse.append(-inverse[0] * rest)
             return inverse[-1]

@@ -1,6 +1,7 @@
 """Base class of systems and their parts: a repr with units, and checks of arguments."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import numpy as np
@@ -45,6 +46,16 @@ class SystemRepr(CheckedArguments, NotebookRepr):
             hidden = len(lines) - _MOST_LINES + 2
             lines = [*lines[: _MOST_LINES - 2], f"  and {hidden} more parts"]
         return "\n".join([head, *lines])
+
+
+def with_field(module: Any, name: str, value: Any) -> Any:
+    """Return a module with another value of a field, as unflattening makes it: unchecked.
+
+    Ten times as fast as `equinox.tree_at`, for what is done in every trace.
+    """
+    found = object.__new__(type(module))
+    vars(found).update(vars(module), **{name: value})
+    return found
 
 
 def _text(value) -> str:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..drawing.labels import Labels
+from .around import part
 from .autonomous import is_autonomous
 from .drift import Drift
 from .equation import Equation, Time
@@ -65,6 +65,9 @@ class UnforcedSystem(System):
     held: Drift | None = eqx.field(static=True, default=None)
 
     autonomous = True
+    rest = part("rest")
+    state_names = part("state_names")
+    labels = part("labels")
 
     def equation(self) -> UnforcedEquation:
         """Return the equation of motion."""
@@ -76,23 +79,9 @@ class UnforcedSystem(System):
             reach = np.where(np.asarray(self.drift.direction) != 0, _NOWHERE, reach)
         return eqx.tree_at(lambda system: system.reach, self, jnp.asarray(reach))
 
-    def rest(self) -> Float[Array, " state"]:
-        """Return the state at rest of the wrapped system."""
-        return self.moved.rest()
-
     def period(self) -> Float[Array, ""]:
         """Return the span, s."""
         return self.span
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """The names of a state's components."""
-        return self.moved.state_names
-
-    @property
-    def labels(self) -> Labels:
-        """Labels of the components of a state."""
-        return self.moved.labels
 
 
 def is_unforced(system: System) -> bool:

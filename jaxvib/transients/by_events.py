@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..dynamics.events import Integrand, event_problem, motion_kernel
+from ..dynamics.events import event_problem, motion_kernel
+from ..dynamics.measures import Squares
 from ..dynamics.motion import Motion, Want
 from ..dynamics.observables import init_observables
 from ..ensemble import Reason
@@ -18,23 +19,10 @@ from ..systems.loads import as_load
 _MOST_TURNS = 10_000_000
 
 
-def squares(equation: EquationOfMotion, state: Array) -> Array:
-    """Return displacements from rest, their squares and the squares of velocities."""
-    position, velocity = jnp.split(state, 2)
-    position = position - equation.offset
-    return jnp.concatenate([position, position**2, velocity**2])
-
-
-def _summed(system) -> Integrand:
-    """Return `squares` as an integrand along motions."""
-    equation = system.equation()
-    return Integrand(lambda time, state, borne: squares(equation, state))
-
-
 def observe_by_events(
     equation: EquationOfMotion, state: Array, t0: Array, t1: Array, rtol: Array
 ) -> Motion:
-    """Return a motion with its observables and the integral of `squares`."""
+    """Return a motion with its observables and the integral of `Squares`."""
     at = _pieces_at(equation, t1)
     go = motion_kernel(_Ready(_parts(at(t0)[0])[1]))
 
@@ -42,7 +30,7 @@ def observe_by_events(
         time, (state, observables, total), _ = lane
         now, end = at(time)
         arrays, _ = _parts(now)
-        want = Want(rtol, grazing=0.0, observables=observables, integrand=_summed)
+        want = Want(rtol, grazing=0.0, observables=observables, measure=Squares)
         found = go(state, _Ready(arrays), time, end, want)
         total = total + found.integral
         return end, (found.state, found.observables, total), found.result
@@ -61,7 +49,7 @@ def states_by_events(
     rtol: Array,
     stops: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the states at `stops`, the final state, and the integral of `squares`.
+    """Return the states at `stops`, the final state, and the integral of `Squares`.
 
     Forward-mode differentiable. Stops outside of (`t0`, `t1`] give the initial state.
     """
@@ -76,7 +64,7 @@ def states_by_events(
         end = jnp.where(later < end, later, end)
         arrays, _ = _parts(now)
         given = ready, state, _Ready(arrays), time, end, rtol
-        found = event_problem(*given, integrand=_summed)
+        found = event_problem(*given, measure=Squares)
         state, part = jnp.split(found.state, [state.shape[0]])
         seen = jnp.where((stops == end)[:, None], state[None], seen)
         return end, (state, total + part, seen), found.result

@@ -12,7 +12,7 @@ from ..systems.freedoms import check_direction
 from ..systems.impact import EquationOfMotion
 from ..systems.states.coupled import CoupledEquation
 from ..systems.system import System, equation_shape
-from ..systems.system_repr import SystemRepr
+from ..systems.system_repr import SystemRepr, with_field
 from ..systems.unilateral import Contact
 
 Moving = EquationOfMotion | CoupledEquation  # of bodies, alone or with other states
@@ -56,8 +56,8 @@ def with_limits(equation: Moving, limits: Sequence[Limit]) -> Moving:
         return CoupledEquation(moved, equation.elements)
     nothing = jnp.zeros_like(equation.offset)
     added = [
-        Contact(sign * limit.direction, limit.level, Threshold()).responding(nothing)
-        for limit in limits
+        with_field(Contact(sign * at.direction, at.level, Threshold()), "response", nothing)
+        for at in limits
         for sign in (1.0, -1.0)
     ]
     return eqx.tree_at(lambda e: e.contacts, equation, (*equation.contacts, *added))

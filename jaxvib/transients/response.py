@@ -104,9 +104,9 @@ def response(
     difference, an error estimate of the coarser run and at least the tolerance; results
     are those of the finer run. Works under `jit`, `vmap` and forward- and reverse-mode
     differentiation. With the event-driven engine, derivatives are exact for the steps
-    taken, except that those of errors are 0; with other engines, derivatives of means
-    and mean squares, second derivatives after a contact, and all derivatives after a
-    jump of the force, are NaN. Systems with elements are integrated by other engines.
+    taken, except that those of errors are 0; with other engines, second derivatives
+    after a contact, and all derivatives after a jump of the force, are NaN. Systems with
+    elements are integrated by other engines.
 
     **Arguments:** `state`: at the `start` (s), default: rest; `limits`: levels whose
     first passages are computed; `engine`: as in `flow`; "auto" is event-driven where

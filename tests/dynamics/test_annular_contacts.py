@@ -325,7 +325,7 @@ def test_wrong_directions_laws_and_companions_are_named():
         jv.ImpactSystem(linear, rotor().contacts, frictions=(pad,))
     with pytest.raises(ValueError, match="has no AnnularContact"):
         jv.dynamics.mean_friction_power(jv.ImpactSystem(linear), START, 0.0, 1.0)
-    with pytest.raises(ValueError, match=r"t1 = 1.5 s is t0: .* later than t0"):
+    with pytest.raises(ValueError, match=r"t1 = 1.5 s is not after t0 = 1.5 s"):
         jv.dynamics.mean_friction_power(rotor(), START, 1.5, 1.5)
 
 

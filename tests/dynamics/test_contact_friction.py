@@ -9,8 +9,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.dynamics.events import Integrand, Request, integrate_events
+from jaxvib.dynamics.events import Request, integrate_events
 from jaxvib.kernels.calls.kernel import kernel
+from tests.along import Along
 
 MASS, PULLED, ALONG, DOWN = 2.0, 50.0, [1.0, 0.0], [0.0, 1.0]
 # What a block on a floor is told beside the floor's law, unless a test says otherwise.
@@ -360,7 +361,7 @@ def work(numbers, state, time):
     system = held_by_flanks(numbers)
     equation = system.equation()
 
-    def powers(t, state, _):
+    def powers(t, state):
         """Return those of loads, dampers and frictions, W."""
         speeds = state[2:]
         loads = sum(load.direction @ speeds * load.law.force(t) for load in system.loads)
@@ -376,7 +377,7 @@ def work(numbers, state, time):
         return springs / 2 + sum(law.energy(z) for law, z in zip(laws, depths, strict=True))
 
     end = integrate_events(
-        equation, state, 0.0, time, 1e-12, Request(integrand=Integrand(powers))
+        equation, state, 0.0, time, 1e-12, Request(measure=Along(powers))
     )
     return energy(end.state) - energy(state) - end.integral.sum(), end.result, end.state
 

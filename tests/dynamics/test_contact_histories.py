@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from experiments.contact_sums import imbalances
 from tests.elastic_bar import (
     IMPULSE,
     RELEASE,
@@ -61,18 +62,37 @@ def test_losses_are_those_of_the_energy_balance():
     np.testing.assert_allclose(seen.work_rates, balance.contacts / 8.0, rtol=1e-6)
 
 
-def test_impulses_are_the_change_of_momentum():
-    # Momentum of the roof: m v' = -d v - k (x2 - x1) - F_roof + F_pair, integrated by
-    # the trapezoidal rule on many samples.
-    system = damped_tower()
-    times = np.linspace(0.0, 8.0, 8001)
-    seen = jv.dynamics.contact_histories(system, system.rest(), times)
-    x1, x2, _, v2 = np.asarray(seen.states).T
-    inner = np.trapezoid(-0.2 * v2 - 10.0 * (x2 - x1), times)
-    roof, pair = np.asarray(seen.impulses[-1])
-    assert roof > 1.0
-    assert pair > 0.1
-    assert abs(v2[-1] - v2[0] - (inner - roof + pair)) < 2e-5 * roof
+@pytest.mark.slow  # compiles four structures, each by three programs
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_sums_balance_momentum_and_energy_under_loads_of_any_speed(seed):
+    for each in (seed, seed + 4, seed + 8):  # slow and fast loads, pulses, records
+        off, allowed, relative, bars = imbalances(each)
+        assert np.all(off <= allowed)
+        assert np.all(bars < 1e-5)
+        assert np.all(relative < 1e-7)
+
+
+def test_impulses_under_a_load_much_faster_than_the_bodies_are_those_of_the_momentum():
+    # A load 2000 times as fast, and a stop that lets go before the body has left it.
+    law = jv.KelvinVoigtContact(400.0, damping=12.0)
+    contact = jv.Contact([1.0], 0.01, law, "stop")
+    waves = jv.AppliedLoad([1.0], jv.HarmonicLoad(4e4, 2e4))
+    push = jv.AppliedLoad([1.0], jv.ConstantLoad(3.0))
+    linear = jv.LinearSystem([[1.0]], [[0.1]], [[2.0]])
+    system = jv.ImpactSystem(linear, [contact], [waves, push])
+    times = np.linspace(0.0, 3.0, 20001)
+    seen = jv.dynamics.contact_histories(system, system.rest(), times[[0, 7000, -1]])
+    place, speed = np.asarray(jv.simulate(system, [0.0, 0.0], times, rtol=1e-12).states).T
+    whole = np.trapezoid(place, times) + times[1] ** 2 / 12 * (speed[0] - speed[-1])
+    given = 4e4 / 2e4 * np.sin(2e4 * 3.0) + 3.0 * 3.0
+    impulse = given - (speed[-1] - speed[0]) - 0.1 * (place[-1] - place[0]) - 2.0 * whole
+    assert impulse > 1.0
+    off = abs(float(seen.impulses[-1, 0]) - impulse)
+    assert off < 1e-6 * impulse + float(seen.impulse_errors[-1, 0])
+    assert float(seen.impulse_errors[-1, 0]) < 1e-5 * impulse
+    balance = jv.dynamics.energy_balance(system, system.rest(), 0.0, 3.0, rtol=1e-12)
+    off = np.abs(seen.losses[-1] - balance.contacts)
+    assert np.all(off <= seen.loss_errors[-1] + 1e-8 * balance.contacts)
 
 
 def test_systems_without_contact_histories_are_refused():
@@ -87,3 +107,15 @@ def test_systems_without_contact_histories_are_refused():
         jv.dynamics.contact_histories(free, free.rest(), [0.0, 1.0])
     with pytest.raises(ValueError, match="ascend"):
         jv.dynamics.contact_histories(system, jnp.zeros(4), [1.0, 0.0])
+
+
+@pytest.mark.slow  # compiles two systems of its own
+def test_two_bodies_give_what_the_same_assembled_system_gives():
+    bodies = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
+    load = jv.AppliedLoad([1.0, 0.0], bodies.load, "load")
+    same = jv.ImpactSystem(jv.LinearSystem(*bodies.matrices()), bodies.contacts, (load,))
+    times = np.linspace(0.0, 3.0, 31)
+    found = jv.dynamics.contact_histories(bodies, bodies.rest(), times)
+    expected = jv.dynamics.contact_histories(same, np.zeros(4), times)
+    assert float(expected.impulses[-1, 0]) > 0
+    np.testing.assert_allclose(found.impulses, expected.impulses, rtol=1e-7)

@@ -10,9 +10,10 @@ import scipy.linalg
 import scipy.optimize
 
 import jaxvib as jv
-from jaxvib.dynamics.events import Integrand, Request, integrate_events
+from jaxvib.dynamics.events import Request, integrate_events
 from jaxvib.dynamics.flow import observe_with_monodromy
 from jaxvib.kernels.calls.kernel import kernel
+from tests.along import Along
 
 ONE = jnp.ones(1)
 
@@ -273,7 +274,7 @@ def two_bodies(numbers):
 def work(numbers, state, time):
     """Return the change of energy less all work, J, the result, and whether it sticks."""
 
-    def powers(t, state, _):
+    def powers(t, state):
         """Return those of the load, of the dampers and of the frictions, W."""
         amplitude, frequency = numbers["load"]
         speeds = jnp.array([state[2], state[3] - state[2]])
@@ -288,7 +289,7 @@ def work(numbers, state, time):
         moving = numbers["mass"] @ state[2:] ** 2
         return (stored + moving + numbers["cubic"] * state[1] ** 4 / 2) / 2
 
-    asked = Request(1e-9, integrand=Integrand(powers))
+    asked = Request(1e-9, measure=Along(powers))
     end = integrate_events(two_bodies(numbers).equation(), state, 0.0, time, 1e-12, asked)
     change = energy(end.state) - energy(state)
     lost = end.observables.lost.sum()

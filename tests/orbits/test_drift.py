@@ -11,6 +11,7 @@ from scipy.linalg import expm
 
 import jaxvib as jv
 from jaxvib.dynamics.integrated_system import IntegratedSystem
+from jaxvib.dynamics.measures import Squares
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import DriftingCycle, DriftingOrbit
 from jaxvib.orbits.sample_cycles import _reason
@@ -21,10 +22,6 @@ TURN = 2 * np.pi
 # kg, kg, N/m, N s/m, N, N/m, m, N: shell, mass inside, its spring, friction, stop, drive
 SHELL, INSIDE, SPRING, DAMPER = 1.0, 0.5, 20.0, 0.1
 RUB, STOP, GAP, PUSH = 2.0, 2e3, 0.02, 3.0
-
-
-def field_of_nothing(equation, time, state):
-    return jnp.zeros(0)
 
 
 @functools.cache
@@ -227,7 +224,7 @@ def test_a_drift_that_does_not_exist_is_refused_or_reported():
     with pytest.raises(ValueError, match=r"step = 6\.28, but .* allowed: None"):
         jv.drifting(capsule(9.0), {"capsule": 1.0, "mass": 1.0}, step=6.28)
     with pytest.raises(TypeError, match="drift of IntegratedSystem"):
-        jv.drifting(IntegratedSystem(capsule(9.0), field_of_nothing, 0), "a")
+        jv.drifting(IntegratedSystem(capsule(9.0), Squares), "a")
     held = "linear.modules.ground-a.stiffness"
     system = jv.drifting(train(), {"a": 1.0, "b": 1.0, "c": 1.0})
     found = jv.orbits.regimes(system, {held: [0.0, 7.0]})

@@ -14,6 +14,7 @@ from ...ensemble import Reason
 from ...foundation.types import Number
 from ...systems.equation import Equation
 from ...systems.system import System
+from ..integrated_system import IntegratedSystem
 from ..motion import Motion, Want, in_succession
 
 
@@ -58,6 +59,17 @@ class Engine(eqx.Module):
         def go(state: Array, t0: Number, t1: Number) -> Motion:
             return self.integrate(system, state, t0, t1, part)
 
+        if want.measure is not None and want.times is not None:
+            size = state.shape[0]
+
+            def summed(state: Array, t0: Number, t1: Number) -> Motion:
+                found = go(state[:size], t0, t1)
+                sums = state[size:] + found.integral
+                return found._replace(state=jnp.concatenate([found.state, sums]))
+
+            metered = IntegratedSystem(system, want.measure)
+            states, result = states_at(want.times, metered.begun(state), summed)
+            return metered.parted(Motion(states[-1], result, states=states))
         if want.times is not None:
             states, result = states_at(want.times, state, go)
             forces = jax.vmap(forces_in(system.equation()))(want.times, states)
@@ -102,6 +114,9 @@ def states_at(times: Array, state: Array, go: Callable[..., Motion]) -> tuple[Ar
         result = jnp.where(result == Reason.SUCCESS, found.result, result)
         return (found.state, result), found.state
 
+    if times.shape[0] == 2:
+        found = go(state, *times)
+        return jnp.stack([state, found.state]), found.result
     spans = jnp.stack([times[:-1], times[1:]], axis=1)
     begun = state, jnp.asarray(Reason.SUCCESS, jnp.int32)
     (_, result), later = jax.lax.scan(step, begun, spans)

@@ -58,6 +58,8 @@ class EventEngine(Engine):
         second motion.
         """
         parameters, static = partition_arrays(system)
+        if want.times is not None and want.measure is not None:
+            return self.in_parts(system, state, t0, t1, want)
         if want.times is not None:
             return self._sampled(system, state, parameters, static, want)
         if not want.differentiable:
@@ -68,8 +70,8 @@ class EventEngine(Engine):
             given = state, parameters, t1, count, want.rtol
             return periods_problem(static, *given, at_once=at_once, order=self.order)
         given = state, parameters, t0, t1, want.rtol
-        found = event_problem(static, *given, self.order, want.integrand)
-        if want.integrand is None:
+        found = event_problem(static, *given, self.order, want.measure)
+        if want.measure is None:
             return found
         end, integral = jnp.split(found.state, [jnp.shape(state)[0]])
         return found._replace(state=end, integral=integral)

@@ -1,6 +1,7 @@
 """Time-stepping engines, which integrate the rates of a state."""
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from ...systems.equation import Equation
 from ...systems.system import System
 from ..breakpoints import crossed
 from ..events import requires_events_reason
+from ..integrated_system import IntegratedSystem
 from ..motion import Motion, Want
 from ..observables import init_observables, steps_over_contact, update_observables
 from ..scales import scales_of
@@ -101,6 +103,11 @@ class SteppedEngine(Engine):
     ) -> Motion:
         """Return a motion, with what is wanted of it."""
         require_float64()
+        if want.measure is not None:
+            metered: Any = IntegratedSystem(system, want.measure)
+            alone = dataclasses.replace(want, measure=None)
+            found = self.integrate(metered, metered.begun(state), t0, t1, alone)
+            return metered.parted(found)
         parameters, static = partition_arrays(system)
         problem, kernel = _problem(self, static), _motion_kernel(self, static)
         if want.times is not None:

@@ -8,4 +8,3 @@ from .request import Request as Request
 from .scalar_system import ORDER as ORDER
 from .scalar_system import requires_events_reason as requires_events_reason
 from .scalar_system import unsupported_reason as unsupported_reason
-from .steps import Integrand as Integrand

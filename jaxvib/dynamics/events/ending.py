@@ -16,20 +16,20 @@ def moved_to_end(context: Any, lane: Any) -> Any:
     the end does not. The time between both is 0 but has derivatives: a step of Heun's
     method is taken. `context`: data common to all steps.
     """
-    motion, equation, integrand = context.motion, context.equation, context.integrand
+    motion, equation, measure = context.motion, context.equation, context.measure
     left = context.end - lane.time
     half, size = left / 2, len(lane.position)
 
     def rates(lane):
         found = [*lane.velocity, *accelerations(motion, lane, lane.touching)[0]]
-        if integrand is None:
+        if measure is None:
             return found, 0.0
         place = jnp.stack(lane.position) + equation.offset
         state = jnp.concatenate([place, jnp.stack(lane.velocity)])
         borne = functools.partial(
             friction_forces_on_step, motion, equation, lane, lane.time, state
         )
-        return found, integrand.rate(lane.time, state, borne)
+        return found, measure.rates(equation, lane.time, state, borne)
 
     def moved(changes):
         before = [*lane.position, *lane.velocity]
@@ -40,6 +40,6 @@ def moved_to_end(context: Any, lane: Any) -> Any:
     first, added = rates(lane)
     second, more = rates(moved([left * rate for rate in first]))
     lane = moved([half * (a + b) for a, b in zip(first, second, strict=True)])
-    if integrand is None:
+    if measure is None:
         return lane
     return lane._replace(integral=lane.integral + half * (added + more))

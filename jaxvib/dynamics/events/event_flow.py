@@ -1,7 +1,6 @@
 """Event-driven integration as differentiable functions and kernels."""
 
 import functools
-from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -17,6 +16,7 @@ from ...kernels import Kernel
 from ...kernels.calls.derivative_rule import with_rule
 from ...kernels.calls.kernel_cache import cached_kernel
 from ...kernels.lower import tangents
+from ..measure import Measure
 from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
@@ -33,7 +33,7 @@ def event_problem(
     t1: Number,
     rtol: Number,
     order: int = ORDER,
-    integrand: Callable | None = None,
+    measure: type[Measure] | None = None,
 ) -> Motion:
     """Integrate a system event by event; differentiable.
 
@@ -41,15 +41,14 @@ def event_problem(
     event's time depends on state and parameters through its last Newton step, so that
     the sensitivities, all computed together, are exact for the steps taken. So are
     higher derivatives, forward and reverse; from the third on they are compiled by XLA,
-    which takes minutes with Hertz contacts. With an `integrand`, a function from the
-    system to an `Integrand`, cached by its name, the end is the state followed by the
-    integral along the motion.
+    which takes minutes with Hertz contacts. With a `measure` the end is the state
+    followed by its integrals along the motion.
     """
 
     def ended(state, parameters, t0, t1, rtol):
-        want = Want(rtol, integrand=integrand)
+        want = Want(rtol, measure=measure)
         found = motion_kernel(static, order)(state, parameters, t0, t1, want)
-        return found if integrand is None else _with_sum(found)
+        return found if measure is None else _with_sum(found)
 
     def rule(primals, tangents):
         state, *others, rtol = primals
@@ -61,7 +60,7 @@ def event_problem(
         leaves, tree = jax.tree.flatten((state, tuple(others)))
         changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
         moves = tuple(not is_zero(change) for change in changes)
-        sensitivities = _sensitivities_of(static, tree, moves, order, integrand)
+        sensitivities = _sensitivities_of(static, tree, moves, order, measure)
 
         # The tolerance is passed, not closed over: it may differ between lanes.
         def sensitivities_along(rows):
@@ -183,7 +182,7 @@ def _observed(system, state, t0, t1, want: Want, order: int) -> Motion:
         rows = jnp.eye(state.shape[0])
     elif want.along is not None:
         rows = want.along[None]
-    integrand = None if want.integrand is None else want.integrand(system)
+    measure = None if want.measure is None else want.measure.of(system)
     whole = equation, t0, t1, want.rtol, want.grazing
     arrays, rest = eqx.partition(whole, eqx.is_array)
 
@@ -191,7 +190,7 @@ def _observed(system, state, t0, t1, want: Want, order: int) -> Motion:
         arrays, seen = others
         equation, t0, t1, rtol, grazing = eqx.combine(arrays, rest)
         differentiated = rows is not None
-        request = Request(grazing, seen, integrand, differentiated, steady, order)
+        request = Request(grazing, seen, measure, differentiated, steady, order)
         if want.periods is not None:
             found = integrate_periods(equation, state, t1, want.periods, rtol, request)
             return found.states, found
@@ -214,7 +213,7 @@ def _observed(system, state, t0, t1, want: Want, order: int) -> Motion:
 
 
 @functools.lru_cache(maxsize=64)
-def _sensitivities_of(static, tree, moves, order, integrand):
+def _sensitivities_of(static, tree, moves, order, measure):
     """Return a function from (moving, rows, others) to end, sensitivities and the rest.
 
     `tree`: of the state and all other inputs; `moves`: which of its leaves are
@@ -228,10 +227,10 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
         system = combine_arrays(parameters, static)
         request = Request(differentiated=True, steady=steady, order=order)
-        if integrand is not None:  # its derivative needs the pace of contacts
-            request = request._replace(steady=False, integrand=integrand(system))
+        if measure is not None:  # its derivative needs the pace of contacts
+            request = request._replace(steady=False, measure=measure.of(system))
         found = integrate_events(system.equation(), state, t0, t1, rtol, request)
-        if integrand is not None:
+        if measure is not None:
             found = _with_sum(found)
         return found.state, (found.result, found.steps)
 
@@ -254,7 +253,7 @@ def _sensitivities_of(static, tree, moves, order, integrand):
         (_, moved), (_, sensitivities), _ = _along_rows(pushed, where, along_rows)
         return moved, sensitivities
 
-    known = static, moves, order, integrand
+    known = static, moves, order, measure
     compiled, second = cached_kernel(along, *known), cached_kernel(turned, *known)
 
     def higher(primals, tangents):

@@ -2,15 +2,15 @@
 
 from typing import Any, NamedTuple
 
+from ..measure import Measure
 from .scalar_system import ORDER
-from .steps import Integrand
 
 
 class Request(NamedTuple):
     """Options of `integrate_events`: outputs besides the state, and differentiation.
 
     With a `grazing` depth, m, contacts, forces and displacements are observed, starting
-    from `observables` if given. The `integrand` is integrated along the motion.
+    from `observables` if given. The `measure` is integrated along the motion.
 
     `differentiated`: whether sensitivities are computed. Flights then have shorter
     steps: the series of sensitivities can be longer than the motion's own.
@@ -27,7 +27,7 @@ class Request(NamedTuple):
 
     grazing: Any = None
     observables: Any = None
-    integrand: Integrand | None = None
+    measure: Measure | None = None
     differentiated: bool = False
     steady: bool = False
     order: int = ORDER

@@ -53,12 +53,13 @@ def started(
 
     An invalid start, inside a hard stop, has its end at once.
     """
-    observables, integrand = request.observables, request.integrand
+    observables, measure = request.observables, request.measure
     lane = _start(motion, equation, state, t0, observables)
     rate, own = motion_rates(motion, lane, end - t0)
-    if integrand is not None:
+    if measure is not None:
         borne = [jnp.zeros(())] * len(motion.frictions)
-        nothing = jax.eval_shape(lambda: integrand.rate(lane.time, state, lambda: borne))
+        start = equation, lane.time, state
+        nothing = jax.eval_shape(lambda: measure.rates(*start, lambda: borne))
         lane = lane._replace(integral=jnp.zeros(nothing.shape))
     # An observed signal turns at most once in a step.
     longest = jnp.inf if observables is None else _TURN / rate
@@ -67,7 +68,7 @@ def started(
         longest = jnp.minimum(longest, longest_turn(rtol, motion.order) / rate)
         turn = longest_turn(rtol, motion.order_in_contact)
     settings = rtol, (rate, own), longest, turn
-    context = Context(motion, equation, end, *settings, request.grazing, integrand)
+    context = Context(motion, equation, end, *settings, request.grazing, measure)
     if not motion.holders:
         return lane, context, True
     lane, end, valid = _start_held(motion, lane, end, rtol, rate)

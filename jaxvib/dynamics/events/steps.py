@@ -1,13 +1,13 @@
 """Steps of event-driven integration: flights, and steps in contact."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..measure import Measure
 from ..observables import Observables
 from .damped import lifted, parts, separated
 from .flight import flight_step
@@ -51,18 +51,6 @@ class Lane(NamedTuple):
     sliding: list
 
 
-class Integrand(NamedTuple):
-    """An integrand along a motion.
-
-    `rate(time, state, borne)`: of shape (m,), where `borne()` returns the force R of
-    each friction, N, in that state. `at_impacts(losses)`: the contribution of impacts
-    at hard stops from the energies, J, that they lose; None for no contribution.
-    """
-
-    rate: Callable
-    at_impacts: Callable | None = None
-
-
 class Context(NamedTuple):
     """Data common to all steps of an integration."""
 
@@ -74,12 +62,12 @@ class Context(NamedTuple):
     longest: Any
     turn: Any
     grazing: Any
-    integrand: Integrand | None
+    measure: Measure | None
 
 
 def step_in_flight(context: Context, lane: Lane) -> Lane:
     """Take a step with open Hertz contacts."""
-    motion, _, end, rtol, *_, integrand = context
+    motion, _, end, rtol, *_, measure = context
     rates, longest = _current_rates(context, lane)
     motion, end = restart_loads(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
@@ -95,7 +83,7 @@ def step_in_flight(context: Context, lane: Lane) -> Lane:
     closed = _with_final_roots(motion, lane, lane.roots, meets, position)
     new = _lane_after(motion, closed, *moved, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rates[0])
-    if integrand is not None:
+    if measure is not None:
 
         def at(x):
             moved = [value(r, x) for r in rows], [slope(r, x) for r in rows]
@@ -110,7 +98,7 @@ def step_in_flight(context: Context, lane: Lane) -> Lane:
 
 def step_in_contact(context: Context, lane: Lane) -> Lane:
     """Take a step with a closed Hertz contact."""
-    motion, _, end, rtol, _, _, turn, _, integrand = context
+    motion, _, end, rtol, _, _, turn, _, measure = context
     (rate, own), _ = _current_rates(context, lane)
     motion, end = restart_loads(motion, lane.time, end)
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, own))
@@ -143,7 +131,7 @@ def step_in_contact(context: Context, lane: Lane) -> Lane:
     closed = _with_final_roots(motion, lane, roots, meets, position)
     new = _lane_after(motion, closed, position, velocity, time, meets, ends, end)
     new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
-    if integrand is not None:
+    if measure is not None:
 
         def at(x):
             kinds = series.position, series.velocity
@@ -190,8 +178,8 @@ def _with_integral(context: Context, lane: Lane, new: Lane, at, length, impacts)
 
     `at(x)`: time, positions, velocities and the derivative of the time by x.
     """
-    motion, equation, integrand = context.motion, context.equation, context.integrand
-    assert integrand is not None
+    motion, equation, measure = context.motion, context.equation, context.measure
+    assert measure is not None
 
     def one(node):
         time, position, velocity, dt_dtau = at(node * length)
@@ -200,15 +188,16 @@ def _with_integral(context: Context, lane: Lane, new: Lane, at, length, impacts)
         borne = functools.partial(
             friction_forces_on_step, motion, equation, lane, time, state
         )
-        return integrand.rate(time, state, borne) * dt_dtau
+        return measure.rates(equation, time, state, borne) * dt_dtau
 
     nodes = jnp.asarray(_NODES + 0.5)
     added = length * jnp.tensordot(_WEIGHTS, jax.vmap(one)(nodes), 1)
-    if impacts is not None and integrand.at_impacts is not None:
+    if impacts is not None:
         losses = [jnp.zeros_like(lane.time) for _ in equation.contacts]
         for i, j in enumerate(motion.hard):
             losses[j] = impacts.losses[i]
-        added = added + integrand.at_impacts(losses)
+        more = measure.at_impacts(equation, losses)
+        added = added if more is None else added + more
     return new._replace(integral=lane.integral + added)
 
 

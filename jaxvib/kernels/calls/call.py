@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 from jax.interpreters import ad, batching, mlir
-from jaxtyping import Array
 
 from ..cpu.machine_code import MANY, Native
 from ..gpu.ptx import launched
@@ -30,7 +29,7 @@ from .lane_axes import filled, transposed
 from .mesh_axes import aligned, typed_like
 
 
-def kernel_call(form: Any, leaves: Sequence[Array], mapped: Sequence[bool] = ()) -> list:
+def kernel_call(form: Any, leaves: Sequence[Any], mapped: Sequence[bool] = ()) -> list:
     """Call a form on one lane, or on lanes, concrete or traced; XLA's, if it has no other.
 
     `mapped`: which arguments have the lanes as first axis, by default none.

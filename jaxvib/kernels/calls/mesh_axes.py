@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jaxtyping import Array
 
 
-def aligned(arrays: Sequence[Array]) -> list[Array]:
+def aligned(arrays: Sequence[Any]) -> list[Any]:
     """Return arrays that all vary over the mesh axes over which any of them does.
 
     Under `jax.shard_map` a primitive's arguments do; the cotangent of one that is the

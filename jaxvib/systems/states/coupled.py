@@ -65,13 +65,11 @@ class CoupledEquation(AroundEquation):
 
     def may_pulse(self) -> bool:
         """Return whether there may be short pulses that a step could miss."""
-        laws = [element.law for element in self.elements]
-        return super().may_pulse() or any(trait(x, "pulses") for x in laws)
+        return super().may_pulse() or any(trait(x.law, "pulses") for x in self.elements)
 
     def may_jump(self) -> bool:
         """Return whether a law is not declared continuous."""
-        laws = [element.law for element in self.elements]
-        return super().may_jump() or any(trait(x, "jumps") for x in laws)
+        return super().may_jump() or any(trait(x.law, "jumps") for x in self.elements)
 
     def _elements(self, state) -> Iterator[tuple]:
         """Yield each element with its states, its elongation, m, and its rate, m/s."""

@@ -80,34 +80,40 @@ def test_options_and_kind_have_the_same_name(kind):
     assert typing.get_args(kind.options.model_fields["kind"].annotation) == (kind.name,)
 
 
-def lazy_names(tree):
-    """Yield the modules that are imported lazily, and the names used of each."""
-    aliases = {}
-    for node in ast.walk(tree):
+def lazy_names(path):
+    """Yield the modules that a file imports lazily, and the names used of each."""
+    aliases, found = {}, []
+    for node in ast.walk(tree := ast.parse(path.read_text())):
         if isinstance(node, ast.Assign) and isinstance(
             node.targets[0], ast.Name | ast.Tuple
         ):
             target, value = node.targets[0], node.value
             names = target.elts if isinstance(target, ast.Tuple) else [target]
             values = value.elts if isinstance(value, ast.Tuple) else [value]
-            aliases |= {
-                ast.unparse(name): each for name, each in zip(names, values, strict=False)
-            }
+            pairs = zip(map(ast.unparse, names), values, strict=False)
+            aliases |= {name: each for name, each in pairs if lazy(each)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            called = aliases.get(ast.unparse(node.value), node.value)
-            if isinstance(called, ast.Call) and ast.unparse(called.func) in PREFIX:
+            found.append(ast.unparse(node.value))
+            called = aliases.get(found[-1], node.value)
+            if lazy(called):
                 name = ast.literal_eval(called.args[0])
                 yield PREFIX[ast.unparse(called.func)] + name, node.attr
+    unused = {name for name in aliases.keys() - set(found) if "." not in name}
+    assert not unused & {ast.unparse(n) for body in tree.body for n in targets(body)}, path
 
 
-def test_what_is_used_of_a_lazily_imported_module_exists():
+def lazy(node):
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in PREFIX
+
+
+def targets(node):
+    return node.targets if isinstance(node, ast.Assign) else []
+
+
+def test_lazily_imported_modules_are_used_and_have_what_is_used_of_them():
     package = Path(kinds.__file__).parents[2]
-    found = {
-        each
-        for path in package.rglob("*.py")
-        for each in lazy_names(ast.parse(path.read_text()))
-    }
+    found = {each for path in package.rglob("*.py") for each in lazy_names(path)}
     assert len(found) > 50
     missing = [
         each for each in found if not hasattr(importlib.import_module(each[0]), each[1])

@@ -33,7 +33,6 @@ from ..summary_text import at
 
 beam_curves = library("modes.beams.eigenvalue_curves")
 beam_slopes = library("modes.beams.slopes")
-spectra = library("modes.beams.spectra")
 jax = lazily("jax")
 
 
@@ -51,7 +50,7 @@ def compute(system, samples, options: Options, run, progress) -> dict[str, Varia
     designs = _Designs(system)
     if not samples:
         return variables(_of_one(system, options.count))
-    found = spectra.beam_spectra(designs, samples, options.count, progress=progress)
+    found = modes.beam_spectra(designs, samples, options.count, progress=progress)
     slopes = beam_slopes.beam_slopes(designs, samples, found.values)
     known = systems.parameters(system)
     fields = {}
@@ -132,7 +131,7 @@ def _of_one(system, count: int):
     """Return the result for a single system, as for one design."""
     found = modes.beam_eigenvalues(system, count=count)
     certified = np.asarray(found.certified)[None]
-    return spectra.BeamSpectra(
+    return modes.BeamSpectra(
         np.asarray(found.values)[None],
         np.asarray(found.residuals)[None],
         certified,

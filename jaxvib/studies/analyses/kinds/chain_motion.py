@@ -21,7 +21,6 @@ from ..study_kind import Known, Role, StudyKind
 from ..summary_text import at
 
 arrays = library("foundation.arrays")
-chains = library("dynamics.chains.motion")
 eqx = lazily("equinox")
 jax = lazily("jax")
 jnp = lazily("jax.numpy")
@@ -83,7 +82,7 @@ def compute(system, samples, options: Options, run, progress) -> dict[str, Varia
 
     def moved(chain):
         start = first_state(chain, options, run.seed)
-        return chains.chain_motion(chain, start, times, **_forces(options))
+        return dynamics.chain_motion(chain, start, times, **_forces(options))
 
     return each_chain(moved, system, samples, progress)
 
@@ -191,7 +190,7 @@ def fields_of_chains(system, values, study, start, **moved) -> dict[str, Variabl
     @eqx.filter_jit
     def fields(here):
         chain = systems.replace(system, here)
-        return chains.chain_fields(chain, start(chain), times, frames, **moved)
+        return dynamics.chain_fields(chain, start(chain), times, frames, **moved)
 
     rows = [fields({path: column[i] for path, column in values.items()}) for i in chosen]
     return {

@@ -9,18 +9,14 @@ from .... import dynamics
 from ...config.tables import Table, option
 from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...resources import lazily, library
+from ...resources import lazily
 from ...store.fields import Variable
 from ...store.finished_study import Run
 from ..study_kind import Role, StudyKind
 from ..summary_text import at
 from .chain_motion import chain_pictures, each_chain, fields_of_chains
 
-arrays = library("foundation.arrays")
-chain_ensembles = library("dynamics.chains.ensemble")
-eqx = lazily("equinox")
 jax = lazily("jax")
-systems_chain = library("systems.chain")
 
 
 class Options(Table):
@@ -40,7 +36,7 @@ def compute(system, samples, options: Options, run, progress) -> dict[str, Varia
     times = np.linspace(0.0, options.duration, options.points)
 
     def split(chain):
-        return chain_ensembles.ensemble_split(
+        return dynamics.ensemble_split(
             chain, times, chains=options.chains, rotational=options.rotational,
             seed=run.seed,
         )  # fmt: skip

@@ -13,17 +13,14 @@ from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
 from ...pictures.swept_lines import path_lines
 from ...pictures.swept_planes import axis, long_paths, sample_text
-from ...resources import lazily, library
+from ...resources import lazily
 from ...store.fields import Variable, from_fields, variables
 from ...store.finished_study import Run, readable
 from ..noises import Level, Shaken, check_levels, check_shaken
 from ..study_kind import Known, Role, StudyKind, one_by_one
 from ..summary_text import where
 
-arrays = library("foundation.arrays")
 jnp = lazily("jax.numpy")
-of_samples = library("studies.analyses.sample_systems")
-systems_system = library("systems.system")
 
 _Positive = Annotated[float, Field(gt=0.0)]
 

@@ -20,8 +20,6 @@ from ..summary_text import highest, where
 
 jnp = lazily("jax.numpy")
 motions = library("dynamics.assembly_motion")
-of_samples = library("studies.analyses.sample_systems")
-roles = library("systems.roles")
 
 _PLACES = "a table of degrees of freedom with numbers"
 

@@ -19,12 +19,9 @@ from ..noises import Level, Shaken, check_levels, check_shaken
 from ..study_kind import Known, Role, StudyKind, one_by_one
 from ..summary_text import where
 
-arrays = library("foundation.arrays")
 jnp = lazily("jax.numpy")
 linear_parts = library("systems.linear_part")
 loads = library("transients.ensemble")
-of_samples = library("studies.analyses.sample_systems")
-systems_system = library("systems.system")
 
 
 class Options(Shaken):

@@ -12,15 +12,10 @@ from .... import design, systems
 from ...config.bounds import BoundsByPath, by_path, check_bounds
 from ...config.tables import Table, option
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run
 from ..measure_options import MeasureOptions, build_measure, check_measure, unit_of
 from ..study_kind import Known, StudyKind, once
-
-eqx = lazily("equinox")
-parameters_at = library("systems.parameters")
-
 
 # Stored names that differ from those of the result.
 _STORED = {"values": "value", "derivatives": "derivative"}
