@@ -4,11 +4,12 @@
 
 One branch of a forced Duffing oscillator (x'' + 0.04 x' + x + x^3 = 0.015 cos w t, w
 from 0.9 to 1.3) in small steps, with one shooting segment and with 16; the same branch
-for many load amplitudes at once; and the branch of the two-body system in the load,
-soft contact, with automatic and with small steps. Every point is computed at 1e-10 with
-its multipliers. The excess of the first call is compilation. With `--auto DIR` (or
-AUTO_DIR), the folder of a built AUTO-07p, AUTO computes the first branch as well, with
-multipliers, on one thread, on meshes from coarse to fine; it prints eleven digits.
+for many load amplitudes at once; the branch of the two-body system in the load, soft
+contact, with automatic and with small steps; and that of an oscillator past the grazing of
+its hard stop. Every point is computed at 1e-10 with its multipliers. The excess of the
+first call is compilation. With `--auto DIR` (or AUTO_DIR), the folder of a built AUTO-07p,
+AUTO computes the first branch as well, with multipliers, on one thread, on meshes from
+coarse to fine; it prints eleven digits.
 Errors: of both folds, compared with 1.0492623992 and 1.0439137088; of 24 orbits of each
 branch, the difference between start and end of a period by `tests.independent` and
 scipy at 1e-13, relative to the largest displacement and velocity (median, largest).
@@ -28,6 +29,13 @@ import scipy.integrate
 import jaxvib as jv
 from experiments.benchmarks.auto_branch import auto_rows
 from experiments.benchmarks.regime_map import machine
+from experiments.bifurcations.flights import Bodies, Flights
+from experiments.bifurcations.impact_branches import (
+    PATH,
+    bodies,
+    grazing_load,
+    oscillator,
+)
 from jaxvib.branches import ContinuationSettings
 from jaxvib.orbits import regimes
 from tests import independent, systems_table
@@ -68,6 +76,17 @@ def two_bodies(largest_step: float | None):
     )  # fmt: skip
 
 
+def stopped():
+    """Return the branch of an oscillator with a hard stop, past its grazing."""
+    size = grazing_load(0.8, 0.1)
+    system = oscillator(0.8, 0.1, 0.8, 0.9 * size)
+    settings = ContinuationSettings(largest_step=1e-3, most_points=5000)
+    bounds = 0.5 * size, 1.3 * size
+    return jv.continue_orbit(
+        system, jv.periodic_orbit(system), PATH, bounds, settings=settings
+    )
+
+
 def many(number: int, samples, orbits):
     """Return the branches of many Duffing oscillators, followed at once."""
     return jv.branches.continue_orbits(
@@ -86,12 +105,14 @@ def timed(function):
     return result, first, time.perf_counter() - begin, time.process_time() - cpu
 
 
-def after_a_period(force: float | None, value: float, start):
+def after_a_period(force: float | Bodies | None, value: float, start):
     """Return the state after a period of the load, by others' integration.
 
     `force`: the Duffing oscillator's, whose `value` is the frequency; None of the two
-    bodies, whose `value` is the load.
+    bodies, whose `value` is the load, as it is that of bodies with stops.
     """
+    if isinstance(force, Bodies):
+        return Flights(force.with_value(PATH, value)).motion(start).state
     if force is None:
         system = independent.TwoBody(
             contact_stiffness=systems_table.SOFT,
@@ -158,6 +179,10 @@ def main() -> None:
         branch, *seconds = timed(lambda step=step: two_bodies(step))
         rows.append(row(f"two bodies, soft contact, {name}", [branch], [None], *seconds))
         print(rows[-1], flush=True)
+    branch, *seconds = timed(stopped)
+    stop = [bodies(0.8, 0.1, 0.8, 1.0)]
+    rows.append(row("hard stop, small steps", [branch], stop, *seconds))
+    print(rows[-1], flush=True)
     forces = np.linspace(0.005, 0.03, chosen.many)
     samples = {"f": forces, "w": np.full(chosen.many, 1.0)}
     orbits = regimes(DUFFING, samples)

@@ -10,11 +10,12 @@ from typing import Any, overload
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import ArrayLike, Real
 
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.flow import checked_state, flow
-from ..ensemble import Reason, raise_if_empty, reason
+from ..ensemble import raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.suggestions import nearest
 from ..orbits.equilibrium import Equilibrium
@@ -28,21 +29,26 @@ from ..systems.unforced import is_unforced
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .defining_equations import (
     KINDS,
-    RTOL,
-    Setting,
-    beginning,
+    SLOW,
+    beginnings,
     equations,
-    is_grazing,
     is_torus,
+    onsets_of,
     section,
-    state_at_start,
+    state_at_zero,
+    touching,
     with_values,
 )
 from .field_points import field_bifurcation_point
-from .root import bifurcation_near
+from .root import RTOL, bifurcation_near, root_near
+from .touches import hard_contacts
 
 # A parameter value below this, absolute or in its effect, cannot be its own scale.
 _ZERO = 1e-10
+# Of a touch's distance from grazing, in steps.
+_SHARES = np.array([0.75, 0.5, 0.25, 0.0])
+# The longest of these steps is shorter than this many of the shortest one, and a length.
+_UNEVEN, _SHORT = 4, 1e-2
 
 
 @overload
@@ -139,48 +145,86 @@ def _found(system, state, count, value, kind: str, path: str, sized: bool):
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
     here = with_values(combine_arrays(frozen, static), (path,), value[None])
-    periods = count.astype(float)
-    cut = section(here, state, periods)
-    range_ = jnp.abs(value) if sized else _range(here, path, value, periods, cut)
-    start, units = beginning(kind, cut, value[None], range_[None])
-    setting = Setting(periods, cut.begin, units, cut.contact, cut.opens)
+    cut = section(here, state, count.astype(float), kind)
+    range_ = jnp.abs(value) if sized else _range(here, path, value, cut)
+    start, setting = beginnings(cut, value[None], range_[None])
     both = equations(static, kind, (path,))
-    genuine = is_torus if kind == "neimark_sacker" else None
+    genuine, root = (is_torus if kind == "neimark_sacker" else None), None
+    if kind == "grazing":
+        there = both, here, path, state, cut.touches
+        root, stop, grazes = _nearest_grazing(*there, start, setting)
+        setting, genuine = setting._replace(stop=stop), lambda _: grazes
     found, solved = bifurcation_near(
-        both, start, units, (frozen, setting), (leaves, setting), genuine
+        both, start, setting.units, (frozen, setting), (leaves, setting), genuine, root
     )
     size = state.shape[0]
     there = with_values(combine_arrays(leaves, static), (path,), solved[-1:])
-    code = found.code
-    if kind == "grazing":
-        exact = with_values(combine_arrays(frozen, static), (path,), solved[-1:])
-        grazes = is_grazing(exact, setting, jax.lax.stop_gradient(solved))
-        lost = (code == Reason.SUCCESS) & ~grazes
-        code = jnp.where(lost, Reason.NO_BIFURCATION, code)
-    span = periods * there.period()
-    initial = state_at_start(kind, there, setting, solved, 1)
-    time = jnp.mod(solved[size], span) if kind == "grazing" else jnp.inf * span
+    part = jnp.mod(solved[size], 1.0) if kind == "grazing" else jnp.inf
     return BifurcationPoint(
         kind=kind,
         path=path,
         parameter=solved[-1],
-        state=initial,
+        state=state_at_zero(kind, there, setting, solved),
         periods=count,
-        time=time,
-        residual=jnp.max(jnp.abs(found.left[:size])),
-        test=jnp.max(jnp.abs(found.left[size:])),
-        iterations=found.iterations,
-        result=code,
+        time=part * setting.periods * there.period(),
+        **found.accuracy(size),
     )
 
 
-def _range(system, path, value, periods, cut):
+def _nearest_grazing(both, here, path, state, touches, starts, setting):
+    """Return the grazing nearest to a motion, its stop, and whether it is one.
+
+    From each of the motion's touches its speed, or its distance, is decreased to 0 in
+    steps. All are motions with the same other onsets, or another grazing lies between.
+    """
+    leaves, _ = partition_arrays(here)
+    size = state.shape[0]
+    units, hard = setting.units, hard_contacts(here.equation())
+    onsets = onsets_of(here, state, setting.periods, units[:size])
+
+    def one(lane):
+        start, touch = lane
+        mine = setting._replace(stop=touch.stop)
+        arguments, x = (leaves, mine), start / units
+        # The force of an elastic contact is left out, so that it is solved at once.
+        stops = jnp.asarray(hard, float)[touch.stop.contact]
+        apart = stops * both(x, arguments)[0][size:]
+        own = jnp.arange(len(onsets)) == touch.stop.contact
+        unsure = own & (touch.stop.opens | (touch.apart < SLOW * units[size - 1]))
+        others = onsets - (own & touch.closed).astype(onsets.dtype)
+
+        def nearer(last, share):
+            x, fine = last
+            found = root_near(
+                lambda *x: both(*x)[0].at[size:].add(-share * apart), x, arguments
+            )
+            there = with_values(here, (path,), found.x[-1:] * units[-1])
+            touches, seen = touching(there, mine, found.x * units)
+            fine &= touches & jnp.all(unsure | (seen == others))
+            return (found.x, fine & (found.code == 0)), found
+
+        last, roots = jax.lax.scan(nearer, (x, jnp.asarray(True)), _SHARES)
+        # Along one branch the steps are of a size, of which the first is from the motion.
+        lengths = jnp.max(jnp.abs(jnp.diff(roots.x, axis=0, prepend=x[None])), axis=1)
+        steady = jnp.max(lengths) < _UNEVEN * jnp.min(lengths) + _SHORT
+        fine = last[1] & (steady | (stops == 0))
+        found = jax.tree.map(lambda leaf: leaf[-1], roots)
+        found = found._replace(iterations=roots.iterations.sum())
+        return found, fine, jnp.where(fine, jnp.max(jnp.abs(last[0] - x)), jnp.inf)
+
+    found, grazes, away = jax.lax.map(one, (starts, touches))
+    # With none, the one of the nearest touch tells the reason.
+    best = jnp.argmin(away)
+    return jax.tree.map(lambda leaf: leaf[best], (found, touches.stop, grazes))
+
+
+def _range(system, path, value, cut):
     """Return the scale of a parameter: its value, or 1 / (effect on scaled state)."""
 
     def moved(value):
         there = with_values(system, (path,), value[None])
-        first = cut.begin * periods * there.period()
-        span = periods * there.period()
+        span = cut.periods * there.period()
+        first = cut.begin * span
         engine = engine_of(there, "auto")
         end = flow(there, cut.state, first, first + span, rtol=RTOL, engine=engine)
         return end / cut.size

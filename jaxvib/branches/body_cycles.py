@@ -26,7 +26,6 @@ from ..ensemble import Reason, reason
 from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..foundation.types import AnyArray
 from ..orbits.cycle_shooting import rate_of, shoot
-from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle, cycle_from_shooting, transverse
 from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
@@ -43,7 +42,7 @@ from .cycle_margins import (
     sliding_speeds,
 )
 from .cycles import NOT_OF_CYCLES, CycleBranch
-from .field_points import field_bifurcation_point
+from .field_points import hopf_near
 from .parameter_range import parameter_range
 from .point import at
 from .problem import BranchProblem, lane_of
@@ -159,7 +158,9 @@ class BodyCycleProblem(BranchProblem):
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
         """Return the Hopf point, or the grazing, at which cycles end, or None."""
         if code == Reason.EQUILIBRIUM:
-            return self._hopf(branch, tracer.here.x)
+            unscaled = tracer.here.x * self.units
+            system = system_of(self.lane(branch), self.static)
+            return hopf_near(system, self.path, unscaled[-1], unscaled[:-2])
         grazing = None
         if code == Reason.DIVERGED:
             grazing = self._grazing(branch, tracer.limits, tracer.here.x)
@@ -170,14 +171,6 @@ class BodyCycleProblem(BranchProblem):
         numbers = value, lane_of(solutions, 0), np.zeros(0), grazing.apart
         where = len(values), "grazing", grazing.x
         return self.result(LocatedZero(*where, *numbers, _HALVINGS, Reason.SUCCESS))
-
-    def _hopf(self, branch: int, x: np.ndarray) -> FieldBifurcation | None:
-        """Return the Hopf point near a small cycle, or None if it is not found."""
-        unscaled, system = x * self.units, system_of(self.lane(branch), self.static)
-        there = at(system, self.path, unscaled[-1])
-        rest = equilibrium_near(there, jnp.asarray(unscaled[:-2]))
-        found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
-        return None if int(found.result) else found
 
     def _corner(self, branch: int, limits: Limits, x: np.ndarray) -> Place | None:
         """Return the grazing near a point, and cycles beyond it along their tangent."""

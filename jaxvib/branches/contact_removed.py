@@ -5,6 +5,7 @@ weak impact on a hard stop makes the motion nonsmooth.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,36 +13,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..dynamics.engines.choice import engine_of
-from ..dynamics.flow import flow
+from ..dynamics.flow import flow, observe
 from ..foundation.types import Integer, Number
 from ..systems.around import AroundSystem
 from ..systems.system import System
 
-_WINDOW = 0.02  # half width of the window around the touch, relative to the span
 _FAR = 10.0  # shift, relative to the motion's size, by which a contact is never reached
-
-
-def contact_removed(
-    system: System,
-    contact: Integer,
-    time: Array,
-    state: Array,
-    begin: Array,
-    end: Array,
-    size: Number,
-    rtol: float,
-) -> tuple[Array, Array]:
-    """Return the state at the `time` of a touch, and at the end.
-
-    `contact`: the index of the touched contact, which is moved away around that time;
-    `size`: of the motion, m.
-    """
-    width = _WINDOW * (end - begin)
-    between = jnp.clip(jnp.stack([time - width, time, time + width]), begin, end)
-    moments = jnp.concatenate([begin[None], between, end[None]])
-    gone = [False, True, True, False]
-    images = states_without(system, contact, state, moments, gone, size, rtol)
-    return images[1], images[-1]
 
 
 def states_without(
@@ -52,10 +29,12 @@ def states_without(
     gone: Sequence[bool | Array],
     size: Number,
     rtol: Array | float,
-) -> Array:
+    grazing: Number | None = None,
+) -> Any:
     """Return the states at all `moments` (s) but the first, where the motion begins.
 
-    `gone`: whether the contact is moved away between two moments.
+    `gone`: whether the contact is moved away between two moments; `grazing`: a depth, m,
+    from which touches count: also return the `Observables` between the moments then.
     """
     gaps = len(eqx.filter_eval_shape(system.equation).contacts)
     away = jnp.where(jnp.arange(gaps) == contact, _FAR * size, 0.0)
@@ -63,6 +42,9 @@ def states_without(
     def go(state, piece):
         first, last, absent = piece
         there = _Retracted(system, absent * away)
+        if grazing is not None:
+            image, seen, _ = observe(there, state, first, last, rtol=rtol, grazing=grazing)
+            return image, (image, seen)
         engine = engine_of(there, "auto")
         image = flow(there, state, first, last, rtol=rtol, engine=engine)
         return image, image

@@ -14,12 +14,15 @@ from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.system import System
 from .corrector import Corrected, LaneData, lane_corrector
-from .defining_equations import equations, state_at_start, with_values
+from .defining_equations import equations, state_at_zero, touching, with_values
 from .point import orbit_at, shooting_at
 
 
 class CurvePoint(NamedTuple):
-    """A point of a curve: its orbit, and the residual of the test function."""
+    """A point of a curve: its orbit, and the residual of the test function.
+
+    It is NaN where an orbit does not graze: see `defining_equations.touching`.
+    """
 
     orbit: PeriodicOrbit
     test: Any
@@ -55,13 +58,16 @@ def curve_evaluator(static: System, kind: str, paths: tuple[str, str]) -> TwoSta
         data, x = lane
         setting = data.setting
         unscaled = x * setting.units
-        values, size = unscaled[-2:], x.size - 2 - (kind == "grazing")
+        values = unscaled[-2:]
         system = with_values(combine_arrays(data.leaves, static), paths, values)
-        state = state_at_start(kind, system, setting, unscaled, 2)
+        state = state_at_zero(kind, system, setting, unscaled)
         rest, _ = left(x, (data.leaves, data.setting))
+        test = jnp.abs(rest[len(state) :]).max()
+        if kind == "grazing":
+            test = jnp.where(touching(system, setting, unscaled)[0], test, jnp.nan)
         periods = setting.periods.astype(jnp.int32)
         shooting = shooting_at(system, state, periods, data.rtol, data.rtol * 1e-2)
-        return values, jnp.abs(rest[size:]).max(), state, shooting
+        return values, test, state, shooting
 
     def finish(lanes, found):
         data, (values, test, state, shooting) = lanes[0], found

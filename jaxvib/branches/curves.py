@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
@@ -21,14 +22,14 @@ from .branch import Branch, passing
 from .codimension_two import ENDS_OF_TORI, CodimensionTwoPoint, codimension_two_tests
 from .corrector import LaneData
 from .curve_equations import CurvePoint, curve_corrector, curve_evaluator
-from .defining_equations import KINDS, Setting, beginning, section, with_values
+from .defining_equations import KINDS, beginnings, section, with_values
 from .parameter_range import check_periods_along
 from .pictures import plot_curves
 from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings, report_to
 from .test_functions import LocatedZero
 from .tracer import Limits
-from .tracing import trace
+from .tracing import Traced, trace
 
 # Newton's method ends at a relative step below the first (the equations are integrated
 # at 1e-11), or below 30 times the second if steps no longer decrease.
@@ -109,7 +110,8 @@ def continue_bifurcation(
     continuation (`branches.arclength`) passes turning points in either parameter and
     cusps. A curve of Neimark-Sacker points ends where the two multipliers meet at 1 or
     -1 (`STRONG_RESONANCE`); a curve of another kind except grazing ends at a grazing
-    orbit where no step is short enough (`GRAZING`).
+    orbit where no step is short enough (`GRAZING`), and a curve of grazing where its
+    orbits touch earlier or elsewhere instead (`NO_BIFURCATION`).
 
     **Arguments:** `point`: of a branch of `system`, or a `bifurcation_point`. `bounds`:
     by path, of the point's own parameter and of a second one, which has the system's own
@@ -148,6 +150,9 @@ def continue_bifurcation(
     orbits, ends = found.solutions.orbit, found.ends
     if point.kind != "grazing":
         ends = _by_grazing(ends, orbits)
+    else:
+        found = _while_it_grazes(found, start)
+        orbits, ends = found.solutions.orbit, found.ends
     return BifurcationCurve(
         kind=point.kind,
         paths=paths,
@@ -181,6 +186,22 @@ class CurveProblem(BranchProblem):
         """Return a codimension-two point, None if not located."""
         numbers = np.asarray(find.value), find.eigenvalues.astype(complex)
         return CodimensionTwoPoint(find.kind, *numbers) if find.located else None
+
+
+def _while_it_grazes(found: Traced, start: np.ndarray) -> Traced:
+    """Return the part of a curve around its start whose orbits graze."""
+    lost = np.flatnonzero(np.isnan(found.solutions.test))
+    own = np.argmin(np.abs(found.values - start).max(-1))
+    low = lost[lost < own].max(initial=-1) + 1
+    high = lost[lost > own].min(initial=len(found.values))
+    parts = found.values, found.solutions, found.misses
+    values, solutions, misses = jax.tree.map(lambda leaf: leaf[low:high], parts)
+    first, last = found.ends
+    ends = (
+        Reason.NO_BIFURCATION if low > 0 else first,
+        Reason.NO_BIFURCATION if high < len(found.values) else last,
+    )
+    return Traced(values, solutions, misses, ends, found.results)
 
 
 def _by_grazing(ends, orbits) -> list[Reason]:
@@ -266,8 +287,10 @@ def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
     """Return the data of a curve and the scaled unknowns of its first point."""
     values = jnp.stack([point.parameter, jnp.asarray(second, float)])
     system = with_values(combine_arrays(leaves, static), paths, values)
-    periods = point.periods.astype(float)
-    cut = section(system, point.state, periods)
-    start, units = beginning(point.kind, cut, values, jnp.asarray(ranges))
-    setting = Setting(periods, cut.begin, units, cut.contact, cut.opens)
+    cut = section(system, point.state, point.periods.astype(float), point.kind)
+    start, setting = beginnings(cut, values, jnp.asarray(ranges))
+    if cut.touches is not None:
+        start, stop = jax.tree.map(lambda leaf: leaf[0], (start, setting.stop))
+        setting = setting._replace(stop=stop)
+    units = setting.units
     return LaneData(leaves, units, _RTOL, _CLOSE, setting=setting), start / units

@@ -12,7 +12,6 @@ from .. import linalg
 from ..ensemble import Reason, map_samples, reason
 from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..foundation.types import AnyArray
-from ..orbits.equilibrium import equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
 from ..systems.parameters import parameter_at
 from ..systems.system import System
@@ -20,7 +19,6 @@ from .arclength import both_ways, run_tracers
 from .bifurcation_results import (
     CycleJoints,
     FieldBifurcation,
-    field_bifurcation,
     found_bifurcation,
 )
 from .branch import AbstractBranch
@@ -36,7 +34,7 @@ from .cycle_equations import (
     joints_of,
 )
 from .cycle_evaluation import cycle_evaluator
-from .field_points import field_bifurcation_point
+from .field_points import FieldGuess, field_bifurcation_point, hopf_near
 from .parameter_range import parameter_range
 from .point import at
 from .problem import BranchProblem
@@ -282,26 +280,15 @@ class CycleProblem(BranchProblem):
         states = states * self.units[:size]
         there = at(self._system, self.path, value)
         if code == Reason.EQUILIBRIUM:
-            rest = equilibrium_near(there, jnp.asarray(states[0]))
-            found = field_bifurcation_point(there, rest, "hopf", self.path, throw=False)
-            return None if int(found.result) else found
+            return hopf_near(self._system, self.path, value, states[0])
         first, second = states[0], states[len(states) // 2]
         mean, apart = (first + second) / 2, np.abs(first - second)
         period = self.evaluated([0], x[None])[1].period[0] / 2
-        guess = field_bifurcation(
-            "period_doubling",
-            "cycle",
-            self.path,
-            parameter=value,
-            state=mean,
-            period=period,
-            frequency=2 * np.pi / period,
-            residual=np.nan,
-            test=np.nan,
-            iterations=0,
-            result=Reason.SUCCESS,
+        mine = jnp.asarray(mean), jnp.asarray(period), jnp.asarray(value)
+        guess = FieldGuess("cycle", *mine)
+        found = field_bifurcation_point(
+            there, guess, "period_doubling", self.path, throw=False
         )
-        found = field_bifurcation_point(there, guess, guess.kind, self.path, throw=False)
         # Reject another period doubling, one that is not between both halves.
         near = linalg.norm((np.asarray(found.state) - mean) / self.sizes)
         far = int(found.result) or not near < linalg.norm(apart / self.sizes)

@@ -1,4 +1,4 @@
-r"""Defining equations of bifurcations: periodicity and a test function.
+r"""Defining equations of bifurcations: those of a motion, and a condition on it.
 
 With r(s, p) = 0 for a periodic orbit through s, M its monodromy matrix and $M^{(2)}$
 the second compound, whose eigenvalues are the products of two multipliers:
@@ -6,7 +6,7 @@ the second compound, whose eigenvalues are the products of two multipliers:
 - `"fold"`: $\det(M - I) = 0$, a multiplier at 1;
 - `"period_doubling"`: $\det(M + I) = 0$, a multiplier at -1;
 - `"neimark_sacker"`: $\det(M^{(2)} - I) = 0$, a complex pair on the unit circle;
-- `"grazing"`: $z(t) = \dot z(t) = 0$ at an unknown time t, a contact of zero depth.
+- `"grazing"`: $\dot z = 0$ at the impact of `branches.impact_section`.
 
 With one parameter the solution is a point, with two parameters a curve.
 
@@ -24,57 +24,55 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..dynamics.engines import EventEngine, engine_of
-from ..dynamics.flow import flow, simulate
+from ..dynamics.flow import flow, observe, simulate
 from ..foundation.arrays import combine_arrays
 from ..foundation.types import AnyArray, Number
 from ..orbits.multipliers import floquet_multipliers
+from ..orbits.periodic_orbit import GRAZING
 from ..orbits.shooting import scales
+from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
-from ..systems.equation import Equation
 from ..systems.parameters import replace
 from ..systems.system import System
-from .contact_removed import contact_removed
+from .contact_removed import states_without
+from .impact_section import Touch, state_at_start, touch_equations
+from .root import RTOL
+from .touches import hard_contacts, nearest_touches
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing")
-# Tolerance of the flow, which is differentiated twice: near the limit of float64.
-RTOL = 1e-11
 # Tolerance of multipliers: the error of a double one is the root of the matrix error.
 NEAR = 1e-4
 _SAMPLES = 2001  # per period, for the search of contacts
-_APART = 0.05  # of the period, between a motion's start and where its contact opens
+_TOUCHES = 8  # nearest to grazing, from which one is searched
+_RETURNS = 1e-6  # scaled, of a motion that grazes: the root of rounding, and its growth
+SLOW = 1e-4  # scaled speed below which a touch may or may not count as one
 
 
 class Setting(NamedTuple):
     """The data of the equations besides the system.
 
     `periods`: load periods per period of the motion; `begin`: the phase at which the
-    state is taken; `units`: scales of the unknowns; `contact`: the index of the grazing
-    contact; `opens`: whether it is closed before and after, and opens for an instant.
+    state is taken; `units`: scales of the unknowns; `stop`: the contact that grazes.
     """
 
     periods: Any
     begin: Any
     units: Any
-    contact: Any
-    opens: Any
+    stop: Any = None
 
 
 class Section(NamedTuple):
-    """A state with all gaps open, its phase, and the contact nearest to grazing.
+    """A state with all gaps open, its phase, and what is known of the motion.
 
     A monodromy matrix that starts during a contact is not differentiable. `size`:
-    scales of the state; `speed`: that of a velocity; `turn`: the time, after that, of
-    the extremum nearest to grazing; `contact`: its contact; `opens`: whether it is a
-    minimum of the depth, where two contacts merge.
+    scales of the state; `touches`: those nearest to grazing.
     """
 
+    periods: Any
     state: Any
     size: Any
     begin: Any
-    turn: Any
-    contact: Any
-    opens: Any
-    speed: Any
+    touches: Any = None
 
 
 def with_values(system: System, paths: Sequence[str], values: AnyArray) -> System:
@@ -87,55 +85,56 @@ def equations(
 ) -> Callable[..., tuple[Array, Array]]:
     """Return the residual function of (unknowns, (leaves, setting)).
 
-    The scaled unknowns are the state, the time (grazing only) and the parameters. It
-    returns the residual and the monodromy matrix (NaN for grazing).
+    The scaled unknowns are the state, the part of the period (grazing only) and the
+    parameters. It returns the residual and the monodromy matrix, or for grazing the speed
+    of the impact.
     """
+    grazing = kind == "grazing"
+    problem = _touching if grazing else _returning
 
     def left(unknowns, arguments):
         leaves, setting = arguments
-        state, time, values = _parts(kind, unknowns * setting.units, len(paths))
+        unscaled = unknowns * setting.units
+        values = unscaled[-len(paths) :]
         system = with_values(combine_arrays(leaves, static), paths, values)
-        span = setting.periods * system.period()
-        first, size = setting.begin * span, state.size
-
-        def residual(state):
-            image = _flow(system, state, first, first + span)
-            image = modulo_drift(system, image, state)
-            return image - state, image - state
-
-        if kind == "grazing":
-            there, image = _without_contact(
-                system, setting, time, state, first, first + span
-            )
-            rest = modulo_drift(system, image, state) - state
-            equation = system.equation()
-            rate = equation.vector_field(time, there)
-            depth, speed, _ = equation.contact_motion(there, rate)
-            lengths = setting.units[0], setting.units[_velocity(system, state)]
-            test = jnp.stack(
-                [depth[setting.contact] / lengths[0], speed[setting.contact] / lengths[1]]
-            )
-            monodromy = jnp.full((size, size), jnp.nan)
-        else:
-            matrix, rest = jax.jacfwd(residual, has_aux=True)(state)
-            monodromy = matrix + jnp.eye(size)
-            test = multiplier_test(kind, monodromy)[None]
-        return jnp.concatenate([rest / setting.units[:size], test]), monodromy
+        rest, seen = problem(system, setting, unscaled)
+        condition = seen[0, 0] if grazing else multiplier_test(kind, seen)
+        return jnp.append(rest, condition), seen
 
     return left
 
 
-def state_at_start(
-    kind: str, system: System, setting: Setting, unscaled: Array, parameters: int
-) -> Array:
-    """Return the state at t = 0 of unscaled unknowns."""
-    state, time, _ = _parts(kind, unscaled, parameters)
+def _returning(system, setting: Setting, unscaled: Array) -> tuple[Array, Array]:
+    """Return how far a state is from where it returns, and the monodromy matrix."""
+    size = state_size(system)
     span = setting.periods * system.period()
     first = setting.begin * span
+
+    def residual(state):
+        image = _flow(system, state, first, first + span)
+        rest = modulo_drift(system, image, state) - state
+        return rest, rest
+
+    matrix, rest = jax.jacfwd(residual, has_aux=True)(unscaled[:size])
+    return rest / setting.units[:size], matrix + jnp.eye(size)
+
+
+def _touching(system, setting: Setting, unscaled: Array) -> tuple[Array, Array]:
+    """Return the equations of an orbit with a touch, and the speed there."""
+    scale = setting.units[: state_size(system)]
+    touch = Touch.at(system, setting.periods, unscaled)
+    residual, speed = touch_equations(touch, setting.stop, scale, RTOL)
+    return residual, speed[None, None]
+
+
+def state_at_zero(kind: str, system: System, setting: Setting, unscaled: Array) -> Array:
+    """Return the state at t = 0 of unscaled unknowns."""
     if kind == "grazing":
-        end = _without_contact(system, setting, time, state, first, span)[1]
-        return modulo_drift(system, end)
-    return modulo_drift(system, _flow(system, state, first, span))
+        touch = Touch.at(system, setting.periods, unscaled)
+        return state_at_start(touch, setting.stop, setting.units[0], RTOL)
+    span = setting.periods * system.period()
+    state = unscaled[: state_size(system)]
+    return modulo_drift(system, _flow(system, state, setting.begin * span, span))
 
 
 def _flow(system, state, begin, end):
@@ -163,58 +162,21 @@ def has_torus(multipliers: AnyArray) -> Array:
     return jnp.any((multipliers.imag != 0) & (apart < NEAR), axis=-1)
 
 
-def section(system: System, state: Array, periods: Number) -> Section:
+def section(system: System, state: Array, periods: Number, kind: str) -> Section:
     """Return the section of a motion that starts in `state` at t = 0."""
-    nothing = jnp.asarray(0.0)
     if not system.has_contacts:
-        size = scales(system, state)
-        none = jnp.asarray(0), jnp.asarray(False)
-        return Section(state, size, nothing, nothing, *none, size[-1])
-    span = periods * system.period()
-    parts = jnp.linspace(0.0, 1.0, _SAMPLES)
-    states = _states_along(system, state, span * parts)
-    equation = system.equation()
-    depths, heights, opens, ahead = _extrema(equation, states, span * parts)
-    row, contact = jnp.unravel_index(jnp.argmin(jnp.abs(heights)), heights.shape)
-    turn = span * parts[row + 1] + ahead[row, contact]
-    # Not where a closed contact opens for an instant: its time is solved for.
-    apart = jnp.abs(parts - parts[row + 1])
-    touched = opens[row, contact] & (jnp.minimum(apart, 1 - apart) < _APART)
-    first = jnp.argmin(jnp.where(touched, jnp.inf, jnp.max(depths, axis=1)))
-    turn = turn + jnp.where(row + 1 < first, span, 0.0)
+        return Section(periods, state, scales(system, state), jnp.asarray(0.0))
+    times = periods * system.period() * jnp.linspace(0.0, 1.0, _SAMPLES)
+    states = _states_along(system, state, times)
+    depths = jax.vmap(system.equation().penetrations)(states)
+    first = jnp.argmin(jnp.max(depths, axis=1))
     # The state at a single time may be small: take the maximum over the motion.
     size = jnp.max(jax.vmap(lambda state: scales(system, state))(states), axis=0)
-    speed = size[_velocity(system, state)]
-    which = contact, opens[row, contact]
-    return Section(states[first], size, parts[first], turn, *which, speed)
-
-
-def _extrema(equation: Equation, states: Array, times: AnyArray) -> tuple[Array, ...]:
-    """Return depths (times, contacts), and at inner times those of extrema.
-
-    These are the heights of parabolas, infinite where there is no extremum, whether it is
-    a minimum, and the time to it. A sample beside an impact or a short contact is an
-    extremum of the samples only: its parabola is high. A hard stop has no minimum.
-    """
-
-    def one(time, state):
-        return equation.contact_motion(state, equation.vector_field(time, state))
-
-    depths, speeds, accelerations = jax.vmap(one)(times, states)
-    before, inner, after = depths[:-2], depths[1:-1], depths[2:]
-    speeds, accelerations = speeds[1:-1], accelerations[1:-1]
-    highest = (inner >= before) & (inner >= after) & (accelerations < 0)
-    lowest = (inner <= before) & (inner <= after) & (accelerations > 0)
-    lowest = lowest & ~np.array(equation.hard_contacts(), bool)[None]
-    turns = highest | lowest
-    bend = jnp.where(turns, accelerations, 1.0)
-    heights = jnp.where(turns, inner - speeds**2 / (2 * bend), jnp.inf)
-    return depths, heights, lowest, jnp.where(turns, -speeds / bend, 0.0)
-
-
-def _velocity(system: System, state: Array) -> int:
-    """Return the place of the last velocity; states of elements may follow it."""
-    return 2 * system.equation().displaced(state).size - 1
+    touches = None
+    if kind == "grazing":
+        touches = nearest_touches(system, states, times, _TOUCHES)
+    begin = jnp.linspace(0.0, 1.0, _SAMPLES)[first]
+    return Section(periods, states[first], size, begin, touches)
 
 
 def _states_along(system, state, times):
@@ -230,49 +192,50 @@ def _states_along(system, state, times):
     return jnp.concatenate([state[None], later])
 
 
-def beginning(kind: str, cut: Section, values: Array, ranges: Array) -> tuple[Array, Array]:
-    """Return the unscaled initial unknowns and their scales."""
-    grazing = kind == "grazing"
-    # Scales of displacement over velocity give a period.
-    period = 2 * jnp.pi * cut.size[:1] / cut.speed
-    time, unit = ([cut.turn[None]], [period]) if grazing else ([], [])
-    start = jnp.concatenate([cut.state, *time, values])
-    return start, jnp.concatenate([cut.size, *unit, ranges])
+def beginnings(cut: Section, values: Array, ranges: Array) -> tuple[Array, Setting]:
+    """Return unscaled initial unknowns, for each touch of a section, and their data."""
+    touches = cut.touches
+    units = jnp.concatenate([cut.size, ranges])
+    if touches is None:
+        setting = Setting(cut.periods, cut.begin, units)
+        return jnp.concatenate([cut.state, values]), setting
+    units = jnp.concatenate([cut.size, jnp.ones(1), ranges])
+    more = jnp.broadcast_to(values, (_TOUCHES, len(values)))
+    starts = jnp.column_stack([touches.state, touches.phase, more])
+    return starts, Setting(cut.periods, cut.begin, units, touches.stop)
 
 
-def _parts(kind: str, unscaled, parameters: int):
-    """Split unknowns into state, time of grazing and parameters."""
-    size = unscaled.size - parameters - (kind == "grazing")
-    return unscaled[:size], unscaled[size], unscaled[unscaled.size - parameters :]
+def onsets_of(system: System, state: Array, periods: Number, size: Array) -> Array:
+    """Return the number of onsets of each contact, -1 where it comes to rest."""
+    shallow, span = GRAZING * size[0], periods * system.period()
+    seen = observe(system, state, 0.0, span, rtol=RTOL, grazing=shallow)[1]
+    return _counts(system, seen.onsets, seen.duration)
 
 
-def is_grazing(system: System, setting: Setting, unscaled: Array) -> Array:
-    """Return whether unscaled unknowns are a motion of a system that grazes as asked.
+def _counts(system, onsets, duration):
+    rests = hard_contacts(system.equation()) & (duration > 0)
+    return jnp.where(rests, -1, onsets)
+
+
+def touching(system: System, setting: Setting, unscaled: Array) -> tuple[Array, Array]:
+    """Return whether a motion of a system touches as asked, and its other onsets.
 
     The equations leave out the contact around the touch, where the motion may meet it, and
     hold at a minimum of the depth as they do at a maximum.
     """
-    state, time, _ = _parts("grazing", unscaled, 1)
-    span = setting.periods * system.period()
-    first = setting.begin * span
-    inside = (time >= first) & (time <= first + span)
-    time = jnp.clip(time, first, first + span)
-    there = _flow(system, state, first, time)
-    image = modulo_drift(system, _flow(system, there, time, first + span), state)
-    equation = system.equation()
-    rate = equation.vector_field(time, there)
-    acceleration = equation.contact_motion(there, rate)[2][setting.contact]
-    rest = jnp.max(jnp.abs(image - state) / setting.units[: state.size])
-    return inside & (rest < NEAR) & ((acceleration > 0) == setting.opens)
-
-
-def _without_contact(system, setting: Setting, time, state, begin, end):
-    """Return the states at the touch and at the end, see `contact_removed`.
-
-    Where two contacts merge, none is removed: the force begins and ends at 0 there.
-    """
-    size, contact = setting.units[0], jnp.where(setting.opens, -1, setting.contact)
-    return contact_removed(system, contact, time, state, begin, end, size, RTOL)
+    stop, size = setting.stop, setting.units[: state_size(system)]
+    here = Touch.at(system, setting.periods, unscaled)
+    state, time, span = here.after(stop.contact), here.time, here.span
+    _, speed, bend = here.motion(stop.contact)
+    image = _flow(system, state, time, time + span)
+    rest = jnp.abs(modulo_drift(system, image, here.state) - here.state) / size
+    # An impact at the end of the period may or may not be among it.
+    returns = (jnp.max(rest) < _RETURNS) | (speed > _RETURNS / 10 * size[-1])
+    settings = size[0], RTOL, GRAZING * size[0]
+    _, seen = states_without(system, stop.removed, state, *here.moments(stop), *settings)
+    onsets = jnp.sum(seen.onsets, axis=0, dtype=seen.onsets.dtype)
+    others = _counts(system, onsets, seen.duration.sum(0))
+    return returns & ((bend > 0) == stop.opens), others
 
 
 def multiplier_test(kind: str, monodromy: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason, reason
-from ..foundation.arrays import partition_arrays
+from ..foundation.arrays import equal_lanes, partition_arrays
 from ..systems.system import System
 from .branch import Branch
 from .orbit_problem import orbit_problem, traced_branches
@@ -67,7 +67,7 @@ def extend_branch(
     number = len(going)
     states, amplitudes = np.asarray(branch.states), np.asarray(branch.orbits.amplitude)
     lanes = (
-        jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves),
+        equal_lanes(leaves, number),
         np.stack([states[tips[end][0]] for end in going]),
         np.stack([amplitudes[tips[end][0]] for end in going]),
     )

@@ -32,7 +32,8 @@ from .. import linalg
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
 from ..foundation.arrays import combine_arrays, partition_arrays
-from ..orbits.equilibrium import Equilibrium
+from ..foundation.types import AnyArray, Number
+from ..orbits.equilibrium import Equilibrium, equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
 from ..systems.parameters import parameter_at
 from ..systems.system import System
@@ -49,10 +50,10 @@ from .cycle_equations import (
     motion,
     segments_at,
 )
-from .defining_equations import RTOL, is_torus, multiplier_test
+from .defining_equations import is_torus, multiplier_test
 from .equilibria import equilibrium_units
 from .point import at
-from .root import bifurcation_near
+from .root import RTOL, bifurcation_near
 
 KINDS = {
     "equilibrium": ("fold", "hopf"),
@@ -64,8 +65,8 @@ _BORDERS = 4  # singular vectors by which a matrix is bordered
 _NEAR = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
 
 
-class _Guess(NamedTuple):
-    """The start of Newton's method; the period of an equilibrium is NaN.
+class FieldGuess(NamedTuple):
+    """The start of Newton's method; the period of an equilibrium is infinite.
 
     `joints`: of a cycle, if known.
     """
@@ -92,7 +93,7 @@ def field_bifurcation_point(
             "an cycle", "a cycle"))  # fmt: skip
     if start.state.shape[0] < {"hopf": 2, "neimark_sacker": 3}.get(kind, 1):
         raise ValueError(f"kind = {kind!r}; the system has too few states")
-    start = _Guess(start.of, *jax.lax.stop_gradient(tuple(start[1:])))
+    start = FieldGuess(start.of, *jax.lax.stop_gradient(tuple(start[1:])))
     if start.of == "cycle":
         found = _cycle_bifurcation(system, start, kind, path)
     else:
@@ -101,20 +102,32 @@ def field_bifurcation_point(
     return found
 
 
-def _started(system, guess, value) -> _Guess:
+def hopf_near(
+    system: System, path: str, value: Number, state: AnyArray
+) -> FieldBifurcation | None:
+    """Return the Hopf point near a small cycle's state, or None if it is not found."""
+    there = at(system, path, value)
+    rest = equilibrium_near(there, jnp.asarray(state))
+    found = field_bifurcation_point(there, rest, "hopf", path, throw=False)
+    return None if int(found.result) else found
+
+
+def _started(system, guess, value) -> FieldGuess:
     """Return the values of a guess; raise `ValueError` for a failed one."""
+    if isinstance(guess, FieldGuess):
+        return guess
     value, nothing = jnp.asarray(value, float), jnp.asarray(jnp.inf)
     if not isinstance(guess, Equilibrium | LimitCycle | FieldBifurcation):
-        return _Guess("equilibrium", checked_state(system, guess), nothing, value)
+        return FieldGuess("equilibrium", checked_state(system, guess), nothing, value)
     code = guess.result
     if not isinstance(code, jax.core.Tracer) and int(code) not in (0, Reason.SINGULAR):
         raise ValueError(f"guess was not found: {reason(code)}")
     if isinstance(guess, Equilibrium):
-        return _Guess("equilibrium", guess.state, nothing, value)
+        return FieldGuess("equilibrium", guess.state, nothing, value)
     if isinstance(guess, LimitCycle):
-        return _Guess("cycle", guess.state, guess.period, value)
+        return FieldGuess("cycle", guess.state, guess.period, value)
     numbers = guess.state, guess.period, guess.parameter, guess.joints
-    return _Guess(guess.of, *numbers)
+    return FieldGuess(guess.of, *numbers)
 
 
 @eqx.filter_jit
@@ -172,14 +185,12 @@ def _equilibrium_bifurcation(
         kind,
         "equilibrium",
         path,
+        None,
         parameter=solved[size],
         state=solved[:size],
         period=2 * jnp.pi / frequency,
         frequency=frequency,
-        residual=jnp.max(jnp.abs(found.left[:size])),
-        test=jnp.abs(found.left[size]),
-        iterations=found.iterations,
-        result=found.code,
+        **found.accuracy(size),
     )
 
 
@@ -229,7 +240,7 @@ def _pair_on_axis(values):
     return off[pair], values.imag[pair]
 
 
-def _cycle_bifurcation(system, start: _Guess, kind: str, path: str) -> FieldBifurcation:
+def _cycle_bifurcation(system, start: FieldGuess, kind: str, path: str) -> FieldBifurcation:
     """Return the bifurcation of a cycle, with more segments if they are not resolved.
 
     Under transformations, their number is that of the guess, or the smallest one.
@@ -297,6 +308,7 @@ def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: 
     found, solved = bifurcation_near(equations, start, units, *both, genuine)
     unresolved = equations(found.x, (frozen, *fixed))[1][1]
     code = jnp.where(unresolved >= 1, Reason.TOO_FEW_SEGMENTS, found.code)
+    found = found._replace(code=code)
     there = at(combine_arrays(leaves, static), path, solved[-1])
     period = jnp.sum(durations(there, data(units, speed), solved / units))
     return field_bifurcation(
@@ -308,10 +320,7 @@ def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: 
         state=solved[:size],
         period=period,
         frequency=2 * jnp.pi / period,
-        residual=jnp.max(jnp.abs(found.left[:-1])),
-        test=jnp.abs(found.left[-1]),
-        iterations=found.iterations,
-        result=code,
+        **found.accuracy(-1),
     )
 
 

@@ -15,15 +15,15 @@ import numpy as np
 
 from .. import linalg
 from ..ensemble import Reason, map_samples
-from ..foundation.arrays import to_jax
+from ..foundation.arrays import equal_lanes, to_jax
 from ..systems.autonomous import state_size
 from ..systems.system import System, equation_shape
 from .bifurcation_results import BifurcationPoint
 from .corrector import Corrected, LaneData, system_of
-from .impact_section import Stop, section_corrector, section_data, start_kernel
+from .impact_section import Touch, section_corrector, section_data, start_kernel
 from .orbit_equations import orbit_spreader
 from .point import at
-from .touches import Seen, Touches, hard_contacts, touches_of, watch_kernel
+from .touches import Seen, Stop, Touches, hard_contacts, touches_of, watch_kernel
 from .tracer import BranchPoint, Crossing, Watched, axis_of
 
 # Only touches are searched whose scaled speed is below this times the root of a step, and
@@ -101,7 +101,7 @@ class Grazings:
         return Watched(one.onsets, one.holds, one.margins, slopes)
 
     def _seen(self, x: np.ndarray) -> Seen:
-        lanes = _lanes(self.data, len(x)), x
+        lanes = equal_lanes(self.data, len(x)), x
         return map_samples(watch_kernel(self.static, self.path), lanes, chunk=8)
 
     def crossing(self, here: BranchPoint, step: float, broken: bool) -> Crossing | None:
@@ -120,7 +120,7 @@ class Grazings:
         struck = touches.some(touches.apart > 0)
         apart = np.abs(struck.phase[:, None] - struck.phase)
         apart = np.minimum(apart, 1 - apart)
-        others = struck.contact[:, None] != struck.contact
+        others = struck.stop.contact[:, None] != struck.stop.contact
         if (apart[others] < _MEET).any():
             return Reason.IMPACTS_MEET
         slow = touches.apart < _SLOWEST * self.data.units[self.size - 1]
@@ -158,16 +158,16 @@ class Grazings:
         mine = self._seen(here.x[None])
         likely = touches.apart < _LIKELY * np.sqrt(step) * unit
         # The impacts by which a body comes to rest are cut off at some speed.
-        resting = mine.holds[0, self.places[touches.contact]]
-        likely &= ~resting | (touches.window > _REBOUND)
+        resting = mine.holds[0, self.places[touches.stop.contact]]
+        likely &= ~resting | (touches.stop.window > _REBOUND)
         touches = touches.some(likely).some(slice(_MOST))
-        if not len(touches.contact):
+        if not len(touches.stop.contact):
             return None
         which, roots = self._roots(touches, here.x[-1])
         if not len(which):
             return None
         touches = touches.some(which)
-        stop = Stop(touches.contact, touches.window)
+        stop = touches.stop
         shallow = roots.x + (_SHALLOW / roots.falls)[:, None] * roots.without
         ahead = self._at_start(stop, shallow) - here.x
         lengths = linalg.norm(ahead)
@@ -197,7 +197,7 @@ class Grazings:
         values = np.full(len(away), here.x[-1])
         scaled = touches.state / self.data.units[:size]
         x = np.column_stack([scaled, touches.phase, values])
-        stop = Stop(touches.contact, touches.window)
+        stop = touches.stop
         found = self._corrected(stop, x, np.tile(axis_of(size + 2, -1), (len(x), 1)))
         ways = found.tangent * (here.tangent[-1] / found.tangent[:, -1:])
         away += touches.phase - found.x[:, -2]
@@ -215,10 +215,10 @@ class Grazings:
         reaches = np.concatenate([-_BESIDE[::-1], _BESIDE])
         beyond = x + (reach + reaches[:, None]) * way
         normals = np.tile(way / linalg.norm(way), (len(beyond), 1))
-        found = self._corrected(_stops(stop, len(beyond)), beyond, normals)
+        found = self._corrected(equal_lanes(stop, len(beyond)), beyond, normals)
         beyond = np.where(found.found[:, None], found.x, beyond)
         both = np.concatenate([beyond, beyond + _ASIDE * way])
-        predicted, aside = np.split(self._at_start(_stops(stop, len(both)), both), 2)
+        predicted, aside = np.split(self._at_start(equal_lanes(stop, len(both)), both), 2)
         normals = (aside - predicted) / linalg.norm(aside - predicted)[:, None]
         reached = self.correct(predicted, normals)
         strayed = linalg.norm(reached.x - predicted)
@@ -244,7 +244,7 @@ class Grazings:
         """Return the indices of touches next to a grazing, and these grazings."""
         size, units = self.size, self.data.units
         unscaled = value * units[-1]
-        slopes = self._speed_slopes(touches.state, unscaled)[touches.contact]
+        slopes = self._speed_slopes(touches.state, unscaled)[touches.stop.contact]
         rows = np.zeros((len(slopes), size + 2))
         rows[:, :size] = slopes * units[:size] / units[size - 1]
         lengths = linalg.norm(rows)
@@ -257,7 +257,7 @@ class Grazings:
             return x - off[:, None] * normals
 
         speeds = touches.speed / units[size - 1]
-        stop = Stop(touches.contact, touches.window)
+        stop = touches.stop
         found = self._corrected(stop, at_speed(x, speeds), normals)
         share = speeds / ((found.tangent * rows).sum(-1))
         x = np.where(speeds[:, None] > 0, found.x - share[:, None] * found.tangent, found.x)
@@ -300,7 +300,7 @@ class Grazings:
             speedy = np.array([_SLOW / root.grows])
         beside = root.x + speedy[:, None] * root.with_
         normals = np.tile(root.with_, (len(beside), 1))
-        fine = self._corrected(_stops(stop, len(beside)), beside, normals)
+        fine = self._corrected(equal_lanes(stop, len(beside)), beside, normals)
         struck = self._side(stop, root.x, np.where(fine.found[:, None], fine.x, np.nan))
         more = np.zeros(mine.onsets.shape[-1], int)
         more[self.places[stop.contact]] = 1
@@ -335,7 +335,7 @@ class Grazings:
 
     def _side(self, stop: Stop, grazing: np.ndarray, x: np.ndarray) -> _Side:
         """Return points of a branch at t = 0 from those of the section."""
-        every = self._at_start(_stops(stop, len(x) + 1), np.vstack([grazing, x]))
+        every = self._at_start(equal_lanes(stop, len(x) + 1), np.vstack([grazing, x]))
         chords = every[1:] - every[0]
         lengths = linalg.norm(chords)
         known = np.isfinite(lengths)
@@ -358,10 +358,12 @@ class Grazings:
         states, values = map_samples(start_kernel(self.static, self.path), lanes, chunk=8)
         segments = (len(self.data.units) - 1) // self.size
         spread = orbit_spreader(self.static, self.path, segments)
-        return map_samples(spread, (_lanes(self.data, len(x)), states, values), chunk=8)
+        return map_samples(
+            spread, (equal_lanes(self.data, len(x)), states, values), chunk=8
+        )
 
     def _result(self, stop: Stop, root: _Roots) -> BifurcationPoint:
-        unscaled = self._at_start(_stops(stop, 1), root.x[None])[0] * self.data.units
+        unscaled = self._at_start(equal_lanes(stop, 1), root.x[None])[0] * self.data.units
         span = float(self.data.periods) * float(self._system(unscaled[-1]).period())
         time, lengths = np.mod(root.x[-2], 1.0) * span, self.data.units[[0, self.size - 1]]
         test = np.max(np.abs(self._contact(stop, root)[:2]) / lengths)
@@ -385,12 +387,11 @@ class Grazings:
 
     def _contact(self, stop: Stop, root: _Roots) -> np.ndarray:
         """Return depth, speed and acceleration of the contact at a grazing."""
-        there = self._system(root.x[-1] * self.data.units[-1])
-        state = jnp.asarray(root.x[: self.size] * self.data.units[: self.size])
-        time = root.x[-2] * float(self.data.periods) * float(there.period())
-        equation: Any = there.equation()
-        motion = equation.contact_motion(state, equation.vector_field(time, state))
-        return np.array([leaf[stop.contact] for leaf in motion])
+        lanes = section_data(self.data, self.size, equal_lanes(stop, 1))
+        unscaled = root.x * lanes.units[0]
+        there = self._system(unscaled[-1])
+        touch = Touch.at(there, float(self.data.periods), jnp.asarray(unscaled))
+        return np.asarray(touch.motion(stop.contact))
 
     def _top(self, stop: Stop, root: _Roots) -> float:
         return float(self._contact(stop, root)[2])
@@ -425,14 +426,6 @@ def _steady(side: _Side, good: np.ndarray) -> int | None:
     same = (keys[places] == keys[places[-1]]).all(-1)
     differs = np.flatnonzero(~same)
     return int(places[differs[-1] + 1 if differs.size else 0])
-
-
-def _stops(stop: Stop, number: int) -> Stop:
-    return Stop(*(np.full(number, leaf) for leaf in stop))
-
-
-def _lanes(data: LaneData, number: int) -> LaneData:
-    return jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), data)
 
 
 def _null_vector(matrix: np.ndarray) -> np.ndarray:

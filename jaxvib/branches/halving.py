@@ -6,12 +6,12 @@ the flow over half of the motion, $d = s - \varphi^{kT}(s)$ changes sign there.
 
 import functools
 
-import jax
 import numpy as np
 
 from .. import linalg
 from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
+from ..foundation.arrays import equal_lanes
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.autonomous import state_size
@@ -43,11 +43,7 @@ def _kernel(static, path: str) -> Kernel:
 
 def halves_apart(static: System, path: str, data: LaneData, x: np.ndarray) -> np.ndarray:
     """Return d, scaled, of motions at scaled points (points, unknowns)."""
-    return map_samples(_kernel(static, path), (_lanes(data, len(x)), x), chunk=8)
-
-
-def _lanes(tree, number: int):
-    return jax.tree.map(lambda leaf: np.stack([leaf] * number), tree)
+    return map_samples(_kernel(static, path), (equal_lanes(data, len(x)), x), chunk=8)
 
 
 def parent_doubling(

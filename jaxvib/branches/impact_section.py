@@ -23,41 +23,31 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..foundation.arrays import equal_lanes
 from ..foundation.types import Number
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
+from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
-from ..systems.equation import Equation
 from ..systems.system import System
 from .contact_removed import states_without
 from .corrector import LaneData, lane_corrector, system_of
-from .defining_equations import RTOL
 from .point import at
+from .root import RTOL
+from .touches import Stop, hard_contacts
 
 # Newton's method has converged if a step is below this.
 _CLOSE = 1e-12
 
 
-class Stop(NamedTuple):
-    """The stop that is struck: its index, and the part of the period for which it is gone.
-
-    It is removed so long after the impact, and before the next one.
-    """
-
-    contact: Any
-    window: Any
-
-
 def section_data(data: LaneData, size: int, stop: Stop) -> LaneData:
     """Return the data of lanes of `section_corrector` from those of a single branch."""
-    number = len(stop.contact)
     units = np.concatenate([data.units[:size], [1.0], data.units[-1:]])
     exact = data._replace(units=units, rtol=RTOL, close=_CLOSE, tight=RTOL)
-    many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), exact)
-    return many._replace(setting=stop)
+    return equal_lanes(exact, len(stop.contact))._replace(setting=stop)
 
 
-class _Touch(NamedTuple):
+class Touch(NamedTuple):
     """An instant of a motion: system, state, time and length of the period, s."""
 
     system: System
@@ -65,39 +55,66 @@ class _Touch(NamedTuple):
     time: Array
     span: Array
 
+    @classmethod
+    def at(cls, system: System, periods: Any, unscaled: Array) -> "Touch":
+        """Return that of unknowns: the state, the part of the period, and parameters."""
+        span = periods * system.period()
+        size = state_size(system)
+        return cls(system, unscaled[:size], unscaled[size] * span, span)
 
-def _touch(static: System, path: str, data: LaneData, x: Array) -> _Touch:
-    unscaled = x * data.units
-    system = at(system_of(data, static), path, unscaled[-1])
-    span = data.periods.astype(float) * system.period()
-    return _Touch(system, unscaled[:-2], unscaled[-2] * span, span)
+    def motion(self, contact: Any) -> Array:
+        """Return the depth of a contact, m, its rate and its acceleration."""
+        equation = self.system.equation()
+        rate = equation.vector_field(self.time, self.state)
+        return jnp.stack(equation.contact_motion(self.state, rate))[:, contact]
+
+    def after(self, contact: Any) -> Array:
+        """Return the state after the impact."""
+        state, speed = self.state, self.motion(contact)[1]
+        return state + speed * impulses(self.system.equation(), len(state))[contact]
+
+    def moments(self, stop: Stop) -> tuple[Array, list[Any]]:
+        """Return times over a period, and whether the stop is gone between them."""
+        none, window = jnp.zeros(()), stop.window
+        parts = jnp.stack([none, window, 1 - window, none + 1])
+        leaves = self.motion(stop.contact)[2] < 0
+        return self.time + self.span * parts, [leaves, False, True]
 
 
-def _motion(touch: _Touch, contact) -> tuple[Array, Array, Array]:
-    """Return the depth of a contact, m, its rate, and whether it is about to open."""
-    equation = touch.system.equation()
-    rate = equation.vector_field(touch.time, touch.state)
-    depth, speed, bend = jnp.stack(equation.contact_motion(touch.state, rate))[:, contact]
-    return depth, speed, bend < 0
+def touch_equations(
+    touch: Touch, stop: Stop, scale: Array, rtol: Any
+) -> tuple[Array, Array]:
+    """Return the residual, and the speed of the impact, of an orbit with a touch.
+
+    Both in units of the state, `scale`.
+    """
+    system, state = touch.system, touch.state
+    depth, speed, _ = touch.motion(stop.contact)
+    after, when = touch.after(stop.contact), touch.moments(stop)
+    end = states_without(system, stop.removed, after, *when, scale[0], rtol)[-1]
+    rest = (modulo_drift(system, end, state) - state) / scale
+    return jnp.append(rest, depth / scale[0]), speed / scale[-1]
 
 
-def _struck(equation: Any, state: Array, contact, speed: Number) -> Array:
-    """Return the state after an impact at a speed, m/s."""
-    return state + speed * impulses(equation)[contact]
+def state_at_start(touch: Touch, stop: Stop, size: Number, rtol: Any) -> Array:
+    """Return the state at t = 0 of an orbit with a touch."""
+    last = jnp.ceil(touch.time / touch.span) * touch.span
+    alone = jnp.minimum(touch.time + stop.window * touch.span, last)
+    moments, gone = jnp.stack([touch.time, alone, last]), touch.moments(stop)[1][:2]
+    after = touch.after(stop.contact)
+    end = states_without(touch.system, stop.removed, after, moments, gone, size, rtol)[-1]
+    return modulo_drift(touch.system, end)
 
 
-def impulses(equation: Equation) -> Array:
+def impulses(equation: Any, size: int) -> Array:
     """Return the change of the state by an impact at unit speed, of each contact."""
-    changes: list[Array] = []
-    hard = equation.hard_contacts()
-    every: Any = equation
-    for i, contact in enumerate(every.contacts):
+    changes = [jnp.zeros(size) for _ in equation.contacts]
+    for i in np.flatnonzero(hard_contacts(equation)):
+        contact = equation.contacts[i]
         response = contact.response
-        if not hard[i]:
-            changes.append(jnp.zeros(2 * response.shape[0]))
-            continue
         factor = -(1 + contact.law.restitution) / (contact.direction @ response)
-        changes.append(jnp.concatenate([jnp.zeros_like(response), factor * response]))
+        n = response.shape[0]
+        changes[i] = changes[i].at[n : 2 * n].set(factor * response)
     return jnp.stack(changes)
 
 
@@ -111,24 +128,11 @@ def section_corrector(static: System, path: str) -> Kernel:
     """
 
     def equations(data: LaneData, predicted, x):
-        contact, window = data.setting
-        scale = data.units[:-2]
-
         def left(x):
-            touch = _touch(static, path, data, x)
-            state, span = touch.state, touch.span
-            depth, speed, leaves = _motion(touch, contact)
-            after = _struck(touch.system.equation(), state, contact, speed)
-            moments = touch.time + span * jnp.stack(
-                [jnp.zeros_like(window), window, 1 - window, jnp.ones_like(window)]
+            residual, speed = touch_equations(
+                _touch(static, path, data, x), data.setting, data.units[:-2], data.tight
             )
-            gone = [leaves, False, True]
-            end = states_without(
-                touch.system, contact, after, moments, gone, scale[0], data.tight
-            )[-1]
-            rest = (modulo_drift(touch.system, end, state) - state) / scale
-            residual = jnp.append(rest, depth / scale[0])
-            return (residual, speed / _speed_unit(data)), residual
+            return (residual, speed), residual
 
         (matrix, gradient), residual = jax.jacfwd(left, has_aux=True)(x)
         others = jnp.vstack([matrix, gradient]), jnp.max(jnp.abs(residual))
@@ -137,8 +141,10 @@ def section_corrector(static: System, path: str) -> Kernel:
     return cached_kernel(lane_corrector(equations), "section", static, path)
 
 
-def _speed_unit(data: LaneData):
-    return data.units[data.units.shape[0] - 3]
+def _touch(static: System, path: str, data: LaneData, x: Array) -> Touch:
+    unscaled = x * data.units
+    system = at(system_of(data, static), path, unscaled[-1])
+    return Touch.at(system, data.periods.astype(float), unscaled)
 
 
 @functools.lru_cache(maxsize=32)
@@ -147,16 +153,8 @@ def start_kernel(static: System, path: str) -> Kernel:
 
     def start(lane):
         data, x = lane
-        contact, window = data.setting
         touch = _touch(static, path, data, x)
-        _, speed, leaves = _motion(touch, contact)
-        after = _struck(touch.system.equation(), touch.state, contact, speed)
-        last = jnp.ceil(touch.time / touch.span) * touch.span
-        alone = jnp.minimum(touch.time + window * touch.span, last)
-        moments = jnp.stack([touch.time, alone, last])
-        gone, size = [leaves, False], data.units[0]
-        whole = touch.system, contact, after, moments, gone, size, data.tight
-        end = states_without(*whole)[-1]
-        return modulo_drift(touch.system, end), x[-1] * data.units[-1]
+        first = state_at_start(touch, data.setting, data.units[0], data.tight)
+        return first, x[-1] * data.units[-1]
 
     return cached_kernel(start, static, path)

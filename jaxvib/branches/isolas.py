@@ -10,7 +10,7 @@ from jaxtyping import Real
 
 from ..dynamics.flow import flow
 from ..ensemble import Reason, map_samples
-from ..foundation.arrays import combine_arrays, partition_arrays
+from ..foundation.arrays import combine_arrays, equal_lanes, partition_arrays
 from ..foundation.quantity import Range, check_range
 from ..orbits.periodic_orbit import (
     PeriodicOrbit,
@@ -88,7 +88,7 @@ def _orbits(
     leaves, static = partition_arrays(system)
     each = np.repeat(levels, len(starts)), np.tile(starts, (len(levels), 1))
     number = len(each[0])
-    many = jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), leaves)
+    many = equal_lanes(leaves, number)
     tolerances = np.full(number, settings.rtol), np.full(number, settings.factor)
     orbits, shifted, units = map_samples(
         _orbit_kernel(static, path, periods), (many, *each, *tolerances)

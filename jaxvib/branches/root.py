@@ -16,6 +16,8 @@ from ..ensemble import Reason
 from ..orbits.implicit import implicit_root
 from ..orbits.newton import newton
 
+# Tolerance of the flow, which is differentiated twice: near the limit of float64.
+RTOL = 1e-11
 # Iterations and largest relative step: enough for a guess with an error of ten times the
 # motion's size, and a few iterations of quadratic convergence.
 _MOST_ITERATIONS, _LONGEST = 60, 0.2
@@ -33,6 +35,16 @@ class Root(NamedTuple):
     length: Float[Array, ""]
     iterations: Int[Array, ""]
     code: Int[Array, ""]
+
+    def accuracy(self, size: int) -> dict[str, Array]:
+        """Return these fields of a bifurcation; the first equations are the motion's."""
+        left = jnp.abs(self.left)
+        return {
+            "residual": jnp.max(left[:size]),
+            "test": jnp.max(left[size:]),
+            "iterations": self.iterations,
+            "result": self.code,
+        }
 
 
 def root_near(map_: Callable[[Array, Any], Array], start: Array, arguments: PyTree) -> Root:
@@ -78,18 +90,20 @@ def bifurcation_near(
     frozen: PyTree,
     arguments: PyTree,
     genuine: Callable | None = None,
+    found: Root | None = None,
 ) -> tuple[Root, Array]:
     """Return the `Root` near unscaled unknowns, and the unscaled solution.
 
     The solution is differentiable with respect to the `arguments`, which Newton's method
     takes `frozen`. `genuine(matrix)`: whether the point is what the equations are
-    solved for; otherwise its code is `NO_BIFURCATION`.
+    solved for; otherwise its code is `NO_BIFURCATION`. `found`: the root, if known.
     """
 
     def residual(x, arguments):
         return equations(x, arguments)[0]
 
-    found = root_near(residual, start / units, frozen)
+    if found is None:
+        found = root_near(residual, start / units, frozen)
     if genuine is not None:
         matrix = equations(found.x, frozen)[1]
         good = (found.code != Reason.SUCCESS) | genuine(matrix)

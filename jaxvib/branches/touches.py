@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..dynamics.flow import observe, simulate
+from ..foundation.types import AnyArray
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import GRAZING
@@ -37,32 +38,51 @@ def hard_contacts(equation: Equation) -> np.ndarray:
     return np.array(equation.hard_contacts(), bool)
 
 
-class Touches(NamedTuple):
-    """Impacts on hard stops, and highest points before them, nearest to grazing first.
+class Stop(NamedTuple):
+    """A contact that is touched: its index, and for which part of the period it is gone.
 
-    `contact`: the stop's index; `phase`: the part of the period at which it happens;
-    `state` there, before an impact; `speed` of the impact, m/s, 0 at a highest point;
-    `apart`: the speed, m/s, that corresponds to the distance from grazing; `window`: a
-    part of the period without another touch of the same stop, before and after.
+    It is removed so long after the touch, and before the next one; but not where it
+    `opens` for an instant, since its force ends at 0 there.
     """
 
-    contact: np.ndarray
-    phase: np.ndarray
-    state: np.ndarray
-    speed: np.ndarray
-    apart: np.ndarray
-    window: np.ndarray
+    contact: Any
+    window: Any
+    opens: Any = False
 
-    def some(self, which: np.ndarray | slice) -> "Touches":
+    @property
+    def removed(self) -> Array:
+        """The index of the contact that is removed, -1 of none."""
+        return jnp.where(self.opens, -1, self.contact)
+
+
+class Touches(NamedTuple):
+    """Touches of contacts, nearest to grazing first.
+
+    These are impacts on hard stops and highest points before them, and turning points of
+    the depth of others. `stop`: what is touched, for how long without another touch of
+    it; `phase`: the part of the period at which it happens; `state` there, before an
+    impact; `speed` of the impact, m/s, 0 at a turning point; `apart`: the speed, m/s,
+    that corresponds to the distance from grazing; `closed`: whether the contact closes.
+    """
+
+    stop: Stop
+    phase: Any
+    state: Any
+    speed: Any
+    apart: Any
+    closed: Any
+
+    def some(self, which: Any) -> "Touches":
         """Return some of them."""
-        return Touches(*(leaf[which] for leaf in self))
+        return jax.tree.map(lambda leaf: leaf[which], self)
 
 
 _WIDEST = 0.02  # window of a touch, as a part of the period
+_KEPT = 64  # touches of a motion, those nearest to grazing
 
 
 def touches_of(static: System, path: str, data: LaneData, x: np.ndarray) -> Touches:
-    """Return the touches of the orbit at a point of a branch.
+    """Return the touches of hard stops by the orbit at a point of a branch.
 
     `data`: of a single branch, without an axis of branches.
     """
@@ -72,52 +92,23 @@ def touches_of(static: System, path: str, data: LaneData, x: np.ndarray) -> Touc
     span = float(data.periods) * float(there.period())
     times = np.linspace(0.0, span, _SAMPLES)
     states = simulate(there, unscaled[:size], times, rtol=data.tight, throw=False).states
-    seen = _contact_samples(there, states, jnp.asarray(times))
-    depth, speed, bend, rates, half_rates = (np.asarray(leaf) for leaf in seen)
-    parts = []
-    step = times[1]
-    for contact in np.flatnonzero(hard_contacts(equation_shape(there))):
-        d, v, a = (leaf[:-1, contact] for leaf in (depth, speed, bend))
-        turns = (v > 0) & (speed[1:, contact] <= 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            height = np.where(a < 0, d - v**2 / (2 * a), np.inf)
-            root = np.sqrt(np.maximum(v**2 - 2 * a * d, 0.0))
-            ahead = np.where(height < 0, -v / a, -2 * d / (v + root))
-        rows = np.flatnonzero(turns & (ahead < 2 * step))
-        parts += [
-            (int(contact), times[i] + ahead[i], i, ahead[i], height[i], root[i], a[i])
-            for i in rows
-        ]
-    return _ordered(parts, np.asarray(states), (rates, half_rates), span)
-
-
-def _ordered(parts, states, rates, span: float) -> Touches:
-    if not parts:
-        return Touches(*(np.zeros(0) for _ in Touches._fields))
-    contact, time, row, ahead, height, root, bend = (
-        np.array(c) for c in zip(*parts, strict=True)
-    )
-    # The midpoint rule, from the sample before.
-    first, curve = (rate[row] for rate in rates)
-    state = states[row] + ahead[:, None] * (first + ahead[:, None] / 2 * curve)
-    near = height < 0
-    apart = np.where(near, np.sqrt(np.abs(2 * bend * np.where(near, height, 0.0))), root)
-    windows = np.full(len(time), _WIDEST)
-    for i, (stop, when) in enumerate(zip(contact, time, strict=True)):
-        others = time[(contact == stop) & (np.arange(len(time)) != i)]
-        distance = np.abs(others - when) / span
-        distance = np.minimum(distance, 1 - distance)
-        windows[i] = min(_WIDEST, *(distance / 2)) if len(others) else _WIDEST
-    phase = np.mod(time / span, 1.0)
-    speed = np.where(near, 0.0, root)
-    order = np.argsort(apart, kind="stable")
-    return Touches(contact, phase, state, speed, apart, windows).some(order)
+    every = jax.tree.map(np.asarray, _touches(there, states, jnp.asarray(times)))
+    hard = hard_contacts(equation_shape(there))[every.stop.contact]
+    return every.some(hard & np.isfinite(every.apart))
 
 
 @eqx.filter_jit
-def _contact_samples(system: System, states: Array, times: Array):
-    """Return depths, speeds, accelerations, rates and their derivatives at all times."""
+def _touches(system: System, states: Array, times: Array) -> Touches:
+    return nearest_touches(system, states, times, _KEPT)
+
+
+def nearest_touches(system: System, states: Array, times: AnyArray, number: int) -> Touches:
+    """Return a `number` of touches of a motion over its period, given at some times.
+
+    If there are fewer, `apart` of the others is infinite.
+    """
     equation = system.equation()
+    hard = hard_contacts(equation)
 
     def one(time, state):
         rate = equation.vector_field(time, state)
@@ -126,7 +117,37 @@ def _contact_samples(system: System, states: Array, times: Array):
         )
         return *equation.contact_motion(state, rate), rate, curve
 
-    return jax.vmap(one)(times, states)
+    *motion, rates, curves = jax.vmap(one)(times, states)
+    later, step = motion[1][1:], times[1] - times[0]
+    depth, speed, bend = (leaf[:-1] for leaf in motion)
+    curved = jnp.where(bend == 0, 1.0, bend)
+    height, turn = depth - speed**2 / (2 * curved), -speed / curved
+    lowest = (speed < 0) & (later >= 0) & (bend > 0) & ~hard[None]
+    turns = (bend < 0) & jnp.where(hard[None], height < 0, turn < 2 * step) | lowest
+    root = jnp.sqrt(jnp.maximum(speed**2 - 2 * bend * depth, 0.0))
+    falls = speed + root
+    ahead = jnp.where(turns, turn, -2 * depth / jnp.where(falls > 0, falls, 1.0))
+    known = ((speed > 0) & (later <= 0) | lowest) & (ahead < 2 * step)
+    apart = jnp.where(turns, jnp.sqrt(jnp.abs(2 * bend * height)), root)
+    far, chosen = jax.lax.top_k(-jnp.where(known, apart, jnp.inf).ravel(), number)
+    row, contact = jnp.unravel_index(chosen, apart.shape)
+    ahead, turns, opens, height = (
+        leaf[row, contact] for leaf in (ahead, turns, lowest, height)
+    )
+    # The midpoint rule, from the sample before.
+    away = rates[row] + ahead[:, None] / 2 * curves[row]
+    state = states[row] + ahead[:, None] * away
+    state = jnp.where(jnp.isfinite(far)[:, None], state, jnp.nan)
+    phase = (times[row] - times[0] + ahead) / (times[-1] - times[0])
+    distance = jnp.abs(phase[:, None] - phase[None])
+    others = (contact[:, None] == contact[None]) & (opens[:, None] == opens[None])
+    others &= jnp.isfinite(far)[None] & (np.eye(number) == 0)
+    distance = jnp.where(others, jnp.minimum(distance, 1 - distance), 1.0)
+    window = jnp.minimum(_WIDEST, jnp.min(distance, axis=1) / 2)
+    speeds = jnp.where(turns, 0.0, root[row, contact])
+    stop = Stop(contact.astype(int), window, opens)
+    closed = ~turns | (height > 0)
+    return Touches(stop, jnp.mod(phase, 1.0), state, speeds, -far, closed)
 
 
 class Seen(NamedTuple):

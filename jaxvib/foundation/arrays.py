@@ -183,7 +183,12 @@ def concatenate_lanes(trees: Sequence[PyTree]) -> Any:
 
 def one_lane(tree: PyTree) -> Any:
     """Return a tree of arrays with a first axis of length 1, as NumPy arrays."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], tree)
+    return equal_lanes(tree, 1)
+
+
+def equal_lanes(tree: PyTree, number: int) -> Any:
+    """Return a tree of NumPy arrays with a first axis of equal entries."""
+    return jax.tree.map(lambda leaf: np.stack([np.asarray(leaf)] * number), tree)
 
 
 def put_lanes(tree: PyTree, lanes: np.ndarray, values: PyTree) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.defining_equations import Setting, is_grazing, second_compound
+from jaxvib.branches.defining_equations import Setting, second_compound, touching
+from jaxvib.branches.touches import Stop
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion, periodic_orbit
 from tests.systems_table import SOFT
@@ -108,12 +109,13 @@ def test_a_pressed_body_opens_its_contact_for_an_instant_as_the_linear_response_
     behind = (np.pi + np.angle(dynamic)) / frequency  # where the displacement is lowest
     assert float(point.time) == pytest.approx(behind, rel=1e-9)
     # The same motion is none that touches for an instant.
-    numbers = point.state, point.time[None], point.parameter[None]
-    one = jnp.ones(4)
     there = jv.replace(system, {path: point.parameter})
+    state = jv.flow(there, point.state, 0.0, point.time)
+    unknowns = jnp.append(state, jnp.stack([point.time / there.period(), point.parameter]))
     for opens in (True, False):
-        setting = Setting(1.0, 0.0, one, 0, opens)
-        assert bool(is_grazing(there, setting, jnp.concatenate(numbers))) == opens
+        stop = Stop(jnp.asarray(0), jnp.asarray(0.02), jnp.asarray(opens))
+        setting = Setting(1.0, 0.0, jnp.ones(4), stop)
+        assert bool(touching(there, setting, unknowns)[0]) == opens
 
 
 def independent(frequency, guess, **values):

@@ -60,7 +60,7 @@ def test_a_curve_of_folds_goes_round_its_cusp(folds):
     assert list(np.asarray(curve.ends)) == [Reason.PARAMETER_BOUND] * 2
     assert [point.kind for point in curve.codimension_two] == ["cusp"]
     assert curve.codimension_two[0].parameters == pytest.approx([0.0, 0.0], abs=1e-10)
-    assert np.asarray(curve.floquet_multipliers) == pytest.approx(1.0, abs=1e-9)
+    assert np.asarray(curve.floquet_multipliers) == pytest.approx(1.0, abs=1e-8)
     assert "cusp at" in repr(curve)
 
 
@@ -172,3 +172,57 @@ def test_the_grazing_of_a_harvester_is_that_of_its_complex_amplitude():
     expected = abs(stiffness - mass * w**2 + 1j * w * damping + coupling * back) * gap
     np.testing.assert_allclose(loads, expected, rtol=1e-10)
     assert [w[0], w[-1]] == [380.0, 420.0]
+
+
+def peak_of(loads, phase):
+    """Return the highest value of P cos t + A cos(2t + phase), loads = [P, A]."""
+    times = np.linspace(-0.5, 0.5, 2001)
+
+    def derivatives(t):
+        one, two = loads[0] * np.exp(1j * t), loads[1] * np.exp(1j * (2 * t + phase))
+        return [(one + 2**k * two) * 1j**k for k in range(3)]
+
+    best = times[np.argmax(derivatives(times)[0].real)]
+    for _ in range(8):
+        best -= derivatives(best)[1].real / derivatives(best)[2].real
+    return derivatives(best)[0].real
+
+
+@pytest.mark.slow  # compiles two curves of its own
+@pytest.mark.parametrize(
+    ("ratio", "phase", "second", "bounds"),
+    [
+        (0.1, np.pi, "amplitude", (0.0, 1.0)),  # a peak divides beyond P = 4 A
+        (0.334, np.pi - 0.2, "phase", (np.pi - 0.3, np.pi + 0.3)),  # of two, one is higher
+    ],
+)
+def test_a_curve_of_grazing_ends_where_its_motion_touches_elsewhere(
+    ratio, phase, second, bounds
+):
+    w = 0.23
+    units = np.array([1 - w**2, 1 - 4 * w**2])  # of a load, by that of the displacement
+    laws = [
+        jv.HarmonicLoad(units[0], w),
+        jv.HarmonicLoad(ratio * units[1], 2 * w, phase),
+    ]
+    system = jv.ImpactSystem(
+        jv.LinearSystem([[1.0]], [[0.0]], [[1.0]]),
+        [jv.Contact([1.0], 1.0, jv.RestitutionContact(0.5))],
+        [jv.AppliedLoad([1.0], law) for law in laws],
+    )
+    paths = "loads.0.law.amplitude", f"loads.1.law.{second}"
+    turned = np.exp(1j * phase)
+    start = [1 + ratio * turned.real, -2 * w * ratio * turned.imag]
+    orbit = jv.periodic_orbit(system, start)
+    point = jv.bifurcation_point(system, orbit, "grazing", paths[0])
+    curve = jv.branches.continue_bifurcation(
+        system, point, {paths[0]: (0.5, 3.0), paths[1]: bounds}
+    )
+    places = np.asarray(curve.parameters)
+    for p, value in places:
+        forces = np.array([p, value if second == "amplitude" else ratio * units[1]]) / units
+        angle = value if second == "phase" else phase
+        assert peak_of(forces, angle) == pytest.approx(1.0, abs=1e-8)
+    assert bounds[0] == pytest.approx(places[:, 1].min())
+    last = units[1] / 3 if second == "amplitude" else np.pi
+    assert last - 1e-2 < places[:, 1].max() < last + 1e-6

@@ -24,20 +24,6 @@ def called(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     raise KeyError(f"{equation.primitive.name} has no jaxpr")
 
 
-def loop(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
-    """Lower a `while`: it runs until all lanes are done; finished lanes are masked."""
-    condition, body, condition_consts, body_consts, start = loop_parts(equation, inputs)
-
-    def go_on(values):
-        (go,) = lowering.closed(condition, [*condition_consts, *values])
-        return go[()]
-
-    def iterate(values):
-        return lowering.closed(body, [*body_consts, *values])
-
-    return repeat(lowering, start, go_on, iterate)
-
-
 def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, list, list]:
     """Return a `while`'s condition and body, their constants, and the carried values.
 
@@ -139,34 +125,6 @@ def counted(lowering: Any, length: int | str, carry: Any = None) -> Generator[st
     yield iterate
     carry.end(carry.following, None)
     a.begin(done)
-
-
-def branch(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
-    """Lower a `cond` or `switch`: branches that no lane takes are skipped."""
-    a, (which, *operands) = lowering.assembler, inputs
-    branches, which = equation.params["branches"], which[()]
-    if which.number is not None:
-        return lowering.closed(
-            branches[np.clip(which.number, 0, len(branches) - 1)], operands
-        )
-    last = len(branches) - 1
-    outer = lowering.mask
-    results: list = []
-    for number, taken in enumerate(branches):
-        # An index out of range selects the nearest branch.
-        how = "le" if number == 0 else "ge" if number == last else "eq"
-        selected = a.compare(how, which, a.constant(number, which.kind))
-        if last == 0:
-            return lowering.closed(taken, operands)
-        concerned = selected if outer is None else a.bitwise_and(selected, outer)
-        start, inside, after = a.block, a.label(), a.label()
-        a.branch(a.any(concerned), inside, after)
-        a.begin(inside)
-        lowering.mask = concerned
-        found = lowering.closed(taken, operands)
-        lowering.mask = outer
-        results = joined(a, selected, found, results, (start, after))
-    return results
 
 
 def joined(
@@ -330,9 +288,7 @@ CALLS = (
     "remat2",
 )
 TABLE = {
-    "while": loop,
     "scan": scan,
-    "cond": branch,
     "platform_index": of_this_platform,
     "call_hi_primitive": expanded,
     **dict.fromkeys(CALLS, called),

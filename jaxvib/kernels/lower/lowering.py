@@ -4,6 +4,7 @@ import functools
 import hashlib
 import sysconfig
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,17 +26,30 @@ from ..ir.assembler import (
     vector,
 )
 from ..ir.float_remainder import remainder_text
-from . import control, in_place, indexing, linear, ordering, primitives, tangents
+from . import (
+    axes,
+    control,
+    in_place,
+    indexing,
+    linear,
+    memory_control,
+    ordering,
+    primitives,
+    tangents,
+)
+from .memory_arrays import Named
 
 # Each number of a lane is an LLVM value. This many take LLVM 10 s, and XLA minutes.
 _MAX_LINES = 300_000
 WORK = "%work"  # the pointer to the workspace
 _TABLE = {
     **primitives.TABLE,
+    **axes.TABLE,
     **ordering.TABLE,
     **indexing.TABLE,
     **linear.TABLE,
     **control.TABLE,
+    **memory_control.SHARED,
     **tangents.TABLE,
     **in_place.TABLE,
 }
@@ -121,6 +135,11 @@ class Lowering:
         """The bytes of memory that the program needs."""
         return 0
 
+    @property
+    def unrolls(self) -> bool:
+        """Whether arrays are names of numbers now, and loops over them unrolled."""
+        return True
+
     def array(self, numbers: AnyArray) -> np.ndarray:
         """Return constants as an array of values."""
         numbers = np.asarray(numbers)
@@ -132,26 +151,54 @@ class Lowering:
 
     def evaluate(self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence) -> list:
         """Lower a jaxpr and return its results."""
-        environment: dict[Any, np.ndarray] = {}
+        uses, last = _uses(jaxpr)
+        environment: dict[Any, Any] = {}
+
+        def put(variables, arrays):
+            for variable, array in zip(variables, arrays, strict=True):
+                environment[variable] = self.kept(array) if uses[variable] > 1 else array
 
         def read(variable):
             if isinstance(variable, core.Literal):
                 return self.array(np.asarray(variable.val, variable.aval.dtype))
             return environment[variable]
 
-        environment.update(zip(jaxpr.constvars, map(self.array, constants), strict=True))
-        environment.update(zip(jaxpr.invars, arguments, strict=True))
-        for equation in jaxpr.eqns:
+        put(jaxpr.constvars, map(self.array, constants))
+        put(jaxpr.invars, arguments)
+        for number, equation in enumerate(jaxpr.eqns):
             inputs = [read(variable) for variable in equation.invars]
-            results = self.equation(equation, inputs)
-            environment.update(zip(equation.outvars, results, strict=True))
+            put(equation.outvars, self.equation(equation, inputs))
             self.check_length()
+            # Releases the memory of what is not used any more.
+            for variable in last.get(number, ()):
+                environment.pop(variable, None)
         return [read(variable) for variable in jaxpr.outvars]
+
+    def kept(self, array: Any) -> Any:
+        """Return an array that may be read several times."""
+        return array
+
+    def is_long(self, shape: Sequence[int]) -> bool:
+        """Return whether arrays of a shape are in memory."""
+        return False
 
     def check_length(self) -> None:
         """Raise `LoweringError` if the program is too long."""
         if len(self.assembler.lines) > _MAX_LINES:
             raise LoweringError(f"more than {_MAX_LINES} instructions")
+
+    def short_array(self, array: Any) -> np.ndarray:
+        """Return a long array as names of its numbers."""
+        if isinstance(array, np.ndarray):
+            return array
+        values = np.empty(array.shape, object)
+        for place in np.ndindex(array.shape):
+            values[place] = array.at(self.assembler, place)
+        return values
+
+    def fill(self, target: Any, source: Any) -> None:
+        """Set the numbers of an array to those of another of the same shape."""
+        target.layout[...] = source.layout
 
     def load(self, pointer: str, shape: tuple[int, ...], kind: str, align: int) -> Any:
         """Load an argument."""
@@ -187,7 +234,8 @@ class Lowering:
             check_kind(kind_of(variable.aval.dtype))
         if write is None:
             raise LoweringError(f"JAX's {name} is not supported")
-        return write(self, equation, inputs)
+        results = write(self, equation, inputs)
+        return [r.layout if isinstance(r, Named) else r for r in results]
 
 
 @functools.cache
@@ -204,6 +252,25 @@ def _line_of(equation: Any) -> str:
         if not frame.file_name.startswith(_NOT_THE_USERS):
             return f" ({frame.file_name}:{frame.line_num})"
     return ""
+
+
+def _uses(jaxpr: Jaxpr) -> tuple[Counter, dict[int, list]]:
+    """Return how many equations use each variable, and which each is the last to use."""
+    uses, last = Counter(), {}
+    for number, equation in enumerate(jaxpr.eqns):
+        for variable in {v for v in equation.invars if not isinstance(v, core.Literal)}:
+            uses[variable] += 1
+            last[variable] = number
+        for variable in equation.outvars:
+            last.setdefault(variable, number)
+    results = [v for v in jaxpr.outvars if not isinstance(v, core.Literal)]
+    uses.update(results)
+    for variable in results:
+        last.pop(variable, None)
+    gone: dict[int, list] = {}
+    for variable, number in last.items():
+        gone.setdefault(number, []).append(variable)
+    return uses, gone
 
 
 def trace(function: Callable, arguments: Sequence) -> tuple[Any, Any]:

@@ -255,21 +255,37 @@ class Repeated:
 
 
 class Named:
-    """A short array, whose numbers have names: only places known now can be read."""
+    """A short array, whose numbers have names: only places known now can be read.
+
+    `layout`: a NumPy array of the numbers.
+    """
 
     weight = 0
 
-    def __init__(self, values: np.ndarray, kind: str):
-        self.values, self.shape, self.kind = values, values.shape, kind
+    def __init__(self, layout: np.ndarray, kind: str):
+        self.layout, self.shape, self.kind = layout, layout.shape, kind
+
+    def view(self, layout: np.ndarray) -> "Named":
+        """Return a rearrangement, by that of the layout."""
+        return Named(layout, self.kind)
+
+    def holds(self, layout: np.ndarray) -> bool:
+        """Return whether a rearrangement needs no copy in memory: none does."""
+        return True
 
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
         """Return the number at a place."""
         known: Any = tuple(place)
-        return self.values[known]
+        return self.layout[known]
+
+    def write(self, a: Assembler, place: Sequence[Index], value: Value) -> None:
+        """Set the number at a place."""
+        known: Any = tuple(place)
+        self.layout[known] = value
 
     def flat(self) -> "Named":
         """Return the array with one axis."""
-        return Named(self.values.reshape(-1), self.kind)
+        return Named(self.layout.reshape(-1), self.kind)
 
 
 class Computed:
@@ -315,6 +331,13 @@ def plus(a: Assembler, x: int | str, y: int | str) -> int | str:
     if x == 0:
         return y
     return x if y == 0 else a.assign(f"add i64 {x}, {y}")
+
+
+def difference(a: Assembler, x: int | str, y: int | str) -> int | str:
+    """Return the difference of two indices."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x - y
+    return x if y == 0 else a.assign(f"sub i64 {x}, {y}")
 
 
 def times(a: Assembler, x: int | str, factor: int | str) -> int | str:

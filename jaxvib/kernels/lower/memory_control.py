@@ -1,4 +1,4 @@
-"""Lowering of loops and branches whose long arrays are in memory."""
+"""Lowering of loops and branches, whose long arrays are in memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,10 @@ from .memory_arrays import Memory, Stored
 
 
 def _loop(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower a `while`: long carried arrays are replaced after each iteration."""
+    """Lower a `while`: it runs until all lanes are done; finished lanes are masked.
+
+    Long carried arrays are replaced after each iteration.
+    """
     inputs = [lowering.kept(array) for array in inputs]
     condition, body, condition_consts, body_consts, start = control.loop_parts(
         equation, inputs
@@ -138,7 +141,10 @@ def _readable(lowering: Any, array: Stored) -> Any:
 
 
 def _branch(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower a `cond`: the branch that is taken stores its long results."""
+    """Lower a `cond` or `switch`: branches that no lane takes are skipped.
+
+    The branch that is taken stores its long results.
+    """
     a, (which, *operands) = lowering.assembler, inputs
     branches, which = equation.params["branches"], which[()]
     last = len(branches) - 1
@@ -152,14 +158,18 @@ def _branch(lowering: Any, equation: Any, inputs: Sequence) -> list:
         for shape, kind in shapes
     ]
     short: list = []
+    outer = lowering.mask
     for number, taken in enumerate(branches):
         # An index out of range selects the nearest branch.
         how = "le" if number == 0 else "ge" if number == last else "eq"
         here = a.compare(how, which, a.constant(number, which.kind))
+        concerned = here if outer is None else a.bitwise_and(here, outer)
         start, inside, after = a.block, a.label(), a.label()
-        a.branch(a.any(here), inside, after)
+        a.branch(a.any(concerned), inside, after)
         a.begin(inside)
+        lowering.mask = concerned
         found = lowering.closed(taken, operands)
+        lowering.mask = outer
         for results, array in zip(long, found, strict=True):
             if results is not None:
                 results.add(array)
@@ -216,10 +226,6 @@ class _Results:
         return Stored(memory, memory.layout.reshape(self._shape), self._kind)
 
 
-def _called(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    return control.called(lowering, equation, inputs)
-
-
 def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a jaxpr and its tangents along rows, which are an axis of long arrays."""
     parameters = equation.params
@@ -257,12 +263,12 @@ def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
     return lowering.closed(jax.make_jaxpr(whole)(*shapes), inputs)
 
 
+# Those that take arrays by name too.
+SHARED = {"while": _loop, "cond": _branch}
 TABLE = {
-    **dict.fromkeys(control.CALLS, _called),
-    "call_hi_primitive": control.expanded,
-    "while": _loop,
+    **control.TABLE,
+    **SHARED,
     "scan": _scan,
-    "cond": _branch,
     "columns": _tangents,
     "in_place_of": _in_place,
     "given_up": _given_up,

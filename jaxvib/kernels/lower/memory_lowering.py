@@ -7,16 +7,21 @@ names.
 
 import contextlib
 import sys
-from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 import numpy as np
-from jax.extend import core
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import ClosedJaxpr
 
 from ..ir.assembler import LoweringError, kind_of, literal, storage
-from . import lowering, memory_control, memory_indexing, memory_linear, memory_primitives
+from . import (
+    axes,
+    linear,
+    lowering,
+    memory_control,
+    memory_indexing,
+    memory_primitives,
+)
 from .control import counted
 from .cost_estimate import SHORT
 from .lowering import Lowering, Program, check_kind
@@ -26,6 +31,7 @@ from .memory_arrays import (
     Interleaved,
     LongArray,
     Memory,
+    Named,
     Repeated,
     Run,
     Stored,
@@ -45,9 +51,10 @@ _UNROLLED = 4
 THREADS, _LANES = Interleaved("%threads", "%thread"), Interleaved("%n", "%i")
 _TABLE = {
     **memory_primitives.TABLE,
+    **axes.TABLE,
     **memory_indexing.TABLE,
     **memory_control.TABLE,
-    **memory_linear.TABLE,
+    **linear.TABLE,
 }
 
 
@@ -95,6 +102,11 @@ class MemoryLowering(Lowering):
     def workspace(self) -> int:
         """The bytes of memory that the program needs."""
         return self._memory.size
+
+    @property
+    def unrolls(self) -> bool:
+        """Whether arrays are names of numbers now, and loops over them unrolled."""
+        return self.short == sys.maxsize
 
     # Arguments, results and constants.
 
@@ -201,15 +213,6 @@ class MemoryLowering(Lowering):
         self.fill(target, array)
         return target
 
-    def short_array(self, array: Any) -> np.ndarray:
-        """Return a long array as names of its numbers."""
-        if isinstance(array, np.ndarray):
-            return array
-        values = np.empty(array.shape, object)
-        for place in np.ndindex(array.shape):
-            values[place] = array.at(self.assembler, place)
-        return values
-
     def stored(self, array: Any) -> Stored:
         """Return an array in memory."""
         array = self.long(array)
@@ -229,6 +232,9 @@ class MemoryLowering(Lowering):
     def fill(self, target: Stored, source: Any) -> None:
         """Store the numbers of an array in another of the same shape."""
         a = self.assembler
+        if isinstance(target, Named):
+            super().fill(target, source)
+            return
         if isinstance(source, np.ndarray):
             for place in np.ndindex(source.shape):
                 target.write(a, place, source[place])
@@ -323,31 +329,6 @@ class MemoryLowering(Lowering):
 
     # Equations.
 
-    def evaluate(self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence) -> list:
-        """Lower a jaxpr and return its results."""
-        uses, last = _uses(jaxpr)
-        environment: dict[Any, Any] = {}
-
-        def put(variables, arrays):
-            for variable, array in zip(variables, arrays, strict=True):
-                environment[variable] = self.kept(array) if uses[variable] > 1 else array
-
-        def read(variable):
-            if isinstance(variable, core.Literal):
-                return self.array(np.asarray(variable.val, variable.aval.dtype))
-            return environment[variable]
-
-        put(jaxpr.constvars, map(self.array, constants))
-        put(jaxpr.invars, arguments)
-        for number, equation in enumerate(jaxpr.eqns):
-            inputs = [read(variable) for variable in equation.invars]
-            put(equation.outvars, self.equation(equation, inputs))
-            self.check_length()
-            # Releases the memory of what is not used any more.
-            for variable in last.get(number, ()):
-                environment.pop(variable, None)
-        return [read(variable) for variable in jaxpr.outvars]
-
     def lowered(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation by its primitive's function."""
         name = equation.primitive.name
@@ -379,22 +360,3 @@ class MemoryLowering(Lowering):
 
 def _size(array: Stored) -> int:
     return array.layout.size * np.dtype(array.kind).itemsize
-
-
-def _uses(jaxpr: Jaxpr) -> tuple[Counter, dict[int, list]]:
-    """Return how many equations use each variable, and which each is the last to use."""
-    uses, last = Counter(), {}
-    for number, equation in enumerate(jaxpr.eqns):
-        for variable in {v for v in equation.invars if not isinstance(v, core.Literal)}:
-            uses[variable] += 1
-            last[variable] = number
-        for variable in equation.outvars:
-            last.setdefault(variable, number)
-    results = [v for v in jaxpr.outvars if not isinstance(v, core.Literal)]
-    uses.update(results)
-    for variable in results:
-        last.pop(variable, None)
-    gone: dict[int, list] = {}
-    for variable, number in last.items():
-        gone.setdefault(number, []).append(variable)
-    return uses, gone

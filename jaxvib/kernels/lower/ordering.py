@@ -96,8 +96,11 @@ def _place_in_order(a, x):
     return a.bitwise_xor(bits, a.shift("lshr", negative, a.constant(1, kind)))
 
 
+ELEMENTWISE: dict[str, Callable] = {
+    f"{how}_to": _in_total_order(how) for how in ("eq", "le", "lt")
+}
 TABLE: dict[str, Callable] = {
-    **{f"{how}_to": _in_total_order(how) for how in ("eq", "le", "lt")},
+    **ELEMENTWISE,
     "argmax": _extreme_place("gt"),
     "argmin": _extreme_place("lt"),
     "sort": _sorted,

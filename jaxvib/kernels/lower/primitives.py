@@ -1,6 +1,5 @@
 """Lowering of JAX's primitives to LLVM: a table of one function for each."""
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
 
@@ -246,30 +245,6 @@ def _sliced(inputs, parameters, shape):
     return inputs[0][tuple(slice(*bound) for bound in bounds)]
 
 
-def _padded(inputs, parameters, shape):
-    array, filling = inputs
-    for axis, (low, high, between) in enumerate(parameters["padding_config"]):
-        front = np.moveaxis(array, axis, 0)
-        length = front.shape[0]
-        spread = np.empty((length + max(length - 1, 0) * between, *front.shape[1:]), object)
-        _fill(spread, filling[()])
-        spread[:: between + 1] = front
-        # Negative padding removes elements.
-        spread = spread[max(0, -low) : len(spread) - max(0, -high)]
-        whole = np.empty(
-            (max(low, 0) + len(spread) + max(high, 0), *front.shape[1:]), object
-        )
-        _fill(whole, filling[()])
-        whole[max(low, 0) : max(low, 0) + len(spread)] = spread
-        array = np.moveaxis(whole, 0, axis)
-    return array
-
-
-def _fill(array: np.ndarray, value: Value) -> None:
-    for place in np.ndindex(array.shape):  # NumPy would unpack a tuple
-        array[place] = value
-
-
 def _unstacked(lowering, equation, inputs):
     axis = equation.params.get("axis", 0)
     parts = np.moveaxis(inputs[0], axis, 0)
@@ -296,33 +271,7 @@ def _empty(lowering, equation, inputs):
     return [lowering.array(np.zeros(kept.shape, kept.dtype))]
 
 
-# Reductions, cumulative operations and matrix products.
-
-
-def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
-    """Return the lowering of a reduction; `of_nothing(dtype)`: its neutral element."""
-
-    def write(lowering, equation, inputs):
-        a, (array,) = lowering.assembler, inputs
-        if array.size == 0:
-            aval = equation.outvars[0].aval
-            return [lowering.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
-        axes = equation.params["axes"]
-        front = np.moveaxis(array, axes, range(len(axes)))
-        front = front.reshape(-1, *front.shape[len(axes) :])
-        total = as_array(front[0])
-        for k in range(1, front.shape[0]):
-            total = each(lambda x, y: combine(a, {}, x, y), total, as_array(front[k]))
-        return [total]
-
-    return write
-
-
-def _extreme(dtype, sign: int):
-    """Return the greatest (1) or least (-1) value of a dtype."""
-    if np.issubdtype(dtype, np.floating):
-        return sign * np.inf
-    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+# Reductions over lanes.
 
 
 def _whole(combine: Callable) -> Callable:
@@ -335,54 +284,12 @@ def _whole(combine: Callable) -> Callable:
     return write
 
 
-def _running(combine: Callable) -> Callable:
-    def write(lowering, equation, inputs):
-        a, (array,), parameters = lowering.assembler, inputs, equation.params
-        front = np.moveaxis(array, parameters["axis"], 0).copy()
-        order = range(front.shape[0])
-        places = list(reversed(order)) if parameters["reverse"] else list(order)
-        for before, here in itertools.pairwise(places):
-            pair = as_array(front[before]), as_array(front[here])
-            put(front, here, each(lambda x, y: combine(a, {}, x, y), *pair))
-        return [np.moveaxis(front, 0, parameters["axis"])]
-
-    return write
-
-
-def _multiplied_matrices(lowering, equation, inputs):
-    a, (left, right) = lowering.assembler, inputs
-    (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
-    left = _matrices(left, left_batch, left_sum)
-    right = _matrices(right, right_batch, right_sum)
-    batch, count, terms = left.shape
-    result = np.empty((batch, count, right.shape[1]), object)
-    kind = np.dtype(equation.outvars[0].aval.dtype).name
-    left, right = (each(lambda x: a.convert(x, kind), array) for array in (left, right))
-    for b, i, j in np.ndindex(result.shape):
-        total = None
-        for k in range(terms):
-            product = multiplied(a, {}, left[b, i, k], right[b, j, k])
-            total = product if total is None else added(a, {}, total, product)
-        result[b, i, j] = a.constant(0, kind) if total is None else total
-    return [result.reshape(equation.outvars[0].aval.shape)]
-
-
-def _matrices(array, batch, summed):
-    """Reshape an array to three axes: batch, others, summed."""
-    others = [axis for axis in range(array.ndim) if axis not in (*batch, *summed)]
-    front = np.transpose(array, (*batch, *others, *summed))
-    shape = [
-        int(np.prod([array.shape[axis] for axis in axes]))
-        for axes in (batch, others, summed)
-    ]
-    return front.reshape(shape)
-
-
 def _unchanged(lowering, equation, inputs):
     return inputs[: len(equation.outvars)]
 
 
-TABLE: dict[str, Callable] = {
+# Operations on each number of their arguments.
+ELEMENTWISE: dict[str, Callable] = {
     # arithmetic
     "add": elementwise(added),
     "add_any": elementwise(added),
@@ -421,6 +328,19 @@ TABLE: dict[str, Callable] = {
     "shift_right_logical": elementwise(_shifted("lshr")),
     "shift_right_arithmetic": elementwise(_shifted("ashr")),
     "select_n": _chosen,
+}
+UNCHANGED: dict[str, Callable] = {
+    "copy": _unchanged,
+    "copy_p": _unchanged,
+    "device_put": _unchanged,
+    "stop_gradient": _unchanged,
+    "optimization_barrier": _unchanged,
+    "nonbatchable": _unchanged,  # equinox's
+    "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
+}
+TABLE: dict[str, Callable] = {
+    **ELEMENTWISE,
+    **UNCHANGED,
     # shapes
     "broadcast_in_dim": _rearranged(_broadcast),
     "reshape": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
@@ -431,33 +351,13 @@ TABLE: dict[str, Callable] = {
     "stack": _rearranged(lambda x, p, shape: np.stack(x, p.get("axis", 0))),
     "rev": _rearranged(lambda x, p, shape: np.flip(x[0], p["dimensions"])),
     "slice": _rearranged(_sliced),
-    "pad": _rearranged(_padded),
     "unstack": _unstacked,
     "split": _split,
     "iota": _iota,
     "empty": _empty,
     "empty2": _empty,
-    "copy": _unchanged,
-    "copy_p": _unchanged,
-    "device_put": _unchanged,
-    "stop_gradient": _unchanged,
-    "optimization_barrier": _unchanged,
-    "nonbatchable": _unchanged,  # equinox's
-    "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
-    # over axes
-    "reduce_sum": _reduced(added, lambda dtype: 0),
-    "reduce_prod": _reduced(multiplied, lambda dtype: 1),
-    "reduce_max": _reduced(maximum, lambda dtype: _extreme(dtype, -1)),
-    "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
-    "reduce_and": _reduced(lambda a, p, x, y: a.bitwise_and(x, y), lambda dtype: True),
-    "reduce_or": _reduced(lambda a, p, x, y: a.bitwise_or(x, y), lambda dtype: False),
     # equinox's reductions over all lanes of a batch: here each lane is alone
     "unvmap_any": _whole(lambda a, p, x, y: a.bitwise_or(x, y)),
     "unvmap_all": _whole(lambda a, p, x, y: a.bitwise_and(x, y)),
     "unvmap_max": _whole(maximum),
-    "cumsum": _running(added),
-    "cumprod": _running(multiplied),
-    "cummax": _running(maximum),
-    "cummin": _running(minimum),
-    "dot_general": _multiplied_matrices,
 }
