@@ -4,8 +4,7 @@ import functools
 import hashlib
 import sysconfig
 import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,12 +150,12 @@ class Lowering:
 
     def evaluate(self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence) -> list:
         """Lower a jaxpr and return its results."""
-        uses, last = _uses(jaxpr)
+        shared, last = self.uses(jaxpr)
         environment: dict[Any, Any] = {}
 
         def put(variables, arrays):
             for variable, array in zip(variables, arrays, strict=True):
-                environment[variable] = self.kept(array) if uses[variable] > 1 else array
+                environment[variable] = self.kept(array) if variable in shared else array
 
         def read(variable):
             if isinstance(variable, core.Literal):
@@ -173,6 +172,10 @@ class Lowering:
             for variable in last.get(number, ()):
                 environment.pop(variable, None)
         return [read(variable) for variable in jaxpr.outvars]
+
+    def uses(self, jaxpr: Jaxpr) -> tuple[Collection, dict[int, list]]:
+        """Return variables to be kept, and those to be dropped after each equation."""
+        return (), {}
 
     def kept(self, array: Any) -> Any:
         """Return an array that may be read several times."""
@@ -252,25 +255,6 @@ def _line_of(equation: Any) -> str:
         if not frame.file_name.startswith(_NOT_THE_USERS):
             return f" ({frame.file_name}:{frame.line_num})"
     return ""
-
-
-def _uses(jaxpr: Jaxpr) -> tuple[Counter, dict[int, list]]:
-    """Return how many equations use each variable, and which each is the last to use."""
-    uses, last = Counter(), {}
-    for number, equation in enumerate(jaxpr.eqns):
-        for variable in {v for v in equation.invars if not isinstance(v, core.Literal)}:
-            uses[variable] += 1
-            last[variable] = number
-        for variable in equation.outvars:
-            last.setdefault(variable, number)
-    results = [v for v in jaxpr.outvars if not isinstance(v, core.Literal)]
-    uses.update(results)
-    for variable in results:
-        last.pop(variable, None)
-    gone: dict[int, list] = {}
-    for variable, number in last.items():
-        gone.setdefault(number, []).append(variable)
-    return uses, gone
 
 
 def trace(function: Callable, arguments: Sequence) -> tuple[Any, Any]:

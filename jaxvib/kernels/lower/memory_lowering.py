@@ -7,11 +7,13 @@ names.
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr
+from jax.extend import core
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ..ir.assembler import LoweringError, kind_of, literal, storage
 from . import (
@@ -328,6 +330,24 @@ class MemoryLowering(Lowering):
             a.width = before
 
     # Equations.
+
+    def uses(self, jaxpr: Jaxpr) -> tuple[Collection, dict[int, list]]:
+        """Return what several equations use, and what each is the last to use."""
+        uses, last = Counter(), {}
+        for number, equation in enumerate(jaxpr.eqns):
+            for variable in {v for v in equation.invars if not isinstance(v, core.Literal)}:
+                uses[variable] += 1
+                last[variable] = number
+            for variable in equation.outvars:
+                last.setdefault(variable, number)
+        results = [v for v in jaxpr.outvars if not isinstance(v, core.Literal)]
+        uses.update(results)
+        for variable in results:
+            last.pop(variable, None)
+        gone: dict[int, list] = {}
+        for variable, number in last.items():
+            gone.setdefault(number, []).append(variable)
+        return {variable for variable, number in uses.items() if number > 1}, gone
 
     def lowered(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation by its primitive's function."""
