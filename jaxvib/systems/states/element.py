@@ -66,6 +66,6 @@ class StateElement(Part):
         return is_nowhere(self.direction) | is_nowhere(self.measured)
 
     @property
-    def measured(self) -> Float[Array, " n"]:
+    def measured(self) -> Any:  # of one system or of a batch
         """The direction of the elongation."""
         return self.direction if self.senses is None else self.senses
