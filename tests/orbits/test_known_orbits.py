@@ -80,7 +80,7 @@ def test_the_force_of_a_hard_stop_that_holds_a_ball_is_not_said_to_be_zero():
         ),
     )
     text = repr(jv.periodic_orbit(held))
-    assert "1.257 s in total" in text
+    assert "always in contact" in text
     assert "peak force    unknown (hard stops)" in text
 
 
