@@ -76,6 +76,10 @@ class OneImpact:
 
     def start(self, speed):
         """Return the state at t = 0, where the load has its greatest value."""
+        return self.flight(speed, 0.0)
+
+    def flight(self, speed, t):
+        """Return the state at a time."""
         x, v = self.particular(speed)
         response = 1 / (1 - self.w**2 + 1j * DAMPING * self.w)
         turn = np.angle((x - 1j * v / self.w) / response)  # of the load at the impact
@@ -87,7 +91,8 @@ class OneImpact:
             return np.array([wave.real, (1j * self.w * wave).real])
 
         after = np.array([self.d, -self.e * speed]) - driven(time)
-        return driven(0.0) + scipy.linalg.expm(self.matrix * (self.period - time)) @ after
+        since = np.mod(t - time, self.period)
+        return driven(t) + scipy.linalg.expm(self.matrix * since) @ after
 
 
 closed = OneImpact()
@@ -243,6 +248,28 @@ def test_its_period_doubles_where_the_closed_form_says(doubling):
     doubled = jv.branches.switch_branch(system, flip, (4.0, 5.2))
     assert int(doubled.periods) == 2
     assert set(np.asarray(doubled.contacts)[:3]) == {2}
+
+
+@pytest.mark.slow  # compiles a branch with a second contact
+@pytest.mark.parametrize("restitution", [RESTITUTION, 0.0])
+def test_an_elastic_contact_beside_a_stop_begins_where_the_flight_turns(restitution):
+    struck, speed = OneImpact(restitution=restitution), 0.3
+    times = np.linspace(0.0, struck.period, 400)
+    near = times[np.argmin([struck.flight(speed, t)[0] for t in times])]
+    turn = scipy.optimize.brentq(
+        lambda t: struck.flight(speed, t)[1], near - 0.02, near + 0.02, xtol=1e-15
+    )
+    spring = jv.Contact(-ONE, -struck.flight(speed, turn)[0], jv.LinearContact(0.5))
+    load = struck.amplitude(speed)
+    stopped = oscillator(1.1 * load, restitution=restitution)
+    both = jv.ImpactSystem(stopped.linear, (*stopped.contacts, spring), stopped.loads)
+    orbit = jv.periodic_orbit(both, struck.start(speed))
+    bounds = 0.97 * load, 1.2 * load
+    branch = jv.continue_orbit(both, orbit, LOAD, bounds, method="arclength")
+    (grazing,) = branch.bifurcations
+    assert (grazing.kind, int(grazing.result)) == ("grazing", 0)
+    assert float(grazing.parameter) == pytest.approx(load, rel=1e-10)
+    assert set(np.asarray(branch.contacts)) == {1, 2}
 
 
 @pytest.fixture(scope="module")
