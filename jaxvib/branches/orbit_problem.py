@@ -22,7 +22,7 @@ from .corrector import LaneData, system_of
 from .events import OrbitEvents
 from .grazing import Grazings
 from .grazing_test import GRAZING_TEST
-from .halving import halves_apart, parent_doubling
+from .halving import halves_apart, parent_doubling, parent_grazing
 from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
@@ -102,6 +102,9 @@ class OrbitProblem(BranchProblem):
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> BifurcationPoint | None:
         """Return the grazing or period doubling at which a tracer ended, or None."""
+        if code == Reason.GRAZING and tracer.grazing is None:
+            mine = self.static, self.path, self.lane(branch)
+            return parent_grazing(*mine, tracer.here.x)
         if code != Reason.PERIOD_HALVED:
             return tracer.grazing
         assert tracer.chord is not None

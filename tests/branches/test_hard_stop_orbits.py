@@ -27,16 +27,16 @@ def oscillator(amplitude, frequency=1.0, stop=STOP, restitution=RESTITUTION):
 
 
 class OneImpact:
-    """Orbits with one impact, of speed v, in each period of the load, in closed form.
+    """Orbits with one impact, of speed v, in one or more periods, in closed form.
 
-    After the impact the state is (d, -e v) and a period later it is (d, v): that fixes
+    After the impact the state is (d, -e v) and at the end it is (d, v): that fixes
     the particular solution at the impact, so the load's amplitude and its phase.
     """
 
-    def __init__(self, frequency=1.0, stop=STOP, restitution=RESTITUTION):
+    def __init__(self, frequency=1.0, stop=STOP, restitution=RESTITUTION, periods=1):
         self.w, self.d, self.e = frequency, stop, restitution
         self.matrix = np.array([[0.0, 1.0], [-1.0, -DAMPING]])
-        self.period = 2 * np.pi / frequency
+        self.period = periods * 2 * np.pi / frequency
         self.whole = scipy.linalg.expm(self.matrix * self.period)
         self.stiff = abs(1 - frequency**2 + 1j * DAMPING * frequency)
 
@@ -270,6 +270,24 @@ def test_an_elastic_contact_beside_a_stop_begins_where_the_flight_turns(restitut
     assert (grazing.kind, int(grazing.result)) == ("grazing", 0)
     assert float(grazing.parameter) == pytest.approx(load, rel=1e-10)
     assert set(np.asarray(branch.contacts)) == {1, 2}
+
+
+@pytest.mark.slow  # compiles a branch of two periods
+@pytest.mark.parametrize("bounds", [(0.7, 1.3), (0.8, 1.2)])
+def test_an_impact_in_two_periods_begins_at_the_grazing_of_one_period(bounds):
+    twice = OneImpact(2.9, restitution=0.0, periods=2)
+    system = oscillator(twice.amplitude(0.3), 2.9, restitution=0.0)
+    orbit = jv.periodic_orbit(system, twice.start(0.3), periods=2)
+    loads = tuple(bound * twice.grazing() for bound in bounds)
+    branch = jv.continue_orbit(system, orbit, LOAD, loads, method="arclength")
+    # It ends there, or goes on without impacts.
+    assert {Reason(code) for code in branch.ends} <= {
+        Reason.PARAMETER_BOUND,
+        Reason.GRAZING,
+    }
+    (grazing,) = branch.bifurcations
+    assert (grazing.kind, int(grazing.result)) == ("grazing", 0)
+    assert float(grazing.parameter) == pytest.approx(twice.grazing(), rel=1e-11)
 
 
 @pytest.fixture(scope="module")
