@@ -15,6 +15,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -128,8 +129,14 @@ class BodyCycleProblem(BranchProblem):
 
     def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation, or a grazing."""
-        find = find._replace(solution=find.solution.cycle)
-        period = find.solution.period
+        cycle, period = find.solution.cycle, find.solution.cycle.period
+        find = find._replace(solution=cycle)
+        if find.kind == "fold" and int(cycle.result):  # shooting is singular there
+            solved = _solved(self.static, self.path)
+            residual, matrix = map(np.asarray, solved(self.lane(0), find.x))
+            distance = np.abs(np.linalg.eigvals(matrix) - 1).min()
+            cycle = eqx.tree_at(lambda one: one.residual, cycle, residual)
+            find = find._replace(solution=cycle, distance=distance)
         return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
 
     def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
@@ -334,6 +341,19 @@ def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, 
         matrix = cycle_equations(system, path, data, x, x)[1]
         every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
         return matrix, nearest_of(every[len(system.frictions) :]), every
+
+    compiled = jax.jit(both)
+    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+
+
+@functools.lru_cache(maxsize=32)
+def _solved(static: System, path: str) -> Callable[..., tuple[Array, Array]]:
+    """Return the function from a branch's data and a point to residual and monodromy."""
+
+    def both(data, x):
+        system = system_of(data, static)
+        rest, _, (others, _) = cycle_equations(system, path, data, x, x)
+        return jnp.max(jnp.abs(rest)), others
 
     compiled = jax.jit(both)
     return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
