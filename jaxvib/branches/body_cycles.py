@@ -35,6 +35,7 @@ from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .corrector import Corrected, LaneData, lane_corrector, system_of
+from .cycle_equations import OF_ENDS
 from .cycle_margins import (
     cycle_samples,
     margin_of,
@@ -151,8 +152,16 @@ class BodyCycleProblem(BranchProblem):
     def context(self, branch: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""
         shared = super().context(branch, limits)
-        shared = shared._replace(corner=functools.partial(self._corner, branch, limits))
         data = self.lane(branch)
+
+        def why(x: np.ndarray) -> Reason:
+            # Where two belts come to move alike, a force at its limit hardly changes.
+            moved = data.tight * linalg.norm(_solved(self.static, self.path)(data, x)[1])
+            far = bool(np.max(moved) > OF_ENDS)
+            return Reason.TOO_FEW_SEGMENTS if far else Reason.DIVERGED
+
+        corner = functools.partial(self._corner, branch, limits)
+        shared = shared._replace(corner=corner, why=why)
         if not has_hard_stops(system_of(data, self.static)):
             return shared
         linearised = _linearised(self.static, self.path)
@@ -169,7 +178,7 @@ class BodyCycleProblem(BranchProblem):
             system = system_of(self.lane(branch), self.static)
             return hopf_near(system, self.path, unscaled[-1], unscaled[:-2])
         grazing = None
-        if code == Reason.DIVERGED:
+        if code in (Reason.DIVERGED, Reason.TOO_FEW_SEGMENTS):
             grazing = self._grazing(branch, tracer.limits, tracer.here.x)
         if grazing is None:
             return None

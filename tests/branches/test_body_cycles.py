@@ -272,7 +272,14 @@ def test_a_branch_ends_where_a_belt_just_catches_a_body():
     cycle = jv.periodic_orbit(system, guess, period=5.0)
     path = "frictions.a.speed"
     branch = jv.continue_orbit(system, cycle, path, (0.15, 0.6), progress=False)
-    assert int(branch.ends[1]) == jv.Reason.GRAZING
+    ends = [jv.Reason(code) for code in branch.ends]
+    assert ends == [jv.Reason.TOO_FEW_SEGMENTS, jv.Reason.GRAZING]
+    # The force between bodies that stick changes by the difference of the speeds, 0.2 - v:
+    # where b slips, neighbours are apart by its inverse.
+    last = branch.cycles.floquet_multipliers[:3, 1].real
+    near = 0.2 - branch.parameter[:3]
+    assert 0 < near[0] < 1e-6
+    np.testing.assert_allclose(last * near, last[0] * near[0], rtol=1e-5)
     fold, grazing = branch.bifurcations
     assert (fold.kind, grazing.kind) == ("fold", "grazing")
     # The shooting is singular at the fold; there the cycle closes, with a multiplier 1.
