@@ -15,6 +15,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +35,7 @@ from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .corrector import Corrected, LaneData, lane_corrector, system_of
+from .cycle_equations import OF_ENDS
 from .cycle_margins import (
     cycle_samples,
     margin_of,
@@ -128,8 +130,14 @@ class BodyCycleProblem(BranchProblem):
 
     def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation, or a grazing."""
-        find = find._replace(solution=find.solution.cycle)
-        period = find.solution.period
+        cycle, period = find.solution.cycle, find.solution.cycle.period
+        find = find._replace(solution=cycle)
+        if find.kind == "fold" and int(cycle.result):  # shooting is singular there
+            solved = _solved(self.static, self.path)
+            residual, matrix = map(np.asarray, solved(self.lane(0), find.x))
+            distance = np.abs(np.linalg.eigvals(matrix) - 1).min()
+            cycle = eqx.tree_at(lambda one: one.residual, cycle, residual)
+            find = find._replace(solution=cycle, distance=distance)
         return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
 
     def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
@@ -144,8 +152,16 @@ class BodyCycleProblem(BranchProblem):
     def context(self, branch: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""
         shared = super().context(branch, limits)
-        shared = shared._replace(corner=functools.partial(self._corner, branch, limits))
         data = self.lane(branch)
+
+        def why(x: np.ndarray) -> Reason:
+            # Where two belts come to move alike, a force at its limit hardly changes.
+            moved = data.tight * linalg.norm(_solved(self.static, self.path)(data, x)[1])
+            far = bool(np.max(moved) > OF_ENDS)
+            return Reason.TOO_FEW_SEGMENTS if far else Reason.DIVERGED
+
+        corner = functools.partial(self._corner, branch, limits)
+        shared = shared._replace(corner=corner, why=why)
         if not has_hard_stops(system_of(data, self.static)):
             return shared
         linearised = _linearised(self.static, self.path)
@@ -162,7 +178,7 @@ class BodyCycleProblem(BranchProblem):
             system = system_of(self.lane(branch), self.static)
             return hopf_near(system, self.path, unscaled[-1], unscaled[:-2])
         grazing = None
-        if code == Reason.DIVERGED:
+        if code in (Reason.DIVERGED, Reason.TOO_FEW_SEGMENTS):
             grazing = self._grazing(branch, tracer.limits, tracer.here.x)
         if grazing is None:
             return None
@@ -334,6 +350,19 @@ def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, 
         matrix = cycle_equations(system, path, data, x, x)[1]
         every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
         return matrix, nearest_of(every[len(system.frictions) :]), every
+
+    compiled = jax.jit(both)
+    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+
+
+@functools.lru_cache(maxsize=32)
+def _solved(static: System, path: str) -> Callable[..., tuple[Array, Array]]:
+    """Return the function from a branch's data and a point to residual and monodromy."""
+
+    def both(data, x):
+        system = system_of(data, static)
+        rest, _, (others, _) = cycle_equations(system, path, data, x, x)
+        return jnp.max(jnp.abs(rest)), others
 
     compiled = jax.jit(both)
     return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))

@@ -71,7 +71,9 @@ def continue_orbit(
     `TOO_FEW_SEGMENTS`.
 
     So are cycles of bodies (`branches.body_cycles`). Where sticking or an impact begins
-    or ends is a `"grazing"`, beyond which other cycles follow, or none (`GRAZING`).
+    or ends is a `"grazing"`, beyond which other cycles follow, or none (`GRAZING`). They
+    are single segments: a branch may end where a multiplier grows without bound
+    (`TOO_FEW_SEGMENTS`), as where the speeds of two belts meet.
 
     **Arguments:** `orbit`: of `system`. `path`, `bounds`: the parameter and its range,
     which contains the system's own value. `settings`: steps, tolerance, and events to

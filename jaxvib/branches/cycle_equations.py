@@ -60,7 +60,7 @@ SEGMENTS, SPLIT = 6, 4
 _SAMPLES = 4001
 # Largest error of the flow, relative to a segment's end and to a multiplier. Steps along
 # a canard are 1e-2 of the cycle; Newton's method does not converge from 1e-3 on.
-_OF_ENDS, _OF_MULTIPLIERS = 1e-5, 0.1
+OF_ENDS, _OF_MULTIPLIERS = 1e-5, 0.1
 
 
 class Segments(NamedTuple):
@@ -192,7 +192,7 @@ def unresolved(blocks: Array, diagonals: Array, error: Number) -> Array:
     relative = jnp.sum(moved[:, None] / diagonals, axis=0)
     size = jnp.exp(jnp.minimum(jnp.sum(jnp.log(diagonals), axis=0), 0.0))
     of_multipliers = jnp.max(relative * size) / _OF_MULTIPLIERS
-    return jnp.maximum(of_multipliers, jnp.max(moved) / _OF_ENDS)
+    return jnp.maximum(of_multipliers, jnp.max(moved) / OF_ENDS)
 
 
 def cycle_map(

@@ -1,7 +1,7 @@
 """The test function of grazing: the depth of the contact that exists on one side only.
 
-A contact's onset or end between two points brackets a grazing. If it is a hard stop's,
-the branch has a corner there (`branches.grazing`).
+The onset or end of an elastic contact between two points brackets a grazing. At those of
+hard stops the branch has corners (`branches.grazing`).
 """
 
 import numpy as np
@@ -17,22 +17,8 @@ _BEFORE = np.array([[1e-3, 1e-2, 2e-2, 3e-2], [1e-3, 2e-3, 3e-3, 4e-3]])
 _SIDES, _SMOOTH = np.array([-1e-3, 1e-3]), 0.05
 
 
-def grazing_test(has_corners: bool) -> Test:
-    """Return the row of grazing; with corners, sign changes are those at the corners."""
-
-    def changes(seen: EvaluatedPoints) -> np.ndarray:
-        contacts = np.asarray(seen.solutions.contacts)
-        return (contacts[1:] != contacts[:-1]) & (not has_corners)
-
-    return Test(
-        "grazing",
-        _depth,
-        lambda seen: seen.solutions.grazing_margin,
-        tolerance=np.inf,
-        accuracy=1e-6,
-        changes=changes,
-        refine=_refined,
-    )
+def _changes(seen: EvaluatedPoints) -> np.ndarray:
+    return (seen.elastic[1:] != seen.elastic[:-1]).any(-1)
 
 
 def _depth(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
@@ -53,14 +39,16 @@ def _touch(search, chord: int, fraction: float) -> np.ndarray | None:
     contact counts only from some depth on, and the stiffness changes abruptly.
     """
     contacts, after = search.ends.contacts[chord]
+    if search.problem.has_stops:
+        ends = search.starts[chord] + [[0.0], [1.0]] * search.chords[chord]
+        contacts, after = _elastic(search, ends, np.full(2, chord))[0]
     side = -1 if contacts < after else 1
     for before in _BEFORE:
         fractions = fraction + side * before
         same = np.full(len(fractions), chord)
         found = search.corrected(fractions, same)
-        orbits = search.evaluated(found.x, same)
-        heights = np.asarray(orbits.grazing_margin)
-        apart = orbits.contacts == min(contacts, after)
+        numbers, heights = _elastic(search, found.x, same)
+        apart = numbers == min(contacts, after)
         if not (found.found.all() and apart.all() and (np.diff(heights) > 0).all()):
             continue
         at_zero = scipy.interpolate.BarycentricInterpolator(heights, fractions)(0.0)
@@ -72,6 +60,18 @@ def _touch(search, chord: int, fraction: float) -> np.ndarray | None:
     return None
 
 
+def _elastic(search, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of elastic contacts at points, and the smallest |depth| of turns.
+
+    Neither rebounds nor turns of a body that comes to rest on a hard stop are certain.
+    """
+    if search.problem.has_stops:
+        seen = search.problem.watched(search.branches[which], x)
+        return seen.elastic.sum(-1), seen.height
+    orbits = search.evaluated(x, which)
+    return orbits.contacts, np.asarray(orbits.grazing_margin)
+
+
 def _splits(search, chord: int, fraction: float) -> bool:
     """Return whether a contact splits in two there, so that the motion is smooth.
 
@@ -80,4 +80,17 @@ def _splits(search, chord: int, fraction: float) -> bool:
     neighbours = search.corrected(fraction + _SIDES, np.full(2, chord))
     jump = linalg.norm(neighbours.x[1] - neighbours.x[0])
     smooth = jump < _SMOOTH * linalg.norm(search.chords[chord])
+    if search.problem.has_stops:
+        smooth &= len(set(_elastic(search, neighbours.x, np.full(2, chord))[0])) == 2
     return bool(neighbours.found.all() and smooth)
+
+
+GRAZING_TEST = Test(
+    "grazing",
+    _depth,
+    lambda seen: seen.solutions.grazing_margin,
+    tolerance=np.inf,
+    accuracy=1e-6,
+    changes=_changes,
+    refine=_refined,
+)

@@ -22,6 +22,9 @@ from .bifurcation_results import BifurcationPoint
 from .corrector import LaneData, system_of
 from .point import at
 
+# A branch that ends at a grazing of motions of fewer periods ends nearer to it, scaled.
+_NEAR_GRAZING = 1e-2
+
 
 @functools.lru_cache(maxsize=32)
 def _kernel(static, path: str) -> Kernel:
@@ -69,3 +72,27 @@ def parent_doubling(
     off = np.append(found.state, found.parameter) / data.units[own] - guess[own]
     near = linalg.norm(off) < linalg.norm(last - first)
     return found if int(found.result) == Reason.SUCCESS and near else None
+
+
+def parent_grazing(
+    static: System, path: str, data: LaneData, x: np.ndarray
+) -> BifurcationPoint | None:
+    """Return the grazing of motions of fewer periods at which a branch ends, or None.
+
+    An impact in several periods begins there: at that grazing the motion touches the stop
+    several times in as many periods, and near it no step follows the branch.
+    """
+    unscaled, periods = x * data.units, int(data.periods)
+    system = at(system_of(data, static), path, unscaled[-1])
+    size = state_size(system)
+    own = [*range(size), -1]  # of one segment
+    for fewer in range(1, periods // 2 + 1):
+        if periods % fewer:
+            continue
+        found = bifurcation_point(
+            system, unscaled[:size], "grazing", path, fewer, throw=False
+        )
+        off = np.append(found.state, found.parameter) / data.units[own] - x[own]
+        if int(found.result) == Reason.SUCCESS and linalg.norm(off) < _NEAR_GRAZING:
+            return found
+    return None

@@ -14,20 +14,20 @@ from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.shooting import is_field, scales
-from ..systems.system import System
+from ..systems.system import System, equation_shape
 from .arclength import both_ways, run_in_scale
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent
 from .corrector import LaneData, system_of
 from .events import OrbitEvents
 from .grazing import Grazings
-from .grazing_test import grazing_test
-from .halving import halves_apart, parent_doubling
+from .grazing_test import GRAZING_TEST
+from .halving import halves_apart, parent_doubling, parent_grazing
 from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from .problem import EVALUATED, BranchProblem, lane_of
 from .settings import ContinuationSettings
 from .test_functions import OF_MULTIPLIERS, EvaluatedPoints, LocatedZero, Test
-from .touches import has_hard_stops, watch_kernel
+from .touches import Seen, hard_contacts, watch_kernel
 from .tracer import HALVES_APART, BranchPoint, Limits, Reversal, Tracer, TracerContext
 from .tracing import Traced, trace
 
@@ -42,9 +42,10 @@ class OrbitProblem(BranchProblem):
         corrector = orbit_corrector(static, path, data.units.shape[-1])
         super().__init__(static, path, data, corrector, orbit_evaluator(static, path))
         self.events = events
-        self.has_stops = has_hard_stops(system_of(self.lane(0), static))
+        hard = hard_contacts(equation_shape(system_of(self.lane(0), static)))
+        self.has_stops, self.all_hard = bool(hard.any()), bool(hard.all())
         tests = [_event_test(name, event) for name, event in events.events.items()]
-        self.tests = (*OF_MULTIPLIERS, grazing_test(self.has_stops), *tests)
+        self.tests = (*OF_MULTIPLIERS, GRAZING_TEST, *tests)
         self.stops = dict.fromkeys(events.stop_at, Reason.EVENT)
 
     def seen(
@@ -52,7 +53,19 @@ class OrbitProblem(BranchProblem):
     ) -> EvaluatedPoints:
         """Return what the test functions use: the orbits' own multipliers."""
         tangents = np.array([point.tangent[-1:] for point in points])
-        return EvaluatedPoints(tangents, self.eigenvalues(solutions), lambda: solutions)
+        elastic = np.asarray(solutions.contacts)[:, None]
+        if self.all_hard:
+            elastic = elastic[:, :0]
+        elif self.has_stops:
+            lanes, x = np.full(len(points), branch), np.array([point.x for point in points])
+            elastic = self.watched(lanes, x).elastic
+        eigenvalues = self.eigenvalues(solutions)
+        return EvaluatedPoints(tangents, eigenvalues, lambda: solutions, elastic)
+
+    def watched(self, branches: np.ndarray, x: np.ndarray) -> Seen:
+        """Return what motions do at their contacts."""
+        lanes = self.lanes(branches), x
+        return map_samples(watch_kernel(self.static, self.path), lanes, chunk=8)
 
     def result(self, find: LocatedZero) -> BifurcationPoint | BranchEvent:
         """Return a located bifurcation or event."""
@@ -76,8 +89,7 @@ class OrbitProblem(BranchProblem):
         """Return whether motions have as many impacts on each stop."""
         if not self.has_stops:
             return super().alike(branches, x, others)
-        kernel, lanes = watch_kernel(self.static, self.path), self.lanes(branches)
-        one, other = (map_samples(kernel, (lanes, there), chunk=8) for there in (x, others))
+        one, other = (self.watched(branches, there) for there in (x, others))
         same = (one.onsets == other.onsets) | (one.holds & other.holds)
         return np.asarray(same.all(-1))
 
@@ -90,6 +102,9 @@ class OrbitProblem(BranchProblem):
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> BifurcationPoint | None:
         """Return the grazing or period doubling at which a tracer ended, or None."""
+        if code == Reason.GRAZING and tracer.grazing is None:
+            mine = self.static, self.path, self.lane(branch)
+            return parent_grazing(*mine, tracer.here.x)
         if code != Reason.PERIOD_HALVED:
             return tracer.grazing
         assert tracer.chord is not None

@@ -51,12 +51,15 @@ class EvaluatedPoints:
     """Input of test functions for a batch of points.
 
     `tangents`: components along the parameters, (points, parameters); `eigenvalues`:
-    (points, n); `solutions`: with a leading axis of points, evaluated on first use.
+    (points, n); `solutions`: with a leading axis of points, evaluated on first use;
+    `elastic`: onsets of the contacts that are no hard stops, (points, contacts), or None.
     """
 
-    def __init__(self, tangents, eigenvalues, evaluate: Callable[[], Any]):
+    def __init__(
+        self, tangents, eigenvalues, evaluate: Callable[[], Any], elastic: Any = None
+    ):
         self.tangents, self.eigenvalues = tangents, eigenvalues
-        self._evaluate = evaluate
+        self._evaluate, self.elastic = evaluate, elastic
 
     @classmethod
     def of_corrected(

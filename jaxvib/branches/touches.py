@@ -155,12 +155,15 @@ class Seen(NamedTuple):
 
     `onsets`: the number of impacts; `margins`: the smallest |depth|, m, of all highest
     points and, without the stop, of all impacts, NaN at a grazing; `holds`: whether it
-    stays closed.
+    stays closed; `elastic`: onsets of the contacts that are no stops, (points, others),
+    and `height`: the smallest |depth| of their highest points, m, (points,).
     """
 
     onsets: Any
     margins: Any
     holds: Any
+    elastic: Any
+    height: Any
 
 
 @functools.lru_cache(maxsize=32)
@@ -176,9 +179,11 @@ def watch_kernel(static: System, path: str) -> Kernel:
         span = data.periods.astype(float) * there.period()
         shallow = GRAZING * scales(there, state)[0]
         found = observe(there, state, 0.0, span, rtol=data.tight, grazing=shallow)[1]
-        hard = np.flatnonzero(hard_contacts(there.equation()))
+        hard = hard_contacts(there.equation())
         # A body that does not rebound has a highest point of rounding at its impact.
         margins = jnp.where(found.nearest > shallow, found.nearest, jnp.nan)
-        return Seen(found.onsets[hard], margins[hard], found.duration[hard] > 0)
+        onsets, holds = found.onsets, found.duration > 0
+        height = jnp.min(found.nearest[~hard], initial=jnp.inf)
+        return Seen(onsets[hard], margins[hard], holds[hard], onsets[~hard], height)
 
     return cached_kernel(watch, static, path)

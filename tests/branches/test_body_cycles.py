@@ -272,9 +272,19 @@ def test_a_branch_ends_where_a_belt_just_catches_a_body():
     cycle = jv.periodic_orbit(system, guess, period=5.0)
     path = "frictions.a.speed"
     branch = jv.continue_orbit(system, cycle, path, (0.15, 0.6), progress=False)
-    assert int(branch.ends[1]) == jv.Reason.GRAZING
-    grazing = branch.bifurcations[-1]
-    assert grazing.kind == "grazing"
+    ends = [jv.Reason(code) for code in branch.ends]
+    assert ends == [jv.Reason.TOO_FEW_SEGMENTS, jv.Reason.GRAZING]
+    # The force between bodies that stick changes by the difference of the speeds, 0.2 - v:
+    # where b slips, neighbours are apart by its inverse.
+    last = branch.cycles.floquet_multipliers[:3, 1].real
+    near = 0.2 - branch.parameter[:3]
+    assert 0 < near[0] < 1e-6
+    np.testing.assert_allclose(last * near, last[0] * near[0], rtol=1e-5)
+    fold, grazing = branch.bifurcations
+    assert (fold.kind, grazing.kind) == ("fold", "grazing")
+    # The shooting is singular at the fold; there the cycle closes, with a multiplier 1.
+    assert float(fold.residual) < 1e-12
+    assert float(fold.test) < 1e-6
     # Where the body is nearly caught both slide, with constant forces: the velocity of a,
     # by an exponential of the matrix, has its top at that of its belt.
     speed = float(grazing.parameter)

@@ -27,16 +27,16 @@ def oscillator(amplitude, frequency=1.0, stop=STOP, restitution=RESTITUTION):
 
 
 class OneImpact:
-    """Orbits with one impact, of speed v, in each period of the load, in closed form.
+    """Orbits with one impact, of speed v, in one or more periods, in closed form.
 
-    After the impact the state is (d, -e v) and a period later it is (d, v): that fixes
+    After the impact the state is (d, -e v) and at the end it is (d, v): that fixes
     the particular solution at the impact, so the load's amplitude and its phase.
     """
 
-    def __init__(self, frequency=1.0, stop=STOP, restitution=RESTITUTION):
+    def __init__(self, frequency=1.0, stop=STOP, restitution=RESTITUTION, periods=1):
         self.w, self.d, self.e = frequency, stop, restitution
         self.matrix = np.array([[0.0, 1.0], [-1.0, -DAMPING]])
-        self.period = 2 * np.pi / frequency
+        self.period = periods * 2 * np.pi / frequency
         self.whole = scipy.linalg.expm(self.matrix * self.period)
         self.stiff = abs(1 - frequency**2 + 1j * DAMPING * frequency)
 
@@ -76,6 +76,10 @@ class OneImpact:
 
     def start(self, speed):
         """Return the state at t = 0, where the load has its greatest value."""
+        return self.flight(speed, 0.0)
+
+    def flight(self, speed, t):
+        """Return the state at a time."""
         x, v = self.particular(speed)
         response = 1 / (1 - self.w**2 + 1j * DAMPING * self.w)
         turn = np.angle((x - 1j * v / self.w) / response)  # of the load at the impact
@@ -87,7 +91,8 @@ class OneImpact:
             return np.array([wave.real, (1j * self.w * wave).real])
 
         after = np.array([self.d, -self.e * speed]) - driven(time)
-        return driven(0.0) + scipy.linalg.expm(self.matrix * (self.period - time)) @ after
+        since = np.mod(t - time, self.period)
+        return driven(t) + scipy.linalg.expm(self.matrix * since) @ after
 
 
 closed = OneImpact()
@@ -243,6 +248,46 @@ def test_its_period_doubles_where_the_closed_form_says(doubling):
     doubled = jv.branches.switch_branch(system, flip, (4.0, 5.2))
     assert int(doubled.periods) == 2
     assert set(np.asarray(doubled.contacts)[:3]) == {2}
+
+
+@pytest.mark.slow  # compiles a branch with a second contact
+@pytest.mark.parametrize("restitution", [RESTITUTION, 0.0])
+def test_an_elastic_contact_beside_a_stop_begins_where_the_flight_turns(restitution):
+    struck, speed = OneImpact(restitution=restitution), 0.3
+    times = np.linspace(0.0, struck.period, 400)
+    near = times[np.argmin([struck.flight(speed, t)[0] for t in times])]
+    turn = scipy.optimize.brentq(
+        lambda t: struck.flight(speed, t)[1], near - 0.02, near + 0.02, xtol=1e-15
+    )
+    spring = jv.Contact(-ONE, -struck.flight(speed, turn)[0], jv.LinearContact(0.5))
+    load = struck.amplitude(speed)
+    stopped = oscillator(1.1 * load, restitution=restitution)
+    both = jv.ImpactSystem(stopped.linear, (*stopped.contacts, spring), stopped.loads)
+    orbit = jv.periodic_orbit(both, struck.start(speed))
+    bounds = 0.97 * load, 1.2 * load
+    branch = jv.continue_orbit(both, orbit, LOAD, bounds, method="arclength")
+    (grazing,) = branch.bifurcations
+    assert (grazing.kind, int(grazing.result)) == ("grazing", 0)
+    assert float(grazing.parameter) == pytest.approx(load, rel=1e-10)
+    assert set(np.asarray(branch.contacts)) == {1, 2}
+
+
+@pytest.mark.slow  # compiles a branch of two periods
+@pytest.mark.parametrize("bounds", [(0.7, 1.3), (0.8, 1.2)])
+def test_an_impact_in_two_periods_begins_at_the_grazing_of_one_period(bounds):
+    twice = OneImpact(2.9, restitution=0.0, periods=2)
+    system = oscillator(twice.amplitude(0.3), 2.9, restitution=0.0)
+    orbit = jv.periodic_orbit(system, twice.start(0.3), periods=2)
+    loads = tuple(bound * twice.grazing() for bound in bounds)
+    branch = jv.continue_orbit(system, orbit, LOAD, loads, method="arclength")
+    # It ends there, or goes on without impacts.
+    assert {Reason(code) for code in branch.ends} <= {
+        Reason.PARAMETER_BOUND,
+        Reason.GRAZING,
+    }
+    (grazing,) = branch.bifurcations
+    assert (grazing.kind, int(grazing.result)) == ("grazing", 0)
+    assert float(grazing.parameter) == pytest.approx(twice.grazing(), rel=1e-11)
 
 
 @pytest.fixture(scope="module")
