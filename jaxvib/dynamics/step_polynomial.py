@@ -17,8 +17,12 @@ _NEWTON_STEPS = 6
 
 
 def value(coefficients: Sequence, at: Number) -> Array:
-    r"""Return $\sum_k c_k s^k$ at s."""
+    r"""Return $\sum_k c_k s^k$ at s; a number 0.0 or 1.0 takes no products."""
+    if isinstance(at, float) and at == 0.0:
+        return coefficients[0]
     *lower, total = coefficients
+    if isinstance(at, float) and at == 1.0:
+        return sum(reversed(lower), total)
     for coefficient in reversed(lower):
         total = total * at + coefficient
     return total
@@ -67,8 +71,8 @@ class Polynomial(NamedTuple):
 
         $$p \le p_i + \frac{s_i^2}{2 (s_0 - s_1)} + \frac{d}{12}.$$
         """
-        start, end = self.coefficients[0], self.value(jnp.asarray(1.0))
-        s0, s1 = self.coefficients[1], self.slope(jnp.asarray(1.0))
+        start, end = self.coefficients[0], self.value(1.0)
+        s0, s1 = self.coefficients[1], self.slope(1.0)
         third = sum(
             k * (k - 1) * (k - 2) * jnp.abs(c) for k, c in enumerate(self.coefficients)
         )

@@ -115,7 +115,7 @@ def test_columns_of_six_freedoms_are_those_of_differences():
     step = 1e-8  # their error falls with its square, to 5e-8 here
     moved = end(np.concatenate([start + step * np.eye(12), start - step * np.eye(12)]))
     wanted = (moved[:12] - moved[12:]) / (2 * step)
-    function, (_, parameters, *_, observables) = observed(system)
-    settings = (0.0, 2.0, 1e-12, 1e-9)
-    _, columns, _, _ = function(jnp.asarray(start), parameters, *settings, observables)
+    function, (_, parameters, *_, want) = observed(system)
+    want = eqx.tree_at(lambda w: w.rtol, want, np.float64(1e-12))
+    columns = function(start, parameters, np.float64(0.0), np.float64(2.0), want).monodromy
     np.testing.assert_allclose(columns.T, wanted, atol=1e-6 * np.max(np.abs(wanted)))

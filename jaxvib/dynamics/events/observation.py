@@ -169,8 +169,7 @@ def _with_impacts(
 
 
 def _with_ends(path):
-    ends = [(path.value(jnp.asarray(x)), path.slope(jnp.asarray(x))) for x in (0.0, 1.0)]
-    return path, *ends
+    return path, *((path.value(x), path.slope(x)) for x in (0.0, 1.0))
 
 
 def _scaled(kinds, length, motion):
