@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxvib.studies.run import cluster, dispatch, execute
+from jaxvib.studies.run import cluster, execute, executors
 from jaxvib.studies.run.processes import ProcessExecutor
 from jaxvib.studies.run.worker import serve
 
@@ -28,7 +28,7 @@ _PATIENCE = 0.5  # s, in which a worker is forked even where many processes run
 
 def install() -> None:
     """Let runs have forked workers, and little patience with them."""
-    dispatch._PAUSE = 0.01
+    executors._PAUSE = 0.01
     execute.ProcessExecutor = functools.partial(
         ProcessExecutor, patience=_PATIENCE, start=Forked
     )

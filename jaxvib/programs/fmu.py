@@ -21,8 +21,7 @@ from ..foundation.new_files import refuse_taken, write_new
 from ..kernels.export.object_code import HOST, CFunction, object_code, target_of
 from ..systems.system import System
 from .c_program import check_name
-from .external_forces import with_external_forces
-from .fmu_variables import Variables
+from .fmu_variables import Variables, with_external_forces
 from .model_description import Description
 from .motion_functions import RETURN_CODES, RTOL, MotionFunctions
 

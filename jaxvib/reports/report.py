@@ -8,9 +8,12 @@ from typing import NamedTuple
 from ..drawing.chosen_units import in_chosen_units
 from ..foundation.suggestions import unknown_key
 from ..studies.analyses.kinds import ANALYSES
-from ..studies.analyses.kinds.continuation.boundaries import has_curves_for, with_boundaries
-from ..studies.pictures.comparison_styles import MOST_COMPARED
+from ..studies.analyses.kinds.continuation.stability_chart import (
+    has_curves_for,
+    with_boundaries,
+)
 from ..studies.pictures.picture import Chart, Picture
+from ..studies.pictures.swept_lines import MOST_COMPARED
 from ..studies.pictures.swept_planes import long_paths
 from ..studies.store.finished_study import Run, read_run
 from ..studies.store.folder import Folder

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from jaxvib import cli
 from jaxvib.reports import write_report
 from jaxvib.reports.report import pictures_of
-from jaxvib.studies.analyses.kinds.continuation.boundaries import (
+from jaxvib.studies.analyses.kinds.continuation.stability_chart import (
     has_curves_for,
     with_boundaries,
 )

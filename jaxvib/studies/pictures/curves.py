@@ -7,9 +7,9 @@ import numpy as np
 from ...drawing.labels import shared, with_unit
 from ...ensemble import undecided
 from ..store.finished_study import Run, readable
-from .comparison_styles import look, named
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import period_of, periodic, sort_by_regime, touching
+from .swept_lines import look, named
 from .swept_planes import Plane, axis, long_paths, planes
 
 _BREAKS = "Lines break where the regime changes, and at samples that did not converge."

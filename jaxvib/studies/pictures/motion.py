@@ -1,14 +1,14 @@
-"""One orbit: phase plane, contact force, and the motions that the page can animate."""
+"""One orbit: phase plane, contact force, motions to animate; work rates of contacts."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..store.finished_study import Run
+from ..store.finished_study import Run, readable
 from .picture import Axis, Chart, Line, Picture
 from .regimes import periodic
 from .stops import contact_labels, stops
-from .swept_planes import value_text
+from .swept_planes import axis, value_text
 
 _MOST_TRACES = 400  # in the page: about 1 MB for two bodies
 _CONTACT = 5  # the line colour of a single contact
@@ -130,3 +130,29 @@ def coarse(values: np.ndarray, bits: int = _KEPT_BITS) -> np.ndarray:
 def _centred(values: np.ndarray) -> np.ndarray:
     span = np.ptp(values)
     return (values - values.min()) / (span if span else 1.0) - 0.5
+
+
+def work_rates(runs: Sequence[Run]) -> list[Picture]:
+    """Return the picture of the work rates of stored motions, if there are any."""
+    run = runs[0]
+    traces = run.traces or {}
+    if "work_rate" not in traces or len(run.paths) != 1:
+        return []
+    samples, rates = traces["sample"].values, traces["work_rate"].values
+    path = run.paths[0]
+    x = run.field(path)[samples]
+    order = np.argsort(x, kind="stable")
+    names = run.names("contact", rates.shape[1])
+    lines = tuple(
+        Line(x[order], rates[order, contact], name, contact)
+        for contact, name in enumerate(names)
+    )
+    return [
+        Picture(
+            "work_rate",
+            f"Work rate over {readable(path)}",
+            "Mean power lost in each contact (damping and friction) of the stored motions.",
+            f"Work rate of each contact over {readable(path)}.",
+            (Chart(axis(run, path), Axis("work rate (W)"), lines),),
+        )
+    ]

@@ -1,14 +1,16 @@
-"""Lines of the samples that a slider selects, and lines over a swept path."""
+"""Lines of samples and over a swept path, and what tells compared studies apart."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
 from ..store.finished_study import Run
-from .comparison_styles import look, named
 from .picture import Line
 from .swept_planes import MOST_OF_A_SLIDER, slider_samples
 
+MOST_COMPARED = 8  # as many as there are distinguishable colours
+_STYLES = ("solid", "dash", "dashdot", "dot")
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "hexagon", "star", "cross", "x")
 # Standard errors of a 95 % interval.
 WIDTH = 1.96
 
@@ -67,3 +69,24 @@ def path_lines(
                            "dot" if side else style,
                            legend=not side and (bool(name) or len(runs) > 1), run=number,
                            samples=None if side else np.arange(run.size))  # fmt: skip
+
+
+def look(part: int, number: int, runs: Sequence[Run]) -> tuple[int, str]:
+    """Return colour and line style for a part (a body, a mode) of a run.
+
+    With two runs, colour distinguishes parts and style runs; with more, whose styles
+    could not be distinguished, colour distinguishes runs.
+    """
+    if len(runs) > 2:
+        part, number = number, part
+    return part, _STYLES[number % len(_STYLES)]
+
+
+def symbol(number: int) -> str:
+    """Return the marker symbol of a run's points."""
+    return _SYMBOLS[number]
+
+
+def named(words: str, run: Run, runs: Sequence[Run]) -> str:
+    """Append the run's name to a label if there are several runs."""
+    return f"{words} ({run.name})".strip() if len(runs) > 1 else words

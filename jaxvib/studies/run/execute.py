@@ -20,14 +20,12 @@ from ..store.store import Store
 from ..store.times import Times
 from .chunk import build as build
 from .chunk import chunk_fields, chunk_numbers, chunk_part
-from .cluster import DaskExecutor
+from .cluster import ClusterSearch, DaskExecutor
 from .cluster import require_dask as require_dask
-from .cluster_search import ClusterSearch
-from .dispatch import dispatch, skipped
-from .executors import Executor, Fields, LocalExecutor
-from .live_status import LiveStatus
+from .executors import Executor, Fields, LocalExecutor, dispatch, skipped
 from .processes import ProcessExecutor
 from .record import record
+from .status import LiveStatus
 from .study import Study
 from .worker import task
 

@@ -1,14 +1,17 @@
-"""Executors of chunks: the base class, and computation in this process."""
+"""Executors of chunks: base class, computation in this process, retries."""
 
 import dataclasses
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..store.fields import Variable
 
 Fields = Mapping[str, Variable]
+TRIES = 3  # of a chunk: three failures are not by chance
+_PAUSE = 1.0  # s before the second try; four times that before the third
 PATIENCE = 60.0  # s without a heartbeat, after which a chunk is reassigned
 _SLOW = 4.0  # times the usual duration, after which a chunk is duplicated
 
@@ -80,3 +83,47 @@ class LocalExecutor(Executor):
         """Yield each chunk's results in order. **Raises:** as the computation."""
         for number in numbers:
             yield number, self._compute(number)
+
+
+def dispatch(
+    executor: Executor,
+    numbers: Iterable[int],
+    accept: Callable[[int, Any], None],
+    message: Callable[[str], None],
+    pause: Callable[[float], None] = time.sleep,
+) -> dict[int, str]:
+    """Pass each chunk to `accept`, at least once unless it fails; only this process writes.
+
+    Failed chunks are retried after all others; after `TRIES` failures they are set
+    aside. **Arguments:** `message`: notified of the reason of a failure; `pause`: waits for
+    some seconds. **Returns:** the reasons of the skipped chunks, by number.
+    **Raises:** `RuntimeError` for a failure that concerns all chunks; exceptions of
+    `accept` and the executor.
+    """
+    left = list(numbers)
+    failed: dict[int, str] = {}
+    for attempt in range(TRIES):
+        if attempt:
+            pause(_PAUSE * 4 ** (attempt - 1))
+        failed = {}
+        for number, found in executor.submit(left):
+            if isinstance(found, Failure):
+                if found.final:
+                    raise RuntimeError(found.reason)
+                failed[number] = found.reason
+                more = "it is retried" if attempt + 1 < TRIES else "it is skipped"
+                message(f"chunk {number} failed: {found.reason}; {more}")
+            else:
+                accept(number, found)
+                failed.pop(number, None)
+        left = sorted(failed)
+        if not left:
+            break
+    return failed
+
+
+def skipped(failed: dict[int, str]) -> str:
+    """Return a message about the skipped chunks, with the first few reasons."""
+    reasons = "; ".join(f"chunk {n}: {failed[n]}" for n in sorted(failed)[:3])
+    number = f"{len(failed)} chunk{'s' * (len(failed) > 1)}"
+    return f"{number} skipped after {TRIES} tries: {reasons}"

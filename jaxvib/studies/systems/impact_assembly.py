@@ -28,7 +28,6 @@ from .assembly import (
     with_modules,
 )
 from .base import Role, SystemKind
-from .drifts import DriftTable, drifting
 from .impact_laws import AROUND, INSIDE, KEYS, LAWS, Law
 from .part_units import (
     acts_on_angles,
@@ -65,6 +64,20 @@ _FORMULA: dict[str, Any] = {
     )
 }
 _MOTION = ("elongation", "rate")  # further names in such a formula
+
+
+class DriftTable(Table):
+    """A coordinate in which motions are periodic up to a shift, see `drifting`."""
+
+    at: AT = option(
+        "the drifting degree of freedom, or several with coefficients; the first one "
+        "measures the progress"
+    )
+    step: float | None = option(
+        "the period of the equations in this coordinate, if they are not invariant under "
+        "every shift: such as 6.283185307179586 for an angle", None, gt=0.0,
+        unit="m or rad", allowed="(0, inf) m or rad",
+    )  # fmt: skip
 
 
 class ImpactAssemblyOptions(WithFormulas):
@@ -460,3 +473,12 @@ def _varies(systems, table):
     if (given := variation_of(table)) is None:
         return None
     return _built(systems, LAWS["load"][given.load], given.model_dump(exclude={"load"}))
+
+
+def drifting(system: Any, drift: DriftTable) -> Any:
+    """Return a system with a drift. **Raises:** `ValueError` if it is restrained."""
+    along = flattened(drift.at) if isinstance(drift.at, dict) else drift.at
+    try:
+        return library("systems").drifting(system, along, drift.step)
+    except ValueError as error:
+        raise ValueError(f"drift.at: {error}") from None

@@ -8,7 +8,7 @@ import pytest
 
 from jaxvib.ensemble import map_samples, use_executor
 from jaxvib.studies.config.toml_writer import to_toml
-from jaxvib.studies.run import cluster_search, worker_tasks
+from jaxvib.studies.run import worker_tasks
 from jaxvib.studies.run.chunk import Silent
 from jaxvib.studies.run.record import record
 from jaxvib.studies.run.study import load_text
@@ -50,7 +50,7 @@ def on_cluster():
     study = load_text(SEARCH)
     text = to_toml(study.resolved())
     with cluster_of(processes=False) as cluster:
-        search = cluster_search.ClusterSearch(
+        search = cluster.ClusterSearch(
             cluster.scheduler_address, text, record(study, "cpu"), Silent()
         )
         yield search

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
-from jaxvib.studies.run import live_status, status
+from jaxvib.studies.run import status
 from jaxvib.studies.run.executors import Worker
-from jaxvib.studies.run.live_status import LiveStatus
+from jaxvib.studies.run.status import LiveStatus
 from jaxvib.studies.store.lock import Lock
 from tests.studies.pushed import CONFIG, KIND, install
 
@@ -23,7 +23,7 @@ def command(*words):
 @pytest.fixture
 def config(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(live_status, "_EVERY", 0.02)
+    monkeypatch.setattr(status, "_EVERY", 0.02)
     (tmp_path / "pushed.toml").write_text(CONFIG)
 
 

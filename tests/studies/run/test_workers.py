@@ -20,11 +20,9 @@ from jaxvib import cli
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.chunk import compute_chunk
-from jaxvib.studies.run.dispatch import dispatch, skipped
-from jaxvib.studies.run.executors import Failure, LocalExecutor
-from jaxvib.studies.run.processes import ProcessExecutor, _Command
+from jaxvib.studies.run.executors import Failure, LocalExecutor, dispatch, skipped
+from jaxvib.studies.run.processes import ProcessExecutor, Share, _Command, worker_shares
 from jaxvib.studies.run.study import load
-from jaxvib.studies.run.worker_shares import Share, worker_shares
 from jaxvib.studies.run.worker_tasks import incompatibility
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.fields import Variable

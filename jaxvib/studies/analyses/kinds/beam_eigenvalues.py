@@ -11,7 +11,6 @@ from ....ensemble import Reason
 from ...config import samples as sampling
 from ...config.samples import METHODS
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import look, named
 from ...pictures.picture import (
     Axis,
     Chart,
@@ -23,6 +22,7 @@ from ...pictures.picture import (
     Scale,
     Scene,
 )
+from ...pictures.swept_lines import look, named
 from ...pictures.swept_planes import axis, sample_text
 from ...resources import lazily, library
 from ...store.fields import Variable, stacked, variables

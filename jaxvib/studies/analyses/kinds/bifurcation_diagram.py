@@ -11,9 +11,9 @@ from .... import orbits
 from ....ensemble import Reason
 from ...config.bounds import Bounds, check_allowed, of_path
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import named, symbol
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
 from ...pictures.regimes import Sorting, sort_by_regime
+from ...pictures.swept_lines import named, symbol
 from ...pictures.swept_planes import axis
 from ...store.fields import Variable, joined, orbit_variables, variables
 from ...store.finished_study import Run, readable

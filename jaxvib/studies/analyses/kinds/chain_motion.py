@@ -8,10 +8,10 @@ import numpy as np
 from .... import dynamics, systems
 from ...config import samples as sampled
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import look, named
 from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
+from ...pictures.swept_lines import look, named
 from ...pictures.swept_planes import sample_text, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables

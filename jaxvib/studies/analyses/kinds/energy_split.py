@@ -7,8 +7,8 @@ import numpy as np
 
 from .... import dynamics
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.swept_lines import named
 from ...resources import lazily
 from ...store.fields import Variable
 from ...store.finished_study import Run

@@ -13,8 +13,8 @@ from ....drawing.labels import with_unit
 from ...config.bounds import BoundsByPath, by_path, check_variables
 from ...config.quantities import Asked, Places
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.swept_lines import named
 from ...store.fields import Variable
 from ...store.finished_study import Run
 from ..design_options import scaled, settings_of

@@ -9,9 +9,8 @@ from pydantic import Field
 from .... import transients
 from ....ensemble import Reason
 from ...config.tables import option
-from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
-from ...pictures.swept_lines import path_lines
+from ...pictures.swept_lines import named, path_lines
 from ...pictures.swept_planes import axis, long_paths, sample_text
 from ...resources import lazily
 from ...store.fields import Variable, from_fields, variables

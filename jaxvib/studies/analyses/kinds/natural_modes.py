@@ -8,9 +8,9 @@ import numpy as np
 
 from .... import ensemble
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import look, named
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
+from ...pictures.swept_lines import look, named
 from ...pictures.swept_planes import (
     axis,
     long_paths,

@@ -8,9 +8,8 @@ import numpy as np
 from .... import transients
 from ....ensemble import Reason
 from ...config.tables import option
-from ...pictures.comparison_styles import look, named
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...pictures.swept_lines import WIDTH, path_lines
+from ...pictures.swept_lines import WIDTH, look, named, path_lines
 from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables

@@ -11,8 +11,8 @@ from .... import design, systems
 from ....drawing.labels import with_unit
 from ....ensemble import reason
 from ...config.tables import option
-from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
+from ...pictures.swept_lines import named
 from ...pictures.swept_planes import sample_text
 from ...resources import library
 from ...store.fields import Variable

@@ -15,7 +15,7 @@ from ...config import samples as sampling
 from ...config.tables import Table, option
 from ...pictures.changes import change_maps
 from ...pictures.curves import amplitude_curves, sweep_curves
-from ...pictures.motion import motion
+from ...pictures.motion import motion, work_rates
 from ...pictures.picture import Chart, Classes, Picture, Points, Scale, Share
 from ...pictures.regimes import (
     Sorting,
@@ -28,7 +28,6 @@ from ...pictures.regimes import (
     touching,
 )
 from ...pictures.swept_planes import Plane, axis, long_paths, planes
-from ...pictures.work_rates import work_rates
 from ...resources import library
 from ...store.fields import Variable, from_fields, variables
 from ...store.finished_study import Run, readable

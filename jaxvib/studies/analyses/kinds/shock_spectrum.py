@@ -9,8 +9,8 @@ from pydantic import Field
 from .... import systems, transients
 from ....ensemble import Reason
 from ...config.tables import Table, option
-from ...pictures.comparison_styles import named
 from ...pictures.picture import Axis, Chart, Line, Picture
+from ...pictures.swept_lines import named
 from ...pictures.swept_planes import slider_samples
 from ...resources import library
 from ...store.fields import Variable, variables

@@ -9,9 +9,9 @@ import numpy as np
 
 from .....drawing.polyline import position_on
 from .....ensemble import reason
-from ....pictures.comparison_styles import named
 from ....pictures.curves import amplitude_label
 from ....pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
+from ....pictures.swept_lines import named
 from ....pictures.swept_planes import axis, value_text
 from ....store.finished_study import Run, readable
 from .stability_chart import KINDS, stability_charts

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .....drawing.labels import with_unit
-from ....pictures.comparison_styles import look, named, symbol
 from ....pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
+from ....pictures.swept_lines import look, named, symbol
 from ....pictures.swept_planes import axis, long_paths, value_text
 from ....store.finished_study import Run, readable
 
