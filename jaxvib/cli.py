@@ -47,9 +47,9 @@ def _completed(what: str) -> Callable:
     """Return the completion of an argument in a shell."""
 
     def complete(*given: Any) -> list:
-        from .studies.run import completion
+        from .studies.run import system_file
 
-        return getattr(completion, what)(*given)
+        return getattr(system_file, what)(*given)
 
     return complete
 

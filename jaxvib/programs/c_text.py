@@ -9,8 +9,7 @@ from ..foundation.text import printable
 from ..kernels.export.object_code import ObjectCode, Target
 from ..systems.parameters import part_names
 from ..systems.system import System
-from .motion_functions import RETURN_CODES, RTOL, MotionFunctions
-from .parameter_vector import unique_names
+from .motion_functions import RETURN_CODES, RTOL, MotionFunctions, unique_names
 
 _ABOUT = {
     "rest": "the state at rest, in which the example starts.",

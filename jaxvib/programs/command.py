@@ -5,7 +5,7 @@ from typing import Any
 
 from .c_program import export_c
 from .fmu import export_fmu
-from .parameter_vector import unique_names
+from .motion_functions import unique_names
 
 
 def write(

@@ -1,21 +1,23 @@
-"""Functions of a system's motions, of plain arrays, to be compiled to machine code."""
+"""Functions of a system's motions, and its parameters as one array, for machine code."""
 
 import functools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from ..dynamics.engines.choice import engine_of
 from ..dynamics.engines.engine import Engine
 from ..dynamics.motion import Want
 from ..dynamics.observables import largest_forces
 from ..ensemble import Reason
+from ..foundation.range import Range
 from ..kernels.export.object_code import CFunction
+from ..systems import parameters, replace
 from ..systems.system import System, state_shape
-from .parameter_vector import ParameterVector
 
 RTOL = 1e-10  # default of `flow`
 # Of motions: `FIELD_JUMPS` if derivatives by the state are asked for.
@@ -26,6 +28,75 @@ RETURN_CODES = (
     Reason.STEP_UNDERFLOW,
     Reason.FIELD_JUMPS,
 )
+
+
+# Numbers of an array parameter; longer ones, such as those of a measured record, are
+# data, and would fill the table of names.
+_MOST = 64
+
+
+class Number(NamedTuple):
+    """A number of the array: its path in the system and its declaration."""
+
+    path: str
+    unit: str
+    description: str
+    value: float
+    allowed: Range
+
+
+class ParameterVector:
+    """The parameters of a system as one array of float64.
+
+    **Fields:** `numbers`: one per entry; entries of arrays have paths such as
+    `linear.mass.0.1`; `constants`: paths of longer arrays, which keep their values;
+    `derived`: paths of parameters that a formula of the system defines.
+    """
+
+    def __init__(self, system: System):
+        self._system, known = system, parameters(system)
+        self.derived = tuple(path for path, _ in system.formulas)
+        given = {path: each for path, each in known.items() if path not in self.derived}
+        self.constants = tuple(p for p, e in given.items() if np.size(e.value) > _MOST)
+        self._shapes = {
+            path: np.shape(each.value)
+            for path, each in given.items()
+            if path not in self.constants
+        }
+        self.numbers = [
+            Number(
+                ".".join([path, *map(str, place)]),
+                given[path].unit,
+                given[path].description,
+                float(np.asarray(given[path].value)[place]),
+                given[path].allowed,
+            )
+            for path, shape in self._shapes.items()
+            for place in np.ndindex(shape)
+        ]
+
+    @property
+    def values(self) -> np.ndarray:
+        """The system's own values."""
+        return np.array([number.value for number in self.numbers])
+
+    def system(self, vector: Float[Array, " numbers"]) -> System:
+        """Return the system with the values of an array."""
+        values, start = {}, 0
+        for path, shape in self._shapes.items():
+            end = start + int(np.prod(shape))
+            values[path] = vector[start:end].reshape(shape)
+            start = end
+        return replace(self._system, values)
+
+    def allowed(self, vector: Float[Array, " numbers"]) -> Bool[Array, ""]:
+        """Return whether all values are in their ranges."""
+        inside = [
+            number.allowed.contains(vector[place])
+            for place, number in enumerate(self.numbers)
+            if number.allowed != Range()
+        ]
+        return jnp.all(jnp.isfinite(vector)) & jnp.all(jnp.asarray([True, *inside]))
 
 
 class MotionFunctions:
@@ -233,3 +304,15 @@ def _is_periodic(system: System) -> bool:
     except ValueError:  # loads that do not repeat, or do not change
         return False
     return bool(np.isfinite(period))
+
+
+def unique_names(texts: Sequence[str]) -> list[str]:
+    """Return an identifier of C for each text, all different."""
+    found: list[str] = []
+    for text in texts:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+        name, number = plain or "_", 2
+        while name in found:
+            name, number = f"{plain}_{number}", number + 1
+        found.append(name)
+    return found

@@ -1,7 +1,7 @@
 """A study kind: its options, and what is computed, told and drawn of them."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -200,3 +200,24 @@ def freedoms(names: Callable[[Any], Sequence[str]]) -> Check:
                 raise ValueError(unknown_key("degree of freedom", name, known.system.names))
 
     return check
+
+
+def at(read: Callable, study: Any, sample: int | np.integer) -> str:
+    """Return the swept values of a sample: `load.amplitude = 500 N`, "" if none."""
+    return ", ".join(study.value_text(path, read(path)[sample]) for path in study.paths)
+
+
+def where(read: Callable, study: Any, sample: int | np.integer) -> str:
+    """Return the swept values of a sample after a comma, "" if none."""
+    return f", {at(read, study, sample)}" if study.paths else ""
+
+
+def highest(values: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield up to five degrees of freedom with the indices of their largest value.
+
+    `values` (samples, n, freedoms): the indices are a sample and a position along n.
+    """
+    for position, name in enumerate(names[:5]):
+        here = values[:, :, position]
+        sample, at = np.unravel_index(np.nanargmax(here), here.shape)
+        yield name, int(sample), int(at)

@@ -19,6 +19,10 @@ from ..store.recovery import has_study
 from ..store.share import Share
 from .executors import Worker
 
+FILE = "running.json"
+_EVERY = 2.0  # s between updates of `running.json`
+_KEPT = 5  # most recent messages
+
 
 def status(directory: Path) -> dict[str, Any]:
     """Return the progress of a study, its workers and failures.
@@ -115,11 +119,6 @@ def _worker(found: dict[str, Any]) -> str:
     else:
         what = f"computes chunk {found['chunk']} for {duration_text(found['seconds'])}"
     return f"{found['name']} {what}{', not responding' if found['silent'] else ''}"
-
-
-FILE = "running.json"
-_EVERY = 2.0  # s between updates of `running.json`
-_KEPT = 5  # most recent messages
 
 
 class LiveStatus:

@@ -1,13 +1,17 @@
-"""Reads the system of a config, which may be a study or only a `[system]` table."""
+"""The system of a config, which may be a `[system]` table; completion in a shell."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from click import Context, Parameter
+from click.shell_completion import CompletionItem
+
 from ..analyses.kinds import SYSTEMS
 from ..config.document import read
 from ..config.tables import validated
 from ..systems.base import Role
+from .builtin_studies import find, titles
 from .study import SECTIONS, Title, kind_of, read_output
 
 
@@ -46,3 +50,30 @@ def read_system(
     title = validated(Title, given, "", document).title
     units = read_output(document, options).units
     return SystemFile(kind.build(options), title or path.stem, units)
+
+
+def studies(context: Context, parameter: Parameter, incomplete: str) -> list:
+    """Return the built-in studies that begin with a text, and the shell's own files."""
+    named = [
+        CompletionItem(name, help=title)
+        for name, title in titles().items()
+        if name.startswith(incomplete)
+    ]
+    return [*named, CompletionItem(incomplete, type="file")]
+
+
+def assignments(context: Context, parameter: Parameter, incomplete: str) -> list:
+    """Return the parameters of the command's config that begin with a text."""
+    # Behind an option without its value click has parsed no argument yet.
+    given = [*filter(None, map(context.params.get, ("config", "source"))), *context.args]
+    try:
+        document = read(find(str(given[0])))
+        kind = kind_of(document, "system", SYSTEMS)
+        paths = [*kind.declared(kind.read(document))]
+    except (
+        IndexError,
+        ValueError,
+        OSError,
+    ):  # nothing is completed for a config with a fault
+        return []
+    return [CompletionItem(path) for path in paths if path.startswith(incomplete)]

@@ -10,6 +10,7 @@ from jaxvib.ensemble import map_samples, use_executor
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import worker_tasks
 from jaxvib.studies.run.chunk import Silent
+from jaxvib.studies.run.cluster import ClusterSearch
 from jaxvib.studies.run.record import record
 from jaxvib.studies.run.study import load_text
 from tests.ensemble.test_checkpoint import Notes, StoppedError, search
@@ -50,7 +51,7 @@ def on_cluster():
     study = load_text(SEARCH)
     text = to_toml(study.resolved())
     with cluster_of(processes=False) as cluster:
-        search = cluster.ClusterSearch(
+        search = ClusterSearch(
             cluster.scheduler_address, text, record(study, "cpu"), Silent()
         )
         yield search

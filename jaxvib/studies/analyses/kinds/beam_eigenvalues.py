@@ -28,8 +28,7 @@ from ...resources import lazily, library
 from ...store.fields import Variable, stacked, variables
 from ...store.finished_study import Run, readable
 from ...store.subsample import evenly_chosen
-from ..study_kind import Role, StudyKind
-from ..summary_text import at
+from ..study_kind import Role, StudyKind, at
 
 beam_curves = library("modes.beams.eigenvalue_curves")
 beam_slopes = library("modes.beams.slopes")

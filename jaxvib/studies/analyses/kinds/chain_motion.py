@@ -17,8 +17,7 @@ from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run, readable
 from ...store.subsample import evenly_chosen
-from ..study_kind import Known, Role, StudyKind
-from ..summary_text import at
+from ..study_kind import Known, Role, StudyKind, at
 
 arrays = library("foundation.arrays")
 eqx = lazily("equinox")

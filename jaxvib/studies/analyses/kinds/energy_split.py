@@ -12,8 +12,7 @@ from ...pictures.swept_lines import named
 from ...resources import lazily
 from ...store.fields import Variable
 from ...store.finished_study import Run
-from ..study_kind import Role, StudyKind
-from ..summary_text import at
+from ..study_kind import Role, StudyKind, at
 from .chain_motion import chain_pictures, each_chain, fields_of_chains
 
 jax = lazily("jax")

@@ -16,8 +16,7 @@ from ...resources import lazily
 from ...store.fields import Variable, from_fields, variables
 from ...store.finished_study import Run, readable
 from ..noises import Level, Shaken, check_levels, check_shaken
-from ..study_kind import Known, Role, StudyKind, one_by_one
-from ..summary_text import where
+from ..study_kind import Known, Role, StudyKind, one_by_one, where
 
 jnp = lazily("jax.numpy")
 

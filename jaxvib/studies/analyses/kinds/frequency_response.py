@@ -14,8 +14,7 @@ from ...pictures.swept_planes import slider_samples
 from ...resources import library
 from ...store.fields import Variable
 from ...store.finished_study import Run
-from ..study_kind import Role, StudyKind, ascending, freedoms, result_code
-from ..summary_text import highest, where
+from ..study_kind import Role, StudyKind, ascending, freedoms, highest, result_code, where
 
 of_samples = library("studies.analyses.sample_systems")
 

@@ -15,8 +15,7 @@ from ...pictures.swept_lines import sample_lines
 from ...pictures.swept_planes import slider_samples
 from ...resources import lazily, library
 from ...store.finished_study import Run
-from ..study_kind import Known, Role, StudyKind, freedoms, mapped
-from ..summary_text import highest, where
+from ..study_kind import Known, Role, StudyKind, freedoms, highest, mapped, where
 
 jnp = lazily("jax.numpy")
 motions = library("dynamics.assembly_motion")

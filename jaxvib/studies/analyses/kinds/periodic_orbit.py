@@ -13,12 +13,12 @@ from ....drawing import colours
 from ....ensemble import Reason, reason, undecided
 from ...config import samples as sampling
 from ...config.tables import Table, option
-from ...pictures.changes import change_maps
 from ...pictures.curves import amplitude_curves, sweep_curves
 from ...pictures.motion import motion, work_rates
 from ...pictures.picture import Chart, Classes, Picture, Points, Scale, Share
 from ...pictures.regimes import (
     Sorting,
+    change_maps,
     period_of,
     periodic,
     regime_name,
@@ -32,8 +32,7 @@ from ...resources import library
 from ...store.fields import Variable, from_fields, variables
 from ...store.finished_study import Run, readable
 from ...store.subsample import evenly_chosen
-from ..study_kind import Role, StudyKind
-from ..summary_text import at
+from ..study_kind import Role, StudyKind, at
 
 laws = library("systems.law")
 rubbing = library("systems.annular")

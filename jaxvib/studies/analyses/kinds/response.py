@@ -17,8 +17,7 @@ from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run, readable
 from ..noises import EngineName, Level, check_levels
-from ..study_kind import Role, StudyKind
-from ..summary_text import where
+from ..study_kind import Role, StudyKind, where
 
 jnp, histories = lazily("jax.numpy"), library("transients.history")
 limits, motions = library("transients.limits"), library("transients.response")

@@ -15,8 +15,7 @@ from ...pictures.swept_planes import slider_samples
 from ...resources import library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run
-from ..study_kind import Known, Role, StudyKind, ascending, one_by_one, result_code
-from ..summary_text import where
+from ..study_kind import Known, Role, StudyKind, ascending, one_by_one, result_code, where
 
 arrays, geometric = library("foundation.arrays"), library("foundation.geometric")
 loads, shock = library("transients.ensemble"), library("transients.shock")

@@ -31,8 +31,8 @@ from ...measure_options import (
 from ...study_kind import (
     Known,
     StudyKind,
+    at,
 )
-from ...summary_text import at
 from .charts import OBJECTIVE, pictures
 from .verified import verified_fields, verified_lines
 
