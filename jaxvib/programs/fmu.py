@@ -21,8 +21,7 @@ from ..foundation.new_files import refuse_taken, write_new
 from ..kernels.export.object_code import HOST, CFunction, object_code, target_of
 from ..systems.system import System
 from .c_program import check_name
-from .fmu_variables import Variables, with_external_forces
-from .model_description import Description
+from .model_description import Description, Variables, with_external_forces
 from .motion_functions import RETURN_CODES, RTOL, MotionFunctions
 
 _SOURCE = Path(__file__).with_name("fmi3.c")

@@ -1,5 +1,6 @@
 """Picture files at journal column widths (SVG, PDF, PNG), drawn with matplotlib."""
 
+import csv
 import dataclasses
 import io
 import itertools
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..drawing import Chart, draw
 from ..drawing.axes import patch
-from ..studies.pictures.picture import Picture
+from ..studies.pictures.picture import Cells, Classes, Picture
 
 # inches: common figure widths of journals, single to double column
 _COLUMN, _ONE_AND_A_HALF, _PAGE = 90 / 25.4, 140 / 25.4, 190 / 25.4
@@ -39,6 +40,9 @@ _UNDATED = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
 }
+
+
+_HEAD = ("x is", "y is", "what", "setting", "x", "y", "value", "sample")
 
 
 def picture_files(pictures: Sequence[Picture]) -> Iterator[tuple[str, bytes]]:
@@ -211,3 +215,60 @@ def _legend(figure, picture: Picture, lines: Sequence[Any]) -> None:
         handles=patches, loc="outside lower left", ncols=columns, frameon=False,
         fontsize=6, handlelength=2, columnspacing=1.2,
     )  # fmt: skip
+
+
+def numbers_of(picture: Picture) -> str:
+    """Return the data of a picture as CSV with a header.
+
+    Columns: labels of x and y with units, the layer, the slider's option, the position,
+    the value or class shown by colour, the sample.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(_HEAD)
+    for chart in picture.charts:
+        for layer in chart.layers:
+            option = getattr(layer, "option", None)
+            moved = picture.choice is not None and option is not None
+            setting = picture.choice.options[option] if moved else ""
+            table.writerows(_rows(chart, layer, setting))
+    return text.getvalue()
+
+
+def _rows(chart: Chart, layer, setting: str) -> Iterator[tuple]:
+    named = (_tick(chart.x), _tick(chart.y))
+    x, y = np.asarray(layer.x, float), np.asarray(layer.y, float)
+    if isinstance(layer, Cells):
+        x, y = np.meshgrid(x, y)
+    paint = getattr(layer, "paint", None)
+    values = getattr(layer, "values", None)
+    samples = getattr(layer, "samples", None)
+    texts = getattr(layer, "texts", None)
+    what = paint.label if hasattr(paint, "label") else getattr(layer, "name", "class")
+    for i, (across, up) in enumerate(zip(x.ravel(), y.ravel(), strict=True)):
+        value = "" if values is None else values.ravel()[i]
+        if np.isnan(up) or (values is not None and np.isnan(value)):
+            continue
+        if isinstance(paint, Classes):
+            value = paint.names[int(value)]
+        elif texts is not None:
+            value = texts[i]
+        yield (
+            chart.x.label,
+            chart.y.label,
+            what,
+            setting,
+            named[0](across),
+            named[1](up),
+            value,
+            "" if samples is None else samples.ravel()[i],
+        )
+
+
+def _tick(axis):
+    """Return a function that formats a position on an axis, by its tick name if any."""
+
+    def written(place: float):
+        return axis.ticks[int(place)] if axis.ticks else repr(float(place))
+
+    return written

@@ -18,10 +18,9 @@ from ..drawing import colours
 from ..drawing.chosen_units import chosen_unit
 from ..studies.analyses.kinds import SYSTEMS
 from ..studies.config.toml_writer import key_text, sample_config
-from ..studies.pictures.motion import coarse, representative, stored_motions
+from ..studies.pictures.motion import coarse, contact_labels, representative, stored_motions
 from ..studies.pictures.picture import Cells, Line, Picture, Scale
 from ..studies.pictures.regimes import periodic, sort_by_regime
-from ..studies.pictures.stops import contact_labels
 from ..studies.store.finished_study import Run, readable
 
 _MOST_SAMPLES = 5000  # selectable by number even if no picture shows them

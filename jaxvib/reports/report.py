@@ -17,8 +17,7 @@ from ..studies.pictures.swept_lines import MOST_COMPARED
 from ..studies.pictures.swept_planes import long_paths
 from ..studies.store.finished_study import Run, read_run
 from ..studies.store.folder import Folder
-from .files import picture_files
-from .numbers import numbers_of
+from .files import numbers_of, picture_files
 from .page import page
 
 

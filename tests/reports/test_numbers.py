@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 
-from jaxvib.reports.numbers import numbers_of
+from jaxvib.reports.files import numbers_of
 from jaxvib.studies.pictures.picture import (
     Axis,
     Cells,

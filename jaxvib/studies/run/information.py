@@ -15,7 +15,7 @@ from ...foundation.text import size_text
 from ...kernels.gpu.device_check import verdicts
 from ...kernels.gpu.device_choice import mode
 from ...kernels.gpu.driver import DriverError, driver
-from ..store.provenance import git_state, versions
+from ..store.store_metadata import git_state, versions
 from .builtin_studies import folder
 
 

@@ -1,7 +1,7 @@
 """Content of `study.json`: metadata of the results and what they depend on."""
 
 from ..analyses.kinds import ANALYSES
-from ..store.provenance import fingerprint, git_state, versions
+from ..store.store_metadata import fingerprint, git_state, versions
 from .study import Study
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ensemble import map_samples
 from ..config.document import parse
-from ..store.provenance import fingerprint, versions
+from ..store.store_metadata import fingerprint, versions
 from .chunk import built, compute_chunk
 from .device import choose
 from .executors import Failure

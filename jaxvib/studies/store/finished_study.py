@@ -118,10 +118,6 @@ class Run:
         """Return values in SI, of a unit, in the unit shown, as `chosen_units` does."""
         return quantity_text(self.chosen_units, unit, *values, **form)
 
-    def description(self, name: str) -> str:
-        """Return the description of a field or a path."""
-        return self.results[name].attrs.get("description", "")
-
     def label(self, path: str) -> str:
         """Return the axis label of a swept path, with unit and convention."""
         note = ", 0-peak" if path.endswith("load.amplitude") else ""

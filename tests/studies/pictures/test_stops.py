@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import xarray
 
-from jaxvib.studies.pictures.motion import motion
-from jaxvib.studies.pictures.stops import contact_labels, stops
+from jaxvib.studies.pictures.motion import contact_labels, motion, stops
 from jaxvib.studies.store.finished_study import Run
 
 CARTS = ["cart", "wagon"]
