@@ -82,7 +82,7 @@ def touching(runs: Sequence[Run]) -> bool:
 
 def period_of(runs: Sequence[Run]) -> str:
     """Return the period in which motions are counted: of the load, or of limit cycles."""
-    cycles = all(run.study["config"]["analysis"].get("period") for run in runs)
+    cycles = all(run.options.get("period") for run in runs)
     return "period" if cycles else "load period"
 
 

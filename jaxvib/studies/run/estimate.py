@@ -17,10 +17,9 @@ from ...foundation.text import duration_text, size_text
 from ..analyses.kinds import ANALYSES
 from ..config import samples
 from ..config.values import Values
-from ..store.compile_times import CompileTimes
 from ..store.store import has_study
 from .chunk import Silent, build, number_of_chunks
-from .computing import compute_part
+from .computing import CompileTimes, compute_part
 from .device import choose
 from .execute import execute, open_store
 from .memory import needed, too_large

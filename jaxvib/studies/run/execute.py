@@ -14,7 +14,6 @@ from ...foundation.progress import without_progress
 from ...kernels.gpu.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
-from ..store.compile_times import CompileTimes
 from ..store.evaluations import Evaluations, HeldEvaluations, forget_evaluations
 from ..store.store import Store
 from ..store.times import Times
@@ -22,6 +21,7 @@ from .chunk import build as build
 from .chunk import chunk_fields, chunk_numbers, chunk_part
 from .cluster import ClusterSearch, DaskExecutor
 from .cluster import require_dask as require_dask
+from .computing import CompileTimes
 from .executors import Executor, Fields, LocalExecutor, dispatch, skipped
 from .processes import ProcessExecutor
 from .record import record

@@ -51,6 +51,11 @@ class Run:
         return self.study["analysis"]
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The table `[analysis]` of the config."""
+        return self.study["config"]["analysis"]
+
+    @property
     def grid(self) -> dict[str, int]:
         """Swept path: number of values, the first one slowest; empty unless a grid."""
         return self.study.get("grid") or {}

@@ -28,7 +28,6 @@ from .assembly import (
     with_modules,
 )
 from .base import Role, SystemKind
-from .impact_laws import AROUND, INSIDE, KEYS, LAWS, Law
 from .part_units import (
     acts_on_angles,
     fields_of,
@@ -40,9 +39,14 @@ from .places import ANNULAR, AT
 from .read_loads import describe_what_is_read, with_read_loads
 from .two_sided import refuse_negative_plays, with_both_sides, with_plays
 from .variations import (
+    AROUND,
     FIELD,
+    INSIDE,
+    KEYS,
+    LAWS,
     RECORD_KEYS,
     VARYING,
+    Law,
     declared_of_variation,
     is_constant,
     repeats,

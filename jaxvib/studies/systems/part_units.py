@@ -7,8 +7,7 @@ from ...foundation.units import rotational_unit
 from ..config.catalogue import Declared, declared_part
 from ..config.quantities import HERTZ
 from ..config.tables import flattened
-from .impact_laws import AROUND, INSIDE, KEYS, LAWS
-from .variations import units_of_variation
+from .variations import AROUND, INSIDE, KEYS, LAWS, units_of_variation
 
 _NAME = "impact_assembly"  # the kind of system that declares the parts
 _MOVED = {"displacement": "m", "velocity": "m/s", "acceleration": "m/s^2"}

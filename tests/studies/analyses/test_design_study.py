@@ -11,13 +11,13 @@ import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
 from jaxvib.ensemble.evaluation_store import PrefixedStore
-from jaxvib.studies.analyses.design_options import LimitOptions
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.kinds.design.verified import (
     promised_range,
     verified_fields,
     verified_lines,
 )
+from jaxvib.studies.analyses.measure_options import LimitOptions
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
+from jaxvib.studies.run.computing import CompileTimes, _Union
 from jaxvib.studies.run.estimate import computing_time, estimate, lines
 from jaxvib.studies.run.study import load
-from jaxvib.studies.store.compile_times import CompileTimes, _Union
 from tests.studies import pushed
 
 

@@ -10,7 +10,7 @@ from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.finished_study import Run
-from jaxvib.studies.systems.impact_laws import LAWS
+from jaxvib.studies.systems.variations import LAWS
 from tests.studies.systems.test_impact_assembly import run
 
 HARVESTER = builtin_studies.folder() / "harvester.toml"

@@ -220,7 +220,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 
 
 def _picture(run: Run, several: bool) -> Picture:
-    options = run.study["config"]["analysis"]
+    options = run.options
     (first, first_bounds), (second, second_bounds) = options["grid"].items()
     number = int(options["points"])
     stride = -(-number // MOST_CELLS)
@@ -259,7 +259,7 @@ def _picture(run: Run, several: bool) -> Picture:
 
 def _robust(run: Run) -> str:
     """Return sentences on the entropy, the integrity and the smallest shocks."""
-    options, words = run.study["config"]["analysis"], []
+    options, words = run.options, []
     shares = range(len(run.field("share")))
     if options.get("box"):
         words.append(f"{entropy_words(run.field).capitalize()}.")

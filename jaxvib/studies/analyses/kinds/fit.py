@@ -17,12 +17,13 @@ from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_lines import named
 from ...store.fields import Variable
 from ...store.finished_study import Run
-from ..design_options import scaled, settings_of
 from ..measure_options import (
     MeasureOptions,
     build_measure,
     check_measure,
     measured_in,
+    scaled,
+    settings_of,
     unit_of,
 )
 from ..study_kind import Known, StudyKind, once

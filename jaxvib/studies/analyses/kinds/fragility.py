@@ -104,7 +104,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             words = sample_text(run, sample) if run.paths else "limit reached"
             name = named(words, run, runs)
             lines += _curve(run, sample, name, colour + number * count)
-    limit = runs[0].study["config"]["analysis"]["limit"]
+    limit = runs[0].options["limit"]
     found = [
         Picture(
             "fragility",

@@ -76,7 +76,7 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
     )
     positive = np.concatenate([line.y[line.y > 0] for line in amplitude])
     low, high = float(positive.min()), float(positive.max())
-    x, force = Axis("frequency (rad/s)"), runs[0].study["config"]["analysis"]["force"]
+    x, force = Axis("frequency (rad/s)"), runs[0].options["force"]
     y = Axis("amplitude per unit force", log=True, low=0.8 * max(low, 1e-6 * high),
              high=1.25 * high)  # fmt: skip
     return [

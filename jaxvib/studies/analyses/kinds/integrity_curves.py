@@ -129,7 +129,7 @@ def _picture(run: Run, several: bool) -> Picture:
         Chart(x, Axis("integrity (half widths)", low=0.0), tuple(_integrity(run, values))),
         Chart(x, Axis("basin entropy", low=0.0), tuple(_entropies(run, values))),
     ]
-    shock = run.study["config"]["analysis"].get("shock")
+    shock = run.options.get("shock")
     words = ""
     if shock and run.has("shock.size"):
         layers = tuple(_lines(run, values, "shock.size", "solid"))

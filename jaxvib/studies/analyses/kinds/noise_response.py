@@ -156,7 +156,7 @@ def _passages(runs, samples, choice) -> Picture:
     lines = []
     for number, run in enumerate(runs):
         times = run.field("first_passage")
-        duration = float(run.study["config"]["analysis"]["duration"])
+        duration = float(run.options["duration"])
         for pick, sample in enumerate(samples):
             for i, name in enumerate(run.names("limit", times.shape[2])):
                 colour, style = look(i, number, runs)

@@ -17,16 +17,18 @@ from ...pictures.swept_planes import sample_text
 from ...resources import library
 from ...store.fields import Variable
 from ...store.finished_study import Run
-from ..design_options import (
+from ..measure_options import (
     COMBINED,
+    MeasureOptions,
     SearchOptions,
+    build_measure,
     check_search,
     limits,
     scaled,
     settings_of,
+    unit_of,
     without,
 )
-from ..measure_options import MeasureOptions, build_measure, unit_of
 from ..study_kind import Known, StudyKind
 
 of_samples = library("studies.analyses.sample_systems")

@@ -41,7 +41,7 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
 
 def paths_of(run: Run) -> tuple[str, str]:
     """Return the two parameters of a run's curves."""
-    options = run.study["config"]["analysis"]
+    options = run.options
     return options["path"], options["second_path"]
 
 
@@ -110,7 +110,7 @@ def with_boundaries(
     kinds = dict.fromkeys(
         KINDS[code].replace("_", " ") for code in curves.field("curve.kind")
     )
-    periods = curves.study["config"]["analysis"]["periods"]
+    periods = curves.options["periods"]
     words = f" Lines: {', '.join(kinds)} of motions of period {periods}, from the "
     words += f"study {curves.name}."
 

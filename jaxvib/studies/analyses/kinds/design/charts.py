@@ -63,7 +63,7 @@ def design_history(runs: Sequence[Run]) -> Picture:
 def _verified(run: Run) -> str:
     """Return a sentence about each range that was verified at random points."""
     words = []
-    constraints = run.study["config"]["analysis"].get("constraints", {})
+    constraints = run.options.get("constraints", {})
     for name in (*constraints, OBJECTIVE):
         if run.has(f"verified.{name}.stable"):
             parts = ("stable", "lost", "parameter")
@@ -79,7 +79,7 @@ def _verified(run: Run) -> str:
 def best_designs(runs: Sequence[Run]) -> Picture:
     """Return the stored quantities of the best designs, over a swept path."""
     run = runs[0]
-    names = list(run.study["config"]["analysis"].get("quantities", {}))
+    names = list(run.options.get("quantities", {}))
     over = long_paths(run)
     names = [name for name in names if not (over and _follows(run, name))]
     names = names or [f"optimum.{path}" for path in run.tuned]
@@ -98,7 +98,7 @@ def best_designs(runs: Sequence[Run]) -> Picture:
 
 def _follows(run: Run, quantity: str) -> bool:
     """Whether a quantity is a ratio of swept values, independent of the design."""
-    paths = run.study["config"]["analysis"]["quantities"][quantity]
+    paths = run.options["quantities"][quantity]
     return not set(paths) & set(run.tuned)
 
 
@@ -171,7 +171,7 @@ def _best(run: Run, place: int) -> int:
 
 
 def _word(run: Run) -> str:
-    goal = run.study["config"]["analysis"].get("goal", "minimise")
+    goal = run.options.get("goal", "minimise")
     return "greatest" if goal == "maximise" else "least"
 
 
@@ -206,7 +206,7 @@ def optimality_text(left: float) -> str:
 
 def _objective(run: Run) -> str:
     """Return the objective as text: a field of the orbit and its body, or a measure."""
-    options = run.study["config"]["analysis"]
+    options = run.options
     objective = options.get("objective", "objective")
     if isinstance(objective, dict):
         field = objective.get("field") or objective["measure"].replace("_", " ")

@@ -12,21 +12,19 @@ from .....ensemble import Reason
 from ....config.tables import Table, option
 from ....resources import library
 from ....store.fields import Variable, stacked
-from ...design_options import (
+from ...measure_options import (
     COMBINED,
+    MeasureOptions,
     SearchOptions,
+    build_measure,
+    check_measure,
     check_search,
+    describe_measure,
     limits,
     scaled,
     settings_of,
-    without,
-)
-from ...measure_options import (
-    MeasureOptions,
-    build_measure,
-    check_measure,
-    describe_measure,
     unit_of,
+    without,
 )
 from ...study_kind import (
     Known,

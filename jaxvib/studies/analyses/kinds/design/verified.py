@@ -7,7 +7,7 @@ import numpy as np
 
 from ..... import design, systems
 from ....store.fields import Variable
-from ...design_options import LimitOptions
+from ...measure_options import LimitOptions
 from .charts import OBJECTIVE
 
 _REAL = ("parameter", "growth")  # fields of real numbers
