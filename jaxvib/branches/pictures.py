@@ -8,19 +8,10 @@ import numpy as np
 from ..drawing import Axis, Chart, Line, Notes, draw
 from ..drawing.axes import Axes
 from ..drawing.labels import with_unit
-from ..drawing.polyline import chord_verdicts, position_on
+from ..drawing.polyline import STYLES, SYMBOLS, chord_verdicts, position_on
 from ..systems.system import System
 from .measures import Components, Measure, Measured, measured
 
-_STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
-_SYMBOLS = {
-    "fold": "triangle-up",
-    "period_doubling": "circle",
-    "neimark_sacker": "hexagon",
-    "hopf": "diamond",
-    "branch_point": "star",
-    "grazing": "cross",
-}
 _OTHERS = ("star", "diamond", "square", "circle", "hexagon", "cross", "triangle-up")
 _INK = 6  # index of the neutral line colour
 
@@ -129,7 +120,7 @@ def _branch_layers(named: list[tuple[str, Any, Measured]]) -> Iterator[Line | No
     for name, branch, curves in named:
         x, values, verdicts, kinds = _with_bifurcations(branch, curves)
         chords = _chords(x, values, verdicts)
-        present |= set(chords.tolist()) & set(_STYLES)
+        present |= set(chords.tolist()) & set(STYLES)
         for kind in dict.fromkeys(filter(None, kinds)):
             own = np.array([each == kind for each in kinds])
             height = values[own].reshape(own.sum(), -1)
@@ -145,14 +136,14 @@ def _branch_layers(named: list[tuple[str, Any, Measured]]) -> Iterator[Line | No
             colour += 1
     if not single and present != {1}:
         nowhere = np.full(1, np.nan)
-        for verdict, (style, word) in _STYLES.items():
+        for verdict, (style, word) in STYLES.items():
             if verdict in present:
                 yield Line(nowhere, nowhere, word, _INK, style)
     for kind, each in marks.items():
         x, y = np.concatenate(each, axis=1)
         words = kind.replace("_", " ")
         texts = (words,) * len(x)
-        yield Notes(x, y, texts, words, _SYMBOLS.get(kind, "diamond"))
+        yield Notes(x, y, texts, words, SYMBOLS.get(kind, "diamond"))
 
 
 def _chords(x, values, verdicts) -> np.ndarray:
@@ -168,7 +159,7 @@ def _by_verdict(x, lines, chords, name: str, colour: int) -> Iterator[Line]:
     The first line has the `name` in the legend, or each verdict its own if it is empty.
     """
     first = True
-    for verdict, (style, word) in _STYLES.items():
+    for verdict, (style, word) in STYLES.items():
         if verdict not in chords:
             continue
         own = np.append(chords == verdict, False)

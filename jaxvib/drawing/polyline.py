@@ -1,6 +1,25 @@
-"""Places on a line through points, such as a branch."""
+"""Lines of branches: their styles and marks, places on them, and the limit of stability."""
 
 import numpy as np
+
+from .chart import Line
+
+# Style and name of a line by the verdict on its points.
+STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
+SYMBOLS = {
+    "fold": "triangle-up",
+    "period_doubling": "circle",
+    "neimark_sacker": "hexagon",
+    "hopf": "diamond",
+    "branch_point": "star",
+    "grazing": "cross",
+}
+
+
+def unit_circle(*, legend: bool = True) -> Line:
+    """Return the limit of stability in the plane of multipliers."""
+    angle = np.linspace(0.0, 2 * np.pi, 181)
+    return Line(np.cos(angle), np.sin(angle), "stability limit", 3, "dot", legend=legend)
 
 
 def chord_verdicts(verdicts: np.ndarray) -> np.ndarray:

@@ -6,8 +6,9 @@ import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Complex, Float
 
-from ..drawing import Axis, Chart, Line, Notes, Plottable, draw
+from ..drawing import Axis, Chart, Notes, Plottable, draw
 from ..drawing.axes import Axes
+from ..drawing.polyline import unit_circle
 from ..dynamics.flow import Trajectory, simulate
 from ..ensemble.result import Result
 from ..systems.system import System
@@ -55,13 +56,9 @@ def multipliers_chart(orbit: PlottableMotion) -> Chart:
     """Return the chart of an orbit's or cycle's multipliers with the unit circle."""
     _check_one(orbit)
     values = np.asarray(orbit.floquet_multipliers)
-    angle = np.linspace(0.0, 2 * np.pi, 181)
-    layers = (
-        Line(np.cos(angle), np.sin(angle), "stability limit", 3, "dot"),
-        Notes(values.real, values.imag, ("",) * len(values), "multipliers", "circle"),
-    )
+    marks = Notes(values.real, values.imag, ("",) * len(values), "multipliers", "circle")
     axes = Axis("real part of a multiplier"), Axis("imaginary part")
-    return Chart(*axes, layers, equal=True)
+    return Chart(*axes, (unit_circle(), marks), equal=True)
 
 
 def orbit_motion(orbit: PlottableMotion, system: System) -> Trajectory:

@@ -7,23 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .....drawing.polyline import position_on
+from .....drawing.polyline import STYLES, SYMBOLS, position_on, unit_circle
 from .....ensemble import reason
 from ....pictures.curves import amplitude_label
 from ....pictures.picture import Axis, Chart, Followers, Line, Notes, Picture
 from ....pictures.swept_lines import named
 from ....pictures.swept_planes import axis, value_text
 from ....store.finished_study import Run, readable
-from .stability_chart import KINDS, stability_charts
+from .stability_chart import KINDS, kind_words, stability_charts
 
-_STYLES = {1: ("solid", "stable"), 0: ("dash", "unstable"), -1: ("dot", "undecided")}
-_MARKS = {
-    "fold": ("fold", "triangle-up"),
-    "period_doubling": ("period doubling", "circle"),
-    "neimark_sacker": ("Neimark-Sacker (torus)", "hexagon"),
-    "branch_point": ("branch point", "star"),
-    "grazing": ("grazing", "cross"),
-}
+_NAMES = {KINDS.index("neimark_sacker"): "Neimark-Sacker (torus)"}
 _SMALL_PART = 0.25  # fraction of an axis below which bifurcations get a detail chart
 _FIELDS = (
     ("largest_multiplier", "largest |Floquet multiplier|"),
@@ -145,10 +138,7 @@ def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
 
 def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
     """Return the multipliers of the point under the pointer."""
-    angle = np.linspace(0.0, 2 * np.pi, 181)
-    layers: list[Line | Followers] = [
-        Line(np.cos(angle), np.sin(angle), "stability limit", 3, "dot", legend=False)
-    ]
+    layers: list[Line | Followers] = [unit_circle(legend=False)]
     for number, run in enumerate(runs):
         values = run.field("floquet_multipliers")
         first = len(values) // 2
@@ -183,7 +173,7 @@ def _by_verdict(
             joins.setdefault(int(code), []).append(
                 np.stack([start, end, np.full(2, np.nan)])
             )
-    for verdict, (style, word) in _STYLES.items():
+    for verdict, (style, word) in STYLES.items():
         own = verdicts == verdict
         label = f"{name}, {word}" if name else word
         if own.any():
@@ -210,7 +200,7 @@ def _bifurcations(run: Run, path: str, marks: _Marks) -> Iterator[Notes]:
     """Return one kind of mark for each kind of bifurcation on the branch."""
     kinds, places = run.field("bifurcation.kind"), run.field("bifurcation.parameter")
     for code in np.unique(kinds):
-        name, symbol = _MARKS[KINDS[code]]
+        name, symbol = _NAMES.get(code) or kind_words(code), SYMBOLS[KINDS[code]]
         own = np.flatnonzero(kinds == code)
         shown = functools.partial(run.quantity_text, run.unit(path))
         texts = tuple(f"{name} at {shown(places[i], digits=8)}" for i in own)

@@ -22,7 +22,7 @@ from ...study_kind import (
     swept_values,
 )
 from .charts import pictures
-from .stability_chart import KINDS
+from .stability_chart import KINDS, kind_words
 
 branch_events = library("branches.events")
 
@@ -121,7 +121,7 @@ def curve_lines(read: Callable, options: Options) -> list[str]:
         )
         low, high = (reason(end) for end in ends[number])
         lines.append(
-            f"curve      {KINDS[code].replace('_', ' ')} in {options.path} and "
+            f"curve      {kind_words(code)} in {options.path} and "
             f"{options.second_path}, {counts[number]} points"
         )
         lines.append(f"           from {first}: {low}")
@@ -194,7 +194,7 @@ def summary(read: Callable, study: Any) -> list[str]:
     contacts = sorted(set(read("contacts").tolist()))
     codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
     marks = [
-        f"{KINDS[code].replace('_', ' ')} at {study.value_text(path, place, 8)}"
+        f"{kind_words(code)} at {study.value_text(path, place, 8)}"
         + (f" (not located: {reason(how)})" if how else "")
         for code, place, how in zip(codes, places, read("bifurcation.result"), strict=True)
     ]

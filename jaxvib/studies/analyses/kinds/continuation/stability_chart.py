@@ -39,6 +39,11 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
     )
 
 
+def kind_words(code: int) -> str:
+    """Return a stored kind of bifurcation as words."""
+    return KINDS[code].replace("_", " ")
+
+
 def paths_of(run: Run) -> tuple[str, str]:
     """Return the two parameters of a run's curves."""
     options = run.options
@@ -50,7 +55,7 @@ def bifurcation_lines(run: Run, paths: tuple[str, str]) -> Iterator[Line]:
     x, y = (run.field(f"curve.{path}") for path in paths)
     seen = set()
     for number, code in enumerate(run.field("curve.kind")):
-        name = KINDS[code].replace("_", " ")
+        name = kind_words(code)
         yield Line(x[number], y[number], name, int(code), legend=code not in seen)
         seen.add(code)
 
@@ -84,8 +89,7 @@ def _beginning(run: Run, paths) -> Line:
 def _ends(run: Run) -> str:
     counts = zip(run.field("curve.kind"), run.field("curve.ends"), strict=True)
     sentences = [
-        f"The curve of kind {KINDS[code].replace('_', ' ')} ends: {reason(low)}; "
-        f"{reason(high)}."
+        f"The curve of kind {kind_words(code)} ends: {reason(low)}; {reason(high)}."
         for code, (low, high) in counts
     ]
     return " ".join(dict.fromkeys(sentences))
@@ -107,9 +111,7 @@ def with_boundaries(
     for run in runs:
         _check(run, curves)
     paths = paths_of(curves)
-    kinds = dict.fromkeys(
-        KINDS[code].replace("_", " ") for code in curves.field("curve.kind")
-    )
+    kinds = dict.fromkeys(kind_words(code) for code in curves.field("curve.kind"))
     periods = curves.options["periods"]
     words = f" Lines: {', '.join(kinds)} of motions of period {periods}, from the "
     words += f"study {curves.name}."
