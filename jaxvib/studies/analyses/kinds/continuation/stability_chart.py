@@ -39,7 +39,7 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
     )
 
 
-def kind_words(code: int) -> str:
+def kind_words(code: int | np.integer) -> str:
     """Return a stored kind of bifurcation as words."""
     return KINDS[code].replace("_", " ")
 
