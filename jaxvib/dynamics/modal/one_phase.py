@@ -151,11 +151,6 @@ class Phase(NamedTuple):
         first = time, *along(time), jnp.asarray(0)
         return jax.lax.while_loop(goes_on, further, first)[0]
 
-    def growth_in(self, length: Number) -> Float[Array, ""]:
-        """Return the growth of unstable modes, 1 if there are none."""
-        decay = self.linear.modes.eigenvalues.decay
-        return jnp.exp(jnp.maximum(jnp.max(decay), 0.0) * length)
-
     def changes_after(self, changes: Array, age: Array) -> Array:
         """Return changes of the state at an age of the phase, from those at its start.
 
@@ -192,7 +187,8 @@ def phase_of(
     linear = jax.tree.map(lambda part: part[place], phases)
     sides, nothing = jnp.where(closed, -1.0, 1.0), jnp.zeros(closed.shape)
     phase = Phase(system, linear, sides, nothing, nothing, longest)
-    phase = phase._replace(grown=phase.growth_in(longest))
+    fastest = jnp.maximum(jnp.max(linear.modes.eigenvalues.decay), 0.0)
+    phase = phase._replace(grown=jnp.exp(fastest * longest))
     y = (state - phase.steady(time)[0]) @ linear.to_modes
     reach = phase.bound(y, 0) + jnp.abs(linear.limits)
     return phase._replace(touch=_TOUCH * reach), y
