@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ...foundation.types import Number
 from .collocation import turn_less_one, turned
+from .gaps import safe_for
 from .modal_form import ModalForm
 from .phases import TERMS, Phases
 
@@ -117,15 +118,6 @@ class Phase(NamedTuple):
     def quiet_for(self, flight: Flight) -> Float[Array, ""]:
         """Return a time, s, in which certainly no contact opens or closes."""
         bend, rest = self.bound(flight.y, 2), self.bound(flight.y, TERMS)
-        bent = bend > 0
-        bent_by = jnp.where(bent, bend, 1.0)
-
-        def after(depth, rate):
-            root = jnp.sqrt(rate**2 + 2 * bend * depth)
-            # For a level that falls the same without cancellation.
-            late = jnp.where(bent, (root - rate) / bent_by, jnp.inf)
-            soon = 2 * depth / jnp.maximum(rate + root, jnp.finfo(float).tiny)
-            return jnp.min(jnp.where(rate > 0, soon, late))
 
         def along(time):
             """Return the distance from the event at a time, its rate, and its error."""
@@ -143,11 +135,11 @@ class Phase(NamedTuple):
 
         def further(last):
             time, depth, rate, _, tries = last
-            time = jnp.minimum(time + after(depth, rate), self.longest)
+            time = jnp.minimum(time + safe_for(depth, rate, bend), self.longest)
             return time, *along(time), tries + 1
 
         depth, rate = jnp.maximum(-flight.levels[0], self.touch), flight.levels[1]
-        time = jnp.minimum(after(depth, rate), self.longest)
+        time = jnp.minimum(safe_for(depth, rate, bend), self.longest)
         first = time, *along(time), jnp.asarray(0)
         return jax.lax.while_loop(goes_on, further, first)[0]
 
