@@ -194,6 +194,8 @@ class Lowering:
         """Return a long array as names of its numbers."""
         if isinstance(array, np.ndarray):
             return array
+        if isinstance(array, Named):
+            return array.layout
         values = np.empty(array.shape, object)
         for place in np.ndindex(array.shape):
             values[place] = array.at(self.assembler, place)
@@ -237,8 +239,7 @@ class Lowering:
             check_kind(kind_of(variable.aval.dtype))
         if write is None:
             raise LoweringError(f"JAX's {name} is not supported")
-        results = write(self, equation, inputs)
-        return [r.layout if isinstance(r, Named) else r for r in results]
+        return [self.short_array(array) for array in write(self, equation, inputs)]
 
 
 @functools.cache

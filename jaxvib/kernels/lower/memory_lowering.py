@@ -18,10 +18,10 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from ..ir.assembler import LoweringError, kind_of, literal, storage
 from . import (
     axes,
+    indexing,
     linear,
     lowering,
     memory_control,
-    memory_indexing,
     memory_primitives,
 )
 from .control import counted
@@ -54,7 +54,7 @@ THREADS, _LANES = Interleaved("%threads", "%thread"), Interleaved("%n", "%i")
 _TABLE = {
     **memory_primitives.TABLE,
     **axes.TABLE,
-    **memory_indexing.TABLE,
+    **indexing.TABLE,
     **memory_control.TABLE,
     **linear.TABLE,
 }
