@@ -1,10 +1,14 @@
 """Massive parameter studies and gradient-based design of vibrating, impacting systems."""
 
 import importlib
+import re
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from .foundation.environment import use_enough_threads, use_float64
 from .foundation.gc_pause import gc_paused
+from .foundation.lazy_exports import exported
 from .foundation.suggestions import unknown_key
 
 use_float64()
@@ -12,63 +16,26 @@ use_enough_threads()
 
 __version__ = "0.2.0"
 
-# Public names, grouped by the subpackage that defines them; `systems` exports all of
-# its names here. Other names are reached through their subpackage, such as
-# `jaxvib.branches.find_branches`. Subpackages are imported lazily, so that
-# `import jaxvib` and `jaxvib --help` stay fast.
-_VERBS = {
-    "branches": (
-        "bifurcation_point",
-        "continue_equilibrium",
-        "continue_orbit",
-        "switch_branch",
-    ),
-    "design": (),
-    "dynamics": ("flow", "propagate", "simulate"),
-    "ensemble": ("Reason", "map_samples", "reason"),
-    "kernels": ("kernel",),
-    "modes": (
-        "beam_eigenvalues",
-        "elastic_structure",
-        "frequency_response",
-        "natural_frequencies",
-        "natural_modes",
-    ),
-    "orbits": (
-        "basins",
-        "bifurcation_diagram",
-        "equilibrium",
-        "lyapunov_exponents",
-        "periodic_orbit",
-        "static_equilibrium",
-    ),
-    "programs": (),
-    "reports": ("live_page",),
-    "studies": ("open_study", "sweep"),
-    "systems": (),
-    "transients": (
-        "fragility_curve",
-        "response",
-        "response_covariance",
-        "responses",
-        "shock_spectrum",
-    ),
-}
-_FOLDER = {verb: folder for folder, verbs in _VERBS.items() for verb in verbs}
+# The public names stand in `__init__.pyi`, where type checkers and editors read them.
+# Subpackages are imported when first used, so that `import jaxvib` and `jaxvib --help`
+# stay fast.
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_FOLDERS = re.findall(r"^from \. import (\w+)", _STUB, re.MULTILINE)
+_FOLDER = {name: folder[1:] for name, folder in exported(_STUB).items()}
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     with gc_paused():  # imports leave no garbage
         return _found(name)
 
 
-def _found(name: str):
-    if name in _VERBS:
+def _found(name: str) -> Any:
+    if name in _FOLDERS:
         return _subpackage(name)
     if name in _FOLDER:
         return getattr(_subpackage(_FOLDER[name]), name)
     if name == "__all__":
-        return sorted([*_VERBS, *_FOLDER, *_systems()])
+        return sorted([*_FOLDERS, *_FOLDER, *_systems()])
     if name.startswith("_"):
         raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
     if name in _systems():
@@ -77,7 +44,7 @@ def _found(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*_VERBS, *_FOLDER, *_systems(), "__version__"])
+    return sorted([*_FOLDERS, *_FOLDER, *_systems(), "__version__"])
 
 
 def _systems() -> list[str]:
