@@ -1,27 +1,19 @@
 """Massive parameter studies and gradient-based design of vibrating, impacting systems."""
 
+import functools
 import importlib
 import re
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from .foundation.environment import use_enough_threads, use_float64
 from .foundation.gc_pause import gc_paused
-from .foundation.lazy_exports import exported
 from .foundation.suggestions import unknown_key
 
 use_float64()
 use_enough_threads()
 
 __version__ = "0.2.0"
-
-# The public names stand in `__init__.pyi`, where type checkers and editors read them.
-# Subpackages are imported when first used, so that `import jaxvib` and `jaxvib --help`
-# stay fast.
-_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_FOLDERS = re.findall(r"^from \. import (\w+)", _STUB, re.MULTILINE)
-_FOLDER = {name: folder[1:] for name, folder in exported(_STUB).items()}
 
 
 def __getattr__(name: str) -> Any:
@@ -30,12 +22,11 @@ def __getattr__(name: str) -> Any:
 
 
 def _found(name: str) -> Any:
-    if name in _FOLDERS:
-        return _subpackage(name)
-    if name in _FOLDER:
-        return getattr(_subpackage(_FOLDER[name]), name)
+    folder = _public().get(name)
+    if folder:
+        return _subpackage(name) if folder == "." else getattr(_subpackage(folder), name)
     if name == "__all__":
-        return sorted([*_FOLDERS, *_FOLDER, *_systems()])
+        return sorted({*_public(), *_systems()})
     if name.startswith("_"):
         raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
     if name in _systems():
@@ -44,7 +35,20 @@ def _found(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_FOLDERS, *_FOLDER, *_systems(), "__version__"])
+    return sorted({*_public(), *_systems(), "__version__"})
+
+
+@functools.cache
+def _public() -> dict[str, str]:
+    """Return the folder of each public name, "." for the folders themselves.
+
+    The names stand in `__init__.pyi`, where type checkers and editors read them;
+    `systems` exports all of its names here. Subpackages are imported when first used, so
+    that `import jaxvib` and `jaxvib --help` stay fast.
+    """
+    with open(f"{__file__}i", encoding="utf-8") as stub:
+        found = re.findall(r"^from \.(\w*) import (\w+)", stub.read(), re.MULTILINE)
+    return {name: folder or "." for folder, name in found}
 
 
 def _systems() -> list[str]:

@@ -11,12 +11,7 @@ from pathlib import Path
 from .suggestions import unknown_key, with_nearest_arguments
 
 # A statement such as `from .contact import HertzContact as HertzContact`.
-_EXPORT = re.compile(r"^\s*from (\.[\w.]*\w) import (\w+) as \2$", re.MULTILINE)
-
-
-def exported(source: str) -> dict[str, str]:
-    """Return the module of each public name that the source of a package imports."""
-    return {name: module for module, name in _EXPORT.findall(source)}
+_EXPORT = re.compile(r"^\s+from (\.[\w.]*\w) import (\w+) as \2$", re.MULTILINE)
 
 
 def export_lazily(package: str) -> None:
@@ -36,7 +31,8 @@ class _LazyPackage(types.ModuleType):
     @functools.cached_property
     def _exports(self) -> dict[str, str]:
         """The module of each public name."""
-        return exported(Path(str(self.__file__)).read_text(encoding="utf-8"))
+        source = Path(str(self.__file__)).read_text(encoding="utf-8")
+        return {name: module for module, name in _EXPORT.findall(source)}
 
     def __getattr__(self, name: str):
         if name == "__all__":
