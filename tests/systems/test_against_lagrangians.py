@@ -356,7 +356,7 @@ def test_matrices_and_frequencies_are_those_of_the_lagrangian(name):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14 * scale)
     strains = system.strain_rows()
     if strains is not None:
-        weights, rows = strains
+        weights, rows = map(np.asarray, strains)
         rebuilt = rows.T @ (weights[:, None] * rows)
         scale = np.abs(stiffness).max()
         np.testing.assert_allclose(rebuilt, stiffness, rtol=0, atol=1e-13 * scale)
