@@ -121,23 +121,18 @@ class Lowering:
     Arrays are NumPy arrays of `Value`; rearranging them emits nothing. `mask`: the
     lanes that are active in the current loop or branch, `None` for all; `threads`:
     whether the target is a GPU, with one lane per thread and few registers; `tables`:
-    definitions of constants that all lanes read.
+    definitions of constants that all lanes read; `workspace`: the bytes of memory that
+    the program needs; `unrolls`: whether arrays are names of numbers now, and loops over
+    them unrolled.
     """
+
+    workspace: int = 0
+    unrolls: bool = True
 
     def __init__(self, width: int, threads: bool = False):
         self.assembler, self.threads = Assembler(width), threads
         self.mask: Value | None = None
         self.tables: list[str] = []
-
-    @property
-    def workspace(self) -> int:
-        """The bytes of memory that the program needs."""
-        return 0
-
-    @property
-    def unrolls(self) -> bool:
-        """Whether arrays are names of numbers now, and loops over them unrolled."""
-        return True
 
     def array(self, numbers: AnyArray) -> np.ndarray:
         """Return constants as an array of values."""
