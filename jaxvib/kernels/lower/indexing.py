@@ -203,8 +203,9 @@ def _readable(lowering: Any, indices: Any) -> LongArray:
     return lowering.kept(lowering.long(indices))
 
 
-def _batches(ours: Sequence[int], theirs: Sequence[int]) -> dict[int, int]:
-    return dict(zip(ours, theirs, strict=True))
+def _batches(ours: Sequence, theirs: Sequence) -> dict[int, int]:
+    """Return pairs of axes, which may be NumPy's integers."""
+    return {int(one): int(other) for one, other in zip(ours, theirs, strict=True)}
 
 
 def _filling(kind: str, filling: Any) -> Any:
