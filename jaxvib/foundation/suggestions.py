@@ -130,13 +130,13 @@ class CheckedArguments:
     Their class methods are checked too.
     """
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if isinstance(method, classmethod) and not name.startswith("_"):
                 setattr(cls, name, classmethod(with_nearest_arguments(method.__func__)))
 
-    def __new__(cls, *given, **named):
+    def __new__(cls, *given: Any, **named: Any):
         """Create an instance. **Raises:** `TypeError` for a misspelt argument."""
         _check_arguments(cls, given, named)
         return super().__new__(cls)

@@ -15,21 +15,17 @@ from jaxvib.design import (
     worst_over_box,
 )
 from jaxvib.design.evaluation import Evaluator
+from tests import zoo
 
 
 def cusp(x, p):
     return [p["h"] + p["r"] * x[0] - x[0] ** 3]
 
 
-def brusselator(x, p):
-    rate = x[0] ** 2 * x[1]
-    return [p["a"] - (p["b"] + 1) * x[0] + rate, p["b"] * x[0] - rate]
-
-
 # Folds at h = 2 (r / 3)^1.5 and -h; stable outside of them.
 cusps = jv.autonomous_system(cusp, parameters={"h": 0.0, "r": 1.0}, dimension=1)
 # Hopf point at b = 1 + a^2.
-chemical = jv.autonomous_system(brusselator, parameters={"a": 1.0, "b": 1.0}, dimension=2)
+chemical = zoo.brusselator()
 
 # One object for all tests, which share its compiled programs.
 FOLD = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])

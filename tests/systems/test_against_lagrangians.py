@@ -10,10 +10,7 @@ from lagrangians import Lagrangian, hermite, rate, rod
 from scipy.linalg import eigh
 
 import jaxvib as jv
-
-
-def spring(first, second, **values):
-    return jv.TranslationTranslation(first, second, **values)
+from tests.zoo import spring
 
 
 def cart_with_rod(hanging):

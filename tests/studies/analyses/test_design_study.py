@@ -22,6 +22,7 @@ from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.evaluations import FILE, Evaluations
+from tests.studies.configs import run, written
 
 ABSORBERS = builtin_studies.folder() / "tuned_mass_damper.toml"
 SMALL = """
@@ -64,17 +65,6 @@ measure = "white_noise"
 force = "main"
 at = "main"
 """
-
-
-def run(config, directory, *sets):
-    words = [word for each in sets for word in ("--set", each)]
-    return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
-
-
-def written(tmp_path, text, name="study.toml"):
-    file = tmp_path / name
-    file.write_text(text)
-    return file
 
 
 def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
