@@ -42,7 +42,7 @@ class EventEngine(Engine):
     # that takes a seventh of the time, and more of them make longer records.
     at_once: ClassVar[int] = 4
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         check_range("order", self.order, "", Range(at_least=6, at_most=30))
 
     def refusal(self, equation: Equation) -> str:

@@ -15,7 +15,7 @@ from ...foundation.environment import require_float64
 from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.calls.kernel_cache import cached_kernel
-from ...kernels.calls.map_rows import map_rows
+from ...kernels.lower.tangents import map_rows
 from ...systems.equation import Equation
 from ...systems.system import System
 from ..breakpoints import crossed

@@ -81,7 +81,7 @@ class PulseLoad(Load):
 
     breaks = True
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.shape not in SHAPES:
             near = nearest(str(self.shape), SHAPES)
             hint = f"; did you mean {near!r}?" if near else ""

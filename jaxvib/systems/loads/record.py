@@ -53,7 +53,7 @@ class RecordLoad(Load):
     breaks = True
     linear_fields = ("values",)
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.interpolation not in ("linear", "cubic"):
             raise ValueError(
                 f"interpolation = {self.interpolation!r}; allowed: linear, cubic"
