@@ -1,7 +1,10 @@
 """Massive parameter studies and gradient-based design of vibrating, impacting systems."""
 
+import functools
 import importlib
+import re
 from types import ModuleType
+from typing import Any
 
 from .foundation.environment import use_enough_threads, use_float64
 from .foundation.gc_pause import gc_paused
@@ -12,63 +15,18 @@ use_enough_threads()
 
 __version__ = "0.2.0"
 
-# Public names, grouped by the subpackage that defines them; `systems` exports all of
-# its names here. Other names are reached through their subpackage, such as
-# `jaxvib.branches.find_branches`. Subpackages are imported lazily, so that
-# `import jaxvib` and `jaxvib --help` stay fast.
-_VERBS = {
-    "branches": (
-        "bifurcation_point",
-        "continue_equilibrium",
-        "continue_orbit",
-        "switch_branch",
-    ),
-    "design": (),
-    "dynamics": ("flow", "propagate", "simulate"),
-    "ensemble": ("Reason", "map_samples", "reason"),
-    "kernels": ("kernel",),
-    "modes": (
-        "beam_eigenvalues",
-        "elastic_structure",
-        "frequency_response",
-        "natural_frequencies",
-        "natural_modes",
-    ),
-    "orbits": (
-        "basins",
-        "bifurcation_diagram",
-        "equilibrium",
-        "lyapunov_exponents",
-        "periodic_orbit",
-        "static_equilibrium",
-    ),
-    "programs": (),
-    "reports": ("live_page",),
-    "studies": ("open_study", "sweep"),
-    "systems": (),
-    "transients": (
-        "fragility_curve",
-        "response",
-        "response_covariance",
-        "responses",
-        "shock_spectrum",
-    ),
-}
-_FOLDER = {verb: folder for folder, verbs in _VERBS.items() for verb in verbs}
 
-
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     with gc_paused():  # imports leave no garbage
         return _found(name)
 
 
-def _found(name: str):
-    if name in _VERBS:
-        return _subpackage(name)
-    if name in _FOLDER:
-        return getattr(_subpackage(_FOLDER[name]), name)
+def _found(name: str) -> Any:
+    folder = _public().get(name)
+    if folder:
+        return _subpackage(name) if folder == "." else getattr(_subpackage(folder), name)
     if name == "__all__":
-        return sorted([*_VERBS, *_FOLDER, *_systems()])
+        return sorted({*_public(), *_systems()})
     if name.startswith("_"):
         raise AttributeError(f"module 'jaxvib' has no attribute {name!r}")
     if name in _systems():
@@ -77,7 +35,20 @@ def _found(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*_VERBS, *_FOLDER, *_systems(), "__version__"])
+    return sorted({*_public(), *_systems(), "__version__"})
+
+
+@functools.cache
+def _public() -> dict[str, str]:
+    """Return the folder of each public name, "." for the folders themselves.
+
+    The names stand in `__init__.pyi`, where type checkers and editors read them;
+    `systems` exports all of its names here. Subpackages are imported when first used, so
+    that `import jaxvib` and `jaxvib --help` stay fast.
+    """
+    with open(f"{__file__}i", encoding="utf-8") as stub:
+        found = re.findall(r"^from \.(\w*) import (\w+)", stub.read(), re.MULTILINE)
+    return {name: folder or "." for folder, name in found}
 
 
 def _systems() -> list[str]:

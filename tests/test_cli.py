@@ -20,6 +20,7 @@ from jaxvib import cli
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.lock import Lock
+from tests.studies.configs import array_files
 
 from .machine import slowness
 from .studies.pushed import CONFIG, KIND, accelerations, install
@@ -68,11 +69,6 @@ def imported_by(*words):
     imports = [line for line in lines if line.startswith("import time:")]
     done.stderr = "".join(line for line in lines if line not in imports)
     return done, {line.rpartition("|")[2].strip() for line in imports}
-
-
-def array_files(directory):
-    files = sorted(Path(directory, "results.zarr").rglob("*"))
-    return {str(f.relative_to(directory)): f.read_bytes() for f in files if f.is_file()}
 
 
 def test_alone_it_lists_all_commands_and_ends_with_one_to_try():

@@ -57,7 +57,7 @@ TUTORIALS = notebooks.tutorials()
 @pytest.mark.slow
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_a_notebook_runs(page, tmp_path, monkeypatch):
-    nbclient = pytest.importorskip("nbclient", reason="needs pip install -e '.[docs]'")
+    nbclient = pytest.importorskip("nbclient", reason="needs pip install --group docs")
     nbformat = pytest.importorskip("nbformat")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     book = nbformat.reads(notebooks.notebook(page), as_version=4)
@@ -72,7 +72,7 @@ def test_a_notebook_runs(page, tmp_path, monkeypatch):
 def manual():
     """Return the folder of the site, built without a warning or a dead link."""
     if importlib.util.find_spec("zensical") is None:
-        pytest.skip("needs pip install -e '.[docs]'")
+        pytest.skip("needs pip install --group docs")
     site.main()
     return site.SITE
 

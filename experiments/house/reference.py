@@ -2,10 +2,10 @@
 
     python -m experiments.house.reference    # docs/reference/*.md
 
-`GROUPS` assigns names to pages. The entry of a name contains its signature, its
-docstring, for classes a table of fields (from `quantity` and `result_field`) and the public
-methods, and its source file. `tests/test_manual.py` checks that every public name is in
-one group.
+`GROUPS` assigns names to pages. The entry of a name says whether it is stable, by
+`stable.py`, and contains its signature, its docstring, for classes a table of fields (from
+`quantity` and `result_field`) and the public methods, and its source file.
+`tests/test_manual.py` checks that every public name is in one group.
 """
 
 import ast
@@ -14,6 +14,7 @@ import enum
 import functools
 import importlib
 import inspect
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -22,6 +23,9 @@ import jaxvib as jv
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
+# What later versions keep, see `stable.py`.
+PROMISES = json.loads(Path(__file__).with_name("stable.json").read_text(encoding="utf-8"))
+STABLE = {*PROMISES["called"], *PROMISES["read"]}
 FLOORS = (
     "systems ensemble kernels dynamics modes orbits branches transients design studies "
     "programs reports"
@@ -192,7 +196,9 @@ def named(name: str):
 def part(name: str) -> str:
     """Return the Markdown of one name."""
     thing = named(name)
+    promise = "stable" if name in STABLE else "provisional"
     lines = [f"## `jv.{name}` {{ #{anchor(name)} }}", ""]
+    lines += [f"*[{promise.capitalize()}](../versions.md#{promise})*", ""]
     if isinstance(thing, int | float):
         return "\n".join([*lines, f"`{thing!r}`. {_comment(name)}", ""])
     lines += _signature(name.rpartition(".")[2], thing)
@@ -268,7 +274,7 @@ def _signature(name: str, thing) -> list[str]:
             shown.append("*")
             star = True
         star = star or one.kind is one.VAR_POSITIONAL
-        default = "" if one.default is one.empty else f" = {_default(one.default)}"
+        default = "" if one.default is one.empty else f" = {default_text(one.default)}"
         note = f": {notes[one.name]}" if one.name in notes else ""
         prefix = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
         shown.append(f"{prefix}{one.name}{note}{default}")
@@ -297,7 +303,7 @@ def _annotations(thing) -> dict[str, str]:
     return {name: note.replace("'", '"') for name, note in notes.items()}
 
 
-def _default(value) -> str:
+def default_text(value) -> str:
     if inspect.isfunction(value) or inspect.isclass(value):
         return value.__name__
     text = repr(value)
@@ -370,7 +376,11 @@ def index() -> str:
     """Return the page that lists all names."""
     lines = [(FOLDER / "index.md.in").read_text(encoding="utf-8")]
     for file, (title, about, names) in GROUPS.items():
-        links = ", ".join(f"[`{name}`]({file}.md#{anchor(name)})" for name in names.split())
+        links = ", ".join(
+            f"**{link}**" if name in STABLE else link
+            for name in names.split()
+            for link in [f"[`{name}`]({file}.md#{anchor(name)})"]
+        )
         lines += [f"## [{title}]({file}.md)", "", about, "", links, ""]
     return "\n".join(lines)
 

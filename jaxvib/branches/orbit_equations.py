@@ -16,7 +16,7 @@ from ..ensemble import TwoStageFunction
 from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
-from ..kernels.calls.map_rows import map_rows
+from ..kernels.lower.tangents import map_rows
 from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
 from ..systems.system import System

@@ -84,7 +84,7 @@ class _Field(eqx.Module):
     field: str = eqx.field(static=True)
     component: int = eqx.field(static=True)
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.field not in _FIELDS:
             raise ValueError(unknown_key("field of an orbit", self.field, _FIELDS))
 

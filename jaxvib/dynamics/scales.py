@@ -30,7 +30,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..foundation.types import Number
-from ..kernels.calls.map_rows import map_rows
+from ..kernels.lower.tangents import map_rows
 from ..systems.equation import Equation, Time
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load

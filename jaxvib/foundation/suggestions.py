@@ -16,9 +16,15 @@ from .argument_checks import check_argument, check_scalar
 _REPLACED = {
     "engine 'stepping'": 'leave out engine, or write "diffrax"',
     "argument of flow() 'precision'": "leave it out: all is computed in float64",
-    "name in jaxvib.dynamics 'step_chains'": "write jax.vmap of propagate",
-    "name in jaxvib.dynamics 'step_long_chain'": "write propagate, which is exact",
-    "name in jaxvib.modes 'beam_motion'": "write elastic_structure and response",
+    "name 'step_chains'": "write jax.vmap of propagate",
+    "name 'step_long_chain'": "write propagate, which is exact",
+    "name 'beam_motion'": "write elastic_structure and response",
+    "name 'SteppingEngine'": "write dynamics.engines.DiffraxEngine",
+    "name 'Segment'": "write dynamics.engines.Want",
+    "name 'Observation'": "write dynamics.engines.Motion",
+    "name 'ElasticLaw'": "write systems.law.ContactLaw",
+    "name 'DampedLaw'": "write systems.law.ContactLaw",
+    "name 'kanai_tajimi_noise'": "write FilteredNoise.kanai_tajimi",
 }
 _MOST_COMPARED = 1000  # names: takes a second
 _LONGEST_COMPARED = 200  # characters: the cost is quadratic
@@ -33,6 +39,7 @@ def nearest(key: str, known: Iterable[str]) -> str | None:
 
 def replaced(kind: str, key: object) -> str | None:
     """Return what to write instead of a name that version 0.1 had, `None` for others."""
+    kind = "name" if kind.startswith("name in jaxvib") else kind  # in any subpackage
     return _REPLACED.get(f"{kind} {key!r}")
 
 
@@ -123,13 +130,13 @@ class CheckedArguments:
     Their class methods are checked too.
     """
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if isinstance(method, classmethod) and not name.startswith("_"):
                 setattr(cls, name, classmethod(with_nearest_arguments(method.__func__)))
 
-    def __new__(cls, *given, **named):
+    def __new__(cls, *given: Any, **named: Any):
         """Create an instance. **Raises:** `TypeError` for a misspelt argument."""
         _check_arguments(cls, given, named)
         return super().__new__(cls)

@@ -12,7 +12,7 @@ from ..dynamics.engines import Engine
 from ..dynamics.extremes import top
 from ..dynamics.flow import flow
 from ..dynamics.observables import Observables, tracked_contacts
-from ..kernels.calls.map_rows import map_rows
+from ..kernels.lower.tangents import map_rows
 from ..systems.drift import modulo_drift, progress_between
 from ..systems.system import System
 from .implicit import KernelFunction, with_derivative_of

@@ -85,7 +85,7 @@ class AnnularContact(Part):
     may_be_nowhere = True  # its own checks are stricter
     has_linear_gap = False
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if is_impulsive(self.law):
             raise ValueError(
                 "law of an annular contact is a hard stop; allowed: a contact law with a "

@@ -55,7 +55,7 @@ class Assembled(Linear):
         """The stiffness matrix C."""
         return self._dense("potential")
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         _check_bodies(self)
         _check_masses(self)
 

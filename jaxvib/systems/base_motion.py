@@ -54,7 +54,7 @@ class BaseMotion(Part):
 
     kind, may_be_nowhere = "a base motion", True
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.given not in GIVEN:
             near = nearest(str(self.given), GIVEN)
             hint = f"; did you mean {near!r}?" if near else ""

@@ -210,7 +210,7 @@ class BeamWithBodies(SystemRepr):
         self.link_inertance = none if link_inertance is None else link_inertance
         self.turns = (False,) * links if turns is None else tuple(map(bool, turns))
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         links, bodies = self.links, self.bodies
         allowed = {
             "positions": (links,),

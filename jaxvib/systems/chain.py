@@ -127,7 +127,7 @@ class BeamChain(Linear):
         above=0.0,
     )
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.bodies < 3:
             raise ValueError(f"bodies = {self.bodies} is not in [3, inf)")
         if self.ends not in _ENDS:

@@ -19,7 +19,7 @@ from ..foundation.arrays import (
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..foundation.types import AnyArray
-from ..kernels.calls.map_rows import map_rows
+from ..kernels.lower.tangents import map_rows
 from .loads import time_varying
 from .roles import Linear
 from .system import System, state_shape

@@ -80,7 +80,7 @@ class ElasticStructure(Linear):
         converter=_residual_flexibility, default=None
     )
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if jnp.ndim(self.frequencies) != 1 or not jnp.size(self.frequencies):
             raise ValueError(
                 f"frequencies has shape {jnp.shape(self.frequencies)}; allowed: (n,)"

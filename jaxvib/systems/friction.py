@@ -49,7 +49,7 @@ class Friction(Part):
     def kinetic(self) -> Any:  # of one system or of a batch
         """The coefficient of sliding; for a constant normal force the force, N."""
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         check_traits(type(self.curve))
         falls = "curve" if self.stribeck is None else "stribeck"
         if getattr(self, falls) is not None and self.static is None:

@@ -54,7 +54,7 @@ class LinearSystem(Linear):
     damping: Float[Array, "n n"] = quantity("damping", "", "damping matrix")
     stiffness: Float[Array, "n n"] = quantity("stiffness", "", "stiffness matrix")
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         shapes = [jnp.shape(m) for m in (self.mass, self.damping, self.stiffness)]
         square = len(shapes[0]) == 2 and shapes[0][0] == shapes[0][1]
         if not square or len(set(shapes)) > 1:
@@ -355,7 +355,7 @@ class ImpactSystem(Mechanical, Linear):
     springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
     elements: tuple[StateElement, ...] = eqx.field(converter=tuple, default=())
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         size = self.degrees_of_freedom
         for kind in ("contact", "load", "friction", "spring", "element"):
             for position, item in enumerate(getattr(self, f"{kind}s")):

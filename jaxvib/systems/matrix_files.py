@@ -26,7 +26,7 @@ class NamedSystem(LinearSystem):
 
     names: tuple[str, ...] = eqx.field(static=True, default=())
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         size = jnp.shape(self.mass)[0]
         if len(self.names) != size or len(set(self.names)) != size:
             raise ValueError(

@@ -14,7 +14,7 @@ from ..foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ..foundation.environment import require_float64
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
-from ..kernels.calls.map_rows import map_rows
+from ..kernels.lower.tangents import map_rows
 from .drift import check_drift, is_invariant
 from .loads import as_load, never_repeats, time_varying
 from .system import System, state_shape

@@ -21,7 +21,7 @@ class SystemRepr(CheckedArguments, NotebookRepr):
 
     formulas = ()  # by path, of `derived` parameters
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         for field in dataclasses.fields(self):
             shape = np.shape(getattr(self, field.name)) if is_scalar(field) else ()
             if shape:

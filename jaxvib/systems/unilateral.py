@@ -37,7 +37,7 @@ class Contact(Part):
     has_linear_gap = True  # in the displacements
     reverses = False  # whether a friction of its own jumps where the sliding reverses
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.variation is not None and is_impulsive(self.law):
             raise ValueError(
                 "variation of a hard stop, which has no stiffness; allowed: None, or a "

@@ -30,7 +30,7 @@ class Limit(SystemRepr):
     level: Float[Array, ""] = quantity("level", "m", "level of the limit", above=0.0)
     both: bool = eqx.field(static=True, default=True)
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         check_direction("a limit", self.direction)
 
 

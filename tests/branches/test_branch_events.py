@@ -1,20 +1,13 @@
 """Checked against: orbits found by Newton's method alone at the place of each event."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from tests import zoo
 
-
-def duffing(t, x, p):
-    return [x[1], 0.015 * jnp.cos(p["w"] * t) - 0.04 * x[1] - x[0] - x[0] ** 3]
-
-
-DUFFING = jv.forced_system(
-    duffing, parameters={"w": 1.0}, period=lambda p: 2 * jnp.pi / p["w"], dimension=2
-)
+DUFFING = zoo.duffing()
 BOUNDS = (0.95, 1.1)
 EVENTS = {"largest_multiplier": 0.9, "wide": lambda orbit: orbit.amplitude[0] - 0.3}
 

@@ -7,21 +7,13 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from tests import zoo
 
 ONE = jnp.array([1.0])
 LOAD = "loads.0.law.amplitude"
 
 
-def duffing(t, x, p):
-    return [x[1], p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1] - x[0] - p["k"] * x[0] ** 3]
-
-
-smooth = jv.forced_system(
-    duffing,
-    parameters={"w": 1.0, "f": 0.015, "c": 0.04, "k": 1.0},
-    period=lambda p: 2 * np.pi / p["w"],
-    dimension=2,
-)
+smooth = zoo.duffing()
 impacting = jv.ImpactSystem(
     jv.LinearSystem(jnp.eye(1), 0.1 * jnp.eye(1), jnp.eye(1)),
     (jv.Contact(ONE, 1.0, jv.RestitutionContact(0.8)),),

@@ -10,6 +10,7 @@ import scipy.special
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from tests import zoo
 from tests.systems_table import SOFT
 
 TAU = 2 * np.pi
@@ -25,11 +26,6 @@ def mathieu(t, x, p):
 
 def growing(t, x, p):
     return [x[1], -p["c"] * x[1] - p["w"] ** 2 * x[0] - x[0] ** 2 * x[1]]
-
-
-def predator_prey(t, x, p):
-    eaten = 4 * jnp.pi * x[0] * x[1] / (p["b0"] * (1 + p["eps"] * jnp.cos(TAU * t)) + x[0])
-    return [TAU * (1 - x[0]) * x[0] - eaten, eaten - TAU * x[1]]
 
 
 def first_bifurcation(system, guess, path, bounds, **options):
@@ -113,8 +109,7 @@ def test_resonances_on_a_curve_of_tori():
 
 @pytest.mark.slow
 def test_curves_of_tori_and_of_flips_end_in_one_resonance():
-    values, bounds = {"b0": 0.45, "eps": 0.2}, {"b0": (0.1, 1.2), "eps": (0.0, 1.0)}
-    system = jv.forced_system(predator_prey, parameters=values, period=1.0, dimension=2)
+    system, bounds = zoo.predator_prey(), {"b0": (0.1, 1.2), "eps": (0.0, 1.0)}
     torus = first_bifurcation(system, [0.42, 0.23], "b0", (0.3, 0.8))
     flip = first_bifurcation(system, [0.42, 0.23], "eps", (0.0, 0.8))
     tori = jv.branches.continue_bifurcation(system, torus, bounds)

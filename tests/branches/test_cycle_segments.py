@@ -7,6 +7,7 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.branches.cycle_equations import graded_product, unresolved
+from tests import zoo
 
 
 def graded(values, count):
@@ -47,13 +48,9 @@ def test_segments_are_resolved_where_ends_and_multipliers_are_known(
     assert (float(left) < 1) == known
 
 
-def van_der_pol(x, p):
-    return jnp.stack([x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]])
-
-
 @pytest.mark.slow
 def test_a_relaxation_oscillation_is_followed_to_its_jumps():
-    system = jv.autonomous_system(van_der_pol, parameters={"mu": 5.0}, dimension=2)
+    system = zoo.van_der_pol(5.0)
     cycle = jv.periodic_orbit(system, [2.0, 0.0], period=11.6)
     branch = jv.continue_orbit(system, cycle, "mu", (1.0, 100.0))
 

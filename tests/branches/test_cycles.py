@@ -6,6 +6,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
+from tests import zoo
 
 pytestmark = pytest.mark.slow
 
@@ -68,10 +69,6 @@ def test_cycles_are_followed_to_the_hopf_point_that_they_shrink_to():
     np.testing.assert_allclose(np.sum(point.state**2), 0.5, rtol=1e-8)
 
 
-def rossler(x, p):
-    return jnp.stack([-x[1] - x[2], x[0] + 0.2 * x[1], 0.2 + x[2] * (x[0] - p["c"])])
-
-
 def monodromy_by_scipy(state, period, c):
     def rate(t, y):
         x, frame = y[:3], y[3:].reshape(3, 3)
@@ -85,7 +82,7 @@ def monodromy_by_scipy(state, period, c):
 
 
 def test_rosslers_cycle_doubles_its_period_and_the_doubled_one_is_switched_to():
-    system = jv.autonomous_system(rossler, parameters={"c": 2.5}, dimension=3)
+    system = zoo.rossler()
     cycle = jv.periodic_orbit(system, [3.0, 0.0, 0.1], period=6.0)
     branch = jv.continue_orbit(system, cycle, "c", (2.3, 3.2))
     flip = next(p for p in branch.bifurcations if p.kind == "period_doubling")
@@ -151,13 +148,7 @@ def test_bad_input_is_named():
 
 def test_the_cycles_of_lorenz_go_from_their_hopf_point_to_the_homoclinic_motion():
     """It is at r = 13.9265: Doedel, Krauskopf and Osinga, Nonlinearity 19 (2006) 2947."""
-
-    def lorenz(x, p):
-        roll = 10.0 * (x[1] - x[0])
-        turn = p["r"] * x[0] - x[1] - x[0] * x[2]
-        return jnp.stack([roll, turn, x[0] * x[1] - 8 / 3 * x[2]])
-
-    system = jv.autonomous_system(lorenz, parameters={"r": 20.0}, dimension=3)
+    system = zoo.lorenz(20.0)
     rolls = jv.equilibrium(system, [7.0, 7.0, 19.0])
     (hopf,) = jv.continue_equilibrium(system, rolls, "r", (15.0, 30.0)).bifurcations
     branch = jv.switch_branch(system, hopf, (10.0, 30.0))

@@ -6,25 +6,14 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from tests import zoo
 
 SIGMA, B = 10.0, 8 / 3
 HOPF = SIGMA * (SIGMA + B + 3) / (SIGMA - B - 1)  # 470/19
 
 
-def lorenz(x, p):
-    roll = p["sigma"] * (x[1] - x[0])
-    return jnp.stack(
-        [roll, p["r"] * x[0] - x[1] - x[0] * x[2], x[0] * x[1] - p["b"] * x[2]]
-    )
-
-
-def convection(r):
-    values = {"sigma": SIGMA, "r": r, "b": B}
-    return jv.autonomous_system(lorenz, parameters=values, dimension=3)
-
-
 def test_the_rolls_of_lorenz_lose_their_stability_where_they_do_in_closed_form():
-    system = convection(20.0)
+    system = zoo.lorenz(20.0)
     point = jv.equilibrium(system, [7.0, 7.0, 19.0])
     branch = jv.continue_equilibrium(system, point, "r", (15.0, 30.0))
     (hopf,) = branch.bifurcations
@@ -44,7 +33,7 @@ def test_the_rolls_of_lorenz_lose_their_stability_where_they_do_in_closed_form()
 
 
 def test_rolls_begin_at_a_pitchfork():
-    system = convection(0.5)
+    system = zoo.lorenz(0.5)
     point = jv.equilibrium(system, [0.0, 0.0, 0.0])
     branch = jv.continue_equilibrium(system, point, "r", (0.2, 3.0))
     (fork,) = branch.bifurcations
@@ -117,7 +106,7 @@ def test_two_real_eigenvalues_that_cancel_are_no_hopf_point():
 
 
 def test_bad_input_is_named():
-    system = convection(20.0)
+    system = zoo.lorenz(20.0)
     point = jv.equilibrium(system, [7.0, 7.0, 19.0])
     with pytest.raises(ValueError, match=r"bounds = \(21, 30\)  ?do not enclose"):
         jv.continue_equilibrium(system, point, "r", (21.0, 30.0))
@@ -133,7 +122,7 @@ def test_bad_input_is_named():
 @pytest.mark.slow  # compiles derivatives, 4 s
 def test_a_hopf_point_is_found_by_itself_with_derivatives_in_closed_form():
     def point(sigma):
-        system = jv.replace(convection(24.0), {"sigma": sigma})
+        system = jv.replace(zoo.lorenz(24.0), {"sigma": sigma})
         found = jv.bifurcation_point(system, [8.0, 8.0, 23.0], "hopf", "r")
         return jnp.stack([found.parameter, found.frequency])
 
@@ -146,15 +135,15 @@ def test_a_hopf_point_is_found_by_itself_with_derivatives_in_closed_form():
     slope = (expected(SIGMA + h) - expected(SIGMA - h)) / (2 * h)
     np.testing.assert_allclose(jax.jacfwd(point)(SIGMA), slope, rtol=1e-8)
     found = jv.bifurcation_point(
-        convection(24.0), [0.1, 0.1, 0.1], "hopf", "r", throw=False
+        zoo.lorenz(24.0), [0.1, 0.1, 0.1], "hopf", "r", throw=False
     )
     assert int(found.result)
     with pytest.raises(ValueError, match="of an equilibrium; allowed: fold, hopf"):
-        jv.bifurcation_point(convection(24.0), [8.0, 8.0, 23.0], "grazing", "r")
+        jv.bifurcation_point(zoo.lorenz(24.0), [8.0, 8.0, 23.0], "grazing", "r")
 
 
 def test_rolls_are_switched_to_at_the_pitchfork():
-    system = convection(0.5)
+    system = zoo.lorenz(0.5)
     branch = jv.continue_equilibrium(system, jv.equilibrium(system), "r", (0.2, 3.0))
     rolls = jv.switch_branch(system, branch.bifurcations[0], (0.2, 3.0))
     r = np.asarray(rolls.parameter)
@@ -166,7 +155,7 @@ def test_rolls_are_switched_to_at_the_pitchfork():
 @pytest.mark.slow  # compiles two branches, 8 s
 def test_from_their_pitchfork_the_rolls_of_lorenz_reach_their_hopf_point():
     # Its first points are at nearly zero, which is no scale of the rolls.
-    system = convection(0.5)
+    system = zoo.lorenz(0.5)
     trunk = jv.continue_equilibrium(
         system, jv.equilibrium(system, np.zeros(3)), "r", (0.0, 30.0)
     )

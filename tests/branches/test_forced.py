@@ -1,43 +1,20 @@
 """Checked against: reference values of forced oscillators, a linear one's response."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import regimes
+from tests import zoo
 
 TAU = 2 * np.pi
 
 
-def duffing(t, x, p):
-    return [x[1], p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1] - x[0] - p["k"] * x[0] ** 3]
-
-
-def fitzhugh_nagumo(t, x, p):
-    push = x[0] - x[0] ** 3 / 3 + x[1] - p["amp"] * jnp.cos(10 * t)
-    return [3 * push, -(x[0] - p["a"] + 0.8 * x[1]) / 3]
-
-
-def predator_prey(t, x, p):
-    eaten = 4 * jnp.pi * x[0] * x[1] / (p["b0"] * (1 + p["eps"] * jnp.cos(TAU * t)) + x[0])
-    return [TAU * (1 - x[0]) * x[0] - eaten, eaten - TAU * x[1]]
-
-
-oscillator = jv.forced_system(
-    duffing,
-    parameters={"w": 1.0, "f": 0.015, "c": 0.04, "k": 1.0},
-    period=lambda p: TAU / p["w"],
-    dimension=2,
-)
-neuron = jv.forced_system(
-    fitzhugh_nagumo, parameters={"a": 0.8, "amp": 0.1}, period=TAU / 10, dimension=2
-)
-prey = jv.forced_system(
-    predator_prey, parameters={"b0": 0.45, "eps": 0.2}, period=1.0, dimension=2
-)
+oscillator = zoo.duffing()
+neuron = zoo.fitzhugh_nagumo()
+prey = zoo.predator_prey()
 
 
 def branch(system, guess, path, bounds, **options):

@@ -1,25 +1,19 @@
 """Checked against: scipy's integration of the Duffing oscillator over many periods."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
+from tests import zoo
 
 FORCE, DAMPING = 4.0, 0.1
 
 
-def duffing(t, x, p):
-    return [x[1], FORCE * jnp.cos(p["w"] * t) - DAMPING * x[1] - x[0] - x[0] ** 3]
-
-
 @pytest.fixture(scope="module")
 def system():
-    return jv.forced_system(
-        duffing, parameters={"w": 4.5}, period=lambda p: 2 * jnp.pi / p["w"], dimension=2
-    )
+    return zoo.duffing(4.5, FORCE, DAMPING)
 
 
 def settled(frequency, state, periods):

@@ -8,6 +8,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.branches import normal_form
 from jaxvib.branches.bifurcation_results import field_bifurcation
+from tests import zoo
 
 TAU = 2 * np.pi
 
@@ -17,18 +18,6 @@ def hopf_field(x, p):
     square = x[0] ** 2 + x[1] ** 2
     grow, turn = p["m"] + p["s"] * square, p["w"] + p["t"] * square
     return [grow * x[0] - turn * x[1], grow * x[1] + turn * x[0]]
-
-
-def brusselator(x, p):
-    return [
-        p["a"] - (p["b"] + 1) * x[0] + x[0] ** 2 * x[1], p["b"] * x[0] - x[0] ** 2 * x[1],
-    ]  # fmt: skip
-
-
-def lorenz(x, p):
-    return [
-        10.0 * (x[1] - x[0]), x[0] * (p["r"] - x[2]) - x[1], x[0] * x[1] - 8 / 3 * x[2],
-    ]  # fmt: skip
 
 
 def hopf_of(field, parameters, guess, path):
@@ -59,13 +48,13 @@ def test_the_cycle_of_a_brusselator_grows_as_its_coefficient_says():
     state the amplitude 2 |xi| |q_0|: shooting at two e, extrapolated to 0.
     """  # noqa: D205
     numbers = {"a": 1.0, "b": 2.0}
-    found = hopf_of(brusselator, numbers, [1.0, 2.0], "b")
+    found = hopf_of(zoo.brusselator_rates, numbers, [1.0, 2.0], "b")
     assert found.direction == "supercritical"
     # At a = 1 the Jacobian is [[1, 1], [-2, -1]], q = (1, i - 1) / sqrt(3).
     squares = []
     for excess in (0.01, 0.02):
         numbers["b"] = 2.0 + excess
-        system = jv.autonomous_system(brusselator, parameters=numbers, dimension=2)
+        system = zoo.brusselator(**numbers)
         cycle = jv.periodic_orbit(system, [1.0 + 2 * excess**0.5, 2.0], period=TAU)
         squares.append(float(cycle.amplitude[0]) ** 2 / excess)
     limit = 2 * squares[0] - squares[1]
@@ -74,7 +63,7 @@ def test_the_cycle_of_a_brusselator_grows_as_its_coefficient_says():
 
 
 def test_lorenz_loses_its_equilibria_subcritically():
-    found = hopf_of(lorenz, {"r": 24.0}, [8.0, 8.0, 23.0], "r")
+    found = hopf_of(zoo.lorenz_rates, zoo.LORENZ, [8.0, 8.0, 23.0], "r")
     assert found.direction == "subcritical"
 
 

@@ -15,21 +15,20 @@ from jaxvib.design import (
     worst_over_box,
 )
 from jaxvib.design.evaluation import Evaluator
+from tests import zoo
 
 
 def cusp(x, p):
     return [p["h"] + p["r"] * x[0] - x[0] ** 3]
 
 
-def brusselator(x, p):
-    rate = x[0] ** 2 * x[1]
-    return [p["a"] - (p["b"] + 1) * x[0] + rate, p["b"] * x[0] - rate]
-
-
 # Folds at h = 2 (r / 3)^1.5 and -h; stable outside of them.
 cusps = jv.autonomous_system(cusp, parameters={"h": 0.0, "r": 1.0}, dimension=1)
 # Hopf point at b = 1 + a^2.
-chemical = jv.autonomous_system(brusselator, parameters={"a": 1.0, "b": 1.0}, dimension=2)
+chemical = zoo.brusselator()
+
+# One object for all tests, which share its compiled programs.
+FOLD = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
 
 
 def evaluated(system, bounds, measure, at=None):
@@ -40,9 +39,8 @@ def evaluated(system, bounds, measure, at=None):
 
 @pytest.mark.parametrize("r", [0.7, 1.0, 1.4])
 def test_the_fold_of_a_cusp_and_its_derivative_have_closed_forms(r):
-    measure = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
     low, high = 0.5, 1.5
-    found = evaluated(cusps, {"r": (low, high)}, measure, (r - low) / (high - low))
+    found = evaluated(cusps, {"r": (low, high)}, FOLD, (r - low) / (high - low))
     assert abs(abs(found.objective) - 2 * (r / 3) ** 1.5) < 1e-10
     slope = np.abs(found.slopes[0]) / (high - low)
     np.testing.assert_allclose(slope, np.sqrt(r / 3), rtol=1e-9)
@@ -50,13 +48,12 @@ def test_the_fold_of_a_cusp_and_its_derivative_have_closed_forms(r):
 
 def test_a_fold_is_placed_at_a_value():
     # h = 2 (r / 3)^1.5 = 0.5 at r = 3 / 16^(1/3).
-    fold = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
     change = jv.design.change_measure(cusps, {"r": (0.5, 2.0)})
     problem = Problem(
         jv.replace(cusps, {"h": -0.1}),
         {"r": (0.5, 2.0)},
         change,
-        constraints={"fold": Limit(fold, -0.5, -0.5)},
+        constraints={"fold": Limit(FOLD, -0.5, -0.5)},
     )
     found = optimise(problem, "slsqp")
     assert float(found.variables["r"][int(found.best)]) == pytest.approx(
@@ -67,11 +64,10 @@ def test_a_fold_is_placed_at_a_value():
 def test_a_fold_is_placed_from_values_that_the_bounds_give_up_to_rounding():
     # The change was 1e-33 of itself at the start, and the search ended there.
     bounds = {"r": (-1.0, 2.0)}
-    fold = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
     system = jv.replace(cusps, {"h": -1e-5})
     change = jv.design.change_measure(system, bounds)
     problem = Problem(
-        system, bounds, change, constraints={"fold": Limit(fold, -0.02, -0.02)}
+        system, bounds, change, constraints={"fold": Limit(FOLD, -0.02, -0.02)}
     )
     found = optimise(problem, "slsqp")
     assert found.value("r") == pytest.approx(3 * 0.01 ** (2 / 3), abs=1e-9)
@@ -89,13 +85,12 @@ def test_a_step_to_where_there_is_no_fold_is_shortened_and_told(method):
     # Folds at h = 2 ((1 - s^2) / 3)^1.5 exist for s < 1; the first step goes beyond.
     system = jv.autonomous_system(bent, parameters={"h": -1e-5, "s": 0.3}, dimension=1)
     bounds, value = {"s": (-1.0, 3.0)}, -0.02
-    fold = bifurcation_measure("fold", "h", (-1.5, 1.5), guess=[1.2])
     if method in ("slsqp", "trust_constr"):
         change = jv.design.change_measure(system, bounds)
-        placed = {"fold": Limit(fold, value, value)}
+        placed = {"fold": Limit(FOLD, value, value)}
         problem = Problem(system, bounds, change, constraints=placed)
     else:
-        missed = Measure(fold.analysis, lambda point: (point.parameter - value)[None])
+        missed = Measure(FOLD.analysis, lambda point: (point.parameter - value)[None])
         problem = Problem(system, bounds, missed, combine="squares")
     found = optimise(problem, method)
     expected = np.sqrt(1 - 3 * (-value / 2) ** (2 / 3))

@@ -29,6 +29,7 @@ from jaxvib.design import (
 )
 from jaxvib.design.evaluation import Evaluator
 from jaxvib.studies.analyses.measure_options import KEYS
+from tests import zoo
 
 soft = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
 SPRING = {"attached.frequency": (4.0, 8.0), "attached.damping_ratio": (0.005, 0.3, "log")}
@@ -88,24 +89,8 @@ stable = stable_range_measure("width", "load.frequency", (5.8, 6.5))
 band = {"load.frequency": [5.5, 5.8]}
 
 
-def duffing(t, x, p):
-    return [x[1], p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1] - x[0] - x[0] ** 3]
-
-
-def fitzhugh_nagumo(t, x, p):
-    push = x[0] - x[0] ** 3 / 3 + x[1] - p["amp"] * jnp.cos(10 * t)
-    return [3 * push, -(x[0] - p["a"] + 0.8 * x[1]) / 3]
-
-
-oscillator = jv.forced_system(
-    duffing,
-    parameters={"w": 1.06, "f": 0.015, "c": 0.04},
-    period=lambda p: 2 * jnp.pi / p["w"],
-    dimension=2,
-)
-neuron = jv.forced_system(
-    fitzhugh_nagumo, parameters={"a": 0.8, "amp": 0.1}, period=jnp.pi / 5, dimension=2
-)
+oscillator = zoo.duffing(w=1.06)
+neuron = zoo.fitzhugh_nagumo()
 FORCED = {"f": (0.012, 0.02), "c": (0.03, 0.05)}
 SLOW = {
     "amplitude": (soft, SPRING, orbit_measure("amplitude", 0, rtol=1e-12)),

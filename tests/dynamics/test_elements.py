@@ -1,5 +1,7 @@
 """Checked against: complex amplitudes and roots in closed form; scipy with stops."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,16 @@ FORCE, PACE = 2.0, 95.0
 PATCH = jv.PiezoelectricCircuit(1e-5, resistance=2e3, coupling=0.05)
 COIL = jv.CoilCircuit(0.05, resistance=20.0, coupling=3.0)
 RUBBER = jv.MaxwellElement(300.0, damping=4.0)
+LAWS = {"circuit": PATCH, "coil": COIL, "Maxwell": RUBBER}
+
+
+@functools.cache
+def orbit_of(kind):
+    """Return the motion with an element under the load, and the element's mean power."""
+    system = shaken(LAWS[kind])
+    orbit = jv.periodic_orbit(system, rtol=1e-11)
+    power = mean_element_power(system, orbit.state, 0.0, orbit.period, rtol=1e-12)
+    return orbit, power
 
 
 def shaken(law, contacts=(), force=FORCE):
@@ -34,44 +46,40 @@ def impedance(law):
     return of["stiffness"] * s / (s + of["stiffness"] / of["damping"])
 
 
-@pytest.mark.parametrize("law", [PATCH, COIL, RUBBER], ids=lambda law: type(law).__name__)
-def test_amplitude_and_power_are_those_of_complex_amplitudes(law):
-    system = shaken(law)
-    orbit = jv.periodic_orbit(system, rtol=1e-11)
+@pytest.mark.parametrize("kind", LAWS)
+def test_amplitude_and_power_are_those_of_complex_amplitudes(kind):
+    law, (orbit, power) = LAWS[kind], orbit_of(kind)
     stiffness = STIFFNESS - MASS * PACE**2 + 1j * PACE * DAMPING + impedance(law)
     amplitude = np.abs(FORCE / stiffness)
     np.testing.assert_allclose(orbit.amplitude, [amplitude], rtol=1e-9)
-    power = mean_element_power(system, orbit.state, 0.0, orbit.period, rtol=1e-12)
     expected = np.imag(impedance(law)) * PACE * amplitude**2 / 2
     np.testing.assert_allclose(power, [expected], rtol=1e-8)
 
 
 def test_the_power_of_a_harvester_is_that_of_its_resistor():
-    system = shaken(PATCH)
-    orbit = jv.periodic_orbit(system, rtol=1e-11)
+    orbit, power = orbit_of("circuit")
     voltage = impedance(PATCH) / 0.05
     voltage *= FORCE / (STIFFNESS - MASS * PACE**2 + 1j * PACE * DAMPING + impedance(PATCH))
-    power = mean_element_power(system, orbit.state, 0.0, orbit.period, rtol=1e-12)
     np.testing.assert_allclose(power, [np.abs(voltage) ** 2 / 2 / 2e3], rtol=1e-8)
     start = voltage.real  # F cos(w t) is the real part of F e^(i w t)
     np.testing.assert_allclose(orbit.state[2], start, rtol=1e-9)
 
 
-@pytest.mark.parametrize("law", [PATCH, COIL, RUBBER], ids=lambda law: type(law).__name__)
-def test_multipliers_are_exponentials_of_the_roots(law):
+@pytest.mark.parametrize("kind", LAWS)
+def test_multipliers_are_exponentials_of_the_roots(kind):
     couplings = {
-        "PiezoelectricCircuit": (0.05, 0.05 / 1e-5, 1 / (2e3 * 1e-5)),
-        "CoilCircuit": (3.0, 3.0 / 0.05, 20.0 / 0.05),
-        "MaxwellElement": (1.0, 300.0, 300.0 / 4.0),
+        "circuit": (0.05, 0.05 / 1e-5, 1 / (2e3 * 1e-5)),
+        "coil": (3.0, 3.0 / 0.05, 20.0 / 0.05),
+        "Maxwell": (1.0, 300.0, 300.0 / 4.0),
     }
-    push, gain, decay = couplings[type(law).__name__]
+    push, gain, decay = couplings[kind]
     matrix = np.array([
         [0.0, 1.0, 0.0],
         [-STIFFNESS / MASS, -DAMPING / MASS, -push / MASS],
         [0.0, gain, -decay],
     ])  # fmt: skip
     expected = np.exp(np.linalg.eigvals(matrix) * 2 * np.pi / PACE)
-    found = jv.periodic_orbit(shaken(law)).floquet_multipliers
+    found = orbit_of(kind)[0].floquet_multipliers
     order = np.argsort(-np.abs(expected))
     np.testing.assert_allclose(np.abs(found), np.abs(expected[order]), atol=1e-8)
     np.testing.assert_allclose(np.sum(found), np.sum(expected), atol=1e-8)

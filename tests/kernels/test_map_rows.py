@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.kernels.calls.map_rows import map_rows
+from jaxvib.kernels.lower.tangents import map_rows
 
 ROWS = np.linspace(-1.0, 2.0, 40)
 

@@ -42,12 +42,12 @@ def in_memory(function, arguments, vector=4, short=1):
     return [np.moveaxis(result, -1, 0) for result in Native(lowered)(lanes, 2)]
 
 
-def compared(function, *arguments, rtol=0.0):
+def compared(function, *arguments, rtol=0.0, short=1):
     """Check lanes against XLA, and every length of a vector against another."""
     arguments = [np.asarray(a) for a in arguments]
-    found = in_memory(function, arguments)
+    found = in_memory(function, arguments, short=short)
     wanted = jax.tree.leaves(jax.jit(jax.vmap(function))(*arguments))
-    others = [in_memory(function, arguments, vector) for vector in (1, 2, 8)]
+    others = [in_memory(function, arguments, vector, short) for vector in (1, 2, 8)]
     for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
@@ -169,6 +169,15 @@ def test_rows_are_found_and_replaced_at_places_known_late():
         return rows, lax.dynamic_update_slice(x, window, (i - 1, i)), x[:, i], x[i, i]
 
     compared(of, random.normal(size=(9, 5, 6)), random.integers(-7, 8, 9))
+
+
+def test_a_named_row_replaces_a_row_in_memory():
+    def of(x, row, i):
+        return x.at[i].set(row), x.at[i].add(row), x.at[i[0]].set(-row[0])
+
+    places = random.integers(-7, 8, (9, 1))
+    x, row = random.normal(size=(9, 5, 3)), random.normal(size=(9, 1, 3))
+    compared(of, x, row, places, short=3)
 
 
 CHAIN, STEPS, STEP = 32, 50, 0.05

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from jaxvib.kernels.cpu.machine_code import for_all_targets
-from jaxvib.kernels.export.byte_copy import with_own_copies
-from jaxvib.kernels.export.integer_conversion import conversion_text
-from jaxvib.kernels.export.integer_division import division_text
+from jaxvib.kernels.export.missing_functions import integer_text, with_own_copies
 from jaxvib.kernels.export.object_code import CFunction, object_code, target_of
 
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
@@ -52,7 +50,7 @@ def test_integers_become_the_nearest_doubles(here):
         ("__aeabi_l2d", ctypes.c_int64, SIGNED),
         ("__aeabi_ul2d", ctypes.c_uint64, UNSIGNED),
     ):
-        convert = here(conversion_text([name]))(name, ctypes.c_double, integer)
+        convert = here(integer_text([name]))(name, ctypes.c_double, integer)
         assert [convert(n) for n in numbers] == [float(n) for n in numbers]
 
 
@@ -63,7 +61,7 @@ def test_doubles_become_integers_towards_zero(here):
         ("__aeabi_d2lz", ctypes.c_int64, scaled),
         ("__aeabi_d2ulz", ctypes.c_uint64, positive),
     ):
-        convert = here(conversion_text([name]))(name, integer, ctypes.c_double)
+        convert = here(integer_text([name]))(name, integer, ctypes.c_double)
         assert [convert(x) for x in numbers] == [math.trunc(x) for x in numbers]
 
 
@@ -76,7 +74,7 @@ def test_quotients_and_rests_are_those_of_python(here):
         ("__aeabi_ldivmod", ctypes.c_int64, SIGNED),
         ("__aeabi_uldivmod", ctypes.c_uint64, UNSIGNED),
     ):
-        divide = here(division_text([name]))(name, Both, integer, integer)
+        divide = here(integer_text([name]))(name, Both, integer, integer)
         divisors = [d for d in [*numbers[:6], *reversed(numbers)] if d]
         for n, d in zip([*numbers[:6], *numbers], divisors, strict=False):
             quotient = abs(n) // abs(d) * (1 if (n < 0) == (d < 0) else -1)

@@ -131,6 +131,8 @@ CASES = {
     "sort": (jnp.sort, floats(6)),
     "sort rows and columns": (lambda x: [jnp.sort(x, axis=0), jnp.sort(x, axis=1),
                                          jnp.argsort(x, axis=0)], floats(4, 3)),
+    "sort along rows": (lambda x, v: jax.jvp(lambda y: jnp.sort(y, axis=1), (x,), (v,)),
+                        floats(4, 3), floats(4, 3)),
     "sort by two": (lambda x, y: lax.sort((x, y), dimension=0, num_keys=2),
                     whole(4, 2, low=0, high=2), floats(4, 2)),
     "median": (lambda x: jnp.median(x, axis=0), plain(3, 2)),

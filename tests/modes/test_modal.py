@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 import jaxvib as jv
 from jaxvib.systems.linear_part import linear_part
-
-
-def spring(first, second, **values):
-    return jv.TranslationTranslation(first, second, **values)
+from tests.zoo import spring
 
 
 def chain_between_walls(damping=0.0, count=8):

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import SettlingSettings, attractors, basins, state_grid
+from tests import zoo
 
 TAU = 2 * np.pi
 
@@ -18,17 +19,11 @@ def two_wells(t, x, p):
     return [x[1], p["f"] * jnp.cos(t) - p["d"] * x[1] + x[0] - x[0] ** 3]
 
 
-def hardening(t, x, p):
-    return [x[1], 0.015 * jnp.cos(p["w"] * t) - 0.04 * x[1] - x[0] - x[0] ** 3]
-
-
 # DynamicalSystems.jl's duffing([0.1, 0.25]; w = 1, f = 0.2, d = 0.15, beta = -1).
 double_well = jv.forced_system(
     two_wells, parameters={"f": 0.2, "d": 0.15}, period=TAU, dimension=2
 )
-oscillator = jv.forced_system(
-    hardening, parameters={"w": 1.046}, period=lambda p: TAU / p["w"], dimension=2
-)
+oscillator = zoo.duffing(w=1.046)
 
 
 def by_scipy(start, periods):

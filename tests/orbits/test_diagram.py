@@ -7,19 +7,12 @@ import pytest
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import SettlingSettings
+from tests import zoo
 
 TAU = 2 * np.pi
 
 
-def duffing(t, x, p):
-    push = p["f"] * jnp.cos(p["w"] * t) - p["c"] * x[1]
-    return [x[1], push - x[0] - p["k"] * x[0] ** 3]
-
-
-oscillator = jv.forced_system(
-    duffing, parameters={"w": 1.0, "f": 0.015, "c": 0.04, "k": 1.0},
-    period=lambda p: TAU / p["w"], dimension=2,
-)  # fmt: skip
+oscillator = zoo.duffing()
 # The folds are at 1.0439137088 and 1.0492623992.
 frequencies = np.array([1.0425, 1.0435, 1.0443, 1.0465, 1.0488, 1.0500, 1.0505])
 

@@ -45,6 +45,7 @@ def capsule(frequency: float) -> jv.ImpactSystem:
     )
 
 
+@functools.cache
 def drifting_capsule(frequency: float) -> jv.ImpactSystem:
     return jv.drifting(capsule(frequency), {"capsule": 1.0, "mass": 1.0})
 

@@ -6,26 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-
-
-def lorenz(r=10.0):
-    def field(x, p):
-        return [
-            p["sigma"] * (x[1] - x[0]),
-            p["r"] * x[0] - x[1] - x[0] * x[2],
-            x[0] * x[1] - p["b"] * x[2],
-        ]
-
-    values = {"sigma": 10.0, "r": r, "b": 8 / 3}
-    return jv.autonomous_system(field, parameters=values, dimension=3)
-
-
-def brusselator(a=1.0, b=1.5):
-    def field(x, p):
-        turns = x[0] ** 2 * x[1]
-        return [p["a"] - (p["b"] + 1) * x[0] + turns, p["b"] * x[0] - turns]
-
-    return jv.autonomous_system(field, parameters={"a": a, "b": b}, dimension=2)
+from tests import zoo
 
 
 def convection(r, b=8 / 3):
@@ -36,7 +17,7 @@ def convection(r, b=8 / 3):
 
 
 def test_lorenz_rolls_are_the_closed_form_with_their_eigenvalues():
-    found = jv.equilibrium(lorenz(20.0), [5.0, 6.0, 15.0])
+    found = jv.equilibrium(zoo.lorenz(20.0), [5.0, 6.0, 15.0])
     state, values = convection(20.0)
     np.testing.assert_allclose(found.state, state, rtol=1e-14)
     order = np.lexsort((-values.imag, -values.real))
@@ -50,7 +31,7 @@ def test_lorenz_rolls_are_the_closed_form_with_their_eigenvalues():
 
 @pytest.mark.parametrize(("r", "stable"), [(0.5, 1), (1.0, -1), (2.0, 0)])
 def test_rest_loses_its_stability_at_the_pitchfork_and_is_undecided_there(r, stable):
-    found = jv.equilibrium(lorenz(r), [0.0, 0.0, 0.0])
+    found = jv.equilibrium(zoo.lorenz(r), [0.0, 0.0, 0.0])
     assert int(found.stable) == stable
     wanted = "fold" if stable == -1 else "success"
     assert wanted in jv.reason(found.result)
@@ -59,14 +40,14 @@ def test_rest_loses_its_stability_at_the_pitchfork_and_is_undecided_there(r, sta
 
 
 def test_where_two_eigenvalues_are_imaginary_stability_is_undecided():
-    assert int(jv.equilibrium(lorenz(470 / 19), [7.0, 7.0, 23.0]).stable) == -1
-    assert int(jv.equilibrium(lorenz(24.7), [7.0, 7.0, 23.0]).stable) == 1
-    assert int(jv.equilibrium(lorenz(24.8), [7.0, 7.0, 23.0]).stable) == 0
+    assert int(jv.equilibrium(zoo.lorenz(470 / 19), [7.0, 7.0, 23.0]).stable) == -1
+    assert int(jv.equilibrium(zoo.lorenz(24.7), [7.0, 7.0, 23.0]).stable) == 1
+    assert int(jv.equilibrium(zoo.lorenz(24.8), [7.0, 7.0, 23.0]).stable) == 0
 
 
 @pytest.mark.slow  # compiles a system of its own, 2 s
 def test_a_far_guess_is_led_to_the_only_equilibrium():
-    found = jv.equilibrium(brusselator(2.0, 4.0), [30.0, -7.0])
+    found = jv.equilibrium(zoo.brusselator(2.0, 4.0), [30.0, -7.0])
     np.testing.assert_allclose(found.state, [2.0, 2.0], rtol=1e-14)
     np.testing.assert_allclose(
         found.eigenvalues, [-0.5 + 1j * np.sqrt(3.75), -0.5 - 1j * np.sqrt(3.75)]
@@ -76,7 +57,7 @@ def test_a_far_guess_is_led_to_the_only_equilibrium():
 @pytest.mark.slow  # compiles them forward and in reverse, 3 s
 def test_derivatives_by_all_parameters_are_the_closed_form():
     def rightmost(b, r):
-        system = jv.replace(lorenz(), {"b": b, "r": r})
+        system = jv.replace(zoo.lorenz(10.0), {"b": b, "r": r})
         found = jv.equilibrium(system, [7.0, 7.0, 20.0])
         return jnp.append(found.state, found.eigenvalues[0].real)
 
@@ -98,7 +79,7 @@ def test_derivatives_by_all_parameters_are_the_closed_form():
 
 def test_a_batch_equals_a_loop():
     def state(r):
-        return jv.equilibrium(jv.replace(lorenz(), {"r": r}), [7.0, 7.0, 20.0]).state
+        return jv.equilibrium(zoo.lorenz(r), [7.0, 7.0, 20.0]).state
 
     values = np.array([5.0, 15.0, 30.0])
     batch = jax.jit(jax.vmap(state))(values)
@@ -144,7 +125,7 @@ def test_motions_are_those_of_the_closed_form():
 
 
 def test_functions_that_count_load_periods_name_their_alternatives():
-    system = lorenz()
+    system = zoo.lorenz(10.0)
     with pytest.raises(ValueError, match=r"period = None in lyap.*allowed: a time, s"):
         jv.lyapunov_exponents(system, [1.0, 1.0, 1.0])
     section = r"section = None of a system without a load period; allowed: jv\.orb"
@@ -162,4 +143,4 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"field has shape \(1,\); allowed: \(2,\)"):
         jv.autonomous_system(lambda x, p: x[:1], parameters={}, dimension=2)
     with pytest.raises(ValueError, match=r"state has shape \(2,\); allowed: \(3,\)"):
-        jv.equilibrium(lorenz(), [1.0, 2.0])
+        jv.equilibrium(zoo.lorenz(10.0), [1.0, 2.0])

@@ -24,11 +24,10 @@ def plain(x, a):
 
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, jax.hessian])
 def test_derivatives_in_every_direction_are_those_of_the_function(derivative):
-    for transform in (lambda f: f, jax.jit):
-        found = transform(derivative(late, (0, 1)))(X, 2.0)
-        expected = jax.jit(derivative(plain, (0, 1)))(X, 2.0)
-        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-14),
-                     found, expected)  # fmt: skip
+    found, expected = (
+        jax.jit(derivative(function, (0, 1)))(X, 2.0) for function in (late, plain)
+    )
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-14), found, expected)
 
 
 def test_lanes_have_each_its_own():

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
+from tests import zoo
 
 
 def normal_form(x, p):
@@ -20,14 +21,6 @@ def normal_form(x, p):
 VALUES = {"mu": 0.09, "w": 2.0, "b": 1.5}
 circle = jv.autonomous_system(normal_form, parameters=VALUES, dimension=2)
 PERIOD = 2 * np.pi / (2.0 + 1.5 * 0.09)
-
-
-def rossler(x, p):
-    return jnp.stack([-x[1] - x[2], x[0] + 0.2 * x[1], 0.2 + x[2] * (x[0] - p["c"])])
-
-
-def van_der_pol(x, p):
-    return jnp.stack([x[1], p["mu"] * (1 - x[0] ** 2) * x[1] - x[0]])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +70,7 @@ def test_a_state_of_rounding_size_does_not_hinder():
         push = p["mu"] * x[3] - p["mu"] * x[2] * x[2] * x[3]
         pull = 0.7 * (x[2] - x[0])
         lag = x[0] - x[2] - x[4]
-        return [*van_der_pol(x, p), x[3], push - x[2] - pull, lag]
+        return [*zoo.van_der_pol_rates(x, p), x[3], push - x[2] - pull, lag]
 
     pair = jv.autonomous_system(rates, parameters={"mu": 1.0}, dimension=5)
     found = jv.periodic_orbit(pair, [2.0, 0.0, 2.0, 0.0, 1e-17], period=6.6)
@@ -148,7 +141,7 @@ def test_a_batch_equals_the_closed_form():
 @pytest.mark.slow
 def test_van_der_pol_has_the_published_period_and_scipys_multiplier():
     """Period at mu = 1: 6.66328685932313 (Andersen and Geer, 1982, by series)."""
-    system = jv.autonomous_system(van_der_pol, parameters={"mu": 1.0}, dimension=2)
+    system = zoo.van_der_pol(1.0)
     found = jv.periodic_orbit(system, [2.0, 0.0], period=6.0)
     assert abs(found.period - 6.66328685932313) < 1e-11
 
@@ -163,7 +156,7 @@ def test_van_der_pol_has_the_published_period_and_scipys_multiplier():
 
 @pytest.mark.slow
 def test_rosslers_cycle_has_scipys_multipliers():
-    system = jv.autonomous_system(rossler, parameters={"c": 2.5}, dimension=3)
+    system = zoo.rossler()
     found = jv.periodic_orbit(system, [3.0, 0.0, 0.1], period=6.0)
 
     def columns(t, y):

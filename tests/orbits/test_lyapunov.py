@@ -10,6 +10,7 @@ import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits.shooting import ratios
 from jaxvib.systems.unforced import unforced_system
+from tests import zoo
 
 TAU = 2 * np.pi
 
@@ -151,13 +152,7 @@ def test_a_hard_stop_has_the_exponents_of_its_multipliers():
     np.testing.assert_allclose(found.exponents.sum(), sums / orbit.period, atol=1e-3)
 
 
-def lorenz(x, p):
-    return [
-        p["s"] * (x[1] - x[0]), x[0] * (p["r"] - x[2]) - x[1], x[0] * x[1] - 8 / 3 * x[2],
-    ]  # fmt: skip
-
-
-convection = jv.autonomous_system(lorenz, parameters={"s": 10.0, "r": 28.0}, dimension=3)
+convection = zoo.lorenz(28.0)
 
 
 def test_the_spectrum_of_lorenz_is_the_published_one():
@@ -209,7 +204,7 @@ def test_a_short_spectrum_is_that_of_an_integration_by_scipy():
         matrix = np.array(
             [[-10.0, 10.0, 0.0], [28.0 - x[2], -1.0, -x[0]], [x[1], x[0], -8 / 3]]
         )
-        return np.append(lorenz(x, {"s": 10.0, "r": 28.0}), matrix @ frame)
+        return np.append(zoo.lorenz_rates(x, zoo.LORENZ), matrix @ frame)
 
     state, frame, growth = start, np.eye(3), np.zeros(3)
     for _ in range(16):

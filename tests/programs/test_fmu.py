@@ -314,7 +314,7 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(
 
 @pytest.fixture(scope="module")
 def fmpy():
-    reason = "needs FMPy: pip install 'jaxvib[fmi-test]'"
+    reason = "needs FMPy: pip install --group fmi-test"
     for part in ("validation", "fmi3"):
         pytest.importorskip(f"fmpy.{part}", reason=reason)
     return pytest.importorskip("fmpy", reason=reason)

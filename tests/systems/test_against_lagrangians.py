@@ -10,10 +10,7 @@ from lagrangians import Lagrangian, hermite, rate, rod
 from scipy.linalg import eigh
 
 import jaxvib as jv
-
-
-def spring(first, second, **values):
-    return jv.TranslationTranslation(first, second, **values)
+from tests.zoo import spring
 
 
 def cart_with_rod(hanging):
@@ -356,7 +353,7 @@ def test_matrices_and_frequencies_are_those_of_the_lagrangian(name):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14 * scale)
     strains = system.strain_rows()
     if strains is not None:
-        weights, rows = strains
+        weights, rows = map(np.asarray, strains)
         rebuilt = rows.T @ (weights[:, None] * rows)
         scale = np.abs(stiffness).max()
         np.testing.assert_allclose(rebuilt, stiffness, rtol=0, atol=1e-13 * scale)

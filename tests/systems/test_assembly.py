@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh
 
 import jaxvib as jv
+from tests.zoo import spring
 
 positive = st.floats(1e-3, 1e6)
-
-
-def spring(first, second, **values):
-    return jv.TranslationTranslation(first, second, **values)
 
 
 def frequencies(system):

@@ -101,13 +101,19 @@ def test_derivatives_are_the_closed_forms(stiffness, z):
 
 @pytest.mark.parametrize("derivative_of", [jax.jacfwd, jax.jacrev])
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-@pytest.mark.parametrize("gap", [0.0, 1e-300, 1e-9, 1.0, 1e30])
-def test_apart_every_derivative_is_zero(gap, dtype, derivative_of):
+def test_apart_every_derivative_is_zero(dtype, derivative_of):
     contact = jax.tree.map(lambda leaf: leaf.astype(dtype), steel_on_steel)
-    derivative = contact.force
-    for _ in range(4):
-        assert derivative(jnp.asarray(-gap, dtype)) == 0
-        derivative = derivative_of(derivative)
+
+    @jax.jit
+    @jax.vmap
+    def derivatives(z):
+        found = [contact.force]
+        for _ in range(3):
+            found.append(derivative_of(found[-1]))
+        return [each(z) for each in found]
+
+    gaps = np.array([0.0, 1e-300, 1e-9, 1.0, 1e30]).astype(dtype)
+    np.testing.assert_array_equal(derivatives(-gaps), 0.0)
 
 
 @pytest.mark.parametrize("derivative_of", [jax.jacfwd, jax.jacrev])

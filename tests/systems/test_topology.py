@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-
-
-def spring(first, second, **values):
-    return jv.TranslationTranslation(first, second, **values)
+from tests.zoo import spring
 
 
 def tower(storeys):

@@ -23,7 +23,7 @@ class DiffraxEngine(SteppedEngine):
 
     solver: Any = None
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         if self.solver is not None and not _integration().repeats(self.solver):
             raise ValueError(
                 f"solver = {self.solver!r}; allowed: an explicit FSAL solver of "

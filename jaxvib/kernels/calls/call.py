@@ -25,7 +25,6 @@ from ..cpu.machine_code import MANY, Native
 from ..gpu.ptx import launched
 from ..lower.cost_estimate import SHORT
 from .derivative_rule import function_of, is_none
-from .lane_axes import filled, transposed
 from .mesh_axes import aligned, typed_like
 
 
@@ -146,6 +145,25 @@ def _mapped(arrays, axes, *, form, mapped):
     return [r.reshape(size, inner, *r.shape[1:]) for r in found], [0] * len(found)
 
 
+# Operations on axes of lanes, each a single one: `jnp` functions compile programs.
+
+
+def _transposed(array: jax.Array, steps: int) -> jax.Array:
+    """Rotate the axes of an array by `steps`."""
+    axes = range(array.ndim)
+    return jax.lax.transpose(array, [(axis + steps) % array.ndim for axis in axes])
+
+
+def _filled(array: jax.Array, lanes: int) -> jax.Array:
+    """Fill up an array to a number of lanes by repeating the last one."""
+    more, last = lanes - array.shape[-1], array.ndim - 1
+    if not more:
+        return array
+    one = jax.lax.slice_in_dim(array, -1, None, axis=last)
+    repeated = jax.lax.broadcast_in_dim(one, (*array.shape[:-1], more), range(array.ndim))
+    return jax.lax.concatenate([array, repeated], last)
+
+
 def _lowered(run: Callable) -> Callable:
     """Return the lowering by `run(form, arrays, shared)`.
 
@@ -162,12 +180,12 @@ def _lowered(run: Callable) -> Callable:
         given = []
         for k, (array, one) in enumerate(zip(arrays, mapped, strict=True)):
             if k not in shared:
-                array = transposed(array, 1) if one else array[..., None]
-                array = filled(array, -(-number // width) * width)
+                array = _transposed(array, 1) if one else array[..., None]
+                array = _filled(array, -(-number // width) * width)
             given.append(array)
         if number > MANY:
             form.optimise()
-        results = [transposed(result, -1) for result in run(form, given, shared)]
+        results = [_transposed(result, -1) for result in run(form, given, shared)]
         if not lanes:
             return [result[0] for result in results]
         return [jax.lax.slice_in_dim(result, 0, number) for result in results]

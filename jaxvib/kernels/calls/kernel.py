@@ -4,7 +4,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -23,7 +23,6 @@ from ..lower.lowering import Program, Traced, lower_lanes, trace
 from ..lower.memory_lowering import lower_lanes_in_memory
 from ..lower.tangents import is_lowering
 from .call import kernel_call
-from .lane_axes import lanes_first, lanes_last, padded
 
 LOWERING_EVENT = "/jaxvib/kernels/print_duration"  # named as JAX's own events
 _ENCLOSES = "it captures traced values"
@@ -42,9 +41,10 @@ class Kernel:
     def __init__(
         self,
         function: Callable,
-        kept: "KernelCache | None" = None,
+        kept: Any = None,
         in_memory: bool = False,
     ):
+        """Compile a function; `kept`: its cache on disk, see `kernel_cache`."""
         functools.update_wrapper(self, function)
         self._function, self._kept, self._in_memory = function, kept, in_memory
         self._forms: dict[Any, _Form] = {}
@@ -210,20 +210,6 @@ def kernel(function: Callable) -> Kernel:
     return Kernel(function)
 
 
-@runtime_checkable
-class KernelCache(Protocol):
-    """A cache of a function's traces, by its arguments as a pytree of shapes."""
-
-    def get(self, arguments: Any) -> Traced | None:
-        """Return the cached trace, if any."""
-
-    def put(self, arguments: Any, traced: Traced) -> None:
-        """Store a trace."""
-
-    def is_current(self) -> bool:
-        """Return whether the last trace is still valid."""
-
-
 def _traced(flat: Callable, shapes: Sequence, in_memory: bool = False) -> Traced:
     began = time.monotonic()
     with gc_paused():
@@ -325,14 +311,14 @@ class _Form:
 
         `threads`: of the CPU; `None` also allows GPUs.
         """
-        arrays = [lanes_last(np.asarray(leaf)) for leaf in leaves]
+        arrays = [np.moveaxis(np.asarray(leaf), 0, -1) for leaf in leaves]
         lanes = arrays[0].shape[-1]
         if threads is None and lanes > MANY:
             results = self._on_gpus(arrays)
             if results is not None:
-                return [lanes_first(result) for result in results]
+                return [np.moveaxis(result, -1, 0) for result in results]
         results = self._on_cpu(arrays, threads or usable_cores())
-        return [lanes_first(result)[:lanes] for result in results]
+        return [np.moveaxis(result, -1, 0)[:lanes] for result in results]
 
     def _on_cpu(self, arrays, threads: int) -> list[np.ndarray]:
         """Return the results of lanes on the last axis, padded to vectors."""
@@ -340,7 +326,7 @@ class _Form:
         if arrays[0].shape[-1] <= width and not self.native.program.workspace:
             return self.native.one_vector(arrays)
         lanes = -(-arrays[0].shape[-1] // width) * width
-        return self.native([padded(array, lanes) for array in arrays], threads)
+        return self.native([_padded(array, lanes) for array in arrays], threads)
 
     def _on_gpus(self, arrays) -> Sequence[np.ndarray] | None:
         """Return results computed on GPUs, the lanes last; `None` if on the CPU."""
@@ -355,7 +341,7 @@ class _Form:
 
     def uses_gpus(self, leaves) -> bool:
         """Return whether `map` computes these lanes, the first axes, on GPUs."""
-        arrays = [lanes_last(np.asarray(leaf)) for leaf in leaves]
+        arrays = [np.moveaxis(np.asarray(leaf), 0, -1) for leaf in leaves]
         many = arrays[0].shape[-1] > MANY
         return many and self._devices.uses_gpus(arrays, self._compared)
 
@@ -398,6 +384,16 @@ class _Form:
             name, shapes = f"Jacobian of {self._name}", self._shapes
             self._jacobians[moving] = _Form(name, slopes, shapes, _traced(slopes, shapes))
         return self._jacobians[moving]
+
+
+def _padded(array: np.ndarray, lanes: int) -> np.ndarray:
+    """Pad an array to a number of lanes by repeating the last one."""
+    more = lanes - array.shape[-1]
+    if not more:
+        return array
+    if array.shape[-1] == 1:
+        return array.repeat(lanes, -1)
+    return np.concatenate([array, np.repeat(array[..., -1:], more, -1)], -1)
 
 
 _ARRAY = "an array"

@@ -24,7 +24,7 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def add(self, has_run: Callable[[], bool], improve: Callable[[], object]) -> None:
-        """Add a program."""
+        """Call `improve` in the background once `has_run()` is true."""
         with self._lock:
             self._waiting.append(_Candidate(has_run, improve))
             if self._thread is None and not self._end.is_set():
@@ -54,8 +54,4 @@ class _Watch:
 _WATCH = _Watch()
 # LLVM must not compile during the interpreter's shutdown.
 atexit.register(_WATCH.end)
-
-
-def recompile_when(has_run: Callable[[], bool], improve: Callable[[], object]) -> None:
-    """Call `improve` in the background once `has_run()` is true."""
-    _WATCH.add(has_run, improve)
+recompile_when = _WATCH.add

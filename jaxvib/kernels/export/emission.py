@@ -1,15 +1,57 @@
-"""Object files of LLVM modules, for machines other than this process."""
+"""Programs and object files for machines other than this process."""
 
-from collections.abc import Sequence
+import hashlib
+import importlib.metadata
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+
+from ...foundation.arrays import is_concrete
+from ...foundation.cache import read_entry, write_entry
 from ..cpu.machine_code import for_all_targets, without_rescheduling
 from ..ir.assembler import LoweringError
-from ..lower.lowering import Program
+from ..lower.cost_estimate import needs_memory
+from ..lower.lowering import Program, lower_lanes, trace
+from ..lower.memory_lowering import lower_lanes_in_memory
 
 # Lines of LLVM IR, as LLVM's time grows with their square: 31,000 take it 4 s and make a
 # WebAssembly module of 300 kB, 78,000 take 42 s and make 700 kB.
 _LONGEST = 60_000
+
+
+def traced_for(function: Callable, arguments: tuple) -> tuple[Any, ClosedJaxpr, Any]:
+    """Return the arrays among the arguments, the jaxpr, and the results' shapes."""
+    numbers, others = eqx.partition(arguments, eqx.is_array_like)
+    shapes = jax.tree.map(_shape, numbers)
+    leaves, tree = jax.tree.flatten(shapes)
+
+    def flat(*leaves):
+        return function(*eqx.combine(jax.tree.unflatten(tree, leaves), others))
+
+    if not leaves:
+        raise LoweringError("it takes no arrays")
+    closed, results = trace(flat, leaves)
+    if not closed.jaxpr.outvars:
+        raise LoweringError("it returns no arrays")
+    if not is_concrete(closed.consts):
+        raise LoweringError("it captures traced values")
+    return shapes, closed, results
+
+
+def lowered(closed: ClosedJaxpr, width: int) -> Program:
+    """Lower to vectors of lanes, or with long arrays in memory to vectors along these."""
+    lower = lower_lanes_in_memory if needs_memory(closed) else lower_lanes
+    return lower(closed, width)
+
+
+def _shape(number: Any) -> jax.ShapeDtypeStruct:
+    dtype = jax.dtypes.canonicalize_dtype(jnp.result_type(number))
+    return jax.ShapeDtypeStruct(np.shape(number), dtype)
 
 
 def too_long(program: Program) -> bool:
@@ -27,12 +69,20 @@ def _lines(program: Program) -> int:
     return program.text.count("\n")
 
 
-def emitted(texts: Sequence[str], machine: Any) -> bytes:
-    """Return the object file of IR texts for one of LLVM's target machines.
+def emitted(texts: Sequence[str], triple: str, **options: Any) -> bytes:
+    """Return the object file of IR texts for a target, from the cache or compiled.
 
-    Internal functions of the first text are there even if nothing but LLVM calls them.
+    `options`: of `create_target_machine`. Internal functions of the first text are there
+    even if nothing but LLVM calls them.
     """
+    versions = [f"llvmlite {importlib.metadata.version('llvmlite')}", triple, f"{options}"]
+    key = hashlib.sha256("\n".join([*texts, *versions]).encode()).hexdigest()
+    entry = f"kernels/{key}.export.o"
+    stored = read_entry(entry)
+    if stored is not None:
+        return stored
     llvm = for_all_targets()
+    machine = llvm.Target.from_triple(triple).create_target_machine(**options)
     modules = []
     for text in texts:
         module = llvm.parse_assembly(text)
@@ -47,4 +97,6 @@ def emitted(texts: Sequence[str], machine: Any) -> bytes:
     passes.add_always_inliner_pass()
     passes.run(whole, builder)
     with without_rescheduling():
-        return machine.emit_object(whole)
+        code = machine.emit_object(whole)
+    write_entry(entry, code)
+    return code

@@ -1,7 +1,5 @@
 """`object_code`: functions of one lane as an object file with C's calling convention."""
 
-import hashlib
-import importlib.metadata
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,21 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from ...foundation.cache import read_entry, write_entry
 from ..cpu.machine_code import for_all_targets, host_features
 from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT
 from ..lower.lowering import Program
 from ..lower.memory_lowering import lower_lanes_in_memory
-from .byte_copy import with_own_copies
 from .elf import object_facts
-from .emission import check_length, emitted, too_long
+from .emission import check_length, emitted, lowered, too_long, traced_for
 from .fused_multiply_add import with_multiply_add
-from .integer_conversion import conversion_text
-from .integer_division import division_text
-from .one_lane import lowered, traced_for
+from .missing_functions import integer_text, library_text, with_own_copies
 from .processors import check_processor
-from .wasm_library import library_text
 
 _DEFINITION = re.compile(r"^(define .*)\{$", re.MULTILINE)
 
@@ -197,7 +190,7 @@ def _complete(
     missing = set(object_facts(code).undefined)
     if not missing:
         return code, fused, missing
-    library += conversion_text(missing) + division_text(missing)
+    library += integer_text(missing)
     if "fma" in missing:
         texts, fused = [with_multiply_add(text, False) for text in texts], False
     code = _object([library, *texts], target)
@@ -352,24 +345,10 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _object(texts: list[str], target: Target) -> bytes:
-    """Return the object file of IR texts, from the cache or compiled."""
+    """Return the object file of IR texts."""
     # Otherwise an ARM processor's object file needs functions that unwind the stack.
     nounwind = [_DEFINITION.sub(r"\1nounwind {", text) for text in texts]
-    parts = [*nounwind, importlib.metadata.version("llvmlite"), *target]
-    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    entry = f"kernels/{key}.c.o"
-    stored = read_entry(entry)
-    if stored is not None:
-        return stored
-    code = _compiled(nounwind, target)
-    write_entry(entry, code)
-    return code
-
-
-def _compiled(texts: list[str], target: Target) -> bytes:
-    llvm = for_all_targets()
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features=target.features, opt=2, reloc="pic",
-        codemodel="small",
+    return emitted(
+        nounwind, target.triple, cpu=target.processor, features=target.features, opt=2,
+        reloc="pic", codemodel="small",
     )  # fmt: skip
-    return emitted(texts, machine)

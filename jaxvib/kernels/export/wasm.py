@@ -1,7 +1,5 @@
 """`web_assembly`: a function of one lane as a WebAssembly module."""
 
-import hashlib
-import importlib.metadata
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,14 +7,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ...foundation.cache import read_entry, write_entry
-from ..cpu.machine_code import for_all_targets
 from ..ir.assembler import LoweringError
 from ..lower.lowering import Program, Signature
-from .emission import check_length, emitted
+from .emission import check_length, emitted, lowered, traced_for
 from .fused_multiply_add import with_multiply_add
-from .one_lane import lowered, traced_for
-from .wasm_library import library_text
+from .missing_functions import library_text
 from .wasm_object import ObjectFile
 
 _TRIPLE = "wasm32-unknown-unknown"
@@ -265,20 +260,7 @@ ret void
 
 
 def _object(text: str, chosen: _InstructionSet) -> bytes:
-    """Return LLVM's object file of an IR text, from the cache or compiled."""
+    """Return LLVM's object file of an IR text."""
     module = with_multiply_add(text, chosen.relaxed) + library_text(text)
     features, level = _FEATURES + chosen.features, 2 if text.count("\n") < _MANY else 0
-    versions = f"{importlib.metadata.version('llvmlite')} {_TRIPLE} {features} {level}"
-    key = hashlib.sha256(f"{module}\n{versions}".encode()).hexdigest()
-    entry = f"kernels/{key}.wasm.o"
-    stored = read_entry(entry)
-    if stored is not None:
-        return stored
-    code = _compiled_object(module, features, level)
-    write_entry(entry, code)
-    return code
-
-
-def _compiled_object(module: str, features: str, level: int) -> bytes:
-    target = for_all_targets().Target.from_triple(_TRIPLE)
-    return emitted([module], target.create_target_machine(opt=level, features=features))
+    return emitted([module], _TRIPLE, opt=level, features=features)

@@ -5,7 +5,6 @@ from it on any machine, and NVIDIA's assembler checks it. Each program is checke
 user's device before it is used, see `device_check`.
 """
 
-import functools
 import itertools
 import re
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from ..cpu.machine_code import bindings, without_rescheduling
+from ..cpu.machine_code import for_all_targets, without_rescheduling
 from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT, needs_memory
 from ..lower.lowering import WORK, Lowering, Signature, helpers, lower_lane
@@ -171,18 +170,10 @@ def _with_meetings(lines: Sequence[str]) -> list[str]:
     return found
 
 
-@functools.cache
-def _for_all_targets():
-    llvm = bindings()
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+def _ptx(text: str, processor: str) -> str:
+    llvm = for_all_targets()
     # Every product has its rounding mode, so that NVIDIA's assembler fuses none with a sum.
     llvm.set_option("jaxvib", "-nvptx-fma-level=0")
-    return llvm
-
-
-def _ptx(text: str, processor: str) -> str:
-    llvm = _for_all_targets()
     module = llvm.parse_assembly(text)
     module.verify()
     target = llvm.Target.from_triple(_TRIPLE)

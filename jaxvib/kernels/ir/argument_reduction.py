@@ -26,11 +26,35 @@ def large_angle_text() -> str:
     """
     return f"""{_declarations()}
 define internal {{ double, i64 }} @far_angle(double %x) noinline {{
-{_mantissa_and_place()}
+  %raw = bitcast double %x to i64
+  %field = lshr i64 %raw, 52
+  %biased = and i64 %field, 2047
+  %fraction = and i64 %raw, 4503599627370495
+  %m = or i64 %fraction, 4503599627370496
+  %place = sub i64 %biased, 1013
+  %least = call i64 @llvm.smax.i64(i64 %place, i64 0)
+  %from = call i64 @llvm.smin.i64(i64 %least, i64 1033)
+  %word = lshr i64 %from, 6
 {_digits_from_there()}
-{_product_in_quadrants()}
+  %wide = zext i64 %m to i256
+  %product = mul i256 %digits, %wide
+  %above = lshr i256 %product, 254
+  %quadrant = trunc i256 %above to i64
+  %rest = shl i256 %product, 2
+  %under = icmp slt i256 %rest, 0
+  %one = zext i1 %under to i64
+  %turns = add i64 %quadrant, %one
 {_angle_of_the_rest()}
-{_signs()}
+  %turned = fneg double %r
+  %signed = select i1 %under, double %turned, double %r
+  %opposite = fneg double %signed
+  %back = sub i64 0, %turns
+  %negative = icmp slt i64 %raw, 0
+  %angle = select i1 %negative, double %opposite, double %signed
+  %number = select i1 %negative, i64 %back, i64 %turns
+  %pair = insertvalue {{ double, i64 }} undef, double %angle, 0
+  %both = insertvalue {{ double, i64 }} %pair, i64 %number, 1
+  ret {{ double, i64 }} %both
 }}
 """
 
@@ -45,19 +69,6 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare double @llvm.fma.f64(double, double, double)
 """
-
-
-def _mantissa_and_place() -> str:
-    """Return the lines that compute m, and the first relevant digit of 2/pi from e."""
-    return """  %raw = bitcast double %x to i64
-  %field = lshr i64 %raw, 52
-  %biased = and i64 %field, 2047
-  %fraction = and i64 %raw, 4503599627370495
-  %m = or i64 %fraction, 4503599627370496
-  %place = sub i64 %biased, 1013
-  %least = call i64 @llvm.smax.i64(i64 %place, i64 0)
-  %from = call i64 @llvm.smin.i64(i64 %least, i64 1033)
-  %word = lshr i64 %from, 6"""
 
 
 def _digits_from_there() -> str:
@@ -77,18 +88,6 @@ def _digits_from_there() -> str:
   %moved = shl i320 %t4, %aside
   %top = lshr i320 %moved, 64
   %digits = trunc i320 %top to i256"""
-
-
-def _product_in_quadrants() -> str:
-    """Return the lines that compute the nearest quadrant and the remainder."""
-    return """  %wide = zext i64 %m to i256
-  %product = mul i256 %digits, %wide
-  %above = lshr i256 %product, 254
-  %quadrant = trunc i256 %above to i64
-  %rest = shl i256 %product, 2
-  %under = icmp slt i256 %rest, 0
-  %one = zext i1 %under to i64
-  %turns = add i64 %quadrant, %one"""
 
 
 def _angle_of_the_rest() -> str:
@@ -116,20 +115,6 @@ def _angle_of_the_rest() -> str:
   %bits = shl i64 %power, 52
   %scale = bitcast i64 %bits to double
   %r = fmul double %sum, %scale"""
-
-
-def _signs() -> str:
-    """Return the lines that give the angle and the quadrant the sign of x."""
-    return """  %turned = fneg double %r
-  %signed = select i1 %under, double %turned, double %r
-  %opposite = fneg double %signed
-  %back = sub i64 0, %turns
-  %negative = icmp slt i64 %raw, 0
-  %angle = select i1 %negative, double %opposite, double %signed
-  %number = select i1 %negative, i64 %back, i64 %turns
-  %pair = insertvalue { double, i64 } undef, double %angle, 0
-  %both = insertvalue { double, i64 } %pair, i64 %number, 1
-  ret { double, i64 } %both"""
 
 
 def _two_over_pi(bits: int) -> int:

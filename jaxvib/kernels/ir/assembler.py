@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import operator
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,32 @@ class Assembler:
         arguments = ", ".join(f"{kind_type} {value.name}" for value in x)
         return self.value(kind, f"call {kind_type} @llvm.{name}.{suffix}({arguments})")
 
+    def call_each(self, name: str, kinds: Sequence[str], *x: Value) -> list[str]:
+        """Call a function of the program for each lane; return the names of its results."""
+        self.declared.add(name)
+        types = [_TYPES[kind] for kind in kinds]
+        whole = types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
+        results = ["poison"] * len(types)
+        for lane in range(self.width):
+            given = [value.name for value in x]
+            if self.width > 1:
+                given = [
+                    self.assign(f"extractelement {self.type(v.kind)} {v.name}, i32 {lane}")
+                    for v in x
+                ]
+            pairs = zip(x, given, strict=True)
+            arguments = ", ".join(f"{_TYPES[v.kind]} {one}" for v, one in pairs)
+            found = self.assign(f"call {whole} @{name}({arguments})")
+            for k, (type_, kind) in enumerate(zip(types, kinds, strict=True)):
+                one = found
+                if len(types) > 1:
+                    one = self.assign(f"extractvalue {whole} {found}, {k}")
+                if self.width > 1:
+                    text = f"{self.type(kind)} {results[k]}, {type_} {one}, i32 {lane}"
+                    one = self.assign(f"insertelement {text}")
+                results[k] = one
+        return results
+
     def copy_bytes(self, target: str, source: str, size: int) -> None:
         """Copy bytes from a pointer to another."""
         self.declared.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
@@ -262,26 +289,10 @@ class Assembler:
     def remainder(self, x: Value, y: Value) -> Value:
         """Return the remainder of x / y, with the sign of x."""
         if is_float(x.kind):
-            both = (self.convert(value, "float64") for value in (x, y))
-            return self.convert(self._exact_remainder(*both), x.kind)
+            both = [self.convert(value, "float64") for value in (x, y)]
+            (rest,) = self.call_each("remainder", ["float64"], *both)
+            return self.convert(Value(rest, "float64"), x.kind)
         return self._whole_division(x, y)[1]
-
-    def _exact_remainder(self, x: Value, y: Value) -> Value:
-        """Call the function `remainder` for each lane."""
-        self.declared.add("remainder")
-        if self.width == 1:
-            text = f"call double @remainder(double {x.name}, double {y.name})"
-            return self.value(x.kind, text)
-        kind, found = self.type(x.kind), "poison"
-        for lane in range(self.width):
-            both = ", ".join(
-                f"double {self.assign(f'extractelement {kind} {value.name}, i32 {lane}')}"
-                for value in (x, y)
-            )
-            one = self.assign(f"call double @remainder({both})")
-            text = f"insertelement {kind} {found}, double {one}, i32 {lane}"
-            found = self.assign(text)
-        return Value(found, x.kind)
 
     def _whole_division(self, x: Value, y: Value) -> tuple[Value, Value]:
         signed = x.kind.startswith("i")

@@ -78,7 +78,7 @@ def expm1(x: Numbers) -> Numbers:
     r, k = _reduced(inside)
     near = (r * r).rounded().fused(r.polynomial(_inverse_factorials(2, 14)), r)
     exponent = k.whole()
-    one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
+    one = x.same(1.0)
     # 2^k (e^r - 1) + (2^k - 1); the largest double needs 2^1024 / 2.
     a = x.assembler
     huge = a.compare("gt", exponent, a.constant(1000, "int64"))
@@ -109,9 +109,7 @@ def _log_ends(x: Numbers, result: Numbers) -> Numbers:
     result = result.where(x.is_("lt", math.inf), x)  # infinity and NaN
     result = result.where(x.is_("ne", 0.0), -math.inf)
     negative = x.is_("lt", 0.0)
-    return Numbers(x.assembler, x.assembler.constant(math.nan, KIND)).where(
-        negative, result
-    )
+    return x.same(math.nan).where(negative, result)
 
 
 def _log_series(f: Numbers) -> tuple[Numbers, Numbers]:
@@ -172,22 +170,7 @@ def far_angle(x: Numbers, far: Value) -> tuple[Numbers, Value]:
     zero, none = a.constant(0.0, KIND), a.constant(0, "int64")
     a.branch(a.any(far), slow, done)
     a.begin(slow)
-    pair = "{ double, i64 }"
-    a.declared.add("far_angle")
-    if a.width == 1:
-        found = a.assign(f"call {pair} @far_angle(double {x.value.name})")
-        rest = a.assign(f"extractvalue {pair} {found}, 0")
-        turns = a.assign(f"extractvalue {pair} {found}, 1")
-    else:
-        doubles, integers = a.type(KIND), a.type("int64")
-        rest, turns = zero.name, none.name
-        for lane in range(a.width):
-            one = a.assign(f"extractelement {doubles} {x.value.name}, i32 {lane}")
-            found = a.assign(f"call {pair} @far_angle(double {one})")
-            left = a.assign(f"extractvalue {pair} {found}, 0")
-            number = a.assign(f"extractvalue {pair} {found}, 1")
-            rest = a.assign(f"insertelement {doubles} {rest}, double {left}, i32 {lane}")
-            turns = a.assign(f"insertelement {integers} {turns}, i64 {number}, i32 {lane}")
+    rest, turns = a.call_each("far_angle", [KIND, "int64"], x.value)
     a.jump(done)
     a.begin(done)
     rest = a.assign(a.phi(a.type(KIND), (zero.name, start), (rest, slow)))
@@ -249,14 +232,18 @@ def tanh(x: Numbers) -> Numbers:
     return result.where(x.is_("eq", x), x)
 
 
+def _half_exp(x: Numbers) -> Numbers:
+    """Return e^x / 2, also where e^x overflows."""
+    root = exp((x * 0.5).rounded())
+    return ((root * 0.5).rounded() * root).rounded()
+
+
 def sinh(x: Numbers) -> Numbers:
     """Return the hyperbolic sine, within 3 units of the last place."""
     size = abs(x)
     grown = expm1(size)
     near = ((grown + grown / (grown + 1.0)) * 0.5).rounded()
-    root = exp((size * 0.5).rounded())
-    far = ((root * 0.5).rounded() * root).rounded()
-    return near.where(size.is_("lt", 22.0), far).signed_as(x)
+    return near.where(size.is_("lt", 22.0), _half_exp(size)).signed_as(x)
 
 
 def cosh(x: Numbers) -> Numbers:
@@ -264,9 +251,7 @@ def cosh(x: Numbers) -> Numbers:
     size = abs(x)
     grown = exp(size)
     near = (grown * 0.5).rounded() + 0.5 / grown
-    root = exp((size * 0.5).rounded())
-    far = ((root * 0.5).rounded() * root).rounded()
-    return near.where(size.is_("lt", 22.0), far)
+    return near.where(size.is_("lt", 22.0), _half_exp(size))
 
 
 def asinh(x: Numbers) -> Numbers:
@@ -325,7 +310,7 @@ def atan2(y: Numbers, x: Numbers) -> Numbers:
         larger.is_("eq", smaller), larger.is_("eq", math.inf)
     )
     share = smaller / larger.where(larger.is_("ne", 0.0), 1.0)
-    one = Numbers(x.assembler, x.assembler.constant(1.0, KIND))
+    one = x.same(1.0)
     result = atan(one.where(same, share))
     result = ((math.pi / 2 - result) + HALF_PI[1]).where(steep, result)
     # The sign of x, including -0.
@@ -374,9 +359,7 @@ def power(x: Numbers, y: Numbers) -> Numbers:
     size = abs(x)
     usable = a.bitwise_and(size.is_("lt", math.inf), size.is_("gt", 0.0))
     high, low = _log_in_two(size.where(usable, 1.0))
-    limited = y.where(
-        abs(y).is_("lt", 1e300), Numbers(a, a.constant(1e300, KIND)).signed_as(y)
-    )
+    limited = y.where(abs(y).is_("lt", 1e300), x.same(1e300).signed_as(y))
     limited = limited.where(y.is_("eq", y), 0.0)
     top = (limited * high).rounded()
     clipped = top.where(top.is_("lt", 800.0), 800.0)
@@ -391,7 +374,7 @@ def power(x: Numbers, y: Numbers) -> Numbers:
     half = (y * 0.5).rounded()
     even = a.compare("eq", a.intrinsic("floor", half.value), half.value)
     odd = a.bitwise_and(is_integer, a.bitwise_not(even))
-    zero, one, endless = (Numbers(a, a.constant(c, KIND)) for c in (0.0, 1.0, math.inf))
+    zero, one, endless = (x.same(c) for c in (0.0, 1.0, math.inf))
     # A base of 0 or infinity.
     end = endless.where(a.bitwise_xor(size.is_("eq", 0.0), y.is_("gt", 0.0)), zero)
     result = result.where(usable, end)
@@ -400,7 +383,7 @@ def power(x: Numbers, y: Numbers) -> Numbers:
     rootless = a.bitwise_and(
         a.bitwise_and(x.is_("lt", 0.0), x.is_("gt", -math.inf)), a.bitwise_not(is_integer)
     )
-    result = Numbers(a, a.constant(math.nan, KIND)).where(rootless, result)
+    result = x.same(math.nan).where(rootless, result)
     # An infinite exponent.
     grows = a.bitwise_not(a.bitwise_xor(size.is_("gt", 1.0), y.is_("gt", 0.0)))
     end = one.where(size.is_("eq", 1.0), endless.where(grows, zero))
@@ -425,7 +408,7 @@ def _log_in_two(x: Numbers) -> tuple[Numbers, Numbers]:
     """Return the natural logarithm of a finite x > 0 as a sum of two doubles."""
     m, k = _mantissa(x)
     f = m - 1.0
-    divisor, spare = _two_sum(f, Numbers(x.assembler, x.assembler.constant(2.0, KIND)))
+    divisor, spare = _two_sum(f, x.same(2.0))
     s = f / divisor
     missing = (-s).fused(divisor, f) - (s * spare).rounded()
     s_low = missing / divisor
@@ -434,9 +417,7 @@ def _log_in_two(x: Numbers) -> tuple[Numbers, Numbers]:
     # 2 artanh(s) = 2 s + s z (2/3 + z (2/5 + ...)), the first terms in two doubles.
     tail = z.polynomial([2 / (2 * n + 5) for n in range(12)])
     third, third_low = 2 / 3, float(Fraction(2, 3) - Fraction(2 / 3))
-    inner, inner_low = _two_sum(
-        Numbers(x.assembler, x.assembler.constant(third, KIND)), (z * tail).rounded()
-    )
+    inner, inner_low = _two_sum(x.same(third), (z * tail).rounded())
     inner_low = inner_low + z.fused(tail, -(z * tail).rounded()) + third_low
     cube, cube_low = _two_product(s, z)
     cube_low = s.fused(z_low, cube_low) + (s_low * z).rounded()

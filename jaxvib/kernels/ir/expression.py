@@ -49,6 +49,10 @@ class Numbers:
     def __abs__(self):
         return self._new(self.assembler.intrinsic("fabs", self.value))
 
+    def same(self, number: float) -> "Numbers":
+        """Return a constant."""
+        return self._new(self.assembler.constant(number, KIND))
+
     def root(self) -> "Numbers":
         """Return the square root."""
         return self._new(self.assembler.intrinsic("sqrt", self.value))
@@ -82,7 +86,7 @@ class Numbers:
 
     def polynomial(self, coefficients: Sequence[float]) -> "Numbers":
         """Evaluate a polynomial; the constant coefficient comes first."""
-        total = self._new(self.assembler.constant(coefficients[-1], KIND))
+        total = self.same(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             total = total.fused(self, coefficient)
         return total

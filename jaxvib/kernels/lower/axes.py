@@ -38,6 +38,11 @@ def opened(lowering: Any, array: Any) -> Any:
     return Named(array, array.flat[0].kind if array.size else "bool")
 
 
+def copied(lowering: Any, array: Any) -> Any:
+    """Return a copy of an array, whose numbers can be read and written."""
+    return opened(lowering, array.copy() if lowering.unrolls else lowering.copy(array))
+
+
 def repeated(
     lowering: Any, first: Sequence[Value], times: int | str, following: Callable
 ) -> list[Value]:
@@ -104,8 +109,7 @@ def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
             first = front.at(a, [0, *place])
             return repeated(lowering, [first], front.shape[0] - 1, following)[0]
 
-        found = Computed(aval.shape, np.dtype(aval.dtype).name, number, weight=99)
-        return [lowering.short_array(found) if lowering.unrolls else found]
+        return [Computed(aval.shape, np.dtype(aval.dtype).name, number, weight=99)]
 
     return write
 
@@ -151,7 +155,7 @@ def _running(combine: Callable) -> Callable:
             source, result = (one.view(one.layout[::-1]) for one in (source, result))
         if not source.shape[0]:
             return [target]
-        for place in _places(lowering, source.shape[1:]):
+        for place in places(lowering, source.shape[1:]):
             first = source.at(a, [0, *place])
             result.write(a, [0, *place], first)
 
@@ -174,7 +178,7 @@ def new(lowering: Any, shape: Sequence[int], kind: str) -> Any:
     return lowering.new(shape, kind)
 
 
-def _places(lowering: Any, shape: Sequence[int]) -> Iterator[Sequence[Index]]:
+def places(lowering: Any, shape: Sequence[int]) -> Iterator[Sequence[Index]]:
     """Yield all places of a shape, or in an emitted loop its place."""
     if lowering.unrolls:
         yield from np.ndindex(*shape)

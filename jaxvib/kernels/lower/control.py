@@ -79,37 +79,6 @@ def repeat(lowering: Any, start: Sequence, go_on: Callable, iterate: Callable) -
     return carry.values
 
 
-def scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower a `scan`: all lanes are in the same iteration."""
-    parameters, a = equation.params, lowering.assembler
-    constants, carried = scan_counts(parameters)
-    length, reverse = parameters["length"], parameters["reverse"]
-    used, start = inputs[:constants], inputs[constants : constants + carried]
-    columns = inputs[constants + carried :]
-    tables = _tables(lowering, equation.invars[constants + carried :])
-    results = _tables(lowering, equation.outvars[carried:])
-    for table, column in zip(tables, columns, strict=True):
-        for k in range(length):
-            table.write(str(k), as_array(column[k]))
-    carry = Carried(lowering, start)
-    with counted(lowering, length, carry) as iterate:
-        row = a.assign(f"sub i64 {length - 1}, {iterate}") if reverse else iterate
-        rows = [
-            table.read(row).reshape(column.shape[1:])
-            for table, column in zip(tables, columns, strict=True)
-        ]
-        new = lowering.closed(parameters["jaxpr"], [*used, *carry.values, *rows])
-        for table, values in zip(results, new[carried:], strict=True):
-            table.write(row, values)
-        carry.following = new[:carried]
-    gathered = []
-    for table, variable in zip(results, equation.outvars[carried:], strict=True):
-        rows = [table.read(str(k)) for k in range(length)]
-        whole = np.concatenate(rows) if rows else np.empty(0, object)
-        gathered.append(whole.reshape(variable.aval.shape))
-    return [*carry.values, *gathered]
-
-
 @contextlib.contextmanager
 def counted(lowering: Any, length: int | str, carry: Any = None) -> Generator[str]:
     """Emit a loop around what the context emits; yield its index.
@@ -223,13 +192,14 @@ class Carried:
 
 
 class Table:
-    """Rows of numbers in memory, for indices known only at run time."""
+    """Rows of named numbers in memory, for indices known only at run time."""
 
-    def __init__(self, lowering, kind: str, rows: int, width: int):
-        self.lowering, self.kind, self.width = lowering, kind, width
-        a = lowering.assembler
-        self.row = f"[{max(width, 1)} x {a.type(kind)}]"
-        self.pointer = a.entry(f"alloca [{max(rows, 1)} x {self.row}]")
+    def __init__(self, lowering, kind: str, shape: Sequence[int]):
+        """Take memory for an array of a shape, its numbers unset."""
+        self.lowering, self.kind, self.shape = lowering, kind, tuple(shape)
+        a, width = lowering.assembler, max(int(np.prod(shape[1:])), 1)
+        self.row = f"[{width} x {a.type(kind)}]"
+        self.pointer = a.entry(f"alloca [{max(shape[0], 1)} x {self.row}]")
 
     def write(self, row: str, values: np.ndarray) -> None:
         """Store a row."""
@@ -241,29 +211,23 @@ class Table:
     def read(self, row: str) -> np.ndarray:
         """Return a row."""
         a = self.lowering.assembler
-        values = np.empty(self.width, object)
-        for k in range(self.width):
+        values = np.empty(self.shape[1:], object)
+        for k, place in enumerate(np.ndindex(values.shape)):
             name = a.assign(f"load {a.type(self.kind)}, ptr {self._place(row, k)}")
-            values[k] = Value(name, self.kind)
+            values[place] = Value(name, self.kind)
+        return values
+
+    def whole(self) -> np.ndarray:
+        """Return all rows."""
+        values = np.empty(self.shape, object)
+        for k in range(self.shape[0]):
+            values[k, ...] = self.read(str(k))
         return values
 
     def _place(self, row: str, k: int) -> str:
         return self.lowering.assembler.assign(
             f"getelementptr {self.row}, ptr {self.pointer}, i64 {row}, i64 {k}"
         )
-
-
-def _tables(lowering, variables) -> list[Table]:
-    """Return tables for arrays, with a row for each index of their first axis."""
-    return [
-        Table(
-            lowering,
-            np.dtype(variable.aval.dtype).name,
-            variable.aval.shape[0],
-            int(np.prod(variable.aval.shape[1:])),
-        )
-        for variable in variables
-    ]
 
 
 def scan_counts(parameters) -> tuple[int, int]:
@@ -288,7 +252,6 @@ CALLS = (
     "remat2",
 )
 TABLE = {
-    "scan": scan,
     "platform_index": of_this_platform,
     "call_hi_primitive": expanded,
     **dict.fromkeys(CALLS, called),

@@ -5,7 +5,6 @@ therefore emitted first, and then their tangents, once, in a loop over the direc
 the code hardly grows with their number, and the bits are those of unrolled code.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -81,9 +80,8 @@ class ForwardMode:
         if change is None or not change.moves:
             zero = self.lowering.assembler.constant(0.0, kind_of(variable.aval.dtype))
             return np.full((self.directions, *variable.aval.shape), zero, object)
-        table = self._tangent_table(change)
-        rows = [table.read(str(iterate)) for iterate in range(self.turns)]
-        return np.concatenate(rows).reshape(-1, *change.shape)[: self.directions]
+        rows = self._tangent_table(change).whole()
+        return rows.reshape(-1, *change.shape)[: self.directions]
 
     def flush(self) -> None:
         """Emit the pending tangents, in a loop over the directions."""
@@ -104,8 +102,8 @@ class ForwardMode:
         return change
 
     def _table(self, change: Tangent) -> Table:
-        size = self.together * math.prod(change.shape)
-        return Table(self.lowering, change.kind, self.turns, size)
+        shape = self.turns, *self._leading, *change.shape
+        return Table(self.lowering, change.kind, shape)
 
     def _zero_tangent(self, change: Tangent) -> np.ndarray:
         """Return a zero tangent."""
@@ -132,8 +130,8 @@ class ForwardMode:
         if change.pass_ is self._now:
             return change.values
         if id(change) not in self._now.read:
-            row = self._tangent_table(change).read(self._now.iterate)
-            self._now.read[id(change)] = row.reshape((*self._leading, *change.shape))
+            table = self._tangent_table(change)
+            self._now.read[id(change)] = table.read(self._now.iterate)
         return self._now.read[id(change)]
 
     # Equations of a jaxpr.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.assembler import LoweringError, Value
-from .axes import along, columns_of, new, opened, repeated, steps
+from .axes import along, columns_of, copied, new, opened, repeated, steps
 from .memory_arrays import Index, difference, index_value, plus
 
 # Elimination of n unknowns takes n^3/3 products and as many row selections, each an
@@ -32,11 +32,11 @@ def _by_name_if_small(write: Callable) -> Callable:
 
 def _factors(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower P A = L U with partial pivoting, as LAPACK's getrf."""
-    a, matrix = lowering.assembler, _copied(lowering, inputs[0])
+    a, matrix = lowering.assembler, copied(lowering, inputs[0])
     rows, columns = matrix.shape
     kind = np.dtype(equation.outvars[1].aval.dtype).name
     pivots = new(lowering, (min(rows, columns),), kind)
-    order = _copied(lowering, lowering.array(np.arange(rows, dtype=kind)))
+    order = copied(lowering, lowering.array(np.arange(rows, dtype=kind)))
     for k in steps(lowering, 0, min(rows, columns)):
         pivot = _pivot(lowering, matrix, k, kind)
         pivots.write(a, [k], pivot)
@@ -51,10 +51,6 @@ def _factors(lowering: Any, equation: Any, inputs: Sequence) -> list:
                 product = a.multiply(factors, above)
                 matrix.write(a, [row, column], a.subtract(old.plain(), product))
     return [matrix, pivots, order]
-
-
-def _copied(lowering: Any, array: Any) -> Any:
-    return opened(lowering, array.copy() if lowering.unrolls else lowering.copy(array))
 
 
 def _pivot(lowering: Any, matrix: Any, k: Any, kind: str) -> Value:
@@ -148,7 +144,7 @@ def _cholesky(lowering: Any, equation: Any, inputs: Sequence) -> list:
     a, matrix = lowering.assembler, opened(lowering, inputs[0])
     size = matrix.shape[0]
     # Its rows are the columns of L: vectors of them are next to each other.
-    upper = _copied(lowering, lowering.array(np.zeros(matrix.shape, matrix.kind)))
+    upper = copied(lowering, lowering.array(np.zeros(matrix.shape, matrix.kind)))
     of_column = upper.view(upper.layout.T)
     # XLA symmetrises the matrix first, as for eigenvalues.
     lower = matrix.view(matrix.layout.T)
@@ -183,7 +179,7 @@ def _order_of_pivots(lowering: Any, equation: Any, inputs: Sequence) -> list:
     a, pivots = lowering.assembler, opened(lowering, inputs[0])
     aval = equation.outvars[0].aval
     numbers = np.arange(aval.shape[0], dtype=aval.dtype)
-    order = _copied(lowering, lowering.array(numbers))
+    order = copied(lowering, lowering.array(numbers))
     for k in steps(lowering, 0, pivots.shape[0]):
         _swap(lowering, [order], k, pivots.at(a, [k]))
     return [order]

@@ -121,23 +121,18 @@ class Lowering:
     Arrays are NumPy arrays of `Value`; rearranging them emits nothing. `mask`: the
     lanes that are active in the current loop or branch, `None` for all; `threads`:
     whether the target is a GPU, with one lane per thread and few registers; `tables`:
-    definitions of constants that all lanes read.
+    definitions of constants that all lanes read; `workspace`: the bytes of memory that
+    the program needs; `unrolls`: whether arrays are names of numbers now, and loops over
+    them unrolled.
     """
+
+    workspace: int = 0
+    unrolls: bool = True
 
     def __init__(self, width: int, threads: bool = False):
         self.assembler, self.threads = Assembler(width), threads
         self.mask: Value | None = None
         self.tables: list[str] = []
-
-    @property
-    def workspace(self) -> int:
-        """The bytes of memory that the program needs."""
-        return 0
-
-    @property
-    def unrolls(self) -> bool:
-        """Whether arrays are names of numbers now, and loops over them unrolled."""
-        return True
 
     def array(self, numbers: AnyArray) -> np.ndarray:
         """Return constants as an array of values."""
@@ -194,6 +189,8 @@ class Lowering:
         """Return a long array as names of its numbers."""
         if isinstance(array, np.ndarray):
             return array
+        if isinstance(array, Named):
+            return array.layout
         values = np.empty(array.shape, object)
         for place in np.ndindex(array.shape):
             values[place] = array.at(self.assembler, place)
@@ -237,8 +234,7 @@ class Lowering:
             check_kind(kind_of(variable.aval.dtype))
         if write is None:
             raise LoweringError(f"JAX's {name} is not supported")
-        results = write(self, equation, inputs)
-        return [r.layout if isinstance(r, Named) else r for r in results]
+        return [self.short_array(array) for array in write(self, equation, inputs)]
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from jax.extend import core
 
 from ..ir.assembler import kind_of
 from . import control
+from .control import Table
 from .jvp_rules import is_real
 from .memory_arrays import Memory, Stored
 
@@ -85,34 +86,62 @@ class _Carried:
 
 
 def _scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower a `scan`, whose rows are views of arrays in memory."""
+    """Lower a `scan`: all lanes are in the same iteration.
+
+    Rows of short arrays are in tables, those of long ones are views of arrays in memory.
+    """
     parameters, a = equation.params, lowering.assembler
     constants, carries = control.scan_counts(parameters)
     length, reverse = parameters["length"], parameters["reverse"]
     used = [lowering.kept(array) for array in inputs[:constants]]
     carried = _Carried(lowering, inputs[constants : constants + carries])
-    columns = [lowering.stored(array) for array in inputs[constants + carries :]]
-    results = [
-        lowering.new(v.aval.shape, kind_of(v.aval.dtype))
-        for v in equation.outvars[carries:]
-    ]
-    if not length:
-        return [*carried.whole(carried.short), *results]
+    first = constants + carries
+    pairs = zip(equation.invars[first:], inputs[first:], strict=True)
+    columns = [_column(lowering, *pair) for pair in pairs]
+    results = [_rows(lowering, variable) for variable in equation.outvars[carries:]]
     carry, same = control.Carried(lowering, carried.short), {}
     with control.counted(lowering, length, carry) as turn:
         row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
-        rows = [_readable(lowering, column.row(a, row)) for column in columns]
+        rows = [_row(lowering, column, row) for column in columns]
         values = [*used, *carried.whole(carry.values), *rows]
         new = lowering.closed(parameters["jaxpr"], values)
-        for number, array in enumerate(new[carries:]):
+        for number, (result, array) in enumerate(zip(results, new[carries:], strict=True)):
             for column, old in zip(columns, rows, strict=True):
-                if array is old and column.memory.is_own:
+                if array is old and isinstance(column, Stored) and column.memory.is_own:
                     same[number] = column  # each row has taken the place of the old one
-            if number not in same:
-                lowering.fill(results[number].row(a, row), array)
+            if isinstance(result, Table):
+                result.write(row, array)
+            elif number not in same:
+                lowering.fill(result.row(a, row), array)
         carry.following = carried.replace(new[:carries])
-    results = [same.get(number, result) for number, result in enumerate(results)]
-    return [*carried.whole(carry.values), *results]
+    whole = [one.whole() if isinstance(one, Table) else one for one in results]
+    whole = [same.get(number, result) for number, result in enumerate(whole)]
+    return [*carried.whole(carry.values), *whole]
+
+
+def _rows(lowering: Any, variable: Any) -> Table | Stored:
+    """Return a new array for a variable, whose rows are written in a loop."""
+    shape, kind = variable.aval.shape, kind_of(variable.aval.dtype)
+    long = lowering.is_long(shape)
+    return lowering.new(shape, kind) if long else Table(lowering, kind, shape)
+
+
+def _column(lowering: Any, variable: Any, array: Any) -> Table | Stored:
+    """Return a variable's array, whose rows are read in a loop."""
+    if not isinstance(array, np.ndarray):
+        return lowering.stored(array)
+    table = Table(lowering, kind_of(variable.aval.dtype), array.shape)
+    for k in range(array.shape[0]):
+        table.write(str(k), array[k, ...])
+    return table
+
+
+def _row(lowering: Any, array: Table | Stored, index: str) -> Any:
+    """Return a row, in its own form: short ones by name."""
+    if isinstance(array, Table):
+        return array.read(index)
+    row = array.row(lowering.assembler, index)
+    return row if lowering.is_long(row.shape) else lowering.short_array(row)
 
 
 def _in_place(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -133,11 +162,6 @@ def _given_up(lowering: Any, equation: Any, inputs: Sequence) -> list:
         array = array.view(array.layout)
         array.given_up = True
     return [array]
-
-
-def _readable(lowering: Any, array: Stored) -> Any:
-    """Return an array in its own form: short ones by name."""
-    return array if lowering.is_long(array.shape) else lowering.short_array(array)
 
 
 def _branch(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -264,11 +288,10 @@ def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
 
 
 # Those that take arrays by name too.
-SHARED = {"while": _loop, "cond": _branch}
+SHARED = {"while": _loop, "cond": _branch, "scan": _scan}
 TABLE = {
     **control.TABLE,
     **SHARED,
-    "scan": _scan,
     "columns": _tangents,
     "in_place_of": _in_place,
     "given_up": _given_up,

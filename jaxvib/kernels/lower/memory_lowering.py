@@ -18,10 +18,10 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from ..ir.assembler import LoweringError, kind_of, literal, storage
 from . import (
     axes,
+    indexing,
     linear,
     lowering,
     memory_control,
-    memory_indexing,
     memory_primitives,
 )
 from .control import counted
@@ -54,7 +54,7 @@ THREADS, _LANES = Interleaved("%threads", "%thread"), Interleaved("%n", "%i")
 _TABLE = {
     **memory_primitives.TABLE,
     **axes.TABLE,
-    **memory_indexing.TABLE,
+    **indexing.TABLE,
     **memory_control.TABLE,
     **linear.TABLE,
 }
@@ -95,20 +95,11 @@ class MemoryLowering(Lowering):
         threads: bool = False,
     ):
         super().__init__(1, threads)
+        self.unrolls = short == sys.maxsize
         self._shared = shared
         self._order = THREADS if threads else None
         self.vector, self.short, self._memory = vector, short, Workspace()
         self._constants: dict[tuple, Memory] = {}
-
-    @property
-    def workspace(self) -> int:
-        """The bytes of memory that the program needs."""
-        return self._memory.size
-
-    @property
-    def unrolls(self) -> bool:
-        """Whether arrays are names of numbers now, and loops over them unrolled."""
-        return self.short == sys.maxsize
 
     # Arguments, results and constants.
 
@@ -116,11 +107,10 @@ class MemoryLowering(Lowering):
         """Load an argument; the numbers of a long one are in order for one lane only."""
         if not self.is_long(shape):
             return super().load(pointer, shape, kind, align)
-        if pointer in self._shared:
-            memory = Memory(pointer, int(np.prod(shape)))
-            return Stored(memory, memory.layout.reshape(shape), kind)
-        if self.threads:
-            memory = Memory(pointer, int(np.prod(shape)), order=_LANES)
+        shared = pointer in self._shared
+        if shared or self.threads:
+            order = None if shared else _LANES
+            memory = Memory(pointer, int(np.prod(shape)), order=order)
             return Stored(memory, memory.layout.reshape(shape), kind)
         a, copy = self.assembler, self.new(shape, kind)
         whole = copy.view(copy.layout.reshape(-1))
@@ -199,7 +189,8 @@ class MemoryLowering(Lowering):
         memory = Memory(
             lowering.WORK, max(size, 1), number, self._memory, order=self._order
         )
-        if self._memory.size > _LARGEST:
+        self.workspace = self._memory.size
+        if self.workspace > _LARGEST:
             raise LoweringError(f"its arrays take more than {_LARGEST} bytes")
         return Stored(memory, memory.layout[:size].reshape(shape), kind)
 
@@ -370,9 +361,10 @@ class MemoryLowering(Lowering):
     def by_name(self, equation: Any, inputs: Sequence) -> list:
         """Lower an equation number by number."""
         whole = [self.short_array(array) for array in inputs]
-        short, self.short = self.short, sys.maxsize
+        before = self.short, self.unrolls
+        self.short, self.unrolls = sys.maxsize, True
         results = super().lowered(equation, whole)
-        self.short = short
+        self.short, self.unrolls = before
         return [
             self.long(array) if self.is_long(array.shape) else array for array in results
         ]

@@ -34,6 +34,17 @@ def traced_for_lowering(function: Callable) -> Callable:
     return traced
 
 
+def map_rows(function: Callable, *rows: Any) -> Any:
+    """Return `jax.vmap(function)(*rows)`; in a kernel, a loop over the rows.
+
+    A lowered array has a name for each number, so that `vmap` over many rows would
+    repeat the same lines as many times.
+    """
+    if is_lowering():
+        return jax.lax.map(lambda row: function(*row), rows)
+    return jax.vmap(function)(*rows)
+
+
 def values_and_tangents(function: Callable, moving: Any, rows: Any) -> tuple[Any, Any, Any]:
     """Return the value of a lowered function and its tangents along many directions.
 

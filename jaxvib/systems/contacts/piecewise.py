@@ -36,7 +36,7 @@ class PiecewiseLinearContact(ContactLaw):
     )
     jumps = False
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         count, changes = jnp.shape(self.stiffness), jnp.shape(self.depths)
         if len(count) != 1 or changes != (count[0] - 1,):
             raise ValueError(

@@ -37,7 +37,7 @@ class FilteredNoise(SystemRepr):
     numerator: Float[Array, " b"] = quantity("numerator", "", "filter numerator")
     denominator: Float[Array, " a"] = quantity("denominator", "", "filter denominator")
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         above, below = jnp.shape(self.numerator), jnp.shape(self.denominator)
         if len(above) != 1 or len(below) != 1 or not 0 < above[0] < below[0]:
             raise ValueError(

@@ -38,7 +38,7 @@ class FourierLoad(Load):
 
     linear_fields = ("cosine", "sine", "mean")
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         shapes = jnp.shape(self.cosine), jnp.shape(self.sine)
         if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
             raise ValueError(

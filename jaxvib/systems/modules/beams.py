@@ -124,7 +124,7 @@ class FrameModule(Link):
 
     kinds: ClassVar = ((TRANSLATION,) * 3 + (ROTATION,) * 3) * 2
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         shapes = [np.shape(a) for a in (self.along, self.side, self.bending_stiffness)]
         if shapes != [(3,), (3,), (2,)]:
             raise ValueError(

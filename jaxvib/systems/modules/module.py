@@ -51,7 +51,7 @@ class Module(SystemRepr):
 
     kinds: ClassVar[tuple[str, ...]]
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         check_fields(self, f"module {self.name!r}")
 
     @property

@@ -54,7 +54,7 @@ class PlaneFrameModule(Link):
 
     kinds: ClassVar = (TRANSLATION, TRANSLATION, ROTATION) * 2
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         vectors = self.along, self.first_arm, self.second_arm
         shapes = [np.shape(vector) for vector in vectors if vector is not None]
         if set(shapes) != {(2,)}:

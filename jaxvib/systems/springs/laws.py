@@ -30,7 +30,7 @@ class PolynomialLaw(SpringLaw):
     )
     jumps = False
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         _check_row("coefficients", self.coefficients)
 
     def event_form(self) -> SpringForm:
@@ -59,7 +59,7 @@ class PolynomialDamperLaw(SpringLaw):
     )
     jumps = False
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         _check_row("coefficients", self.coefficients)
 
     def force(
@@ -93,7 +93,7 @@ class PiecewiseLinearLaw(SpringLaw):
     )
     jumps = False
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         count, changes = jnp.shape(self.stiffness), jnp.shape(self.breaks)
         if len(count) != 1 or changes != (count[0] - 1,):
             raise ValueError(

@@ -58,7 +58,7 @@ class StateElement(Part):
 
     kind = "an element"
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         check_direction(self.kind, self.senses, "senses")
 
     def contradicts(self) -> Any:

@@ -45,20 +45,6 @@ def study_of(tmp_path, text):
     return load(file)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "instead", "words"),
-    [
-        ("period = 1.5", "", r"system\.loads is empty; .*`periodic_orbit` and `basins`"),
-        ("period = 1.5", "period = -1.5", "period"),
-        ("[analysis]", PUSH + "law.frequency = 9.0\n[analysis]", "push is harmonic"),
-    ],
-    ids=["no period", "no time", "a load"],
-)
-def test_a_period_is_that_of_a_system_without_one(tmp_path, wrong, instead, words):
-    with pytest.raises(ValueError, match=words):
-        study_of(tmp_path, BELT.replace(wrong, instead))
-
-
 @pytest.mark.slow
 def test_a_sweep_of_the_speed_of_a_belt_is_the_closed_form(tmp_path):
     study = study_of(tmp_path, BELT)

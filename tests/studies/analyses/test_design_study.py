@@ -22,6 +22,7 @@ from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.evaluations import FILE, Evaluations
+from tests.studies.configs import run, written
 
 ABSORBERS = builtin_studies.folder() / "tuned_mass_damper.toml"
 SMALL = """
@@ -64,17 +65,6 @@ measure = "white_noise"
 force = "main"
 at = "main"
 """
-
-
-def run(config, directory, *sets):
-    words = [word for each in sets for word in ("--set", each)]
-    return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
-
-
-def written(tmp_path, text, name="study.toml"):
-    file = tmp_path / name
-    file.write_text(text)
-    return file
 
 
 def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
@@ -132,24 +122,6 @@ def test_fronts_of_samples_go_along_both_axes_and_lost_ones_have_their_reason(tm
     assert np.isnan(fields["objective.variance"].values[1]).all()
     assert fields["result"].values[0] == 0
     assert fields["result"].values[1] == jv.Reason.LIMIT_VIOLATED
-
-
-@pytest.mark.parametrize(
-    ("wrong", "instead", "words"),
-    [
-        ("points = 5", "points = 1", "points = 1 is out of range"),
-        ("points = 5", 'log = ["gap"]', "gap is not among"),
-        ("points = 5", 'method = "adam"', '"adam" is not known'),
-        ("[analysis.objectives.damping]\nmeasure", "[other]\nmeasure", "other"),
-        ('at = "main"', 'at = "main"\ngoal = "max"', '"max" is not known'),
-        ("[0.7, 1.1]", "[0.96, 1.1]", "do not enclose attached.frequency = 0.95"),
-    ],
-)
-def test_a_mistake_in_a_front_is_named(tmp_path, wrong, instead, words):
-    assert wrong in FRONT
-    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
-        load(written(tmp_path, FRONT.replace(wrong, instead, 1)))
-    assert words in str(caught.value)
 
 
 @pytest.mark.slow
@@ -229,83 +201,6 @@ def test_sensitivities_and_fits_are_stored_with_a_report(tmp_path, name):
         assert float(shares.sum()) == pytest.approx(-2.0, abs=1e-9)
         assert results["peak.total_order"].dims == ("peak_number", "parameter")
     assert (tmp_path / "out" / "report.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "instead", "words"),
-    [
-        ('"white_noise"', '"white_nois"', 'did you mean "white_noise"'),
-        ('force = "main", ', "", 'measure = "white_noise" needs force'),
-        ('at = "main"', 'at = "main", low = 1.0', 'low do not fit measure = "white'),
-        ('log = ["attached.damping_ratio"]', 'log = ["gap"]', "gap is not among"),
-        ("[0.7, 1.1]", "[0.96, 1.1]", "do not enclose attached.frequency = 0.95"),
-        ('"slsqp"', '"slqsp"', 'did you mean "slsqp"'),
-        ("steps = 50", "steps = 0", "steps = 0 is out of range"),
-        ("frequency_ratio = [", 'frequency_ratio = ["gap", ', "has 3 paths; allowed: 1, 2"),
-        ('"main.frequency"]', '"main.frequenc"]', "did you mean 'main.frequency'"),
-        ("quantities.", "constraints.", "is not a table"),
-        (
-            'method = "slsqp"',
-            'method = "adam"\nconstraints.gap = { measure = "parameter", paths = ["gap"], '
-            "at_most = 1.0 }",
-            'method = "adam" supports no constraints',
-        ),
-        (
-            "steps = 50",
-            'constraints.gap = { measure = "parameter", paths = ["gap"] }',
-            "has no bound",
-        ),
-        ("steps = 50", 'designs.one = { formula = "h4" }', '"h4" is not known'),
-        ("steps = 50", 'designs.one = { formula = "h_inf" }', 'mean "h_infinity"'),
-        (
-            'at = "main"',
-            'at = "main", over.gapp = [0.1]',
-            "unknown parameter 'gapp'; did you mean 'gap'",
-        ),
-        (
-            'at = "main"',
-            'at = "main", over.gap = { normal = [0.1, 0.01, 2.5] }',
-            "count = 2.5 is not a whole number",
-        ),
-        (
-            'at = "main"',
-            'at = "main", over.gap = { uniform = [0.1, 0.2, 10000] }, '
-            "over.main.frequency = { normal = [6.0, 0.1, 10000] }",
-            "has 10000 x 10000 = 100000000 scenarios, all combinations of the values; "
-            "allowed: 100000 or fewer",
-        ),
-    ],
-)
-def test_a_mistake_in_a_design_is_named(tmp_path, wrong, instead, words):
-    assert wrong in SMALL
-    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
-        load(written(tmp_path, SMALL.replace(wrong, instead, 1)))
-    assert words in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "instead", "words"),
-    [
-        ("damper_sensitivity", "samples = 1024", "samples = 1000", "not a power of 2"),
-        ("damper_sensitivity", "[900.0, 1100.0]", "[900.0, 950.0]", "do not enclose main"),
-        (
-            "fit_response",
-            "variables.attached.frequency",
-            "variables.attached.freq",
-            "unknown",
-        ),
-        ("fit_response", "linspace = [3.0, 9.0, 41]", "linspce = [3.0]", "linspce"),
-        ("fit_response", "data = [", "deviations = [0.0]\ndata = [", "0 is not above 0"),
-    ],
-)
-def test_a_mistake_in_a_sensitivity_or_a_fit_is_named(
-    tmp_path, name, wrong, instead, words
-):
-    text = (builtin_studies.folder() / f"{name}.toml").read_text()
-    assert wrong in text
-    with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
-        load(written(tmp_path, text.replace(wrong, instead, 1)))
-    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Checked against: a table of mistakes, each with what its message must say."""
 
-import time
 import tomllib
 
 import numpy as np
@@ -218,10 +217,8 @@ def test_a_mistake_is_met_with_one_message(tmp_path, wrong, instead, line, words
     assert GOOD.count(wrong) == 1
     file = tmp_path / "study.toml"
     file.write_text(GOOD.replace(wrong, instead))
-    began = time.process_time()
     with pytest.raises(ValueError, match=r"study\.toml, line ") as caught:
         load(file)
-    assert time.process_time() - began < 1
     message = str(caught.value)
     assert message.startswith(f"{file}, line {line}: ")
     assert words in message

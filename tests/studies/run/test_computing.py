@@ -1,7 +1,5 @@
 """Checked against: the bytes of the same study where nothing goes wrong."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -15,6 +13,7 @@ from jaxvib.studies.run.computing import compute_part
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from tests.studies import pushed
+from tests.studies.configs import array_files
 
 NOT_AN_ORDINARY_ONE = 300.0  # N: the load of three samples in two chunks
 
@@ -30,11 +29,6 @@ def run(config, directory, *more):
     return CliRunner().invoke(
         cli.main, ["run", str(config), "--out", str(directory), *more]
     )
-
-
-def files(directory):
-    found = Path(directory, "results.zarr").rglob("*")
-    return {str(f.relative_to(directory)): f.read_bytes() for f in found if f.is_file()}
 
 
 def breaking(monkeypatch, breaks):
@@ -95,7 +89,7 @@ def test_a_chunk_that_needs_too_much_memory_goes_on_in_halves(
     breaking(monkeypatch, breaks)
     done = run(config, tmp_path / "halved")
     assert done.exit_code == 0, done.output
-    assert files(tmp_path / "halved") == files(tmp_path / "good")
+    assert array_files(tmp_path / "halved") == array_files(tmp_path / "good")
 
 
 def test_a_study_of_which_no_sample_can_be_computed_ends_with_one_line(

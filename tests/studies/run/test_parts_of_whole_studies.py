@@ -1,12 +1,11 @@
 """Checked against: the bytes of the same study that nobody stopped."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.store.evaluations import Evaluations
+from tests.studies.configs import array_files
 
 SYSTEM = """
 [output]
@@ -59,11 +58,6 @@ method = "arclength"
 }
 
 
-def files(directory):
-    found = Path(directory, "results.zarr").rglob("*")
-    return {str(f.relative_to(directory)): f.read_bytes() for f in found if f.is_file()}
-
-
 def check_stopped_and_resumed(text, tmp_path, monkeypatch):
     config = tmp_path / "study.toml"
     config.write_text(SYSTEM + text)
@@ -93,7 +87,7 @@ def check_stopped_and_resumed(text, tmp_path, monkeypatch):
     kept.clear()
     assert run("stopped", "--resume").exit_code == 0
     assert len(kept) == number - most[0]
-    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
+    assert array_files(tmp_path / "stopped") == array_files(tmp_path / "whole")
     assert not (tmp_path / "stopped" / "evaluations.jsonl").exists()
 
 

@@ -18,6 +18,7 @@ import jaxvib as jv
 from jaxvib.studies.analyses.kinds.continuation.stability_chart import KINDS
 from tests.machine import slowness
 from tests.places import SAME_BITS, check_same
+from tests.studies.configs import array_files
 from tests.users import newcomer
 
 pytestmark = pytest.mark.slow
@@ -40,11 +41,6 @@ def command(*words):
 def shell(cache, *words, **more):
     environment = newcomer(cache, **more)
     return subprocess.run(command(*words), capture_output=True, text=True, env=environment)
-
-
-def array_files(directory):
-    files = sorted(Path(directory, "results.zarr").rglob("*"))
-    return {str(f.relative_to(directory)): f.read_bytes() for f in files if f.is_file()}
 
 
 @pytest.fixture(scope="module")

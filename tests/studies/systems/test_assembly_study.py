@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from click.testing import CliRunner
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.cli import main
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load, load_text
 from jaxvib.studies.systems.assembly import module_tables
+from tests.studies.configs import run, written
 
 MODES = builtin_studies.folder() / "tower_modes.toml"
 RESPONSE = builtin_studies.folder() / "tower_response.toml"
@@ -38,17 +37,6 @@ fixed = ["arm.x"]
 [analysis]
 kind = "natural_modes"
 """  # noqa: E501
-
-
-def run(config, directory, *sets):
-    words = [word for each in sets for word in ("--set", each)]
-    return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
-
-
-def written(tmp_path, text, name="study.toml"):
-    file = tmp_path / name
-    file.write_text(text)
-    return file
 
 
 def test_every_module_can_be_set_and_is_what_it_is_in_python(tmp_path):

@@ -9,6 +9,7 @@ from jaxvib.cli import main
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
+from tests.studies.configs import run
 
 FILE = builtin_studies.folder() / "beam_with_bodies.toml"
 RIGID_BODY = """
@@ -32,11 +33,6 @@ count = 4
 [sweep]
 mass.1.1 = [0.01, 0.02]
 """
-
-
-def run(config, directory, *sets):
-    words = [word for each in sets for word in ("--set", each)]
-    return CliRunner().invoke(main, ["run", str(config), *words, "--out", str(directory)])
 
 
 def test_a_config_builds_the_system_that_it_describes(tmp_path):

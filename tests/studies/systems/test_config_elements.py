@@ -11,6 +11,7 @@ from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.store.finished_study import Run
 from jaxvib.studies.systems.variations import LAWS
+from tests.studies.configs import written
 from tests.studies.systems.test_impact_assembly import run
 
 HARVESTER = builtin_studies.folder() / "harvester.toml"
@@ -36,12 +37,6 @@ kind = "periodic_orbit"
 [sweep]
 elements.patch.law.resistance = [1e3, 2e3]
 """  # noqa: E501
-
-
-def written(tmp_path, text):
-    file = tmp_path / "study.toml"
-    file.write_text(text)
-    return file
 
 
 def test_elements_are_what_they_are_in_python(tmp_path):

@@ -10,6 +10,7 @@ from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
+from tests.studies.configs import written
 
 CANTILEVER = builtin_studies.folder() / "cantilever_stop.toml"
 FRAMES = """
@@ -42,12 +43,6 @@ kind = "periodic_orbit"
 [sweep]
 contacts.pounding.gap = [0.01, 0.02]
 """  # noqa: E501
-
-
-def written(tmp_path, text):
-    file = tmp_path / "study.toml"
-    file.write_text(text)
-    return file
 
 
 def assert_equal(system, expected):

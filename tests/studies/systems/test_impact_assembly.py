@@ -14,6 +14,7 @@ from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.systems.impact_assembly import part_tables
+from tests.studies.configs import written
 
 TOWER = builtin_studies.folder() / "tower_with_stop.toml"
 EVERY_PART = """
@@ -103,12 +104,6 @@ def run(config, directory, *sets):
         [*command, "--out", str(directory)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-
-
-def written(tmp_path, text):
-    file = tmp_path / "study.toml"
-    file.write_text(text)
-    return file
 
 
 def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
