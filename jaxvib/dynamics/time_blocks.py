@@ -1,10 +1,32 @@
 """Motions sampled at any number of times, with a kernel of a fixed number."""
 
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import numpy as np
+from jaxtyping import Array
+
+from ..kernels import Kernel
+from .motion import Motion, Want
 
 BLOCK = 64  # sampling intervals of one kernel call
+
+
+def sampled(kernel: Kernel, state: Array, parameters: Any, want: Want) -> Motion:
+    """Return states and forces at the times of `want`, all of which are concrete.
+
+    By a kernel of (state, parameters, t0, t1, want).
+    """
+
+    def go_on(state, span):
+        asked = Want(want.rtol, span)
+        found = kernel.on_host(state, parameters, span[0], span[-1], asked)
+        return found.states, found.forces, found.result
+
+    found = map_time_blocks(go_on, np.asarray(state), np.asarray(want.times))
+    states, forces, result = found
+    return jax.device_put(Motion(states[-1], result, states=states, forces=forces))
 
 
 def map_time_blocks(

@@ -21,7 +21,7 @@ from ..events import (
     unsupported_reason,
 )
 from ..motion import Motion, Want
-from ..time_blocks import map_time_blocks
+from ..time_blocks import sampled
 from .engine import Engine
 
 
@@ -80,16 +80,7 @@ class EventEngine(Engine):
         """Return states and contact forces at times, including holding forces."""
         kernel = motion_kernel(static, self.order)
         if is_concrete(parameters, state, want.times, want.rtol):
-
-            def go_on(state, span):
-                asked = Want(want.rtol, span)
-                found = kernel.on_host(state, parameters, span[0], span[-1], asked)
-                return found.states, found.forces, found.result
-
-            found = map_time_blocks(go_on, np.asarray(state), np.asarray(want.times))
-            states, forces, result = found
-            motion = Motion(states[-1], result, states=states, forces=forces)
-            return jax.device_put(motion)
+            return sampled(kernel, state, parameters, want)
         found = self.in_parts(system, state, want.times[0], want.times[-1], want)
         hard = np.array(system.equation().hard_contacts(), bool)
         if not hard.any():

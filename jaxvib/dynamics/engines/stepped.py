@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, PyTree
 
 from ...foundation.arrays import combine_arrays, is_concrete, partition_arrays
@@ -27,7 +26,7 @@ from ..observables import init_observables, steps_over_contact, update_observabl
 from ..scales import scales_of
 from ..solve import Problem, Tolerance, augmented, solve
 from ..step_limits import PROBES, has_jump, longest_step
-from ..time_blocks import map_time_blocks
+from ..time_blocks import sampled
 from .engine import Engine, forces_in, states_at
 
 
@@ -113,16 +112,7 @@ class SteppedEngine(Engine):
         if want.times is not None:
             if not is_concrete(parameters, state, want.times, want.rtol):
                 return _sampled(problem, state, parameters, want)
-
-            def go_on(state, span):
-                asked = Want(want.rtol, span)
-                found = kernel.on_host(state, parameters, span[0], span[-1], asked)
-                return found.states, found.forces, found.result
-
-            found = map_time_blocks(go_on, np.asarray(state), np.asarray(want.times))
-            states, forces, result = found
-            motion = Motion(states[-1], result, states=states, forces=forces)
-            return jax.device_put(motion)
+            return sampled(kernel, state, parameters, want)
         if want.periods is not None or want.along is not None:
             return self.in_parts(system, state, t0, t1, want)
         if want.differentiable:

@@ -104,12 +104,7 @@ class Gaps(NamedTuple):
             )
         level, rate = self.levels(motion)
         depth = jnp.maximum(-level, self.touch)
-        root = jnp.sqrt(rate**2 + 2 * bound * depth)
-        # For a gap that opens the same without cancellation.
-        bent = bound > 0
-        late = jnp.where(bent, (root - rate) / jnp.where(bent, bound, 1.0), jnp.inf)
-        soon = 2 * depth / jnp.maximum(rate + root, jnp.finfo(float).tiny)
-        return jnp.min(jnp.where(rate > 0, soon, late), initial=jnp.inf)
+        return safe_for(depth, rate, bound)
 
     def closed_from(self, system: ModalForm, y: Array, time: Number) -> Bool[Array, " c"]:
         """Return the contacts closed from a time on, without those that only touch."""
@@ -183,6 +178,19 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
         jnp.exp(growth * longest),
         _TOUCH * reach,
     )
+
+
+def safe_for(depth: Array, rate: Array, bound: Array) -> Float[Array, ""]:
+    """Return a time, s, in which no level rises by its `depth`.
+
+    From its `rate` and a `bound` of its second derivative, each (c,).
+    """
+    root = jnp.sqrt(rate**2 + 2 * bound * depth)
+    bent = bound > 0
+    # For a level that falls the same without cancellation.
+    late = jnp.where(bent, (root - rate) / jnp.where(bent, bound, 1.0), jnp.inf)
+    soon = 2 * depth / jnp.maximum(rate + root, jnp.finfo(float).tiny)
+    return jnp.min(jnp.where(rate > 0, soon, late), initial=jnp.inf)
 
 
 def pressed(

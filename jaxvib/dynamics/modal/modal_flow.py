@@ -52,9 +52,8 @@ def modal_flow(
     """Return the motion from t0 to t1, with what is wanted of it but samples and periods.
 
     Systems with `phases` move exactly, whatever `rtol` is. The effect of a change is
-    that on a neighbouring motion for systems without `phases`; others with a change are
-    observed by bounds where these exclude new extremes, and `nearest` is then NaN.
-    `blur`: the error of observed displacements, relative to their size.
+    that on a neighbouring motion for systems without `phases`. `blur`: the error of
+    observed displacements, relative to their size.
     """
     change, observed = want.along, None
     if change is not None and system.phases is None:
@@ -66,8 +65,6 @@ def modal_flow(
         first = want.observables
         if first is None:
             first = init_observables(jnp.asarray(t0, float), state, system.motion)
-        if change is not None:  # not all maxima of gaps are found
-            first = first._replace(nearest=jnp.full_like(first.nearest, jnp.nan))
         grazing, blur = (jnp.asarray(part, float) for part in (want.grazing, blur))
         observed = Observed(grazing, first, blur)
     times = tuple(as_array(number, float) for number in (t0, t1, want.rtol))
@@ -96,11 +93,7 @@ def _motion(
     end = jnp.where(finite, t1, t0)
     if system.phases is not None:
         changes = jnp.eye(state.shape[0]) if sensitivities else change
-        # Motions observed along a change are observed over many periods.
-        sparing = observed is not None and change is not None
-        found = phase_flow(
-            system, state, (t0, end), changes, observed, MOST_STEPS, sparing=sparing
-        )
+        found = phase_flow(system, state, (t0, end), changes, observed, MOST_STEPS)
         code = reason_code(found.state, finite, found.time < end)
         final, moved = jax.tree.map(
             lambda part: jnp.where(code == Reason.SUCCESS, part, jnp.nan),

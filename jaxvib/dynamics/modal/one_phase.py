@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ...foundation.types import Number
 from .collocation import turn_less_one, turned
+from .gaps import safe_for
 from .modal_form import ModalForm
 from .phases import TERMS, Phases
 
@@ -117,15 +118,6 @@ class Phase(NamedTuple):
     def quiet_for(self, flight: Flight) -> Float[Array, ""]:
         """Return a time, s, in which certainly no contact opens or closes."""
         bend, rest = self.bound(flight.y, 2), self.bound(flight.y, TERMS)
-        bent = bend > 0
-        bent_by = jnp.where(bent, bend, 1.0)
-
-        def after(depth, rate):
-            root = jnp.sqrt(rate**2 + 2 * bend * depth)
-            # For a level that falls the same without cancellation.
-            late = jnp.where(bent, (root - rate) / bent_by, jnp.inf)
-            soon = 2 * depth / jnp.maximum(rate + root, jnp.finfo(float).tiny)
-            return jnp.min(jnp.where(rate > 0, soon, late))
 
         def along(time):
             """Return the distance from the event at a time, its rate, and its error."""
@@ -143,18 +135,13 @@ class Phase(NamedTuple):
 
         def further(last):
             time, depth, rate, _, tries = last
-            time = jnp.minimum(time + after(depth, rate), self.longest)
+            time = jnp.minimum(time + safe_for(depth, rate, bend), self.longest)
             return time, *along(time), tries + 1
 
         depth, rate = jnp.maximum(-flight.levels[0], self.touch), flight.levels[1]
-        time = jnp.minimum(after(depth, rate), self.longest)
+        time = jnp.minimum(safe_for(depth, rate, bend), self.longest)
         first = time, *along(time), jnp.asarray(0)
         return jax.lax.while_loop(goes_on, further, first)[0]
-
-    def growth_in(self, length: Number) -> Float[Array, ""]:
-        """Return the growth of unstable modes, 1 if there are none."""
-        decay = self.linear.modes.eigenvalues.decay
-        return jnp.exp(jnp.maximum(jnp.max(decay), 0.0) * length)
 
     def changes_after(self, changes: Array, age: Array) -> Array:
         """Return changes of the state at an age of the phase, from those at its start.
@@ -192,7 +179,8 @@ def phase_of(
     linear = jax.tree.map(lambda part: part[place], phases)
     sides, nothing = jnp.where(closed, -1.0, 1.0), jnp.zeros(closed.shape)
     phase = Phase(system, linear, sides, nothing, nothing, longest)
-    phase = phase._replace(grown=phase.growth_in(longest))
+    fastest = jnp.maximum(jnp.max(linear.modes.eigenvalues.decay), 0.0)
+    phase = phase._replace(grown=jnp.exp(fastest * longest))
     y = (state - phase.steady(time)[0]) @ linear.to_modes
     reach = phase.bound(y, 0) + jnp.abs(linear.limits)
     return phase._replace(touch=_TOUCH * reach), y

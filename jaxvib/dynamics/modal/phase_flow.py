@@ -23,7 +23,6 @@ from .gaps import SOON, pressed
 from .modal_form import ModalForm
 from .one_phase import Flight, Phase, flown_until, phase_of, place_of
 from .phases import Phases
-from .quiet_phases import Parts, contacts_after, displacements_after, parts_of, sounded
 
 # In contact displacements are observed more finely by this, as penetrations are small, up
 # to a limit.
@@ -47,16 +46,10 @@ class PhaseState(NamedTuple):
 
 
 class _Detail(NamedTuple):
-    """`grazing` depth, m, and the data of observed displacements in each phase.
-
-    `coarse`: the data where no penetration is observed, and `parts` for bounds of
-    displacements; None if all phases are observed in small steps.
-    """
+    """`grazing` depth, m, and the data of observed displacements in each phase."""
 
     grazing: Any
     known: Displaced
-    coarse: Displaced | None = None
-    parts: Parts | None = None
 
 
 def phase_flow(
@@ -66,15 +59,12 @@ def phase_flow(
     changes: Array | None,
     observed: Observed | None,
     most: int,
-    *,
-    sparing: bool = False,
 ) -> PhaseState:
     """Return the motion over a time span, s, by at most so many steps.
 
     With what becomes of small `changes` of the state, (2n,) or columns (2n, m): as forces
     are continuous, events leave them as they are. Observables are updated if something
-    is `observed`; if `sparing`, in small steps only where an extreme may be set, and
-    without the distance `nearest` to grazing.
+    is `observed`.
     """
     phases = system.phases
     assert phases is not None
@@ -86,10 +76,6 @@ def phase_flow(
         blurs = jnp.where(jnp.arange(phases.still.shape[0]) > 0, fine, blur)
         known = jax.vmap(lambda *part: displaced(system, *part))(blurs, phases)
         detail = _Detail(observed.grazing, known)
-        if sparing:
-            coarse = known._replace(blur=jnp.full_like(blurs, blur))
-            parts = jax.vmap(lambda part: parts_of(system, part))(phases)
-            detail = detail._replace(coarse=coarse, parts=parts)
     closed = _closed_from(system, phases, state, begin)
     quiet = jnp.zeros(closed.shape, bool)
     steps = jnp.asarray(0, jnp.int32)
@@ -102,8 +88,7 @@ def phase_flow(
             flight = flown_until(phase, flight, end, most)
             state, observables = phase.state(flight.y, flight.time), None
         else:
-            observe = _observed if detail.parts is None else _spared
-            flight, state, observables = observe(phase, flight, end, most, detail, last)
+            flight, state, observables = _observed(phase, flight, end, most, detail, last)
         changes = last.changes
         if changes is not None:
             changes = phase.changes_after(changes, flight.age)
@@ -127,35 +112,6 @@ def _closed_from(system: ModalForm, phases: Phases, state: Array, time: Array) -
     for level in acting.levels(y, time)[::-1]:
         after = after * later + level[None]
     return pressed(depth, after, phase.touch)
-
-
-def _spared(
-    phase: Phase, begun: Flight, end: Array, most: int, detail: _Detail, last: PhaseState
-) -> tuple[Flight, Array, Observables]:
-    """Return `_observed`, with small steps only where an extreme may be set."""
-    flight, depths = sounded(phase, begun, end, most, last.closed)
-    state, place = phase.state(flight.y, flight.time), place_of(last.closed)
-    touched = jnp.where(last.flips, 0.0, -begun.levels[0])
-    enters = last.closed & (touched <= 0)
-    length = flight.time - begun.time
-    found, sure = contacts_after(
-        _touched(last, begun.time), detail.grazing, last.closed, enters, depths, length
-    )
-    moved = displacements_after(
-        phase,
-        *jax.tree.map(lambda part: part[place], (detail.coarse, detail.parts)),
-        (begun.time, begun.y, last.state),
-        (flight.time, state),
-        found,
-    )
-
-    def observed(_):
-        new = _observed(phase, begun, flight.time, most, detail, last)[2]
-        return new, jnp.asarray(False)
-
-    # A conditional would copy the tables.
-    found = jax.lax.while_loop(lambda now: now[1], observed, (moved, ~sure))[0]
-    return flight, state, found._replace(touching=last.closed & ~flight.flips)
 
 
 def _touched(last: PhaseState, begin: Array) -> Observables:

@@ -1,7 +1,7 @@
 """Chirp loads: linear frequency sweeps."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
@@ -42,10 +42,6 @@ class ChirpLoad(Load):
     repeats = False
     breaks = True
     pulses = True
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
         """Return the absolute amplitude, N."""

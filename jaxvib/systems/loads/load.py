@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Real
 
 from ...foundation.types import Number
 from ..law import LoadLaw, trait
@@ -23,18 +23,22 @@ class Load(LoadLaw):
     r"""A force that depends on time alone, analytic between breaks.
 
     To add one, write an `equinox.Module` whose numbers are declared by `quantity`, with
-    `force` and `largest`; `period` unless it is `constant` or not periodic (`repeats =
-    False`); `waves` if it is a sum of them, otherwise `series`; and
-    `next_breakpoint` with `breaks = True` if it is piecewise analytic. Set `pulses =
-    True` if it may have pulses within its period that are not marked by breaks and that
-    a step could miss. `linear_fields` names the fields to which the force is
-    proportional.
+    `largest`; `period` unless it is `constant` or not periodic (`repeats = False`);
+    `waves` if it is a sum of them, otherwise `series`, of which `force` is the first
+    coefficient; and `next_breakpoint` with `breaks = True` if it is piecewise analytic.
+    Set `pulses = True` if it may have pulses within its period that are not marked by
+    breaks and that a step could miss. `linear_fields` names the fields to which the force
+    is proportional.
     """
 
     # Not annotated, as fields would precede those of a subclass.
     pulses = False
     breaks = False
     linear_fields = ()
+
+    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the force, N, at a time, s; at a jump its right-hand limit."""
+        return self.series(time, time, 1)[0]
 
     @abc.abstractmethod
     def largest(self) -> Float[Array, ""]:

@@ -1,6 +1,6 @@
 """Polynomial pieces of loads."""
 
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
@@ -21,10 +21,6 @@ class PolynomialLoad(Load):
     highest: Float[Array, ""] = quantity("highest", "rad/s", "highest frequency")
 
     repeats = False
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
         """Return the order of magnitude of the whole load, N."""

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ...foundation.arrays import host_namespace, is_concrete
 from ...foundation.quantity import quantity
@@ -104,10 +104,6 @@ class PulseLoad(Load):
     def repeats(self) -> bool:
         """Whether the pulse is periodic."""
         return self.every is not None
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s; at a jump its right-hand limit."""
-        return self.series(time, time, 1)[0]
 
     def period(self) -> Float[Array, ""]:
         """Return the period, s; infinite for a single pulse."""

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ...foundation.arrays import host_namespace, is_concrete
 from ...foundation.quantity import quantity
@@ -91,10 +91,6 @@ class RecordLoad(Load):
     def repeats(self) -> bool:
         """Whether the record is periodic."""
         return self.periodic
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        return self.series(time, time, 1)[0]
 
     def period(self) -> Float[Array, ""]:
         """Return the period of a periodic record, s; infinite otherwise."""

@@ -1,7 +1,7 @@
 """Step and ramp loads."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
@@ -24,10 +24,6 @@ class StepLoad(Load):
 
     repeats = False
     breaks = True
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
         """Return the absolute force, N."""
@@ -60,10 +56,6 @@ class RampLoad(Load):
 
     repeats = False
     breaks = True
-
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        return self.series(time, time, 1)[0]
 
     def largest(self) -> Float[Array, ""]:
         """Return the absolute force after the ramp, N."""
