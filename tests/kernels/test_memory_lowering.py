@@ -180,6 +180,17 @@ def test_a_named_row_replaces_a_row_in_memory():
     compared(of, x, row, places, short=3)
 
 
+def test_places_out_of_bounds_and_scans_of_nothing_are_those_of_xla():
+    def of(x, i):
+        rows = x.at[i].get(mode="fill", fill_value=-7)
+        nothing = lax.scan(lambda c, row: (c + row, row * 2), x[0], x[:0])
+        return rows, x[i, 0], nothing
+
+    places = random.integers(-9, 10, (9, 6))
+    compared(of, random.integers(-9, 10, (9, 5, 3)), places)
+    compared(of, random.normal(size=(9, 5, 3)), places)
+
+
 CHAIN, STEPS, STEP = 32, 50, 0.05
 STIFFNESS = 2 * np.eye(CHAIN) - np.eye(CHAIN, k=1) - np.eye(CHAIN, k=-1)
 

@@ -230,13 +230,14 @@ def _gather(lowering: Any, equation: Any, inputs: Sequence) -> list:
     filled = "FILL" in str(parameters["mode"]).upper()
     slices = _Slices(lowering, array, indices, sizes, axes, gone, batches, not filled)
     outer = [d for d in range(len(aval.shape)) if d not in numbers.offset_dims]
-    filling = a.constant(_filling(array.kind, parameters["fill_value"]), array.kind)
+    filling = _filling(array.kind, parameters["fill_value"])
     begin = functools.cache(slices.begin) if lowering.unrolls else slices.begin
 
     def number(place):
         first = tuple(place[d] for d in outer)
         part, inner = begin(first), [place[d] for d in numbers.offset_dims]
-        return a.select(part.inside, part.at(a, slices.within(first, inner)), filling)
+        value = part.at(a, slices.within(first, inner))
+        return a.select(part.inside, value, a.constant(filling, array.kind))
 
     return [Computed(aval.shape, array.kind, number, weight=20)]
 

@@ -99,6 +99,10 @@ def _scan(lowering: Any, equation: Any, inputs: Sequence) -> list:
     pairs = zip(equation.invars[first:], inputs[first:], strict=True)
     columns = [_column(lowering, *pair) for pair in pairs]
     results = [_rows(lowering, variable) for variable in equation.outvars[carries:]]
+    if not length:  # rows of no array may be long
+        empty = [lowering.array(np.zeros(v.aval.shape, v.aval.dtype))
+                 for v in equation.outvars[carries:]]  # fmt: skip
+        return [*carried.whole(carried.short), *empty]
     carry, same = control.Carried(lowering, carried.short), {}
     with control.counted(lowering, length, carry) as turn:
         row = a.assign(f"sub i64 {length - 1}, {turn}") if reverse else turn
