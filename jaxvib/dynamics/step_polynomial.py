@@ -71,8 +71,8 @@ class Polynomial(NamedTuple):
 
         $$p \le p_i + \frac{s_i^2}{2 (s_0 - s_1)} + \frac{d}{12}.$$
         """
-        start, end = self.coefficients[0], self.value(1.0)
-        s0, s1 = self.coefficients[1], self.slope(1.0)
+        start, end = self.coefficients[0], self.value(jnp.asarray(1.0))
+        s0, s1 = self.coefficients[1], self.slope(jnp.asarray(1.0))
         third = sum(
             k * (k - 1) * (k - 2) * jnp.abs(c) for k, c in enumerate(self.coefficients)
         )

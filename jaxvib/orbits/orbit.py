@@ -28,6 +28,7 @@ from ..foundation.arrays import (
 )
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray, Integer, Number
+from ..kernels.calls import elementwise
 from ..systems.drift import modulo_drift
 from ..systems.system import System
 from .error_estimates import assess_orbit
@@ -322,8 +323,9 @@ def _exponent(largest, error, period) -> tuple[Any, Any]:
         return (np.full_like(largest, np.nan),) * 2
     size, duration = stop_gradient(largest), stop_gradient(period)
     bar = xp.where(size > error, error, xp.inf) / xp.where(size > 0, size, 1.0)
-    with np.errstate(divide="ignore"):
-        return xp.log(largest) / period, bar / duration
+    # By kernels: those of NumPy and XLA differ between processors and devices.
+    logarithm = elementwise.log if xp is HOST else elementwise.log_of_number
+    return logarithm(largest) / period, bar / duration
 
 
 def _determinant_defect(system: System, found, details) -> Any:

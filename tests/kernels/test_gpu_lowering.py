@@ -56,10 +56,10 @@ FREQUENCIES = np.linspace(5.0, 8.0, 4096)
 # Programs of many lanes, and how many launches they are.
 PROGRAMS = {
     "orbits between stops": (
-        orbit(hard_stop(0.7), "contacts.0.law.restitution"), np.linspace(0.5, 0.9, 4096), 3,
+        orbit(hard_stop(0.7), "contacts.0.law.restitution"), np.linspace(0.5, 0.9, 4096), 4,
     ),
     "orbits of a field": (
-        orbit(MOTIONS["Duffing"].system(), "cubic"), np.linspace(0.5, 1.5, 4096), 3,
+        orbit(MOTIONS["Duffing"].system(), "cubic"), np.linspace(0.5, 1.5, 4096), 4,
     ),
     "flow": (moved, FREQUENCIES, 1),
     "sensitivities": (jax.jacfwd(moved), FREQUENCIES, 1),

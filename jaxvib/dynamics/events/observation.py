@@ -169,7 +169,8 @@ def _with_impacts(
 
 
 def _with_ends(path):
-    return path, *((path.value(x), path.slope(x)) for x in (0.0, 1.0))
+    ends = [(path.value(jnp.asarray(x)), path.slope(jnp.asarray(x))) for x in (0.0, 1.0)]
+    return path, *ends
 
 
 def _scaled(kinds, length, motion):

@@ -53,6 +53,7 @@ def _power(x, exponent):
 
 exp = _of_arrays(_exp, "exp")
 log = _of_arrays(_log, "log")
+log_of_number = cached_kernel(_log)  # one lane, also under JAX's transformations
 sin = _of_arrays(_sin, "sin")
 cos = _of_arrays(_cos, "cos")
 power = _of_arrays(_power, "power")

@@ -352,9 +352,10 @@ class Live {
     this.dots.forEach((dots, i) => {
       const x = this.factor(i) * state[i], y = this.factor(half + i) * state[half + i];
       dots.forEach((dot, k) => {
+        // A chart without a frame is not laid out yet.
         const plot = this.marked[k], [across, up] = plot === this.history ? [time, x] : [x, y];
         Object.assign(dot.style, { background: this.colour(i), display: this.shown().includes(i) ? "" : "none" });
-        dot.style.transform = `translate(${plot.x(across)}px, ${plot.y(up)}px)`;
+        if (plot.frame) dot.style.transform = `translate(${plot.x(across)}px, ${plot.y(up)}px)`;
       });
     });
   }
