@@ -183,6 +183,7 @@ def test_a_slider_moves_the_peaks_and_the_stored_ones_are_proved(window):
 
 
 def test_motions_of_as_many_samples_as_a_long_record_are_shown(window):
+    window.wait(f"{LIVE}.answer?.motion.times.length > 1600")  # no other answer follows
     window.run(
         f"{LIVE}.play(false); const answer = {LIVE}.answer, {{ motion }} = answer, n = 3e5;"
         "const long = (values) => Float64Array.from({ length: n * values.length / "
