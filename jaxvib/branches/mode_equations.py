@@ -19,7 +19,7 @@ that of M changes by a column times $g^T$, and $g^T Q = 0$. They are pairs $\mu$
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -30,7 +30,7 @@ from jaxtyping import Array, Complex, Float, Int
 from .. import linalg
 from ..drawing import Labels
 from ..dynamics.flow import flow, observe
-from ..ensemble import Reason, reason
+from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import result_field
 from ..orbits.equilibrium import FIELD_ROUNDING
@@ -42,8 +42,6 @@ from ..systems.conservative import slowed, total_energy
 from ..systems.system import System
 from .corrector import Corrected, LaneData, lane_corrector, system_of
 
-VERDICTS = {1: "elliptic", 0: "hyperbolic", -1: "undecided"}
-
 
 class FreeMotion(PlottableMotion):
     """A periodic motion of a system without loads and losses, one of a family.
@@ -52,14 +50,6 @@ class FreeMotion(PlottableMotion):
     the two along the family, which are 1. They are pairs of values and their inverses: on
     the unit circle, `elliptic`, or not, `hyperbolic`. A system of one degree of freedom has
     no others.
-
-    >>> stop = jv.Contact([1.0], gap=0.01, law=jv.LinearContact(50.0))
-    >>> mass = jv.LinearSystem([[1.0]], [[0.0]], [[10.0]])
-    >>> stopped = jv.ImpactSystem(mass, contacts=[stop])
-    >>> family = jv.nonlinear_modes(stopped, 0, (1e-4, 1e-2))
-    >>> last = jax.tree.map(lambda leaf: leaf[-1], family.orbits)
-    >>> int(last.contacts), round(float(last.frequency), 6)
-    (1, 4.140343)
     """
 
     state: Float[Array, " n"] = result_field("state at t = 0", "", ("state",))
@@ -91,72 +81,53 @@ class FreeMotion(PlottableMotion):
     default_picture: ClassVar[str] = "displacement"
 
     def _lines(self) -> list[str]:
+        verdict = {1: "elliptic", 0: "hyperbolic", -1: "undecided"}[int(self.stable)]
         return [
-            f"{self._title()}: {VERDICTS[int(self.stable)]}, largest |multiplier| "
-            f"{self.largest_multiplier:.6g} (error {self.multiplier_error:.1e})",
-            f"  energy     {self.energy:.10g} J",
-            f"  frequency  {self.frequency:.10g} rad/s, period {self.period:.10g} s "
-            f"(error {self.period_error:.1e})",
+            f"{self._title()} of {self.energy:.10g} J: {verdict}",
+            f"  frequency  {self.frequency:.10g} rad/s",
+            f"  period     {self.period:.10g} s (error {self.period_error:.1e})",
             f"  amplitude  {self.labels.amplitudes(np.asarray(self.amplitude))}",
-            f"  result     {reason(self.result)}",
         ]
 
 
-class _Place(NamedTuple):
-    """What scaled unknowns mean: state, period, energy, and the units of the state."""
-
-    state: Array
-    period: Array
-    energy: Array
-    units: Array
-
-
-def place_of(data: LaneData, x: Array) -> _Place:
-    """Return what scaled unknowns mean."""
+def _place(data: LaneData, x: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the state, period and energy at scaled unknowns, and the state's units."""
     energy = jnp.exp(x[-1] * data.units[-1])
     units = data.units[:-2] * jnp.sqrt(energy)
-    return _Place(x[:-2] * units, x[-2] * data.units[-2], energy, units)
-
-
-def _returned(system, data: LaneData, x: Array, rtol) -> Array:
-    """Return the scaled state after the period, with the damping of its excess energy."""
-    state, period, energy, units = place_of(data, x)
-    excess = total_energy(system, state) / energy - 1
-    final = flow(slowed(system, excess / period), state, 0.0, period, rtol=rtol)
-    return final / units
+    return x[:-2] * units, x[-2] * data.units[-2], energy, units
 
 
 def _rate(system, data: LaneData, x: Array) -> Array:
     """Return the direction of a scaled state's rate."""
-    state, _, _, units = place_of(data, x)
+    state, _, _, units = _place(data, x)
     along = system.equation().vector_field(0.0, state) / units
     return along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
 
 
-def _across(system, data: LaneData, x: Array, slopes: Array) -> Array:
-    """Return the matrix of the multipliers but those along the family."""
-    state, _, _, units = place_of(data, x)
-    rate, level = _rate(system, data, x), jax.grad(total_energy, 1)(system, state) * units
-    ones = jnp.ones(state.shape[0])
-    _, others = transverse(slopes[:, :-2], rate, ones)
-    level = (reflection(rate) @ level)[1:]
-    return transverse(others.T, level, ones[1:])[1]
+def _residual(system, data: LaneData, anchor: Array, x: Array, rtol) -> Array:
+    """Return the return of the state, with the damping of its excess energy, and phase."""
+    state, period, energy, units = _place(data, x)
+    excess = total_energy(system, state) / energy - 1
+    final = flow(slowed(system, excess / period), state, 0.0, period, rtol=rtol)
+    along = _rate(system, data, anchor)
+    return jnp.append(final / units - x[:-2], along @ (x - anchor)[:-2])
 
 
 def _linearised(system, data: LaneData, anchor: Array, x: Array, rtol) -> Any:
-    """Return residual, its matrix, and the matrix of the other multipliers."""
-    size = x.shape[0] - 2
+    """Return residual, its Jacobian, and the matrix of multipliers across the family."""
 
-    def end(x):
-        final = _returned(system, data, x, rtol)
-        return final, final
+    def both(x):
+        rest = _residual(system, data, anchor, x, rtol)
+        return rest, rest
 
-    slopes, reached = jax.jacfwd(end, has_aux=True)(x)
-    along = _rate(system, data, anchor)
-    rest = jnp.append(reached - x[:size], along @ (x - anchor)[:size])
-    phase = jnp.append(along, jnp.zeros(2))
-    matrix = jnp.vstack([slopes - jnp.eye(size, size + 2), phase])
-    return rest, matrix, _across(system, data, x, slopes)
+    matrix, rest = jax.jacfwd(both, has_aux=True)(x)
+    state, _, _, units = _place(data, x)
+    size = state.shape[0]
+    rate, level = _rate(system, data, x), jax.grad(total_energy, 1)(system, state) * units
+    monodromy = matrix[:size, :size] + jnp.eye(size)
+    _, others = transverse(monodromy, rate, jnp.ones(size))
+    level = (reflection(rate) @ level)[1:]
+    return rest, matrix, transverse(others.T, level, jnp.ones(size - 1))[1]
 
 
 @functools.lru_cache(maxsize=32)
@@ -198,7 +169,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     every = jax.lax.map(step, tolerances)
     _, coarse, _, before = (leaf[0] for leaf in every)
     rest, fine, rounded, others = (leaf[1] for leaf in every)
-    state, period, energy, units = place_of(data, x)
+    state, period, energy, units = _place(data, x)
     moved = jnp.abs(coarse - fine) + jnp.abs(fine) + rounded
     evidenced = data.tight < data.setting
     moved = jnp.where(evidenced, moved, jnp.nan)
@@ -210,7 +181,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         multipliers = floquet_multipliers(others)
         largest = modulus(multipliers)
         error = multiplier_error(others, others - before)
-        stable = verdict_of(multipliers, jnp.where(evidenced, error, jnp.nan))
+        stable = _verdict(multipliers, jnp.where(evidenced, error, jnp.nan))
     known = (result == Reason.SUCCESS) & jnp.all(jnp.isfinite(moved) | ~evidenced)
     return FreeMotion(
         state=state,
@@ -233,15 +204,14 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     )
 
 
-def verdict_of(multipliers: Complex[Array, " m"], error: Array) -> Array:
+def _verdict(multipliers: Complex[Array, " m"], error: Array) -> Array:
     """Return 1 for elliptic multipliers, 0 for hyperbolic ones, -1 if that is not known.
 
-    One leaves the circle only together with another, at 1, -1 or elsewhere on it: if all
-    are on it within their error, and none is as near to another, they are on it.
+    One leaves the circle only where it meets another: those on it within their error are
+    on it if none is as near to another.
     """
-    size = multipliers.shape[0]
     apart = jnp.abs(multipliers[:, None] - multipliers[None])
-    nearest = jnp.min(jnp.where(jnp.eye(size) > 0, jnp.inf, apart))
+    nearest = jnp.min(jnp.where(jnp.eye(multipliers.size) > 0, jnp.inf, apart))
     off = jnp.max(jnp.abs(jnp.abs(multipliers) - 1))
     elliptic = (off <= error) & (nearest > 2 * error)
     return jnp.where(elliptic, 1, jnp.where(off > error, 0, -1))
@@ -261,9 +231,7 @@ def frequency_near(static: System, leaves: Any, data: LaneData, x: Array) -> Arr
     def residual(root, arguments):
         leaves, data, level, anchor = arguments
         system, x = combine_arrays(leaves, static), jnp.append(root, level)
-        final = _returned(system, data, x, data.tight)
-        along = _rate(system, data, anchor)
-        return jnp.append(final - root[:-1], along @ (x - anchor)[:-2])
+        return _residual(system, data, anchor, x, data.tight)
 
     arguments = leaves, fixed[1], x[-1], found.x
     root = implicit_root(residual, found.x[:-1], arguments)

@@ -6,17 +6,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float, Real
+from jaxtyping import Array, Float, Real
 
-from ..ensemble import Reason, reason
+from ..ensemble import Reason
 from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
 from ..foundation.environment import require_float64
 from ..foundation.progress import Report, progress_reporter
-from ..foundation.quantity import Range, check_ascending, check_range
+from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
 from ..systems.conservative import total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem
-from .arclength import both_ways, run_tracers
+from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
 from .check import BranchCheck
@@ -52,39 +52,12 @@ class NonlinearMode(AbstractBranch):
     `orbits`: a `FreeMotion` whose fields have a leading axis of points; `parameter`: their
     energies, J; `stable`: 1 elliptic, 0 hyperbolic, -1 undecided. Among the `bifurcations`
     are `"krein"` points, at which two pairs of multipliers meet and leave the unit circle.
-
-    >>> cubic = jv.NonlinearSpring([1.0], jv.PolynomialLaw([0.0, 0.0, 1.0]))
-    >>> linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
-    >>> duffing = jv.ImpactSystem(linear, springs=[cubic])
-    >>> family = jv.nonlinear_modes(duffing, 0, (0.01, 1.0))
-    >>> family.frequencies[jnp.array([0, -1])].round(4).tolist()
-    [1.0074, 1.3815]
     """
 
     noun, verdict = "free motions", "elliptic"
 
     orbits: FreeMotion
     bifurcations: tuple[FieldBifurcation, ...] = ()
-
-    @property
-    def energies(self) -> Float[Array, " points"]:
-        """The energies, J."""
-        return self.parameter
-
-    @property
-    def frequencies(self) -> Float[Array, " points"]:
-        """The angular frequencies, rad/s."""
-        return self.orbits.frequency
-
-    @property
-    def floquet_multipliers(self) -> Complex[Array, "points m"]:
-        """The Floquet multipliers but the two along the family."""
-        return self.orbits.floquet_multipliers
-
-    @property
-    def amplitudes(self) -> Float[Array, "points freedoms"]:
-        """Half of highest minus lowest value."""
-        return self.orbits.amplitude
 
     def frequency_at(
         self, system: ImpactSystem, energy: Real[Array, ""] | float
@@ -111,14 +84,14 @@ class NonlinearMode(AbstractBranch):
         raise ValueError("check of a nonlinear mode; allowed: branches of other motions")
 
     def _details(self) -> str:
-        least, most = np.nanmin(self.frequencies), np.nanmax(self.frequencies)
+        least, most = np.nanmin(self.orbits.frequency), np.nanmax(self.orbits.frequency)
         return f"; frequencies {least:.6g} to {most:.6g} rad/s"
 
 
 def nonlinear_modes(
     system: ImpactSystem,
     mode: int,
-    energies: tuple[float, float],
+    energy: float,
     *,
     settings: ContinuationSettings = USUAL,
     progress: Report = None,
@@ -127,21 +100,22 @@ def nonlinear_modes(
 
     The system has no loads and no damping: its motions keep their energy, kinetic and
     that stored in springs and contacts. Small ones of one frequency are those of a linear
-    mode. They are continued to larger energies by pseudo-arclength continuation, also
-    through the touching of elastic stops (`branches.mode_equations`). Their frequencies
-    over the energy are the backbone of the mode. The two multipliers along the family are
-    1, and left out. The others are pairs on the unit circle (elliptic) or not
-    (hyperbolic), and become so where they meet: at 1, a `"fold"` or `"branch_point"`, at
-    -1, a `"period_doubling"`, or elsewhere on the circle, a `"krein"` point.
+    mode. From where they cease to be linear they are continued to larger energies by
+    pseudo-arclength continuation, also through the touching of elastic stops
+    (`branches.mode_equations`). Their frequencies over the energy are the backbone of the
+    mode. The two multipliers along the family are 1, and left out. The others are pairs
+    on the unit circle (elliptic) or not (hyperbolic), and become so where they meet: at
+    1, a `"fold"` or `"branch_point"`, at -1, a `"period_doubling"`, or elsewhere on the
+    circle, a `"krein"` point.
 
-    **Arguments:** `mode`: its position among `natural_modes`, from 0. `energies`: the
-    least and the largest, J. `settings`, `progress`: as for `continue_orbit`, with steps
-    in the logarithm of the energy.
+    **Arguments:** `mode`: its position among `natural_modes`, from 0. `energy`: the
+    largest, J. `settings`, `progress`: as for `continue_orbit`, with steps in the
+    logarithm of the energy.
 
     **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or laws
     without an energy, a contact that touches at rest, a mode that does not exist, a rigid
-    or unstable one, or energies that are not positive and ascending; `RuntimeError` if
-    the linear mode does not lead to a motion of the least energy.
+    or unstable one, or an energy that is not positive, or up to which motions are linear,
+    as below that of a stop; `RuntimeError` if no motion is found near the linear mode.
 
     **Source:** Kerschen, Peeters, Golinval and Vakakis, *Mech. Syst. Signal Process.* 23
     (2009) 170; Peeters et al., *ibid.* 195.
@@ -149,45 +123,34 @@ def nonlinear_modes(
     >>> cubic = jv.NonlinearSpring([1.0], jv.PolynomialLaw([0.0, 0.0, 1.0]))
     >>> linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
     >>> duffing = jv.ImpactSystem(linear, springs=[cubic])
-    >>> backbone = jv.nonlinear_modes(duffing, 0, (0.01, 1.0))
+    >>> backbone = jv.nonlinear_modes(duffing, 0, 1.0)
     >>> round(float(backbone.frequency_at(duffing, 0.75)), 6)
-    1.31778
+    1.317776
     """
     require_float64()
     require_concrete("nonlinear_modes", system)
     settings.refuse("nonlinear_modes", *_NOT_OF_MODES)
-    _check(system)
-    modes = natural_modes(system)
-    _check_mode(modes, mode)
-    check_range("energies", energies, "J", Range(above=0.0, below=np.inf))
-    check_ascending("energies", energies, "J")
+    check_number("energy", energy, "J", Range(above=0.0, below=np.inf))
+    modes = checked_modes(system, mode)
     problem = ModeProblem(system, float(modes.frequencies[mode]), settings)
-    low, high = np.log(np.asarray(energies, float))
-    shape = np.asarray(modes.shapes[:, mode])
-    begun = min(float(low), problem.linear_up_to(shape, float(high)))
-    x = problem.linear(shape, begun)
+    shape, high = np.asarray(modes.shapes[:, mode]), float(np.log(energy))
+    low = problem.linear_up_to(shape, high)
+    if low == high:
+        raise ValueError(f"energy = {energy:g} J: motions of mode {mode} are linear up to "
+                         "there; allowed: larger ones")  # fmt: skip
+    steps = settings.steps(high - low)
+    exact = ((float(np.exp(low)), float(energy)),)
+    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
+    (pair,) = both_ways(problem, problem.linear(shape, low)[None], limits)
+    if pair[0].code == Reason.DIVERGED:
+        raise RuntimeError(f"nonlinear_modes: no motion found near linear mode {mode}")
     with progress_reporter(progress, None, "nonlinear_modes", "points") as report:
-        if begun < low:
-            (pair,) = both_ways(problem, x[None], problem.limits(begun, low, settings))
-            ((points, ends),) = run_tracers(problem, [pair], settings.most_points, report)
-            x = points[-1].x
-            if x[-1] != low:
-                why = reason(np.asarray(ends[1]))
-                raise RuntimeError(
-                    f"nonlinear_modes: mode {mode} ends at {np.exp(x[-1]):g} J: {why}"
-                )
-        limits = problem.limits(low, high, settings)
-        limits = limits._replace(exact=((float(energies[0]), float(energies[1])),))
-        (pair,) = both_ways(problem, x[None], limits)
-        if pair[0].code == Reason.DIVERGED:
-            raise RuntimeError(f"nonlinear_modes: mode {mode} has no such motion of "
-                               f"{energies[0]:g} J")  # fmt: skip
         (found,) = trace(problem, [pair], limits, report)
     return NonlinearMode(orbits=to_jax(found.solutions), **problem.fields(found))
 
 
-def _check(system: Any) -> None:
-    """Raise `ValueError` for a system without families that grow out of linear modes."""
+def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
+    """Return the linear modes; `ValueError` if no family grows out of one."""
     if why := why_not_conservative(system):
         raise ValueError(
             f"nonlinear_modes: {why}; allowed: an ImpactSystem without loads and losses"
@@ -196,22 +159,17 @@ def _check(system: Any) -> None:
         raise ValueError("nonlinear_modes of a drifting system; allowed: without a drift")
     depths = np.asarray(system.equation().penetrations(system.rest()))
     for place in np.flatnonzero(depths >= 0):
-        contact = system.contacts[place]
         raise ValueError(
-            f"contacts.{contact.name or place}.gap: the contact touches at rest, and no "
-            "motion is linear; allowed: gaps that are open there"
+            f"contacts.{system.contacts[place].name or place}.gap: the contact touches at "
+            "rest, and no motion is linear; allowed: gaps that are open there"
         )
-
-
-def _check_mode(modes: NaturalModes, mode: int) -> None:
-    """Raise `ValueError` for a mode that does not vibrate."""
-    most = len(modes.frequencies) - 1
-    check_range("mode", mode, "", Range(at_least=0, at_most=most))
+    modes = natural_modes(system)
+    check_range("mode", mode, "", Range(at_least=0, at_most=len(modes.frequencies) - 1))
     frequency = float(modes.frequencies[mode])
     if not frequency > 0:
-        what = "is a rigid mode, without a frequency"
-        what = what if frequency == 0 else "is unstable: the stiffness is negative"
-        raise ValueError(f"mode = {mode} {what}; allowed: modes that vibrate")
+        what = "rigid: its frequency is 0" if frequency == 0 else "unstable"
+        raise ValueError(f"mode = {mode} is {what}; allowed: modes that vibrate")
+    return modes
 
 
 def _units(masses: Array, frequency: Array) -> Array:
@@ -253,6 +211,8 @@ class ModeProblem(BranchProblem):
     `frequency`: of the linear mode, rad/s, to which the unknowns are scaled.
     """
 
+    unit = "J"
+
     def __init__(self, system: ImpactSystem, frequency: float, settings):
         leaves, static = partition_arrays(system)
         leaves = jax.tree.map(np.asarray, leaves)
@@ -267,16 +227,6 @@ class ModeProblem(BranchProblem):
         every = fold._replace(tolerance=np.inf), doubling, _KREIN, crossing
         self.tests = every if len(units) > 4 else ()
         self._system = system
-
-    @property
-    def unit(self) -> str:
-        """The unit of the energy."""
-        return "J"
-
-    def limits(self, low: float, high: float, settings: ContinuationSettings) -> Limits:
-        """Return the limits of a branch between two logarithms of energies."""
-        bounds, steps = ((low, high),), settings.steps(float(high - low))
-        return Limits(bounds, bounds, **steps, most_points=settings.most_points)
 
     def linear(self, shape: np.ndarray, level: float) -> np.ndarray:
         """Return the scaled unknowns of the linear mode at a logarithm of its energy."""
