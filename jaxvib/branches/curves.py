@@ -1,6 +1,8 @@
 """Continuation of bifurcations in two parameters."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,9 +12,10 @@ from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Plottable
 from ..drawing.axes import Axes
-from ..ensemble import Reason, reason
+from ..ensemble import Reason, TwoStageFunction, reason
 from ..foundation.arrays import combine_arrays, one_lane, partition_arrays, to_jax
 from ..foundation.quantity import Range, check_range, result_field
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import enclosing_bounds, parameter_at, parameters, unknown_key
 from ..systems.system import System
@@ -20,16 +23,87 @@ from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, passing
 from .codimension_two import ENDS_OF_TORI, CodimensionTwoPoint, codimension_two_tests
-from .corrector import LaneData
-from .curve_equations import CurvePoint, curve_corrector, curve_evaluator
-from .defining_equations import KINDS, beginnings, section, with_values
+from .corrector import Corrected, LaneData, lane_corrector
+from .defining_equations import (
+    KINDS,
+    beginnings,
+    equations,
+    section,
+    state_at_zero,
+    touching,
+    with_values,
+)
 from .parameter_range import check_periods_along
 from .pictures import plot_curves
+from .point import orbit_at, shooting_at
 from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings, report_to
 from .test_functions import LocatedZero
 from .tracer import Limits
 from .tracing import Traced, trace
+
+
+class CurvePoint(NamedTuple):
+    """A point of a curve: its orbit, and the residual of the test function.
+
+    It is NaN where an orbit does not graze: see `defining_equations.touching`.
+    """
+
+    orbit: PeriodicOrbit
+    test: Any
+
+
+@functools.lru_cache(maxsize=32)
+def curve_corrector(
+    static: System, kind: str, paths: tuple[str, str]
+) -> Callable[[Any], Corrected]:
+    """Return the function that corrects a lane (data, predicted x, normal)."""
+    left = equations(static, kind, paths)
+
+    def curve(data: LaneData, predicted, x):
+        def both(x):
+            rest, monodromy = left(x, (data.leaves, data.setting))
+            return rest, (rest, monodromy)
+
+        matrix, (rest, monodromy) = jax.jacfwd(both, has_aux=True)(x)
+        return rest, matrix, (monodromy, jnp.zeros(()))
+
+    return lane_corrector(curve)
+
+
+@functools.lru_cache(maxsize=32)
+def curve_evaluator(static: System, kind: str, paths: tuple[str, str]) -> TwoStageFunction:
+    """Return the function from a lane (data, x) to both values and the point.
+
+    Integration runs in a kernel, the rest in NumPy.
+    """
+    left = equations(static, kind, paths)
+
+    def seen(lane):
+        data, x = lane
+        setting = data.setting
+        unscaled = x * setting.units
+        values = unscaled[-2:]
+        system = with_values(combine_arrays(data.leaves, static), paths, values)
+        state = state_at_zero(kind, system, setting, unscaled)
+        rest, _ = left(x, (data.leaves, data.setting))
+        test = jnp.abs(rest[len(state) :]).max()
+        if kind == "grazing":
+            test = jnp.where(touching(system, setting, unscaled)[0], test, jnp.nan)
+        periods = setting.periods.astype(jnp.int32)
+        shooting = shooting_at(system, state, periods, data.rtol, data.rtol * 1e-2)
+        return values, test, state, shooting
+
+    def finish(lanes, found):
+        data, (values, test, state, shooting) = lanes[0], found
+        one = jax.tree.map(lambda leaf: leaf[0], data.leaves)
+        periods = data.setting.periods.astype(np.int32)
+        settings = periods, data.rtol, data.rtol * 1e-2
+        orbit = orbit_at(combine_arrays(one, static), state, shooting, *settings)
+        return values, CurvePoint(orbit, test)
+
+    return TwoStageFunction(cached_kernel(seen, static, kind, paths), finish)
+
 
 # Newton's method ends at a relative step below the first (the equations are integrated
 # at 1e-11), or below 30 times the second if steps no longer decrease.

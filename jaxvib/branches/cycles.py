@@ -22,13 +22,13 @@ from .bifurcation_results import (
     found_bifurcation,
 )
 from .branch import AbstractBranch
-from .corrector import LaneData
+from .corrector import LaneData, system_corrector
 from .cycle_equations import (
     PACE,
     SEGMENTS,
     SPLIT,
     Segments,
-    cycle_corrector,
+    cycle_map,
     cycle_segments,
     cycle_splitter,
     joints_of,
@@ -156,7 +156,7 @@ class CycleProblem(BranchProblem):
         units = np.append(states, [period, span])
         speed = np.asarray(sizes) * PACE * 2 * np.pi / period
         data = one_lane(LaneData(leaves, units, rtol, close, tight, speed=speed))
-        functions = cycle_corrector(static, path), cycle_evaluator(static, path)
+        functions = system_corrector(cycle_map, static, path), cycle_evaluator(static, path)
         super().__init__(static, path, data, *functions)
         self.resolution = float(rtol)
         self.sizes = np.asarray(sizes)

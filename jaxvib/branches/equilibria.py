@@ -19,7 +19,7 @@ from ..systems.system import System
 from .arclength import both_ways, run_in_scale
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
-from .corrector import LaneData, lane_corrector, system_of
+from .corrector import LaneData, system_corrector, system_of
 from .parameter_range import parameter_range
 from .point import at
 from .problem import BranchProblem
@@ -142,8 +142,8 @@ class EquilibriumProblem(BranchProblem):
         leaves, static = partition_arrays(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
-        shared = static, path
-        super().__init__(*shared, data, _corrector(*shared), _evaluator(*shared))
+        corrector = system_corrector(_equations, static, path)
+        super().__init__(static, path, data, corrector, _evaluator(static, path))
 
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
         """Return the eigenvalues of the Jacobian."""
@@ -186,23 +186,17 @@ def equilibrium_units(system: System, state: Array) -> Array:
     return jnp.where(size > noise, size, 1.0)
 
 
-@functools.lru_cache(maxsize=32)
-def _corrector(static, path: str):
-    """Return the function that corrects a lane (data, predicted x, normal)."""
+def _equations(system: System, path: str, data: LaneData, predicted: Array, x: Array):
+    """Return the residual of an equilibrium's equations, see `lane_corrector`."""
 
-    def equations(data: LaneData, predicted, x):
-        system = system_of(data, static)
+    def rate(x):
+        unscaled = x * data.units
+        there = at(system, path, unscaled[-1])
+        found = there.equation().vector_field(0.0, unscaled[:-1])
+        return found / data.units[:-1], found / data.units[:-1]
 
-        def rate(x):
-            unscaled = x * data.units
-            there = at(system, path, unscaled[-1])
-            found = there.equation().vector_field(0.0, unscaled[:-1])
-            return found / data.units[:-1], found / data.units[:-1]
-
-        matrix, left = jax.jacfwd(rate, has_aux=True)(x)
-        return left, matrix, (matrix[:, :-1], jnp.zeros(()))
-
-    return lane_corrector(equations)
+    matrix, left = jax.jacfwd(rate, has_aux=True)(x)
+    return left, matrix, (matrix[:, :-1], jnp.zeros(()))
 
 
 @functools.lru_cache(maxsize=32)

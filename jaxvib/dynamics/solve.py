@@ -302,22 +302,14 @@ def augmented(problem: Problem, moved: bool) -> Problem:
             problem.norm(error), jnp.max(jax.vmap(problem.norm)(sensitivities))
         )
 
-    def scales(t0, t1, state, prepared):
-        return problem.scales(t0, t1, state, prepared[0])
+    def of_one(function):
+        """Return a function of the prepared problem as one of it and its directions."""
+        return lambda *given: function(*given[:-1], given[-1][0])
 
     def skips(length, slack, start, stop, prepared):
         assert problem.skips is not None
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
         return problem.skips(length, slack, first, last, prepared[0])
-
-    def longest(t0, t1, state, prepared):
-        return problem.longest(t0, t1, state, prepared[0])
-
-    def jumps(scales, time, first, last, prepared):
-        return problem.jumps(scales, time, first, last, prepared[0])
-
-    def next_breakpoint(time, prepared):
-        return problem.next_breakpoint(time, prepared[0])
 
     def crossed(time, state, prepared):
         return along(functools.partial(problem.crossed, time), state, prepared)
@@ -325,10 +317,10 @@ def augmented(problem: Problem, moved: bool) -> Problem:
     return problem._replace(
         prepare=prepare,
         field=field,
-        scales=scales,
-        longest=longest,
-        jumps=jumps,
-        next_breakpoint=next_breakpoint,
+        scales=of_one(problem.scales),
+        longest=of_one(problem.longest),
+        jumps=of_one(problem.jumps),
+        next_breakpoint=of_one(problem.next_breakpoint),
         crossed=crossed,
         norm=norm,
         skips=None if problem.skips is None else skips,

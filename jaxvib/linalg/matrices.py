@@ -6,6 +6,7 @@ others work under `jit` and `vmap`. Singular or non-finite matrices give NaN or
 infinity, and raise nothing.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -23,7 +24,6 @@ from .jacobi import Singular
 from .jacobi import singular_system as _singular_system
 from .jacobi import singular_values as _singular_values
 from .jacobi import symmetric_system as _symmetric_system
-from .lapack import by_lapack
 from .order import order_of
 from .products import Parts, dot
 from .small import is_small, of_many
@@ -345,3 +345,42 @@ def _system_by_lapack(matrix):
 
 def _system_by_xla(matrix):
     return tuple(jnp.linalg.svd(matrix, full_matrices=False))
+
+
+def by_lapack(function: Callable, *matrices: np.ndarray) -> Any:
+    """Apply a function of `numpy.linalg` to matrices or stacks of them.
+
+    Singular or non-finite matrices give NaN, without affecting others of the stack.
+    """
+    finite = np.ones((), bool)
+    for matrix in matrices:
+        finite = finite & np.isfinite(matrix).all(axis=(-2, -1))
+    lanes = finite.shape
+    whole = [np.broadcast_to(m, (*lanes, *np.shape(m)[-2:])) for m in matrices]
+    safe = np.where(finite[..., None, None], whole[0], np.eye(*whole[0].shape[-2:]))
+    found = _nan_where_it_fails(function, safe, *whole[1:])
+    return _map_results(lambda part: _where(finite, part), found)
+
+
+def _nan_where_it_fails(function: Callable, *matrices):
+    with np.errstate(all="ignore"):
+        try:
+            return function(*matrices)
+        except np.linalg.LinAlgError:
+            if matrices[0].ndim == 2:
+                identity = np.eye(*matrices[0].shape)
+                known = function(identity, *matrices[1:])
+                return _map_results(lambda part: np.full_like(part, np.nan), known)
+    rows = [_nan_where_it_fails(function, *row) for row in zip(*matrices, strict=True)]
+    if isinstance(rows[0], tuple):
+        return tuple(np.stack(parts) for parts in zip(*rows, strict=True))
+    return np.stack(rows)
+
+
+def _where(finite, part):
+    more = (None,) * (np.ndim(part) - finite.ndim)
+    return np.where(finite[(..., *more)], part, np.nan)
+
+
+def _map_results(function: Callable, found):
+    return tuple(map(function, found)) if isinstance(found, tuple) else function(found)

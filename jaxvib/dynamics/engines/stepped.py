@@ -61,12 +61,6 @@ class SteppedEngine(Engine):
     def problem(self, static: PyTree) -> Problem:
         """Return the initial value problem of systems with the same `static` part."""
 
-        def prepare(parameters):
-            return combine_arrays(parameters, static).equation()
-
-        def field(time, state, equation):
-            return equation.vector_field(time, state)
-
         def scales(t0, t1, state, equation):
             return scales_of(equation, equation.vector_field, t0, t1, state)
 
@@ -78,21 +72,18 @@ class SteppedEngine(Engine):
                 return None
             return has_jump(lambda y: equation.vector_field(time, y), scales, first, last)
 
-        def next_breakpoint(time, equation):
-            return equation.next_breakpoint(time)
-
         def behind(time, state, equation):
             return crossed(equation.vector_field, equation.next_breakpoint, time, state)
 
         return Problem(
-            prepare,
-            field,
+            lambda parameters: combine_arrays(parameters, static).equation(),
+            lambda time, state, equation: equation.vector_field(time, state),
             scales,
             self.steps,
             skips=steps_over_contact if static.has_contacts else None,
             longest=longest,
             jumps=jumps,
-            next_breakpoint=next_breakpoint,
+            next_breakpoint=lambda time, equation: equation.next_breakpoint(time),
             crossed=behind,
             key=(self, static),
         )

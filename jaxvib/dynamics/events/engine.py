@@ -1,5 +1,6 @@
 """Event-driven integration: flights between contacts, and the contacts themselves."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,12 +14,11 @@ from ...systems.equation import Time
 from ...systems.impact import EquationOfMotion
 from ..motion import Motion
 from ..observables import init_observables
-from .ending import moved_to_end
+from .friction import friction_forces_on_step
 from .hard_stop import accelerations
-from .request import Request
 from .scalar_system import ScalarSystem
 from .series import any_of
-from .start import motion_of, started
+from .start import Request, motion_of, started
 from .steps import Context, Lane, step_in_contact, step_in_flight
 
 # Limits endless motions, which would block all lanes of a batch.
@@ -196,3 +196,39 @@ def _holding_forces(motion: ScalarSystem, lane: Lane):
         for i, j in enumerate(motion.hard):
             forces[j] = holding[i]
     return jnp.stack(forces) if forces else jnp.zeros(0)
+
+
+def moved_to_end(context: Any, lane: Any) -> Any:
+    """Return a lane at the end time, with the first and second derivatives there.
+
+    The time of an event that coincides with the end up to rounding depends on parameters;
+    the end does not. The time between both is 0 but has derivatives: a step of Heun's
+    method is taken. `context`: data common to all steps.
+    """
+    motion, equation, measure = context.motion, context.equation, context.measure
+    left = context.end - lane.time
+    half, size = left / 2, len(lane.position)
+
+    def rates(lane):
+        found = [*lane.velocity, *accelerations(motion, lane, lane.touching)[0]]
+        if measure is None:
+            return found, 0.0
+        place = jnp.stack(lane.position) + equation.offset
+        state = jnp.concatenate([place, jnp.stack(lane.velocity)])
+        borne = functools.partial(
+            friction_forces_on_step, motion, equation, lane, lane.time, state
+        )
+        return found, measure.rates(equation, lane.time, state, borne)
+
+    def moved(changes):
+        before = [*lane.position, *lane.velocity]
+        state = [x + change for x, change in zip(before, changes, strict=True)]
+        time = lane.time + left
+        return lane._replace(position=state[:size], velocity=state[size:], time=time)
+
+    first, added = rates(lane)
+    second, more = rates(moved([left * rate for rate in first]))
+    lane = moved([half * (a + b) for a, b in zip(first, second, strict=True)])
+    if measure is None:
+        return lane
+    return lane._replace(integral=lane.integral + half * (added + more))

@@ -1,6 +1,6 @@
 """Starts of event-driven integration: the lane, its rates and its contacts."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +9,44 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ...systems.equation import Time
 from ...systems.impact import EquationOfMotion
+from ..measure import Measure
 from .damped import force_factor
 from .flight import ONSET
 from .friction import start_sliding
 from .hard_stop import speed_signs, start_holding
 from .normal_forces import loose_signs
 from .rates import impact_size, longest_turn, motion_rates
-from .request import Request
-from .scalar_system import ScalarSystem, along, gap, is_smooth, scalar_system
+from .scalar_system import ORDER, ScalarSystem, along, gap, is_smooth, scalar_system
 from .series import largest
 from .steps import Context, Lane, speed_and_slight
+
+
+class Request(NamedTuple):
+    """Options of `integrate_events`: outputs besides the state, and differentiation.
+
+    With a `grazing` depth, m, contacts, forces and displacements are observed, starting
+    from `observables` if given. The `measure` is integrated along the motion.
+
+    `differentiated`: whether sensitivities are computed. Flights then have shorter
+    steps: the series of sensitivities can be longer than the motion's own.
+
+    `steady`: whether only first derivatives are requested. They then follow the linear
+    equations along the motion, at half the cost: the time elapsed in a Hertz contact
+    has no derivative, as accelerations do not jump at its end. The time of its onset
+    has one: otherwise velocities in a rigid contact would change by its great
+    accelerations times that derivative, which cancel at its end. No effect with hard
+    stops.
+
+    `order`: of the Taylor steps of flights; in contact it is two thirds of that.
+    """
+
+    grazing: Any = None
+    observables: Any = None
+    measure: Measure | None = None
+    differentiated: bool = False
+    steady: bool = False
+    order: int = ORDER
+
 
 # The longest step with observables, in units of the inverse rate.
 _TURN = 2.0
