@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .flow import Trajectory as Trajectory
     from .flow import flow as flow
     from .flow import simulate as simulate
-    from .mean_powers import mean_element_power as mean_element_power
-    from .mean_powers import mean_friction_power as mean_friction_power
+    from .measures import mean_element_power as mean_element_power
+    from .measures import mean_friction_power as mean_friction_power
     from .propagation import propagate as propagate
 else:
     export_lazily(__name__)

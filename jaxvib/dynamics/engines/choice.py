@@ -10,10 +10,10 @@ from ...foundation.suggestions import replaced
 from ...systems.system import System, equation_shape, structural_fact
 from ..events import requires_events_reason
 from ..modal import ModalForm, modal_form
-from .diffrax_engine import DiffraxEngine
 from .engine import Engine
 from .event import EventEngine
 from .modal import ModalEngine
+from .stepped import DiffraxEngine
 
 ENGINES = {
     "diffrax": DiffraxEngine(),

@@ -20,9 +20,8 @@ from ..measure import Measure
 from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
-from .engine import integrate_events, integrate_periods
+from .engine import Request, integrate_events, integrate_periods
 from .scalar_system import ORDER
-from .start import Request
 
 
 def event_problem(

@@ -22,14 +22,20 @@ from ...kernels.lower.in_place import given_up
 from ..motion import Motion, Want
 from ..observables import init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
-from .contact_step import contact_step, finest, step_matrices, wanted_in_contact
+from .contact import state_and_rate
+from .contact_step import (
+    Context,
+    Lane,
+    contact_step,
+    finest,
+    step_matrices,
+    wanted_in_contact,
+)
 from .directions import Directions, unit_directions
 from .displaced import Observed, displaced
 from .gaps import gaps_of
-from .lane import Context, Lane
 from .modal_form import ModalForm
 from .phase_flow import phase_flow
-from .rates import state_and_rate
 from .sensitivities import unit_sensitivities
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
