@@ -10,10 +10,10 @@ from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.flow import observe_with_monodromy
-from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, DriftingCycle, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
+from ..orbits.orbit import invalidate
 from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.system import System
@@ -150,7 +150,6 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
     error = error + jnp.abs(fine.trivial - 1)
     changed = linalg.spectral_norm(fine.monodromy - coarse.monodromy)
     evidenced = data.tight < data.rtol
-    known = fine.result == Reason.SUCCESS
     stable = verdict(largest, jnp.where(evidenced, error, BAND))
     kind, drifted = LimitCycle, {}
     if system.drift is not None:
@@ -158,13 +157,13 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
         between = jnp.abs(coarse.progress - fine.progress) + fine.progress_rounded
         error = jnp.where(evidenced, between, jnp.nan)
         drifted = {"progress": fine.progress, "progress_error": error}
-    found = kind(
+    fields = dict(
         state=states[0],
         period=jnp.sum(times),
         monodromy=fine.monodromy,
         floquet_multipliers=jnp.append(fine.trivial.astype(complex), multipliers),
         largest_multiplier=largest,
-        stable=jnp.where(known, stable, -1).astype(jnp.int8),
+        stable=stable,
         amplitude=(fine.highest - fine.lowest) / 2,
         highest=fine.highest,
         lowest=fine.lowest,
@@ -175,12 +174,6 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
         multiplier_error=jnp.where(evidenced, error, jnp.nan),
         condition=fine.condition,
         result=fine.result,
-        labels=system.labels,
         **drifted,
     )
-
-    def spoil(leaf):
-        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
-        return jnp.where(known, leaf, jnp.nan) if inexact else leaf
-
-    return jax.tree.map(spoil, found)
+    return kind(**invalidate(fields, fine.result, kept=()), labels=system.labels)

@@ -434,10 +434,10 @@ def invalidate(fields: dict, code: Integer, kept: tuple[str, ...] = ("period",))
     return {name: of(name, value) for name, value in fields.items()}
 
 
-def with_failure(orbit: PeriodicOrbit, code: Integer) -> PeriodicOrbit:
-    """Return an orbit of JAX arrays, with NaN where a reason code is not 0."""
+def with_failure(orbit: Any, code: Integer, kept: tuple[str, ...] = ("period",)) -> Any:
+    """Return an orbit of JAX arrays, or a cycle, with NaN where a code is not 0."""
     concrete = is_concrete(orbit, code)
     orbit, code = to_numpy((orbit, code)) if concrete else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
-    fields = invalidate({name: getattr(orbit, name) for name in names}, code)
+    fields = invalidate({name: getattr(orbit, name) for name in names}, code, kept)
     return type(orbit)(**to_jax(fields), labels=orbit.labels)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
+from ..dynamics.step_polynomial import value_and_slope
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
 from ..kernels.calls.kernel import Kernel
@@ -329,11 +330,7 @@ class _Path(NamedTuple):
 
     def motion(self, share):
         """Return the displacement and its rate at a share of the step."""
-        *lower, value = self.coefficients
-        rate = jnp.zeros_like(value)
-        for coefficient in reversed(lower):
-            rate = rate * share + value
-            value = value * share + coefficient
+        value, rate = value_and_slope(self.coefficients, share)
         return value, rate / self.phase
 
     def displacement(self, share):

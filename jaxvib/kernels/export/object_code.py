@@ -2,6 +2,7 @@
 
 import functools
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr
+from llvmlite.binding import ObjectFileRef
 
 from ...foundation.suggestions import nearest
 from ..cpu.machine_code import for_all_targets, host_features
@@ -16,7 +18,6 @@ from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT
 from ..lower.lowering import Program
 from ..lower.memory_lowering import lower_lanes_in_memory
-from .elf import object_facts
 from .emission import check_length, emitted, lowered, too_long, traced_for
 from .fused_multiply_add import with_multiply_add
 from .missing_functions import integer_text, library_text, with_own_copies
@@ -402,3 +403,39 @@ def _names(triple: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), ()
     processors, _, features = done.stderr.partition("Available features")
     return tuple(_NAME.findall(processors)), tuple(_NAME.findall(features))
+
+
+# Numbers of the format: the section of undefined symbols, and machines.
+_UNDEFINED = 0
+_MACHINES = {3: "i386", 40: "ARM", 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
+
+
+class ObjectFacts(NamedTuple):
+    """The machine of an object file, and the names of what it needs from others."""
+
+    machine: str
+    undefined: tuple[str, ...]
+
+
+def object_facts(code: bytes) -> ObjectFacts:
+    """Read the machine and the undefined symbols of an object file.
+
+    **Raises:** `ValueError` for another format. **Source:** System V Application Binary
+    Interface, chapter 4.
+    """
+    if code[:4] != b"\x7fELF":
+        raise ValueError(f"the object file begins with {code[:4]!r}; allowed: ELF")
+    wide, order = code[4] == 2, "<" if code[5] == 1 else ">"
+    machine = struct.unpack_from(order + "H", code, 18)[0]
+    layout = order + ("IBBHQQ" if wide else "IIIBBH")
+    section_of = 3 if wide else 5
+    sections = {
+        each.name(): each.data() for each in ObjectFileRef.from_data(code).sections()
+    }
+    names = sections[b".strtab"]
+    undefined = [
+        names[entry[0] : names.index(b"\0", entry[0])].decode()
+        for entry in struct.iter_unpack(layout, sections[b".symtab"])
+        if entry[0] and entry[section_of] == _UNDEFINED
+    ]
+    return ObjectFacts(_MACHINES.get(machine, str(machine)), tuple(undefined))
