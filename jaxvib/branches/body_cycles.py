@@ -28,8 +28,8 @@ from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..foundation.types import AnyArray
 from ..orbits.cycle_shooting import rate_of, shoot
 from ..orbits.limit_cycle import LimitCycle, cycle_from_shooting, transverse
-from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.fields import state_size
 from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways

@@ -38,9 +38,9 @@ from .. import linalg
 from ..dynamics.flow import flow, simulate
 from ..foundation.types import Number
 from ..orbits.limit_cycle import reflection
-from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.equation import Equation, Time
+from ..systems.fields import state_size
 from ..systems.system import System
 from .bifurcation_results import CycleJoints
 from .corrector import LaneData, joined, system_of

@@ -14,8 +14,8 @@ from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, DriftingCycle, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
 from ..orbits.orbit import invalidate
-from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.fields import state_size
 from ..systems.system import System
 from .corrector import LaneData, joined, system_of
 from .cycle_equations import across, durations, graded_product

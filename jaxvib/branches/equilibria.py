@@ -13,7 +13,7 @@ from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
 from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
-from ..systems.autonomous import check_autonomous
+from ..systems.fields import check_autonomous
 from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways, run_in_scale

@@ -14,8 +14,8 @@ from ..ensemble import Reason, map_samples
 from ..foundation.arrays import equal_lanes
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
-from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
+from ..systems.fields import state_size
 from ..systems.system import System
 from .bifurcation import bifurcation_point
 from .bifurcation_results import BifurcationPoint

@@ -338,17 +338,6 @@ def observe_path(
     )
 
 
-def observe_displacements(
-    observables: Observables, time_at: Callable, displacement: tuple
-) -> Observables:
-    """Update the extreme displacements by a step, see `observe_path`."""
-    path, left, right = displacement
-    turns = _path_turns(observables, path, left, right)
-    (tau,) = sign_crossings([path.rate()], [turns])
-    moved = _displaced(observables, time_at, path, turns, tau, right)
-    return Observables(*observables[: -len(moved)], *moved)
-
-
 def _path_turns(observables: Observables, path, left, right) -> Array:
     """Return which displacements turn in a step, and may set an extreme."""
     turns = (left[1] > 0) != (right[1] > 0)

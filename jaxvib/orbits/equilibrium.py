@@ -19,7 +19,7 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray
-from ..systems.autonomous import check_autonomous
+from ..systems.fields import check_autonomous
 from ..systems.system import System
 from .implicit import differentiable_once, implicit_root
 from .multipliers import VERDICTS, multiplier_error, verdict
