@@ -3,7 +3,7 @@
 import platform
 
 from ..lower.lowering import Signature
-from ..lower.memory_arrays import ALIGNMENT
+from ..lower.workspace import ALIGNMENT
 
 # Byte offsets in XLA's structures (xla/ffi/api/c_api.h).
 _EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # in the call frame

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...foundation.cache import read_entry, write_entry
 from ..lower.lowering import Program
-from ..lower.memory_arrays import ALIGNMENT
+from ..lower.workspace import ALIGNMENT
 from .handler import handler_text, run_text
 from .tiered_compilation import recompile_when
 from .vector_memory import VectorMemory

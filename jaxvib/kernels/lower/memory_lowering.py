@@ -37,10 +37,10 @@ from .memory_arrays import (
     Repeated,
     Run,
     Stored,
-    Workspace,
     plus,
     times,
 )
+from .workspace import Workspace
 
 # Bytes of memory per thread: five matrices of 5000 rows, the largest dense ones.
 _LARGEST = 2**30
