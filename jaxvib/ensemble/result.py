@@ -10,7 +10,7 @@ from equinox import AbstractVar
 from jaxtyping import Array, ArrayLike, Int
 
 from ..foundation.arrays import is_concrete
-from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.result_repr import NotebookRepr
 from ..foundation.types import Integer
 from .reasons import Reason, reason
 
