@@ -6,6 +6,7 @@ others work under `jit` and `vmap`. Singular or non-finite matrices give NaN or
 infinity, and raise nothing.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -115,7 +116,7 @@ def singular_values(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes k"]:
     """Return the singular values of matrices, largest first."""
     if is_small(matrix):
         return of_many(_singular_values, (2,), matrix)
-    return _large(_values_by_lapack, _values_by_xla, matrix)
+    return _large(np.linalg.svd, jnp.linalg.svd, matrix, compute_uv=False)
 
 
 def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
@@ -125,7 +126,8 @@ def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
     """
     if is_small(matrix) and (array_namespace(matrix) is HOST or is_lowering()):
         return of_many(_singular_system, (2,), matrix)
-    left, values, right = _large(_system_by_lapack, _system_by_xla, matrix)
+    svd = np.linalg.svd, jnp.linalg.svd
+    left, values, right = _large(*svd, matrix, full_matrices=False)
     xp = array_namespace(matrix)
     return Singular(left, values, xp.swapaxes(right, -1, -2))
 
@@ -224,7 +226,7 @@ def eigenvector_near(
 def _values_of(matrix):
     if is_small(matrix):
         return _complex(of_many(_eigenvalues, (2,), matrix))
-    values = _large(_complex_eigvals, jnp.linalg.eigvals, matrix)
+    values = _large(np.linalg.eigvals, jnp.linalg.eigvals, matrix).astype(complex)
     order = order_of(values.real, values.imag)
     return array_namespace(values).take_along_axis(values, order, axis=-1)
 
@@ -303,26 +305,14 @@ def _left_vectors(values, right) -> Parts:
     return Parts(real, xp.where(upper, -other / 2, xp.where(lower, own / 2, 0.0)))
 
 
-def _large(by_numpy, by_jax, *matrices):
+def _large(by_numpy, by_jax, *matrices, **options):
     if array_namespace(*matrices) is HOST:
-        return by_lapack(by_numpy, *matrices)
-    return by_jax(*matrices)
-
-
-def _complex_eigvals(matrix):
-    return np.linalg.eigvals(matrix).astype(complex)
+        return by_lapack(functools.partial(by_numpy, **options), *matrices)
+    return by_jax(*matrices, **options)
 
 
 def _complex_eig(matrix):
     return tuple(part.astype(complex) for part in np.linalg.eig(matrix))
-
-
-def _values_by_lapack(matrix):
-    return np.linalg.svd(matrix, compute_uv=False)
-
-
-def _values_by_xla(matrix):
-    return jnp.linalg.svd(matrix, compute_uv=False)
 
 
 def _largest_by_lanczos(matrix):
@@ -338,15 +328,7 @@ def _largest_by_lanczos(matrix):
     try:
         return size * scipy.sparse.linalg.svds(matrix / size, **settings)
     except scipy.sparse.linalg.ArpackError:
-        return _values_by_lapack(matrix)[:1]
-
-
-def _system_by_lapack(matrix):
-    return tuple(np.linalg.svd(matrix, full_matrices=False))
-
-
-def _system_by_xla(matrix):
-    return tuple(jnp.linalg.svd(matrix, full_matrices=False))
+        return np.linalg.svd(matrix, compute_uv=False)[:1]
 
 
 def by_lapack(function: Callable, *matrices: np.ndarray) -> Any:
