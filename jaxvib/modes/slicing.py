@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .sparse.linalg takes 0.2 s
 from jaxtyping import Array, Float
-from scipy.sparse import csc_array, diags_array, sparray
+from scipy.sparse import csc_array, diags_array
 
 from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import require_concrete
@@ -54,17 +54,13 @@ class _Factor(NamedTuple):
     below: int
 
 
-def lowest_from(stiffness: sparray, mass: sparray, floor: float, count: int) -> Slice:
+@one_blas_thread()  # a second thread does not pay for matrices this narrow
+def lowest_from(stiffness: Any, mass: Any, floor: float, count: int) -> Slice:
     """Return the `count` lowest eigenvalues of (C, M) that are not below a floor.
 
     Fewer if there are no more. The mass matrix has a unit diagonal. **Raises:**
     `RuntimeError` if rounding errors make the count ambiguous.
     """
-    with one_blas_thread():  # a second thread does not pay for matrices this narrow
-        return _lowest_from(stiffness, mass, floor, count)
-
-
-def _lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     size = mass.shape[0]
     largest = float(abs(stiffness).sum(0).max())
     step = 1e-8 * largest + 1e-7 * abs(floor)

@@ -17,7 +17,7 @@ from .hard_stop import impact
 from .hertz_contact import contact_step, least_root
 from .observation import observed_in_contact, observed_in_flight
 from .rates import contact_rate, impact_size, motion_speed, pressed_rate
-from .scalar_system import ScalarSystem, along, gap, has_breaks, restart_loads
+from .scalar_system import ScalarSystem, along, gap, restart_loads
 from .series import any_of, slope, value, value_and_slope
 from .springs import spring_rate
 
@@ -214,7 +214,9 @@ def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rto
         for friction in motion.frictions
     ]
     jumps = [meets[j] for j, c in enumerate(motion.contacts) if c.damped and c.linear]
-    jumps += [ends] if has_breaks(motion) else []
+    # A load or a factor may be only piecewise analytic.
+    broken = any(part.law.breaks for part in (*motion.pushes, *motion.factors))
+    jumps += [ends] if broken else []
     happens = FrictionEvents(slips, touched, struck, any_of(jumps))
     new = after_frictions(motion, new, happens, *speed_and_slight(motion, new, rtol, rate))
     if impacts is not None:

@@ -186,7 +186,10 @@ def _complete(
     The second result says whether products in sums are fused multiply-adds.
     """
     texts = [
-        _internal(with_own_copies(program.text)) + _entry(name, functions[name], program)
+        with_own_copies(program.text).replace(
+            "define void @lanes", "define internal void @lanes"
+        )
+        + _entry(name, functions[name], program)
         for name, program in programs.items()
     ]
     library = library_text("".join(texts)).replace("define hidden", "define internal")
@@ -256,11 +259,6 @@ def _program(name: str, given: CFunction) -> Program:
 def _has_table(closed: ClosedJaxpr) -> bool:
     """Return whether a long array is built in, each of whose numbers would be a name."""
     return any(np.size(each) > SHORT for each in closed.consts)
-
-
-def _internal(text: str) -> str:
-    """Return a program's text with its functions hidden from other programs."""
-    return text.replace("define void @lanes(", "define internal void @lanes(")
 
 
 def _sides(given: CFunction, program: Program):
