@@ -34,7 +34,7 @@ from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
-from .corrector import LaneData, system_corrector, system_of
+from .corrector import LaneData, system_corrector, system_evaluator, system_of
 from .cycle_equations import OF_ENDS
 from .cycle_margins import (
     cycle_samples,
@@ -121,7 +121,8 @@ class BodyCycleProblem(BranchProblem):
         tight = rtol * settings.factor
         data = LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
         corrector = system_corrector(cycle_equations, static, path)
-        super().__init__(static, path, one_lane(data), corrector, _evaluator(static, path))
+        evaluator = system_evaluator(_cycle_at, static, path)
+        super().__init__(static, path, one_lane(data), corrector, evaluator)
         self.resolution = float(rtol)
 
     def eigenvalues(self, solutions: SeenCycle) -> np.ndarray:
@@ -386,18 +387,11 @@ def _rates(static: System, path: str) -> Callable[..., Array]:
     return _of_host(rate)
 
 
-@functools.lru_cache(maxsize=32)
-def _evaluator(static: System, path: str) -> Callable[[Any], tuple[Array, SeenCycle]]:
-    """Return the function from a lane (data, x) to parameter and cycle."""
-
-    def evaluate(lane):
-        data, x = lane
-        unscaled = x * data.units
-        state, period, value = unscaled[:-2], unscaled[-2], unscaled[-1]
-        there = at(system_of(data, static), path, value)
-        rtol, tight = data.setting, data.tight
-        found = shoot(there, state, period, jnp.abs(state), rtol, tight)
-        cycle = cycle_from_shooting(there, found, tight, tight < rtol)
-        return value, SeenCycle(cycle, margin_of(there, state, period, tight))
-
-    return evaluate
+def _cycle_at(system: System, data: LaneData, x: Array) -> SeenCycle:
+    """Return the cycle of a scaled point."""
+    unscaled = x * data.units
+    state, period = unscaled[:-2], unscaled[-2]
+    rtol, tight = data.setting, data.tight
+    found = shoot(system, state, period, jnp.abs(state), rtol, tight)
+    cycle = cycle_from_shooting(system, found, tight, tight < rtol)
+    return SeenCycle(cycle, margin_of(system, state, period, tight))

@@ -24,6 +24,7 @@ from .. import linalg
 from ..foundation.arrays import combine_arrays, is_concrete, to_jax
 from ..foundation.types import Number
 from ..systems.system import System
+from .point import at
 
 # A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
 # quadratically convergent steps; the others are for worse predictions.
@@ -106,6 +107,23 @@ def system_corrector(
         return equations(system_of(data, static), path, data, predicted, x)
 
     return lane_corrector(of_lane)
+
+
+@functools.lru_cache(maxsize=96)
+def system_evaluator(
+    function: Callable, static: System, path: str
+) -> Callable[[Any], tuple[Array, Any]]:
+    """Return the function from a lane (data, x) to parameter and solution.
+
+    That is `function(system, data, x)`, of the system with the point's parameter.
+    """
+
+    def evaluate(lane):
+        data, x = lane
+        value = x[-1] * data.units[-1]
+        return value, function(at(system_of(data, static), path, value), data, x)
+
+    return evaluate
 
 
 def joined(blocks: Array, size: int) -> Array:

@@ -1,7 +1,6 @@
 """Evaluation of points on branches of cycles, with errors from two tolerances."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -17,25 +16,11 @@ from ..orbits.orbit import invalidate
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.fields import state_size
 from ..systems.system import System
-from .corrector import LaneData, joined, system_of
+from .corrector import LaneData, joined
 from .cycle_equations import across, durations, graded_product
-from .point import at
 
 # Components are scaled by at least this part of their size on the branch.
 _NEGLIGIBLE = 1e-10
-
-
-@functools.lru_cache(maxsize=32)
-def cycle_evaluator(static: System, path: str) -> Callable[[Any], tuple[Array, LimitCycle]]:
-    """Return the function from a lane (data, x) to parameter and cycle."""
-
-    def evaluate(lane):
-        data, x = lane
-        value = x[-1] * data.units[-1]
-        there = at(system_of(data, static), path, value)
-        return value, _evaluated(there, data, x)
-
-    return evaluate
 
 
 class _Round(NamedTuple):
@@ -132,7 +117,7 @@ def _progress(system, states, times, seen, units, step, rounded) -> tuple[Any, A
     return lead + slopes @ step, jnp.abs(slopes) @ rounded
 
 
-def _evaluated(system, data: LaneData, x) -> LimitCycle:
+def cycle_at(system: System, data: LaneData, x: Array) -> LimitCycle:
     """Return the cycle of a scaled point, with errors from two tolerances."""
     size = state_size(system)
     sizes = data.units[:size]

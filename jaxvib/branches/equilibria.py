@@ -1,6 +1,5 @@
 """Continuation of equilibria along a parameter, with folds and Hopf points."""
 
-import functools
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -19,7 +18,7 @@ from ..systems.system import System
 from .arclength import both_ways, run_in_scale
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
-from .corrector import LaneData, system_corrector, system_of
+from .corrector import LaneData, system_corrector, system_evaluator
 from .parameter_range import parameter_range
 from .point import at
 from .problem import BranchProblem
@@ -143,7 +142,8 @@ class EquilibriumProblem(BranchProblem):
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
         corrector = system_corrector(_equations, static, path)
-        super().__init__(static, path, data, corrector, _evaluator(static, path))
+        evaluator = system_evaluator(_equilibrium, static, path)
+        super().__init__(static, path, data, corrector, evaluator)
 
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
         """Return the eigenvalues of the Jacobian."""
@@ -199,18 +199,8 @@ def _equations(system: System, path: str, data: LaneData, predicted: Array, x: A
     return left, matrix, (matrix[:, :-1], jnp.zeros(()))
 
 
-@functools.lru_cache(maxsize=32)
-def _evaluator(static, path: str):
-    """Return the function from a lane (data, x) to parameter and equilibrium."""
-
-    def evaluate(lane):
-        data, x = lane
-        unscaled = x * data.units
-        there = at(system_of(data, static), path, unscaled[-1])
-        leaves, rest = partition_arrays(there)
-        nothing = jnp.asarray(0, jnp.int32)
-        units = data.units[:-1]
-        state = unscaled[:-1]
-        return unscaled[-1], equilibrium_at(rest, leaves, state, units, nothing, nothing)
-
-    return evaluate
+def _equilibrium(system: System, data: LaneData, x: Array) -> Equilibrium:
+    """Return the equilibrium of a scaled point."""
+    leaves, static = partition_arrays(system)
+    units, nothing = data.units[:-1], jnp.asarray(0, jnp.int32)
+    return equilibrium_at(static, leaves, x[:-1] * units, units, nothing, nothing)
