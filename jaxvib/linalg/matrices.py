@@ -42,14 +42,14 @@ def solve(
     if not is_small(matrix):
         return _large(np.linalg.solve, jnp.linalg.solve, matrix, right)
     if array_namespace(matrix, right) is HOST or is_lowering():
-        return of_many(_solved, (2, 2), matrix, right)
+        return of_many(jnp.linalg.solve, (2, 2), matrix, right)
     frozen = jax.lax.stop_gradient(matrix)
 
     def forward(_, b):
-        return of_many(_solved, (2, 2), frozen, b)
+        return of_many(jnp.linalg.solve, (2, 2), frozen, b)
 
     def backward(_, b):
-        return of_many(_solved, (2, 2), jnp.swapaxes(frozen, -1, -2), b)
+        return of_many(jnp.linalg.solve, (2, 2), jnp.swapaxes(frozen, -1, -2), b)
 
     return jax.lax.custom_linear_solve(lambda x: matrix @ x, right, forward, backward)
 
@@ -70,14 +70,14 @@ def inverse(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
 def determinant(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
     """Return the determinants of matrices."""
     if is_small(matrix):
-        return of_many(_determinant, (2,), matrix)
+        return of_many(jnp.linalg.det, (2,), matrix)
     return _large(np.linalg.det, jnp.linalg.det, matrix)
 
 
 def cholesky(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
     """Return Cholesky factors L of A = L L^T, NaN if A is not positive definite."""
     if is_small(matrix) and array_namespace(matrix) is HOST:
-        return of_many(_cholesky, (2,), matrix)
+        return of_many(jnp.linalg.cholesky, (2,), matrix)
     return _large(np.linalg.cholesky, jnp.linalg.cholesky, matrix)
 
 
@@ -90,18 +90,6 @@ def solve_triangular(
     if is_small(triangle, right):
         return of_many(_lower_solved if lower else _upper_solved, (2, 2), triangle, right)
     return scipy.linalg.solve_triangular(triangle, right, lower=lower, check_finite=False)
-
-
-def _solved(matrix, right):
-    return jnp.linalg.solve(matrix, right)
-
-
-def _determinant(matrix):
-    return jnp.linalg.det(matrix)
-
-
-def _cholesky(matrix):
-    return jnp.linalg.cholesky(matrix)
 
 
 def _lower_solved(triangle, right):
