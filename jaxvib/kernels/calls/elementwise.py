@@ -5,6 +5,7 @@ bit of some results.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
