@@ -133,7 +133,25 @@ class PeriodicOrbit(PlottableMotion):
         return [*lines, evidence, f"  result        {reason(self.result)}"]
 
 
-class DriftingOrbit(PeriodicOrbit):
+class WithProgress(PlottableMotion):
+    """A periodic motion of a system with a drift: its `progress` is part of its text."""
+
+    _: dataclasses.KW_ONLY  # behind the labels, which have a default
+    progress: Float[Array, ""] = result_field(
+        "shift along the drift in one period of the motion", LENGTH_OR_ANGLE
+    )
+    progress_error: Float[Array, ""] = result_field(
+        "error bar of the progress", LENGTH_OR_ANGLE
+    )
+
+    def _lines(self: Any) -> list[str]:
+        lines = super()._lines()
+        length = f"{self.progress:.10g} {self.labels.progress_unit}".rstrip()
+        progress = f"{length} per period (error {self.progress_error:.1e})"
+        return [*lines[:2], f"  progress      {progress}", *lines[2:]]
+
+
+class DriftingOrbit(WithProgress, PeriodicOrbit):
     r"""A motion $s(t + nT) = s(t) + a\,d$ of a system with a drift, see `drifting`.
 
     `state` has a drift coordinate of zero, or less than half a step from it. `monodromy`
@@ -154,24 +172,6 @@ class DriftingOrbit(PeriodicOrbit):
     >>> round(float(orbit.progress), 6), int(orbit.stable)  # 0.1 for a period
     (0.628319, 1)
     """
-
-    _: dataclasses.KW_ONLY  # behind the labels, which have a default
-    progress: Float[Array, ""] = result_field(
-        "shift along the drift in one period of the motion", LENGTH_OR_ANGLE
-    )
-    progress_error: Float[Array, ""] = result_field(
-        "error bar of the progress", LENGTH_OR_ANGLE
-    )
-
-    def _lines(self) -> list[str]:
-        return with_progress(super()._lines(), self)
-
-
-def with_progress(lines: list[str], orbit: Any) -> list[str]:
-    """Return the lines of an orbit's text with one of its progress."""
-    length = f"{orbit.progress:.10g} {orbit.labels.progress_unit}".rstrip()
-    progress = f"{length} per period (error {orbit.progress_error:.1e})"
-    return [*lines[:2], f"  progress      {progress}", *lines[2:]]
 
 
 def peak_force_text(orbits: PeriodicOrbit) -> str:
