@@ -162,7 +162,9 @@ def _tangent(problem, tolerance, primals, tangents):
         rate = problem.field(t0, state, problem.prepare(parameters))
         start = jax.tree.map(lambda r: -r[None], rate)
         row = start, jax.tree.map(lambda p: jnp.zeros_like(p)[None], parameters)
-        basis = row if basis is None else _stack([basis, row])
+        if basis is not None:
+            row = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), basis, row)
+        basis = row
         weight = d_t0[None]
         weights = weight if weights is None else jnp.concatenate([weights, weight])
     still = all(is_zero(d) for d in jax.tree.leaves(d_parameters, is_leaf=is_zero))
@@ -360,7 +362,3 @@ def _where_real(numbers, changes):
         changes,
         is_leaf=lambda leaf: leaf is None,
     )
-
-
-def _stack(trees):
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr
 from llvmlite.binding import ObjectFileRef
 
 from ...foundation.suggestions import nearest
@@ -248,17 +247,13 @@ def _program(name: str, given: CFunction) -> Program:
     try:
         _, closed, _ = traced_for(given.function, tuple(given.arguments.values()))
         program = lowered(closed, 1)
-        if too_long(program) and _has_table(closed):
+        # Each number of a long array that is built in would be a name.
+        if too_long(program) and any(np.size(each) > SHORT for each in closed.consts):
             program = lower_lanes_in_memory(closed, 1)
         check_length(program)
     except LoweringError as error:
         raise ValueError(f"{name} cannot be compiled by LLVM: {error}") from None
     return program
-
-
-def _has_table(closed: ClosedJaxpr) -> bool:
-    """Return whether a long array is built in, each of whose numbers would be a name."""
-    return any(np.size(each) > SHORT for each in closed.consts)
 
 
 def _sides(given: CFunction, program: Program):
