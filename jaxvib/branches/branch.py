@@ -10,9 +10,9 @@ from jaxtyping import Array, Complex, Float, Int
 from ..drawing import Plottable
 from ..drawing.axes import Axes
 from ..ensemble import reason
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.progress import Report
 from ..foundation.quantity import result_field
+from ..foundation.result_repr import NotebookRepr
 from ..orbits.orbit import peak_force_text
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.system import System

@@ -40,7 +40,7 @@ from ..orbits.motion_pictures import PlottableMotion
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error
 from ..systems.conservative import slowed, total_energy
 from ..systems.system import System
-from .corrector import Corrected, LaneData, lane_corrector, system_of
+from .corrector import LaneData, system_corrector, system_of
 
 
 class FreeMotion(PlottableMotion):
@@ -130,16 +130,12 @@ def _linearised(system, data: LaneData, anchor: Array, x: Array, rtol) -> Any:
     return rest, matrix, transverse(others.T, level, jnp.ones(size - 1))[1]
 
 
-@functools.lru_cache(maxsize=32)
-def mode_corrector(static: System) -> Callable[[Any], Corrected]:
-    """Return the function that corrects a lane (data, predicted x, normal)."""
-
-    def equations(data: LaneData, predicted, x):
-        system = system_of(data, static)
-        rest, matrix, others = _linearised(system, data, predicted, x, data.tight)
-        return rest, matrix, (others, jnp.zeros(()))
-
-    return lane_corrector(equations)
+def mode_map(
+    system: System, path: str, data: LaneData, anchor: Array, x: Array
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Return the residual of the equations, see `corrector.lane_corrector`."""
+    rest, matrix, others = _linearised(system, data, anchor, x, data.tight)
+    return rest, matrix, (others, jnp.zeros(()))
 
 
 @functools.lru_cache(maxsize=32)
@@ -223,17 +219,17 @@ def frequency_near(static: System, leaves: Any, data: LaneData, x: Array) -> Arr
 
     It can be differentiated, by the implicit function theorem. NaN if none is found.
     """
-    fixed = jax.lax.stop_gradient((leaves, data, x))
-    frozen = fixed[1]._replace(leaves=fixed[0])
+    fixed, near = jax.lax.stop_gradient((data._replace(leaves=leaves), x))
     normal = jnp.zeros_like(x).at[-1].set(1.0)
-    found = jax.lax.stop_gradient(mode_corrector(static)((frozen, fixed[2], normal)))
+    correct = system_corrector(mode_map, static, "energy")
+    found = jax.lax.stop_gradient(correct((fixed, near, normal)))
 
     def residual(root, arguments):
         leaves, data, level, anchor = arguments
         system, x = combine_arrays(leaves, static), jnp.append(root, level)
         return _residual(system, data, anchor, x, data.tight)
 
-    arguments = leaves, fixed[1], x[-1], found.x
+    arguments = leaves, fixed, x[-1], found.x
     root = implicit_root(residual, found.x[:-1], arguments)
-    period = jnp.where(found.found, root[-1] * data.units[-2], jnp.nan)
+    period = jnp.where(found.found, root[-1] * fixed.units[-2], jnp.nan)
     return 2 * jnp.pi / period

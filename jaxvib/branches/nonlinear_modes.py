@@ -20,8 +20,8 @@ from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
 from .check import BranchCheck
-from .corrector import LaneData
-from .mode_equations import FreeMotion, frequency_near, mode_corrector, mode_evaluator
+from .corrector import LaneData, system_corrector
+from .mode_equations import FreeMotion, frequency_near, mode_evaluator, mode_map
 from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings
 from .test_functions import (
@@ -219,8 +219,8 @@ class ModeProblem(BranchProblem):
         masses = jnp.diagonal(system.matrices()[0])
         units = np.asarray(_units(masses, jnp.asarray(frequency)))
         data = one_lane(_data(leaves, units, settings))
-        functions = mode_corrector(static), mode_evaluator(static)
-        super().__init__(static, "energy", data, *functions)
+        corrector = system_corrector(mode_map, static, "energy")
+        super().__init__(static, "energy", data, corrector, mode_evaluator(static))
         self.resolution = float(settings.rtol)
         # A system of one degree of freedom has no multipliers across its family.
         fold, doubling, _, crossing = OF_MULTIPLIERS

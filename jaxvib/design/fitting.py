@@ -19,8 +19,8 @@ import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
 from ..ensemble.evaluation_store import EvaluationStore
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import NotebookRepr
 from .evaluation import Evaluator
 from .history import Design
 from .measure import Measure, as_measure

@@ -25,8 +25,8 @@ from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason
 from ..ensemble.evaluation_store import EvaluationStore
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import NotebookRepr
 from ..foundation.suggestions import unknown_key
 from .front_search import Found, FrontSearch, worst_numbers
 from .history import inside, optimality

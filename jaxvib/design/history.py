@@ -7,8 +7,8 @@ import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import result_field
+from ..foundation.result_repr import NotebookRepr
 from .evaluation import Evaluation
 from .problem import Form, Limit, Problem, slopes_of_objective
 from .smoothness import Notice, notice

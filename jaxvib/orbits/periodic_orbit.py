@@ -24,9 +24,9 @@ from ..foundation.arrays import (
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
 from ..foundation.types import AnyArray, Number
-from ..systems.autonomous import AutonomousSystem, is_autonomous
 from ..systems.conservative import why_not_conservative
 from ..systems.drift import modulo_drift
+from ..systems.fields import AutonomousSystem, is_autonomous
 from ..systems.impact import ImpactSystem
 from ..systems.periods import check_period
 from ..systems.system import System
