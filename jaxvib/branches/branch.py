@@ -55,6 +55,7 @@ class AbstractBranch(Plottable, NotebookRepr):
     """
 
     noun: ClassVar[str]
+    verdict: ClassVar[str] = "stable"  # of points with the code 1
 
     path: str = eqx.field(static=True)
     unit: str = eqx.field(static=True)
@@ -176,7 +177,7 @@ class AbstractBranch(Plottable, NotebookRepr):
                 f"{name}: {len(self.parameter)} {self.noun}",
                 f"  from {values[0]:.8g}{unit}: {low}",
                 f"  to   {values[-1]:.8g}{unit}: {high}",
-                f"  stable at {share:.0%} of the points{self._details()}",
+                f"  {self.verdict} at {share:.0%} of the points{self._details()}",
                 *listed(self.bifurcations),
             ]
         )

@@ -43,6 +43,12 @@ class PolynomialLaw(SpringLaw):
         """Return the force, N, at an elongation, m."""
         return _polynomial(self.coefficients, jnp.asarray(elongation))
 
+    def energy(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at an elongation, m."""
+        elongation = jnp.asarray(elongation)
+        powers = jnp.arange(2.0, 2.0 + self.coefficients.shape[0])
+        return elongation * _polynomial(self.coefficients / powers, elongation)
+
 
 class PolynomialDamperLaw(SpringLaw):
     r"""The force $F(\dot e) = d_1 \dot e + d_2 \dot e |\dot e| + d_3 \dot e^3 + \dots$.
@@ -121,6 +127,17 @@ class PiecewiseLinearLaw(SpringLaw):
         for change, place in zip(changes, self.breaks, strict=True):
             over = jnp.where(e > place, e - place, 0) - jnp.maximum(-place, 0)
             total = total + change * over
+        return total
+
+    def energy(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at an elongation, m."""
+        e = jnp.asarray(elongation)
+        total = self.stiffness[0] * e**2 / 2
+        changes = jnp.diff(self.stiffness)
+        for change, place in zip(changes, self.breaks, strict=True):
+            strained = jnp.maximum(-place, 0)  # over the break at rest
+            over = jnp.where(e > place, e - place, 0)
+            total = total + change * ((over**2 - strained**2) / 2 - strained * e)
         return total
 
 
