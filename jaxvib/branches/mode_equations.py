@@ -38,9 +38,11 @@ from ..orbits.implicit import implicit_root
 from ..orbits.limit_cycle import reflection, transverse
 from ..orbits.motion_pictures import PlottableMotion
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error
+from ..orbits.orbit import invalidate
 from ..systems.conservative import slowed, total_energy
 from ..systems.system import System
 from .corrector import LaneData, system_corrector, system_of
+from .cycle_equations import OF_ENDS
 
 
 class FreeMotion(PlottableMotion):
@@ -167,7 +169,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     moved = jnp.abs(coarse - fine) + jnp.abs(fine) + rounded
     evidenced = data.tight < data.setting
     moved = jnp.where(evidenced, moved, jnp.nan)
-    _, seen, result = observe(system, state, 0.0, period, rtol=data.tight, grazing=0.0)
+    end, seen, result = observe(system, state, 0.0, period, rtol=data.tight, grazing=0.0)
     multipliers, largest, error = jnp.zeros(0, complex), jnp.ones(()), jnp.zeros(())
     stable = jnp.ones((), jnp.int8)
     if others.size:
@@ -175,25 +177,30 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         largest = modulus(multipliers)
         error = multiplier_error(others, others - before)
         stable = _verdict(multipliers, jnp.where(evidenced, error, jnp.nan))
-    return FreeMotion(
-        state=state,
-        energy=energy,
-        period=period,
-        frequency=2 * jnp.pi / period,
-        amplitude=(seen.highest - seen.lowest) / 2,
-        highest=seen.highest,
-        lowest=seen.lowest,
-        contacts=jnp.sum(seen.onsets).astype(jnp.int32),
-        floquet_multipliers=multipliers,
-        largest_multiplier=largest,
-        stable=jnp.where(result == Reason.SUCCESS, stable, -1).astype(jnp.int8),
-        residual=jnp.max(jnp.abs(rest)),
-        state_error=jnp.max(moved[:-1] * units),
-        period_error=moved[-1] * data.units[-2],
-        multiplier_error=jnp.where(evidenced, error, jnp.nan),
-        result=result,
-        labels=system.labels,
-    )
+    # Near a saddle the error of the motion itself grows without bound.
+    lost = ~(jnp.max(jnp.abs(end - state) / units) < OF_ENDS)
+    lost = lost & (result == Reason.SUCCESS)
+    result = jnp.where(lost, Reason.TOO_FEW_SEGMENTS, result).astype(jnp.int32)
+    fields = {
+        "state": state,
+        "energy": energy,
+        "period": period,
+        "frequency": 2 * jnp.pi / period,
+        "amplitude": (seen.highest - seen.lowest) / 2,
+        "highest": seen.highest,
+        "lowest": seen.lowest,
+        "contacts": jnp.sum(seen.onsets).astype(jnp.int32),
+        "floquet_multipliers": multipliers,
+        "largest_multiplier": largest,
+        "stable": jnp.where(result == Reason.SUCCESS, stable, -1).astype(jnp.int8),
+        "residual": jnp.max(jnp.abs(rest)),
+        "state_error": jnp.max(moved[:-1] * units),
+        "period_error": moved[-1] * data.units[-2],
+        "multiplier_error": jnp.where(evidenced, error, jnp.nan),
+        "result": result,
+    }
+    fields = invalidate(fields, result, kept=("energy",))
+    return FreeMotion(**fields, labels=system.labels)
 
 
 def _verdict(multipliers: Complex[Array, " m"], error: Array) -> Array:

@@ -262,3 +262,18 @@ def test_pairs_of_multipliers_leave_the_circle_at_krein_points_only():
             other = multipliers(three, np.asarray(state), period)
             for value in own:
                 assert np.abs(other - value).min() < 2e-4, which
+
+
+@pytest.mark.slow
+def test_beside_a_saddle_motions_that_are_not_known_have_a_reason_and_no_numbers():
+    law = jv.PolynomialLaw([0.0, 1.0, 0.0])  # with a barrier of 1/6 J
+    bent = jv.NonlinearSpring([1.0], law)
+    linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
+    few = jv.branches.ContinuationSettings(most_points=70)
+    found = jv.nonlinear_modes(
+        jv.ImpactSystem(linear, springs=[bent]), 0, 0.3, settings=few
+    )
+    assert (np.asarray(found.parameter) < 1 / 6).all()
+    lost = np.asarray(found.orbits.result) != jv.Reason.SUCCESS
+    assert np.isnan(np.asarray(found.orbits.amplitude)[lost]).all()
+    assert np.asarray(found.orbits.period)[~lost].max() > 18.0
