@@ -1,6 +1,7 @@
 """Energies of each module of an assembled system."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
@@ -19,7 +20,7 @@ class ModuleEnergies(ResultRepr):
 
 
 def module_energies(
-    system: Assembled, states: Real[ArrayLike, "*n state"] | Sequence
+    system: Assembled, states: Real[ArrayLike, "*n state"] | Sequence[Any]
 ) -> ModuleEnergies:
     r"""Return the energies of each module at states $(q, \dot q)$; leading axes are kept.
 

@@ -145,7 +145,7 @@ class DriftingCycle(LimitCycle):
 
 def limit_cycle(
     system: System,
-    guess: ArrayLike | Sequence | None,
+    guess: ArrayLike | Sequence[Any] | None,
     period: ArrayLike | None,
     *,
     engine: str,

@@ -1,5 +1,7 @@
 """Step and ramp loads."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -29,7 +31,7 @@ class StepLoad(Load):
         """Return the absolute force, N."""
         return jnp.abs(self.amplitude)
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the force, N, see `Load.series`."""
         return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
 
@@ -65,7 +67,7 @@ class RampLoad(Load):
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the force, N, and its rate, see `Load.series`."""
         slope = self.amplitude / self.duration
         after = inside >= self.start + self.duration
