@@ -1,7 +1,11 @@
 """Checked against: each other, the files that say the same to different readers."""
 
+import ast
 import json
 import re
+import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -66,3 +70,21 @@ def test_the_index_for_programs_is_that_of_the_manual():
     )
     for page in re.findall(r"\]\((.+?)\)", llms.text()):
         assert (ROOT / page).is_file()
+
+
+OLD = ROOT / ".ci" / "python.py"
+
+
+def test_the_first_command_runs_on_any_python_3_and_passes_this_one():
+    ast.parse(OLD.read_text("utf-8"), feature_version=(3, 6))
+    done = subprocess.run([sys.executable, OLD], check=True, capture_output=True)
+    assert done.stdout + done.stderr == b""
+
+
+def test_an_older_python_is_told_how_to_go_on():
+    script = runpy.run_path(str(OLD))
+    found = [name for name in (sys.executable, "no-python") if script["works"](name)]
+    assert found == [sys.executable]
+    told = script["advice"]((3, 9, 1), ["python3.12", "python3.11"])
+    assert told.endswith("python3 is 3.9. Write python3.12 in place of python3.")
+    assert "pip install --user uv" in script["advice"]((3, 9, 1), [])
