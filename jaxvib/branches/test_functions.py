@@ -76,7 +76,10 @@ class EvaluatedPoints:
 
 def eigenvalues_of(found: Corrected) -> np.ndarray:
     """Return the eigenvalues or multipliers at corrected points."""
-    return linalg.eigenvalues(np.nan_to_num(found.monodromy))
+    matrices = np.nan_to_num(found.monodromy)
+    if not matrices.size:
+        return np.zeros(matrices.shape[:-1], complex)
+    return linalg.eigenvalues(matrices)
 
 
 class Test(NamedTuple):
@@ -240,7 +243,8 @@ def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callabl
     return Test(kind, value, distance, changes=changes, factors=factors, number=2)
 
 
-def _off_circle(seen: EvaluatedPoints) -> np.ndarray:
+def off_circle(seen: EvaluatedPoints) -> np.ndarray:
+    """Return the distance of the nearest complex multiplier from the circle."""
     values = seen.eigenvalues
     return np.where(values.imag != 0, np.abs(np.abs(values) - 1), np.inf).min(-1)
 
@@ -299,7 +303,7 @@ OF_MULTIPLIERS = (
     complex_pair(
         "neimark_sacker",
         past_circle,
-        _off_circle,
+        off_circle,
         lambda multipliers: _excess(pairs(multipliers, np.multiply), 1),
     ),
     branch_point(1.0, lambda multipliers: _excess(multipliers, 1)),
