@@ -28,3 +28,11 @@ def test_the_page_of_a_study_holds_its_config_and_tells_its_picture_in_numbers(n
     assert re.search(r"\d", alternative)
     assert "[" not in alternative
     assert "]" not in alternative
+
+
+def test_every_picture_of_the_manual_is_told_in_numbers():
+    pages = [gallery.ROOT / "README.md", *(gallery.ROOT / "docs").rglob("*.md")]
+    texts = [page.read_text("utf-8") for page in pages]
+    told = [words for text in texts for words in re.findall(r"!\[(.*?)\]\(", text)]
+    assert len(told) >= 3
+    assert all(re.search(r"\d", words) for words in told)
