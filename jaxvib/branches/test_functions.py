@@ -16,7 +16,7 @@ $|\lambda|$, and a product of them is replaced by that of the two of least modul
 the sign of all. A complex pair is located by its own distance from the circle or the
 axis: real ones with $\mu_i \mu_j = 1$ or $\lambda_i + \lambda_j = 0$ (neutral saddles)
 solve the equations of a pair too. Orbits have `branches.grazing_test` and user-defined
-events besides, and curves in two parameters `branches.codimension_two`. To add a kind,
+events besides, and curves in two parameters `branches.curves`. To add a kind,
 add a row to the table of a `BranchProblem`.
 """
 

@@ -19,6 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, ArrayLike, Complex, Float
 
 from ..foundation.arrays import HOST, array_namespace
+from ..kernels.calls.derivative_rule import refuse_second_derivatives
 from ..kernels.lower.tangents import is_lowering
 from .eigen import Eigensystem
 from .eigen import eigensystem as _eigensystem
@@ -227,22 +228,10 @@ def _differentiable_values(matrix):
 @_differentiable_values.defjvp
 def _values_rule(primals, tangents):
     (matrix,), (change,) = primals, tangents
-    values, right, left = map(_complex, _first_derivatives_only(matrix))
+    first = refuse_second_derivatives("eigenvalues", matrix)
+    values, right, left = map(_complex, eigensystem(first))
     moved = left @ (change.astype(right.dtype) @ right)
     return values, jnp.diagonal(moved, axis1=-2, axis2=-1)
-
-
-@jax.custom_jvp
-def _first_derivatives_only(matrix):
-    return eigensystem(matrix)
-
-
-@_first_derivatives_only.defjvp
-def _no_rule(primals, tangents):
-    raise TypeError(
-        "second derivatives of eigenvalues are not supported; take differences of "
-        "first ones, from jax.jacfwd, jax.jacrev or jax.grad"
-    )
 
 
 def least_squares(

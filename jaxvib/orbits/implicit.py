@@ -18,7 +18,7 @@ from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
 from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
-from ..kernels.calls.derivative_rule import aligned, typed_like
+from ..kernels.calls.derivative_rule import aligned, refuse_second_derivatives, typed_like
 from ..kernels.calls.kernel_cache import cached_kernel
 
 
@@ -194,23 +194,10 @@ def _differentiated_once(what, numbers):
 
 
 def _differentiated_once_rule(what, primals, tangents):
-    return _refuse_second_derivatives(what, *primals), tangents[0]
+    return refuse_second_derivatives(what, *primals), tangents[0]
 
 
 _differentiated_once.defjvp(_differentiated_once_rule, symbolic_zeros=True)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _refuse_second_derivatives(what, numbers):
-    return numbers
-
-
-@_refuse_second_derivatives.defjvp
-def _refuse_second_derivatives_rule(what, primals, tangents):
-    raise TypeError(
-        f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
-        "jax.jacrev and jax.grad give"
-    )
 
 
 def _solved(matrix, right):

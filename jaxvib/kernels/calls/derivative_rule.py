@@ -6,6 +6,7 @@ function itself: a call of machine code, which has no derivative, or integration
 whose derivatives are not error-controlled. A JAX primitive keeps its rule.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -52,6 +53,20 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
         return jax.tree.unflatten(jax.tree.structure(shapes), found)
 
     return called
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def refuse_second_derivatives(what: str, numbers: Any) -> Any:
+    """Return numbers of a first derivative, of which no other can be computed."""
+    return numbers
+
+
+@refuse_second_derivatives.defjvp
+def _refused(what, primals, tangents):
+    raise TypeError(
+        f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
+        "jax.jacrev and jax.grad give"
+    )
 
 
 class _Both(NamedTuple):
