@@ -77,16 +77,17 @@ def parent_doubling(
 def parent_grazing(
     static: System, path: str, data: LaneData, x: np.ndarray
 ) -> BifurcationPoint | None:
-    """Return the grazing of motions of fewer periods at which a branch ends, or None.
+    """Return the grazing at which a branch ends, of as many periods or fewer, or None.
 
     An impact in several periods begins there: at that grazing the motion touches the stop
-    several times in as many periods, and near it no step follows the branch.
+    several times in as many periods, and near it no step follows the branch. Nor does one
+    if the contact that begins is so stiff that the branch turns within the last step.
     """
     unscaled, periods = x * data.units, int(data.periods)
     system = at(system_of(data, static), path, unscaled[-1])
     size = state_size(system)
     own = [*range(size), -1]  # of one segment
-    for fewer in range(1, periods // 2 + 1):
+    for fewer in range(1, periods + 1):
         if periods % fewer:
             continue
         found = bifurcation_point(
