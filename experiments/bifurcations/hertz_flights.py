@@ -39,6 +39,9 @@ class HertzFlights(Flights):
         misses: list[tuple[float, int, float]] = []
         for _ in range(_MOST_EVENTS):
             run = self._piece(y, time, end, closed)
+            hidden = self._hidden(run, closed)
+            if hidden is not None:
+                run = self._piece(y, time, hidden, closed)
             if run.status < 0 or not np.isfinite(run.y[:, -1]).all():
                 raise FlightError(run.message)
             stops = len(bodies.gaps)
@@ -62,6 +65,18 @@ class HertzFlights(Flights):
             y[:size], y[size:].reshape(size, size), tuple(touches), tuple(misses), False,
             reach, speed,
         )  # fmt: skip
+
+    def _hidden(self, run, closed: set[int]) -> float | None:
+        """Return when a contact has changed and is to change back within one step."""
+        n, gaps = len(self.bodies.mass), self.bodies.gaps
+        turns = run.t_events[len(gaps) :], run.y_events[len(gaps) :]
+        times = [
+            at
+            for j, (ats, states) in enumerate(zip(*turns, strict=True))
+            for at, y in zip(ats, states, strict=True)
+            if (self.bodies.normals[j] @ y[:n] > gaps[j]) != (j in closed)
+        ]
+        return min(times, default=None)
 
     def _piece(self, y: np.ndarray, begin: float, end: float, closed: set[int]):
         """Integrate up to the next change of contacts."""
