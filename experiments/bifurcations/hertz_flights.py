@@ -41,7 +41,8 @@ class HertzFlights(Flights):
             run = self._piece(y, time, end, closed)
             hidden = self._hidden(run, closed)
             if hidden is not None:
-                run = self._piece(y, time, hidden, closed)
+                nearer = self._piece(y, time, hidden, closed)
+                run = nearer if nearer.status == 1 else run
             if run.status < 0 or not np.isfinite(run.y[:, -1]).all():
                 raise FlightError(run.message)
             stops = len(bodies.gaps)
@@ -75,6 +76,7 @@ class HertzFlights(Flights):
             for j, (ats, states) in enumerate(zip(*turns, strict=True))
             for at, y in zip(ats, states, strict=True)
             if (self.bodies.normals[j] @ y[:n] > gaps[j]) != (j in closed)
+            and at > run.t[0] + 1e-9 * self.bodies.period
         ]
         return min(times, default=None)
 
