@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
+from experiments.house import reference
 from jaxvib.studies.run.study import load_text
 
 PAGE = (Path(__file__).parents[1] / "docs" / "refusals.md").read_text("utf-8")
@@ -81,8 +82,8 @@ TRIED = {
     "partial differential": lambda: config("system", "plate"),
     "plasticity": lambda: jv.NonlinearSpring([1.0], WithMemory()),
     "stochastic": draws,
-    "fractal": lambda: jv.fractal_dimension,
-    "continuation in more": lambda: jv.branches.bifurcation_surface,
+    "fractal": lambda: reference.named("fractal_dimension"),
+    "continuation in more": lambda: reference.named("branches.bifurcation_surface"),
 }
 ACCEPTED = ("computing in float32", "deadlines")
 SLOW = ("right-hand sides with jumps",)
