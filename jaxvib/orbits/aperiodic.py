@@ -275,6 +275,6 @@ def _trails(states: np.ndarray, repeats: np.ndarray) -> np.ndarray:
     number = states.shape[1]
     back = np.arange(2 * WINDOW)[::-1]
     if number >= len(back):
-        return states[:, number - 1 - back]
+        return states[:, -len(back) :]
     back = back % np.where(repeats > 0, repeats, number)[:, None]
     return np.take_along_axis(states, (number - 1 - back)[:, :, None], axis=1)

@@ -45,7 +45,7 @@ class OrbitFinder:
         self._find = TwoStageFunction(self._shots, functools.partial(_evidence, system))
 
     def find(
-        self, leaves: PyTree, guesses: np.ndarray, periods: int
+        self, leaves: PyTree, guesses: np.ndarray, periods: np.ndarray
     ) -> tuple[PeriodicOrbit, np.ndarray]:
         """Return orbits near guesses, one per sample, and their distances from them.
 
@@ -53,7 +53,7 @@ class OrbitFinder:
         """
         number = len(guesses)
         settings = (np.full(number, value) for value in self._settings)
-        lanes = leaves, guesses, np.full(number, periods, np.int32), *settings
+        lanes = leaves, guesses, np.asarray(periods, np.int32), *settings
         return self._run(self._find, lanes)
 
 

@@ -1,5 +1,6 @@
 """Compilation of programs to machine code of this CPU, with a persistent cache."""
 
+import collections
 import concurrent.futures
 import contextlib
 import ctypes
@@ -25,9 +26,11 @@ from .vector_memory import VectorMemory
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
 # Run time of a task, s: long enough to amortise it, short enough to load all threads
-# until the end. The first call, whose run time is unknown, has tasks of so many lanes.
+# until the end. The first call, whose run time is unknown, has tasks of at most so many
+# lanes.
 _TASK, _SHARE = 1e-3, 256
-# Tasks per thread of a program with long arrays, each with memory of its own.
+# Tasks per thread, at least, of a program with long arrays, each with memory of its own,
+# and of a first call.
 _PARTS = 4
 # LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
@@ -148,16 +151,24 @@ class Native:
             self._spent += _now() - begun
             self._lanes += last - first
 
-        worth = _TASK * self._lanes / self._spent if self._spent else _SHARE
+        unknown = min(_SHARE, lanes / (_PARTS * threads))
+        worth = _TASK * self._lanes / self._spent if self._spent else unknown
         share = max(-(-int(min(worth, lanes)) // width), 1) * width
         if size:  # few lanes take long
             share = min(share, -(-lanes // (_PARTS * threads)))
-        starts = range(0, lanes, share)
-        if threads == 1 or len(starts) == 1:
-            for first in starts:
+        starts = iter(range(0, lanes, share))
+
+        def work(_) -> None:
+            for first in starts:  # shared by the threads
                 run(first)
-        else:
-            list(_pool(threads).map(run, starts))
+
+        if threads == 1 or share >= lanes:
+            work(0)
+            return given
+        try:
+            list(_pool(threads).map(work, range(threads)))
+        finally:  # after Ctrl-C no thread begins another part
+            collections.deque(starts, maxlen=0)
         return given
 
 
