@@ -152,30 +152,27 @@ def _repeats_of(points: np.ndarray, periods: np.ndarray, rate: float) -> int:
     `periods`: those after which it does, ascending.
     """
     number, half = len(points), len(points) // 2
-    last = np.arange(number - 8, number)
-
-    def apart(places: np.ndarray, periods: np.ndarray) -> np.ndarray:
-        """Return how far eight points are at most from those some periods earlier."""
-        earlier = points[places - periods[:, None]]
-        return np.abs(points[places] - earlier).max(axis=(1, 2))
-
-    recurs = apart(last, periods)
-    near = recurs < _NEARING
-    if not near.any():
+    for period in periods.tolist():  # the eight last points, compared with earlier ones
+        apart = np.abs(points[-8:] - points[-8 - period : -period]).max()
+        if apart < _NEARING:
+            break
+    else:
         return 0
-    period, recurs = int(periods[near][0]), recurs[near][0]
-    repeats = period if recurs < _RECURS else 0
-    if rate >= 0 or period > half // 2:
-        return repeats
+    recurs = period if apart < _RECURS else 0
+    if rate >= 0 or period > half // 2 or recurs == 1:
+        return recurs
     # A spiral into an orbit recurs closely after those of its periods in which it
     # nearly completes a turn. The orbit's own number is the first after which the
     # recurrence improves with time at the exponent's rate: after others it does not.
-    periods, least = np.arange(1, period + 1), np.finfo(float).tiny
-    late, early = apart(last, periods), apart(half + 1 + np.arange(8), periods)
-    closer = np.maximum(late, least) / np.maximum(early, least)
-    shrinks = elementwise.log(closer) / (rate * (number - 9 - half))
+    early, late = (
+        np.abs(points[places] - points[places - np.arange(1, period + 1)[:, None]])
+        for places in (half + 1 + np.arange(8), np.arange(number - 8, number))
+    )
+    least = np.finfo(float).tiny
+    early, late = (np.maximum(each.max(axis=(1, 2)), least) for each in (early, late))
+    shrinks = elementwise.log(late / early) / (rate * (number - 9 - half))
     nearing = np.flatnonzero((shrinks > 0.5) & (shrinks < 2)) + 1
-    return int(nearing[0]) if nearing.size else repeats
+    return int(nearing[0]) if nearing.size else recurs
 
 
 def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
