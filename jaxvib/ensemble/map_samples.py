@@ -84,8 +84,9 @@ def map_samples(
     (samples,), any unit) are grouped. Short chunks are padded with copies: a result
     depends on the sample, the function and `chunk` alone, to the last bit, and not on
     other samples, their order or number, or the number of cores. Results of kernels do
-    not depend on `chunk` either; if there are GPUs that compute them faster, all samples
-    are launched there together.
+    not depend on `chunk` either: without `progress` and a checkpoint threads share all
+    samples, and if there are GPUs that compute them faster, these are launched there
+    together.
 
     **Arguments:** `function`: of one sample, jittable or a kernel; pass the same object
     again to reuse its compiled form. `chunk`: smaller ones suit calls with few samples.
