@@ -159,17 +159,20 @@ class Native:
             share = min(share, -(-lanes // (_PARTS * threads)))
         starts = iter(range(0, lanes, share))
 
-        def work(_) -> None:
+        def work() -> None:
             for first in starts:  # shared by the threads
                 run(first)
 
-        if threads == 1 or share >= lanes:
-            work(0)
-            return given
+        # The calling thread works too: others may have long work for the pool.
+        helpers = min(threads, -(-lanes // share)) - 1
+        helping = [_pool(threads).submit(work) for _ in range(helpers)]
         try:
-            list(_pool(threads).map(work, range(threads)))
+            work()
         finally:  # after Ctrl-C no thread begins another part
             collections.deque(starts, maxlen=0)
+        for each in helping:
+            if not each.cancel():
+                each.result()
         return given
 
 
