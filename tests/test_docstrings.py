@@ -34,7 +34,8 @@ WITHOUT_EXAMPLE = """
     programs.export_fmu
     PlaneFrameModule SpinningDisc Variables bifurcation_diagram bifurcation_point
     branches.BifurcationCurve branches.BifurcationPoint branches.CycleBranch
-    branches.EquilibriumBranch branches.FieldBifurcation branches.bifurcation_curves
+    branches.EquilibriumBranch branches.FieldBifurcation branches.FreeMotion
+    branches.NonlinearMode branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches branches.plot_curves
     continue_equilibrium derived
     design.Problem ensemble.TwoStageFunction orbits.BifurcationDiagram orbits.PeriodicOrbit

@@ -127,7 +127,8 @@ GROUPS = {
         branches.BifurcationPoint branches.FieldBifurcation branches.bifurcation_curves
         branches.continue_bifurcation branches.BifurcationCurve continue_equilibrium
         branches.EquilibriumBranch branches.plot_branches branches.plot_curves
-        branches.normal_form branches.NormalForm
+        branches.normal_form branches.NormalForm nonlinear_modes branches.NonlinearMode
+        branches.FreeMotion
         """,
     ),
     "transients": (

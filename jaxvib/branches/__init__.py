@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .equilibria import continue_equilibrium as continue_equilibrium
     from .extension import extend_branch as extend_branch
     from .isolas import find_branches as find_branches
+    from .mode_equations import FreeMotion as FreeMotion
+    from .nonlinear_modes import NonlinearMode as NonlinearMode
+    from .nonlinear_modes import nonlinear_modes as nonlinear_modes
     from .normal_form import NormalForm as NormalForm
     from .normal_form import normal_form as normal_form
     from .pictures import plot_branches as plot_branches

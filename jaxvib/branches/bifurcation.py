@@ -21,7 +21,7 @@ from ..foundation.suggestions import nearest
 from ..orbits.equilibrium import Equilibrium
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit, check_periods
-from ..systems.autonomous import AutonomousSystem, is_autonomous
+from ..systems.fields import AutonomousSystem, is_autonomous
 from ..systems.parameters import parameter_at
 from ..systems.periods import check_period
 from ..systems.system import System

@@ -28,13 +28,13 @@ from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..foundation.types import AnyArray
 from ..orbits.cycle_shooting import rate_of, shoot
 from ..orbits.limit_cycle import LimitCycle, cycle_from_shooting, transverse
-from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.fields import state_size
 from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
-from .corrector import Corrected, LaneData, lane_corrector, system_of
+from .corrector import LaneData, system_corrector, system_evaluator, system_of
 from .cycle_equations import OF_ENDS
 from .cycle_margins import (
     cycle_samples,
@@ -120,8 +120,9 @@ class BodyCycleProblem(BranchProblem):
         # Beyond a grazing the equations have no solution, by less than looser tolerances.
         tight = rtol * settings.factor
         data = LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
-        functions = _corrector(static, path), _evaluator(static, path)
-        super().__init__(static, path, one_lane(data), *functions)
+        corrector = system_corrector(cycle_equations, static, path)
+        evaluator = system_evaluator(_cycle_at, static, path)
+        super().__init__(static, path, one_lane(data), corrector, evaluator)
         self.resolution = float(rtol)
 
     def eigenvalues(self, solutions: SeenCycle) -> np.ndarray:
@@ -224,11 +225,7 @@ class BodyCycleProblem(BranchProblem):
         ways = [way for way in (far, -far) if is_across(x + way * tangent)]
         if not ways:
             return None
-        low, high = 0.0, ways[0]
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            beyond = is_across(x + middle * tangent)
-            low, high = (low, middle) if beyond else (middle, high)
+        _, high = _bracketed(lambda reach: is_across(x + reach * tangent), ways[0])
         kink = x + high * tangent
         other = _null_vector(linearised(data, kink)[0])
         sides = [is_across(kink + side * _ASIDE * other) for side in (1, -1)]
@@ -266,10 +263,7 @@ class BodyCycleProblem(BranchProblem):
         for way in (far, -far):
             if not passed(way):
                 continue
-            low, high = 0.0, way
-            for _ in range(_HALVINGS):
-                middle = (low + high) / 2
-                low, high = (low, middle) if passed(middle) else (middle, high)
+            low, high = _bracketed(passed, way)
             reached = x + low * tangent, x + way * tangent
             return _Grazed(*reached, np.sign(way), abs(high - low))
         return None
@@ -285,6 +279,15 @@ class _Grazed(NamedTuple):
     behind: np.ndarray
     way: float
     apart: float
+
+
+def _bracketed(passed: Callable[[float], bool], far: float) -> tuple[float, float]:
+    """Return the ends of a bracket between 0 and `far` of where a change is passed."""
+    low, high = 0.0, far
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if passed(middle) else (middle, high)
+    return low, high
 
 
 def _null_vector(matrix: AnyArray) -> np.ndarray:
@@ -336,6 +339,12 @@ def cycle_equations(
     return rest, matrix, (others, jnp.zeros(()))
 
 
+def _of_host(function: Callable) -> Callable:
+    """Return a compiled function of a branch's data and a point, in NumPy."""
+    compiled = jax.jit(function)
+    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+
+
 @functools.lru_cache(maxsize=32)
 def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, list]]:
     """Return the function from a branch's data and a point to equations and margins.
@@ -351,8 +360,7 @@ def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, 
         every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
         return matrix, nearest_of(every[len(system.frictions) :]), every
 
-    compiled = jax.jit(both)
-    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+    return _of_host(both)
 
 
 @functools.lru_cache(maxsize=32)
@@ -364,8 +372,7 @@ def _solved(static: System, path: str) -> Callable[..., tuple[Array, Array]]:
         rest, _, (others, _) = cycle_equations(system, path, data, x, x)
         return jnp.max(jnp.abs(rest)), others
 
-    compiled = jax.jit(both)
-    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+    return _of_host(both)
 
 
 @functools.lru_cache(maxsize=32)
@@ -377,32 +384,14 @@ def _rates(static: System, path: str) -> Callable[..., Array]:
         there = at(system_of(data, static), path, unscaled[-1])
         return rate_of(there, unscaled[:-2]) / data.units[:-2]
 
-    compiled = jax.jit(rate)
-    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
+    return _of_host(rate)
 
 
-@functools.lru_cache(maxsize=32)
-def _corrector(static: System, path: str) -> Callable[[Any], Corrected]:
-    """Return the function that corrects a lane (data, predicted x, normal)."""
-
-    def cycle(data: LaneData, predicted, x):
-        return cycle_equations(system_of(data, static), path, data, predicted, x)
-
-    return lane_corrector(cycle)
-
-
-@functools.lru_cache(maxsize=32)
-def _evaluator(static: System, path: str) -> Callable[[Any], tuple[Array, SeenCycle]]:
-    """Return the function from a lane (data, x) to parameter and cycle."""
-
-    def evaluate(lane):
-        data, x = lane
-        unscaled = x * data.units
-        state, period, value = unscaled[:-2], unscaled[-2], unscaled[-1]
-        there = at(system_of(data, static), path, value)
-        rtol, tight = data.setting, data.tight
-        found = shoot(there, state, period, jnp.abs(state), rtol, tight)
-        cycle = cycle_from_shooting(there, found, tight, tight < rtol)
-        return value, SeenCycle(cycle, margin_of(there, state, period, tight))
-
-    return evaluate
+def _cycle_at(system: System, data: LaneData, x: Array) -> SeenCycle:
+    """Return the cycle of a scaled point."""
+    unscaled = x * data.units
+    state, period = unscaled[:-2], unscaled[-2]
+    rtol, tight = data.setting, data.tight
+    found = shoot(system, state, period, jnp.abs(state), rtol, tight)
+    cycle = cycle_from_shooting(system, found, tight, tight < rtol)
+    return SeenCycle(cycle, margin_of(system, state, period, tight))

@@ -10,9 +10,9 @@ from jaxtyping import Array, Complex, Float, Int
 from ..drawing import Plottable
 from ..drawing.axes import Axes
 from ..ensemble import reason
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.progress import Report
 from ..foundation.quantity import result_field
+from ..foundation.result_repr import NotebookRepr
 from ..orbits.orbit import peak_force_text
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.system import System
@@ -55,6 +55,7 @@ class AbstractBranch(Plottable, NotebookRepr):
     """
 
     noun: ClassVar[str]
+    verdict: ClassVar[str] = "stable"  # of points with the code 1
 
     path: str = eqx.field(static=True)
     unit: str = eqx.field(static=True)
@@ -176,7 +177,7 @@ class AbstractBranch(Plottable, NotebookRepr):
                 f"{name}: {len(self.parameter)} {self.noun}",
                 f"  from {values[0]:.8g}{unit}: {low}",
                 f"  to   {values[-1]:.8g}{unit}: {high}",
-                f"  stable at {share:.0%} of the points{self._details()}",
+                f"  {self.verdict} at {share:.0%} of the points{self._details()}",
                 *listed(self.bifurcations),
             ]
         )

@@ -28,9 +28,9 @@ from ..foundation.arrays import (
     gather_lanes,
     partition_arrays,
 )
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_range
+from ..foundation.result_repr import NotebookRepr
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.settling import GRAZING

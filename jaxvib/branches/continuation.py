@@ -18,7 +18,7 @@ from ..foundation.progress import Report, progress_reporter
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..orbits.regimes import batched
-from ..systems.autonomous import is_autonomous
+from ..systems.fields import is_autonomous
 from ..systems.parameters import parameter_at, parameters
 from ..systems.system import System
 from ..systems.unforced import is_unforced

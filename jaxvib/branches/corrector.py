@@ -23,8 +23,8 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import linalg
 from ..foundation.arrays import combine_arrays, is_concrete, to_jax
 from ..foundation.types import Number
-from ..orbits.newton import newton
 from ..systems.system import System
+from .point import at
 
 # A prediction error of 3e-3 (`tracer.CORRECTION`) is below any tolerance after four
 # quadratically convergent steps; the others are for worse predictions.
@@ -94,6 +94,38 @@ def lane_corrector(equations: Callable) -> types.FunctionType:
     return correct
 
 
+@functools.lru_cache(maxsize=96)
+def system_corrector(
+    equations: Callable, static: System, path: str
+) -> Callable[[Any], Corrected]:
+    """Return the function that corrects a lane (data, predicted x, normal).
+
+    `equations(system, path, data, predicted, x)`: see `lane_corrector`.
+    """
+
+    def of_lane(data: LaneData, predicted, x):
+        return equations(system_of(data, static), path, data, predicted, x)
+
+    return lane_corrector(of_lane)
+
+
+@functools.lru_cache(maxsize=96)
+def system_evaluator(
+    function: Callable, static: System, path: str
+) -> Callable[[Any], tuple[Array, Any]]:
+    """Return the function from a lane (data, x) to parameter and solution.
+
+    That is `function(system, data, x)`, of the system with the point's parameter.
+    """
+
+    def evaluate(lane):
+        data, x = lane
+        value = x[-1] * data.units[-1]
+        return value, function(at(system_of(data, static), path, value), data, x)
+
+    return evaluate
+
+
 def joined(blocks: Array, size: int) -> Array:
     """Return the Jacobian of the continuity residual with respect to all states."""
     number = len(blocks)
@@ -161,6 +193,6 @@ def in_plane(
         jnp.asarray(True),
         jnp.asarray(False),
     )
-    last = newton(step, first, goes_on)
+    last = jax.lax.while_loop(goes_on, step, first)
     monodromy, unresolved = last.others
     return Corrected(last.x, last.tangent, monodromy, last.miss, last.done, unresolved)

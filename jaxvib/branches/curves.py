@@ -1,6 +1,8 @@
 """Continuation of bifurcations in two parameters."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,26 +12,190 @@ from jaxtyping import Array, Complex, Float, Int
 
 from ..drawing import Plottable
 from ..drawing.axes import Axes
-from ..ensemble import Reason, reason
+from ..ensemble import Reason, TwoStageFunction, reason
 from ..foundation.arrays import combine_arrays, one_lane, partition_arrays, to_jax
 from ..foundation.quantity import Range, check_range, result_field
+from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.parameters import enclosing_bounds, parameter_at, parameters, unknown_key
 from ..systems.system import System
 from .arclength import both_ways
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, passing
-from .codimension_two import ENDS_OF_TORI, CodimensionTwoPoint, codimension_two_tests
-from .corrector import LaneData
-from .curve_equations import CurvePoint, curve_corrector, curve_evaluator
-from .defining_equations import KINDS, beginnings, section, with_values
+from .corrector import Corrected, LaneData, lane_corrector
+from .defining_equations import (
+    KINDS,
+    beginnings,
+    equations,
+    section,
+    state_at_zero,
+    touching,
+    with_values,
+)
 from .parameter_range import check_periods_along
 from .pictures import plot_curves
+from .point import orbit_at, shooting_at
 from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings, report_to
-from .test_functions import LocatedZero
+from .test_functions import EvaluatedPoints, LocatedZero, Test, pairs, product
 from .tracer import Limits
 from .tracing import Traced, trace
+
+# Noise of test functions: the root of the matrix error (double multiplier). Without
+# damping, two multipliers are at 1 or -1 along the whole curve.
+_NOISE = 1e-4
+_COSINES = {
+    "resonance 1:1": 1.0,
+    "resonance 1:2": -1.0,
+    "resonance 1:3": -0.5,
+    "resonance 1:4": 0.0,
+}
+ENDS_OF_TORI = ("resonance 1:1", "resonance 1:2")
+
+
+class CodimensionTwoPoint(eqx.Module):
+    """A codimension-two point: kind, both parameters, Floquet multipliers."""
+
+    kind: str = eqx.field(static=True)
+    parameters: Float[np.ndarray, "2"]
+    floquet_multipliers: Complex[np.ndarray, " n"]
+
+    def __repr__(self) -> str:
+        first, second = self.parameters
+        return f"{self.kind} at ({first:.8g}, {second:.8g})"
+
+
+def codimension_two_tests(kind: str) -> tuple[Test, ...]:
+    r"""Return the table of test functions along curves of a kind of bifurcation.
+
+    With $\mu$ the multipliers except the one at 1 or -1, or $e^{\pm i\theta}$ the pair on
+    the unit circle, the test functions along a curve of
+
+    - folds: the direction of both parameters for a cusp; $\prod (1 - \mu)$ for the
+      resonance 1:1; $\prod (1 + \mu)$ for a fold-flip;
+    - period doublings: $\prod (1 + \mu)$ for the resonance 1:2; $\prod (1 - \mu)$ for a
+      fold-flip;
+    - Neimark-Sacker points: $2 \cos\theta - 2$, + 2, + 1 and $2 \cos\theta$ for the
+      resonances 1:1, 1:2, 1:3 and 1:4. Beyond the first two the pair is real and there is
+      no torus.
+
+    **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapter 9.
+    """
+    return _TABLE.get(kind, ())
+
+
+def _without_nearest(multipliers, target: float):
+    """Return the multipliers without the one nearest to `target`."""
+    nearest = np.argmin(np.abs(multipliers - target), axis=-1)
+    keep = np.arange(multipliers.shape[-1]) != nearest[:, None]
+    return multipliers[keep].reshape(len(multipliers), -1)
+
+
+def _cosine(multipliers):
+    """Return the cosine of the pair on the circle; its modulus exceeds 1 if real."""
+    sums, products = (pairs(multipliers, each) for each in (np.add, np.multiply))
+    pair = np.argmin(np.abs(products - 1), axis=-1)
+    return np.take_along_axis(sums, pair[:, None], -1)[:, 0].real / 2
+
+
+def _resonance(cosine: float):
+    return lambda seen, _: _cosine(seen.eigenvalues) - cosine
+
+
+def _beside(target: float, other: float):
+    return lambda seen, _: product(other - _without_nearest(seen.eigenvalues, target)).real
+
+
+def _direction(seen: EvaluatedPoints, first: EvaluatedPoints) -> np.ndarray:
+    return (seen.tangents * first.tangents).sum(-1)
+
+
+def _tangent_reverses(seen: EvaluatedPoints) -> np.ndarray:
+    return (seen.tangents[1:] * seen.tangents[:-1]).sum(-1) < 0
+
+
+def _row(kind: str, value, changes=None) -> Test:
+    row = Test(kind, value, tolerance=np.inf, noise=_NOISE, accuracy=1e-11)
+    return row._replace(changes=changes)
+
+
+_TABLE = {
+    "fold": (
+        _row("cusp", _direction, _tangent_reverses),
+        _row("fold at resonance 1:1", _beside(1.0, 1.0)),
+        _row("fold with flip", _beside(1.0, -1.0)),
+    ),
+    "period_doubling": (
+        _row("flip at resonance 1:2", _beside(-1.0, -1.0)),
+        _row("flip with fold", _beside(-1.0, 1.0)),
+    ),
+    "neimark_sacker": tuple(
+        _row(kind, _resonance(cosine)) for kind, cosine in _COSINES.items()
+    ),
+}
+
+
+class CurvePoint(NamedTuple):
+    """A point of a curve: its orbit, and the residual of the test function.
+
+    It is NaN where an orbit does not graze: see `defining_equations.touching`.
+    """
+
+    orbit: PeriodicOrbit
+    test: Any
+
+
+@functools.lru_cache(maxsize=32)
+def curve_corrector(
+    static: System, kind: str, paths: tuple[str, str]
+) -> Callable[[Any], Corrected]:
+    """Return the function that corrects a lane (data, predicted x, normal)."""
+    left = equations(static, kind, paths)
+
+    def curve(data: LaneData, predicted, x):
+        def both(x):
+            rest, monodromy = left(x, (data.leaves, data.setting))
+            return rest, (rest, monodromy)
+
+        matrix, (rest, monodromy) = jax.jacfwd(both, has_aux=True)(x)
+        return rest, matrix, (monodromy, jnp.zeros(()))
+
+    return lane_corrector(curve)
+
+
+@functools.lru_cache(maxsize=32)
+def curve_evaluator(static: System, kind: str, paths: tuple[str, str]) -> TwoStageFunction:
+    """Return the function from a lane (data, x) to both values and the point.
+
+    Integration runs in a kernel, the rest in NumPy.
+    """
+    left = equations(static, kind, paths)
+
+    def seen(lane):
+        data, x = lane
+        setting = data.setting
+        unscaled = x * setting.units
+        values = unscaled[-2:]
+        system = with_values(combine_arrays(data.leaves, static), paths, values)
+        state = state_at_zero(kind, system, setting, unscaled)
+        rest, _ = left(x, (data.leaves, data.setting))
+        test = jnp.abs(rest[len(state) :]).max()
+        if kind == "grazing":
+            test = jnp.where(touching(system, setting, unscaled)[0], test, jnp.nan)
+        periods = setting.periods.astype(jnp.int32)
+        shooting = shooting_at(system, state, periods, data.rtol, data.rtol * 1e-2)
+        return values, test, state, shooting
+
+    def finish(lanes, found):
+        data, (values, test, state, shooting) = lanes[0], found
+        one = jax.tree.map(lambda leaf: leaf[0], data.leaves)
+        periods = data.setting.periods.astype(np.int32)
+        settings = periods, data.rtol, data.rtol * 1e-2
+        orbit = orbit_at(combine_arrays(one, static), state, shooting, *settings)
+        return values, CurvePoint(orbit, test)
+
+    return TwoStageFunction(cached_kernel(seen, static, kind, paths), finish)
+
 
 # Newton's method ends at a relative step below the first (the equations are integrated
 # at 1e-11), or below 30 times the second if steps no longer decrease.

@@ -1,7 +1,7 @@
 r"""Newton correction of predicted points on branches of cycles, by multiple shooting.
 
 The unknowns $x = (s_0/u, \dots, s_{m-1}/u, S/\theta, p/\ell)$ are the states at the
-starts of m segments of a cycle, its length S in the time of `time_rescaling`, and the
+starts of m segments of a cycle, its length S in the time of `TimeRescaledSystem`, and the
 parameter. The equations are continuity, a phase condition relative to the prediction
 $\hat s$, and a plane:
 
@@ -32,25 +32,25 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from .. import linalg
 from ..dynamics.flow import flow, simulate
 from ..foundation.types import Number
 from ..orbits.limit_cycle import reflection
-from ..systems.autonomous import state_size
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.equation import Equation, Time
+from ..systems.fields import state_size
 from ..systems.system import System
 from .bifurcation_results import CycleJoints
-from .corrector import Corrected, LaneData, joined, lane_corrector, system_of
+from .corrector import LaneData, joined, system_of
 from .point import at
-from .time_rescaling import TimeRescaledSystem
 
 # Orthogonal iterations, and the entry below which directions are separated. Four
 # iterations separate multipliers that differ by a factor of 400 to below the flow's
 # error; closer ones need no separation, as they lose no digits in a common block.
 _ROUNDS, _APART = 4, 1e-10
-# Speed of `time_rescaling`, in sizes of the cycle per radian (period / 2 pi): it
+# Speed of `TimeRescaledSystem`, in sizes of the cycle per radian (period / 2 pi): it
 # distributes the segments over the slow parts of a relaxation oscillation and its jumps.
 PACE = 4.0
 # Number of segments of a cycle: in fewer, contraction and expansion on different parts
@@ -225,16 +225,6 @@ def cycle_map(
 
 
 @functools.lru_cache(maxsize=32)
-def cycle_corrector(static: System, path: str) -> Callable[[Any], Corrected]:
-    """Return the function that corrects a lane (data, predicted x, normal)."""
-
-    def cycle(data: LaneData, predicted, x):
-        return cycle_map(system_of(data, static), path, data, predicted, x)
-
-    return lane_corrector(cycle)
-
-
-@functools.lru_cache(maxsize=32)
 def cycle_segments(static: System, path: str) -> Callable[[Any], Segments]:
     """Return the function from a lane (data, x) to its `Segments`."""
 
@@ -280,3 +270,53 @@ def cycle_splitter(
         return jax.jvp(joints, (x,), (tangent,))
 
     return split
+
+
+class TimeRescaledEquation(Equation):
+    """The equation of a `TimeRescaledSystem`."""
+
+    equation: Equation
+    speed: Float[Array, " n"]
+    clock: bool = eqx.field(static=True)
+
+    def vector_field(self, time: Time, state: Float[Array, " state"]) -> Array:
+        """Return the derivative by sigma of the state, and with a clock of the time."""
+        rate = self.equation.vector_field(time, state[:-1] if self.clock else state)
+        pace = jnp.sqrt(1 + jnp.sum((rate / self.speed) ** 2))
+        return (jnp.append(rate, 1.0) if self.clock else rate) / pace
+
+    def may_pulse(self) -> bool:
+        """Return False: the field changes with its state only."""
+        return False
+
+
+class TimeRescaledSystem(System):
+    r"""A system in a time that spreads states evenly over its slow and fast parts.
+
+    $$\frac{dx}{d\sigma} = \frac{f(x)}{\rho(x)}, \quad \frac{dt}{d\sigma} =
+      \frac{1}{\rho(x)}, \quad \rho = \sqrt{1 + \lVert f / v \rVert^2},$$
+
+    so that a step $\Delta\sigma$ is at most $\Delta\sigma$ in time, and at most
+    $v\,\Delta\sigma$ in each component. With equal steps in time, states in the jump of a
+    relaxation oscillation would change with every parameter as fast as it jumps.
+    `speed`: v. With a `clock` the last state is the time.
+    """
+
+    system: System
+    speed: Float[Array, " n"]
+    clock: bool = eqx.field(static=True, default=False)
+
+    autonomous = True
+
+    def equation(self) -> TimeRescaledEquation:
+        """Return the equation of motion, ready to be evaluated."""
+        return TimeRescaledEquation(self.system.equation(), self.speed, self.clock)
+
+    def rest(self) -> Float[Array, " state"]:
+        """Return the state of the system at rest."""
+        rest = self.system.rest()
+        return jnp.append(rest, 0.0) if self.clock else rest
+
+    def period(self) -> Float[Array, ""]:
+        """Return NaN: the system is autonomous."""
+        return jnp.asarray(jnp.nan)

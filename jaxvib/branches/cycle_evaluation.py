@@ -1,7 +1,6 @@
 """Evaluation of points on branches of cycles, with errors from two tolerances."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -10,32 +9,18 @@ from jaxtyping import Array
 
 from .. import linalg
 from ..dynamics.flow import observe_with_monodromy
-from ..ensemble import Reason
 from ..orbits.equilibrium import FIELD_ROUNDING
 from ..orbits.limit_cycle import BAND, DriftingCycle, LimitCycle
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error, verdict
-from ..systems.autonomous import state_size
+from ..orbits.orbit import invalidate
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.fields import state_size
 from ..systems.system import System
-from .corrector import LaneData, joined, system_of
+from .corrector import LaneData, joined
 from .cycle_equations import across, durations, graded_product
-from .point import at
 
 # Components are scaled by at least this part of their size on the branch.
 _NEGLIGIBLE = 1e-10
-
-
-@functools.lru_cache(maxsize=32)
-def cycle_evaluator(static: System, path: str) -> Callable[[Any], tuple[Array, LimitCycle]]:
-    """Return the function from a lane (data, x) to parameter and cycle."""
-
-    def evaluate(lane):
-        data, x = lane
-        value = x[-1] * data.units[-1]
-        there = at(system_of(data, static), path, value)
-        return value, _evaluated(there, data, x)
-
-    return evaluate
 
 
 class _Round(NamedTuple):
@@ -132,7 +117,7 @@ def _progress(system, states, times, seen, units, step, rounded) -> tuple[Any, A
     return lead + slopes @ step, jnp.abs(slopes) @ rounded
 
 
-def _evaluated(system, data: LaneData, x) -> LimitCycle:
+def cycle_at(system: System, data: LaneData, x: Array) -> LimitCycle:
     """Return the cycle of a scaled point, with errors from two tolerances."""
     size = state_size(system)
     sizes = data.units[:size]
@@ -150,7 +135,6 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
     error = error + jnp.abs(fine.trivial - 1)
     changed = linalg.spectral_norm(fine.monodromy - coarse.monodromy)
     evidenced = data.tight < data.rtol
-    known = fine.result == Reason.SUCCESS
     stable = verdict(largest, jnp.where(evidenced, error, BAND))
     kind, drifted = LimitCycle, {}
     if system.drift is not None:
@@ -158,13 +142,13 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
         between = jnp.abs(coarse.progress - fine.progress) + fine.progress_rounded
         error = jnp.where(evidenced, between, jnp.nan)
         drifted = {"progress": fine.progress, "progress_error": error}
-    found = kind(
+    fields = dict(
         state=states[0],
         period=jnp.sum(times),
         monodromy=fine.monodromy,
         floquet_multipliers=jnp.append(fine.trivial.astype(complex), multipliers),
         largest_multiplier=largest,
-        stable=jnp.where(known, stable, -1).astype(jnp.int8),
+        stable=stable,
         amplitude=(fine.highest - fine.lowest) / 2,
         highest=fine.highest,
         lowest=fine.lowest,
@@ -175,12 +159,6 @@ def _evaluated(system, data: LaneData, x) -> LimitCycle:
         multiplier_error=jnp.where(evidenced, error, jnp.nan),
         condition=fine.condition,
         result=fine.result,
-        labels=system.labels,
         **drifted,
     )
-
-    def spoil(leaf):
-        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
-        return jnp.where(known, leaf, jnp.nan) if inexact else leaf
-
-    return jax.tree.map(spoil, found)
+    return kind(**invalidate(fields, fine.result, kept=()), labels=system.labels)

@@ -22,18 +22,18 @@ from .bifurcation_results import (
     found_bifurcation,
 )
 from .branch import AbstractBranch
-from .corrector import LaneData
+from .corrector import LaneData, system_corrector, system_evaluator
 from .cycle_equations import (
     PACE,
     SEGMENTS,
     SPLIT,
     Segments,
-    cycle_corrector,
+    cycle_map,
     cycle_segments,
     cycle_splitter,
     joints_of,
 )
-from .cycle_evaluation import cycle_evaluator
+from .cycle_evaluation import cycle_at
 from .field_points import FieldGuess, field_bifurcation_point, hopf_near
 from .parameter_range import parameter_range
 from .point import at
@@ -156,7 +156,10 @@ class CycleProblem(BranchProblem):
         units = np.append(states, [period, span])
         speed = np.asarray(sizes) * PACE * 2 * np.pi / period
         data = one_lane(LaneData(leaves, units, rtol, close, tight, speed=speed))
-        functions = cycle_corrector(static, path), cycle_evaluator(static, path)
+        functions = (
+            system_corrector(cycle_map, static, path),
+            system_evaluator(cycle_at, static, path),
+        )
         super().__init__(static, path, data, *functions)
         self.resolution = float(rtol)
         self.sizes = np.asarray(sizes)

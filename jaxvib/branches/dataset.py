@@ -26,7 +26,8 @@ def branch_dataset(branch: Any) -> Any:
         values = np.asarray(getattr(own, field.name))
         # Fields of the solutions have the axis of points in front, see `Branch.orbits`.
         axes = metadata["axes"] if own is branch else ("point", *metadata["axes"])
-        if (own is branch and axes != ("point",)) or field.name == "parameter":
+        known = field.name in ("parameter", branch.path)
+        if known or (own is branch and axes != ("point",)):
             continue
         unit = found.labels.own_unit(metadata["unit"])
         attributes = {"long_name": metadata["description"], "units": unit}

@@ -30,8 +30,8 @@ from ..foundation.types import AnyArray, Number
 from ..orbits.multipliers import floquet_multipliers
 from ..orbits.periodic_orbit import GRAZING
 from ..orbits.shooting import scales
-from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
+from ..systems.fields import state_size
 from ..systems.parameters import replace
 from ..systems.system import System
 from .contact_removed import states_without

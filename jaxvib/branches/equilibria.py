@@ -1,6 +1,5 @@
 """Continuation of equilibria along a parameter, with folds and Hopf points."""
 
-import functools
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -13,13 +12,13 @@ from ..dynamics.scales import field_scales
 from ..ensemble import Reason, reason
 from ..foundation.arrays import one_lane, partition_arrays, to_jax
 from ..orbits.equilibrium import Equilibrium, equilibrium_at
-from ..systems.autonomous import check_autonomous
+from ..systems.fields import check_autonomous
 from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways, run_in_scale
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
-from .corrector import LaneData, lane_corrector, system_of
+from .corrector import LaneData, system_corrector, system_evaluator
 from .parameter_range import parameter_range
 from .point import at
 from .problem import BranchProblem
@@ -142,8 +141,9 @@ class EquilibriumProblem(BranchProblem):
         leaves, static = partition_arrays(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
-        shared = static, path
-        super().__init__(*shared, data, _corrector(*shared), _evaluator(*shared))
+        corrector = system_corrector(_equations, static, path)
+        evaluator = system_evaluator(_equilibrium, static, path)
+        super().__init__(static, path, data, corrector, evaluator)
 
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
         """Return the eigenvalues of the Jacobian."""
@@ -186,37 +186,21 @@ def equilibrium_units(system: System, state: Array) -> Array:
     return jnp.where(size > noise, size, 1.0)
 
 
-@functools.lru_cache(maxsize=32)
-def _corrector(static, path: str):
-    """Return the function that corrects a lane (data, predicted x, normal)."""
+def _equations(system: System, path: str, data: LaneData, predicted: Array, x: Array):
+    """Return the residual of an equilibrium's equations, see `lane_corrector`."""
 
-    def equations(data: LaneData, predicted, x):
-        system = system_of(data, static)
-
-        def rate(x):
-            unscaled = x * data.units
-            there = at(system, path, unscaled[-1])
-            found = there.equation().vector_field(0.0, unscaled[:-1])
-            return found / data.units[:-1], found / data.units[:-1]
-
-        matrix, left = jax.jacfwd(rate, has_aux=True)(x)
-        return left, matrix, (matrix[:, :-1], jnp.zeros(()))
-
-    return lane_corrector(equations)
-
-
-@functools.lru_cache(maxsize=32)
-def _evaluator(static, path: str):
-    """Return the function from a lane (data, x) to parameter and equilibrium."""
-
-    def evaluate(lane):
-        data, x = lane
+    def rate(x):
         unscaled = x * data.units
-        there = at(system_of(data, static), path, unscaled[-1])
-        leaves, rest = partition_arrays(there)
-        nothing = jnp.asarray(0, jnp.int32)
-        units = data.units[:-1]
-        state = unscaled[:-1]
-        return unscaled[-1], equilibrium_at(rest, leaves, state, units, nothing, nothing)
+        there = at(system, path, unscaled[-1])
+        found = there.equation().vector_field(0.0, unscaled[:-1])
+        return found / data.units[:-1], found / data.units[:-1]
 
-    return evaluate
+    matrix, left = jax.jacfwd(rate, has_aux=True)(x)
+    return left, matrix, (matrix[:, :-1], jnp.zeros(()))
+
+
+def _equilibrium(system: System, data: LaneData, x: Array) -> Equilibrium:
+    """Return the equilibrium of a scaled point."""
+    leaves, static = partition_arrays(system)
+    units, nothing = data.units[:-1], jnp.asarray(0, jnp.int32)
+    return equilibrium_at(static, leaves, x[:-1] * units, units, nothing, nothing)

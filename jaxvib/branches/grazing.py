@@ -16,7 +16,7 @@ import numpy as np
 from .. import linalg
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import equal_lanes, to_jax
-from ..systems.autonomous import state_size
+from ..systems.fields import state_size
 from ..systems.system import System, equation_shape
 from .bifurcation_results import BifurcationPoint
 from .corrector import Corrected, LaneData, system_of

@@ -27,8 +27,8 @@ from ..foundation.arrays import equal_lanes
 from ..foundation.types import Number
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
-from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
+from ..systems.fields import state_size
 from ..systems.system import System
 from .contact_removed import states_without
 from .corrector import LaneData, lane_corrector, system_of

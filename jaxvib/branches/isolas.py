@@ -18,8 +18,8 @@ from ..orbits.periodic_orbit import (
     orbit_from_guess,
 )
 from ..orbits.shooting import scales
-from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
+from ..systems.fields import state_size
 from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .branch import Branch, passing

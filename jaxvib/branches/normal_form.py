@@ -24,8 +24,8 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
 from ..orbits.limit_cycle import reflection
-from ..systems.autonomous import is_autonomous
 from ..systems.drift import across_drift, modulo_drift
+from ..systems.fields import is_autonomous
 from ..systems.parameters import replace
 from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, FieldBifurcation

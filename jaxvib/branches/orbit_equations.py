@@ -17,8 +17,8 @@ from ..foundation.arrays import combine_arrays
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..kernels.lower.tangents import map_rows
-from ..systems.autonomous import state_size
 from ..systems.drift import modulo_drift
+from ..systems.fields import state_size
 from ..systems.system import System
 from .corrector import LaneData, joined, lane_corrector, system_of
 from .point import at, orbit_at, shooting_at

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.types import Number
-from ..systems.autonomous import is_autonomous
+from ..systems.fields import is_autonomous
 from ..systems.parameters import enclosing_bounds, parameter_at, replace
 from ..systems.periods import check_period
 from ..systems.system import System

@@ -48,7 +48,8 @@ def plot_branches(
     paths = list(dict.fromkeys(branch.path for branch in branches))
     if len(paths) != 1:
         raise ValueError(f"branches along {paths}; allowed: along one parameter")
-    names = _branch_names(branches) if labels is None else tuple(labels)
+    names = ("",) if len(branches) == 1 else _numbered([one.noun for one in branches])
+    names = names if labels is None else tuple(labels)
     _check_labels(names, branches, "branches")
     kinds = {hasattr(branch.orbits, "period") for branch in branches}
     if measure is None and len(kinds) > 1:
@@ -224,12 +225,6 @@ def _inserted(values: np.ndarray, marks: Sequence[_Mark]) -> np.ndarray:
     if not marks:
         return values
     return np.insert(values, before, np.stack([mark.value for mark in marks]), axis=0)
-
-
-def _branch_names(branches: Sequence[Any]) -> tuple[str, ...]:
-    if len(branches) == 1:
-        return ("",)
-    return _numbered([branch.noun for branch in branches])
 
 
 def _numbered(names: Sequence[str]) -> tuple[str, ...]:

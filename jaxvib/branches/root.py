@@ -14,7 +14,6 @@ from jaxtyping import Array, Float, Int, PyTree
 from .. import linalg
 from ..ensemble import Reason
 from ..orbits.implicit import implicit_root
-from ..orbits.newton import newton
 
 # Tolerance of the flow, which is differentiated twice: near the limit of float64.
 RTOL = 1e-11
@@ -78,7 +77,7 @@ def root_near(map_: Callable[[Array, Any], Array], start: Array, arguments: PyTr
         jnp.asarray(0, jnp.int32),
         jnp.asarray(_RUNNING, jnp.int32),
     )
-    last = newton(step, first, goes_on)
+    last = jax.lax.while_loop(goes_on, step, first)
     code = jnp.where(last.code == _RUNNING, Reason.ITERATION_LIMIT, last.code)
     return last._replace(code=code)
 

@@ -12,7 +12,7 @@ from .. import linalg
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import one_lane, partition_arrays
 from ..orbits.limit_cycle import reflection
-from ..systems.autonomous import is_autonomous
+from ..systems.fields import is_autonomous
 from ..systems.system import System
 from .bifurcation_results import BifurcationPoint, FieldBifurcation
 from .branch import Branch

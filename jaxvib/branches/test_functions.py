@@ -16,7 +16,7 @@ $|\lambda|$, and a product of them is replaced by that of the two of least modul
 the sign of all. A complex pair is located by its own distance from the circle or the
 axis: real ones with $\mu_i \mu_j = 1$ or $\lambda_i + \lambda_j = 0$ (neutral saddles)
 solve the equations of a pair too. Orbits have `branches.grazing_test` and user-defined
-events besides, and curves in two parameters `branches.codimension_two`. To add a kind,
+events besides, and curves in two parameters `branches.curves`. To add a kind,
 add a row to the table of a `BranchProblem`.
 """
 
@@ -76,7 +76,10 @@ class EvaluatedPoints:
 
 def eigenvalues_of(found: Corrected) -> np.ndarray:
     """Return the eigenvalues or multipliers at corrected points."""
-    return linalg.eigenvalues(np.nan_to_num(found.monodromy))
+    matrices = np.nan_to_num(found.monodromy)
+    if not matrices.size:
+        return np.zeros(matrices.shape[:-1], complex)
+    return linalg.eigenvalues(matrices)
 
 
 class Test(NamedTuple):
@@ -240,7 +243,8 @@ def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callabl
     return Test(kind, value, distance, changes=changes, factors=factors, number=2)
 
 
-def _off_circle(seen: EvaluatedPoints) -> np.ndarray:
+def off_circle(seen: EvaluatedPoints) -> np.ndarray:
+    """Return the distance of the nearest complex multiplier from the circle."""
     values = seen.eigenvalues
     return np.where(values.imag != 0, np.abs(np.abs(values) - 1), np.inf).min(-1)
 
@@ -299,7 +303,7 @@ OF_MULTIPLIERS = (
     complex_pair(
         "neimark_sacker",
         past_circle,
-        _off_circle,
+        off_circle,
         lambda multipliers: _excess(pairs(multipliers, np.multiply), 1),
     ),
     branch_point(1.0, lambda multipliers: _excess(multipliers, 1)),

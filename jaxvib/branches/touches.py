@@ -15,8 +15,8 @@ from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import GRAZING
 from ..orbits.shooting import scales
-from ..systems.autonomous import state_size
 from ..systems.equation import Equation
+from ..systems.fields import state_size
 from ..systems.system import System, equation_shape, structural_fact
 from .corrector import LaneData, system_of
 from .point import at

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .. import linalg
 from ..ensemble import Reason
 from ..foundation.arrays import one_lane
 from .arclength import run_tracers
 from .chords import bracketed, searched, unlisted
 from .location import Located, in_order, locate, not_located
 from .problem import BranchProblem, lane_of
-from .refinement import in_small_steps
 from .test_functions import EvaluatedPoints
-from .tracer import BranchPoint, Limits, Tracer
+from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
 
 # Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
@@ -183,3 +183,30 @@ def _up_to_stops(
     high = problem.stops[beyond[0].kind] if beyond else ends[1]
     located = [result for find, result in seen.located if first - 1 <= find.after < last]
     return Traced(*joined, (low, high), located)
+
+
+# Steps per chord, and the largest number of steps along the skipped part.
+_PARTS = 16
+_MOST = 8 * _PARTS
+
+
+def in_small_steps(
+    around: TracerContext, first: BranchPoint, last: BranchPoint
+) -> list[BranchPoint]:
+    """Return points between two neighbours; none if the last is not reached.
+
+    Near grazing a branch can turn sharply, with folds in a part far shorter than the
+    neighbouring steps. The predictor then skips that part and lands on the branch beyond
+    it.
+    """
+    length = float(linalg.norm(last.x - first.x)) / _PARTS
+    limits = around.limits._replace(first_step=length, largest_step=length)
+    tracer = Tracer(around._replace(limits=limits), first)
+    while tracer.code == RUNNING and len(tracer.points) < _MOST:
+        before = len(tracer.points)
+        tracer.accept(around.correct(*tracer.plan(_MOST - before)))
+        for number, point in enumerate(tracer.points[before:], before):
+            chord = point.x - last.x
+            if linalg.dot(chord, last.tangent) >= 0 and linalg.norm(chord) < 1.5 * length:
+                return tracer.points[:number]
+    return []

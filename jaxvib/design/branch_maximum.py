@@ -31,7 +31,7 @@ from ..ensemble import Reason
 from ..foundation.arrays import one_lane, partition_arrays, stop_gradient_tree
 from ..foundation.quantity import result_field
 from ..orbits import PeriodicOrbit, periodic_orbit
-from ..systems.autonomous import is_autonomous
+from ..systems.fields import is_autonomous
 from ..systems.parameters import parameters, replace
 from .diagram import Diagram
 from .measure import EvaluationLostError, Measure, Outcome

@@ -16,7 +16,7 @@ from ..branches import (
     continue_orbit,
 )
 from ..orbits import equilibrium, periodic_orbit
-from ..systems.autonomous import is_autonomous
+from ..systems.fields import is_autonomous
 from ..systems.parameters import replace
 from .orbit_measures import OrbitAnalysis
 

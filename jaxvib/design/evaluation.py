@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..ensemble import Reason
 from ..ensemble.evaluation_store import EvaluationStore, NoStore
+from ..foundation.arrays import to_jax
 from .measure import EvaluationLostError
 from .problem import Problem
 from .smoothness import Notice, noticed
@@ -105,7 +105,7 @@ class Evaluator:
         if self._memories is None:
             self._memories = form.start(self._system)
         function = form.evaluate_with_slopes if slopes else form.evaluate
-        found = function(self.problem.system, jnp.asarray(normalised), self._memories)
+        found = function(self.problem.system, to_jax(normalised), self._memories)
         if _failed(found[-1][1]):
             found = self._retried(function, normalised, found)
         memories, codes, margin, contacts = found[-1]
@@ -121,7 +121,7 @@ class Evaluator:
             memories = form.start(self.problem.designed(normalised))
         except EvaluationLostError:
             return found
-        return function(self.problem.system, jnp.asarray(normalised), memories)
+        return function(self.problem.system, to_jax(normalised), memories)
 
     def _read(self, stored, slopes) -> Evaluation:
         form = self.problem.form
@@ -134,7 +134,7 @@ class Evaluator:
             # all evaluations were stored: a start is needed only for the tree structure
             self._memories = form.start(self._system)
         tree = jax.tree.structure(self._memories)
-        self._memories = jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in after])
+        self._memories = to_jax(jax.tree.unflatten(tree, after))
         last = number - len(form.limits)
         goals = read[:last]
         push = None if by is None else np.concatenate(by[:last])

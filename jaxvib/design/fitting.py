@@ -11,6 +11,7 @@ otherwise 1. Intervals are those of the linearised problem, by Student's t.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,8 +20,9 @@ import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
 from ..ensemble.evaluation_store import EvaluationStore
-from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import NotebookRepr
 from .evaluation import Evaluator
 from .history import Design
 from .measure import Measure, as_measure
@@ -141,22 +143,20 @@ def _with_statistics(problem, design: Design, measured, sizes, known: bool) -> F
     reach = scipy.stats.t.ppf(0.975, freedom) if not known else scipy.stats.norm.ppf(0.975)
     paths = [one.path for one in variables]
     predicted = np.asarray(seen.numbers) * sizes + measured
-    return Fit(
-        values={path: jnp.asarray(values[path]) for path in paths},
-        standard_errors=dict(zip(paths, map(jnp.asarray, errors), strict=True)),
-        intervals={
-            path: jnp.asarray([values[path] - reach * e, values[path] + reach * e])
+    found: dict[str, Any] = {
+        "values": {path: np.float64(values[path]) for path in paths},
+        "standard_errors": dict(zip(paths, errors, strict=True)),
+        "intervals": {
+            path: np.array([values[path] - reach * e, values[path] + reach * e])
             for path, e in zip(paths, errors, strict=True)
         },
-        correlation=jnp.asarray(covariance / np.outer(errors, errors)),
-        predicted=jnp.asarray(predicted),
-        slopes=jnp.asarray(jacobian * sizes[:, None]),
-        data=jnp.asarray(measured),
-        deviation=jnp.asarray(np.sqrt(np.sum((predicted - measured) ** 2) / freedom)),
-        design=design,
-        system=design.system,
-        result=design.result,
-    )
+        "correlation": covariance / np.outer(errors, errors),
+        "predicted": predicted,
+        "slopes": jacobian * sizes[:, None],
+        "data": np.array(measured),
+        "deviation": np.sqrt(np.sum((predicted - measured) ** 2) / freedom),
+    }
+    return Fit(**to_jax(found), design=design, system=design.system, result=design.result)
 
 
 def _size(measured) -> float:

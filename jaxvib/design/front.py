@@ -19,17 +19,17 @@ sum.
 
 from collections.abc import Callable, Sequence
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason
 from ..ensemble.evaluation_store import EvaluationStore
-from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import NotebookRepr
 from ..foundation.suggestions import unknown_key
 from .front_search import Found, FrontSearch, worst_numbers
-from .history import inside, optimality
+from .history import optimality, slacks
 from .optimise import starting_points
 from .problem import Problem
 from .scipy_methods import CONSTRAINED
@@ -133,7 +133,7 @@ def pareto_front(
     search = FrontSearch(problem, (method, settings), remember, name, progress)
     ends = search.ends(rows)
     weights, found = search.between(ends, points)
-    codes = {each: jnp.asarray(one.code) for each, one in zip(goals, ends, strict=True)}
+    codes = {each: np.asarray(one.code) for each, one in zip(goals, ends, strict=True)}
     return _front_of(problem, found, weights, codes, search.evaluations)
 
 
@@ -141,28 +141,24 @@ def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int
     form = problem.form
     pushed = np.stack([worst_numbers(one.final) for one in found])
     values = [problem.values(one.final.normalised) for one in found]
-    return Front(
-        objectives={
-            name: jnp.asarray(goal.sign * pushed[:, i])
+    usable = [one.usable(form) for one in found]
+    known = {
+        "objectives": {
+            name: goal.sign * pushed[:, i]
             for i, (name, goal) in enumerate(form.goals.items())
         },
-        variables={
-            one.path: jnp.asarray([row[one.path] for row in values])
-            for one in form.variables
+        "variables": {
+            one.path: np.array([row[one.path] for row in values]) for one in form.variables
         },
-        limits={
-            name: jnp.asarray([np.min(inside(limit, p.final.limits[i])) for p in found])
-            for i, (name, limit) in enumerate(form.limits.items())
-        },
-        weights=jnp.asarray(weights),
-        dominated=jnp.asarray(
-            dominated(pushed, [one.usable(form) for one in found]), jnp.int32
-        ),
-        optimality=jnp.asarray([optimality(form, one.final, one.first) for one in found]),
-        result=jnp.asarray([one.code for one in found], jnp.int32),
-        ends=ends,
-        evaluations=jnp.asarray(evaluations, jnp.int32),
-    )
+        "limits": slacks(form, [one.final for one in found]),
+        "weights": np.asarray(weights),
+        "dominated": dominated(pushed, usable).astype(np.int32),
+        "optimality": np.array([optimality(form, one.final, one.first) for one in found]),
+        "result": np.array([one.code for one in found], np.int32),
+        "ends": ends,
+        "evaluations": np.int32(evaluations),
+    }
+    return Front(**to_jax(known))
 
 
 def dominated(values: np.ndarray, usable: Sequence[bool] | np.ndarray) -> np.ndarray:

@@ -1,14 +1,14 @@
 """Designs and the histories of their evaluations."""
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import reason
-from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.arrays import to_jax
 from ..foundation.quantity import result_field
+from ..foundation.result_repr import NotebookRepr
 from .evaluation import Evaluation
 from .problem import Form, Limit, Problem, slopes_of_objective
 from .smoothness import Notice, notice
@@ -89,42 +89,41 @@ def design_of(
     values = [problem.values(row) for row in normalised]
     nothing = np.full(len(form.variables), np.nan)
     gradients = np.stack([_gradient(form, one, nothing) for one in history])
-    return Design(
-        variables={
-            one.path: jnp.asarray([row[one.path] for row in values])
-            for one in form.variables
+    known = {
+        "variables": {
+            one.path: np.array([row[one.path] for row in values]) for one in form.variables
         },
-        objective=jnp.asarray([one.objective for one in history]),
-        numbers=jnp.asarray(np.stack([one.numbers for one in history])),
-        gradients={
-            one.path: jnp.asarray(gradients[:, i]) for i, one in enumerate(form.variables)
-        },
-        limits={
-            name: jnp.asarray([np.min(inside(limit, one.limits[i])) for one in history])
-            for i, (name, limit) in enumerate(form.limits.items())
-        },
-        notices=jnp.asarray([int(one.notice) for one in history], jnp.int32),
-        best=jnp.asarray(ends[chosen], jnp.int32),
-        evaluations=jnp.asarray(sum(map(len, histories)), jnp.int32),
-        optimality=jnp.asarray(optimality(form, final, history[0])),
-        starts=starts_of(
-            form,
-            [end.normalised for end in finals],
-            [end.objective for end in finals],
-            codes,
-        ),
-        system=problem.designed(final.normalised),
-        result=jnp.asarray(codes[chosen], jnp.int32),
-    )
+        "objective": np.array([one.objective for one in history]),
+        "numbers": np.stack([one.numbers for one in history]),
+        "gradients": {one.path: gradients[:, i] for i, one in enumerate(form.variables)},
+        "limits": slacks(form, history),
+        "notices": np.array([int(one.notice) for one in history], np.int32),
+        "best": np.int32(ends[chosen]),
+        "evaluations": np.int32(sum(map(len, histories))),
+        "optimality": np.float64(optimality(form, final, history[0])),
+        "result": np.int32(codes[chosen]),
+    }
+    rows, objectives = zip(*((e.normalised, e.objective) for e in finals), strict=True)
+    starts = starts_of(form, rows, objectives, codes)
+    return Design(**to_jax(known), starts=starts, system=problem.designed(final.normalised))
+
+
+def slacks(form: Form, found: list[Evaluation]) -> dict[str, np.ndarray]:
+    """Return by how much the worst number of each limit keeps it, (evaluations,)."""
+    return {
+        name: np.array([np.min(inside(limit, one.limits[i])) for one in found])
+        for i, (name, limit) in enumerate(form.limits.items())
+    }
 
 
 def starts_of(form: Form, rows, objectives, codes) -> Starts:
     """Return the results of starts that ended at rows of normalised variables."""
     values = {
-        one.path: jnp.asarray([one.value(row[i]) for row in rows])
+        one.path: np.array([one.value(row[i]) for row in rows], float)
         for i, one in enumerate(form.variables)
     }
-    return Starts(values, jnp.asarray(objectives), jnp.asarray(codes, jnp.int32))
+    ends = np.array(objectives, float), np.array(codes, np.int32)
+    return Starts(*to_jax((values, *ends)))
 
 
 def best_of(form: Form, found: list[Evaluation]) -> int:

@@ -7,16 +7,18 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.extend
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jax.interpreters import partial_eval  # without a promise of stability
+from jaxtyping import Array, ArrayLike, Float, PyTree
 
+from ..foundation.arrays import to_jax
 from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal
 from .measure import Measure, as_measure, itself
-from .unused_results import without_unused_results
 from .variables import Bounds, Variable, values_at, variables_of
 
 
@@ -118,7 +120,7 @@ class Problem(CheckedArguments):
 
     def designed(self, normalised: AnyArray) -> eqx.Module:
         """Return the system with the parameters at normalised variables."""
-        return replace(self.system, values_at(self.form.variables, jnp.asarray(normalised)))
+        return replace(self.system, values_at(self.form.variables, to_jax(normalised)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -216,7 +218,7 @@ class Form:
         def numbers(here):
             return self.numbers(system, normalised_of(here), memories)
 
-        needed = without_unused_results(numbers, here) if self.compiled else numbers
+        needed = _without_unused_results(numbers, here) if self.compiled else numbers
 
         def twice(here):
             read, beside = needed(here)
@@ -248,3 +250,22 @@ def slopes_of_objective(
     """Return the objective's gradient from the derivatives of its numbers."""
     _, by_numbers = form.pull(np.asarray(numbers))
     return np.asarray(by_numbers) @ np.asarray(slopes)
+
+
+def _without_unused_results(function: Callable, *arguments: PyTree) -> Callable:
+    """Return the function after dead code elimination, for arguments of the same shape.
+
+    XLA eliminates dead code only after derivatives of every field of an orbit are
+    traced, even if one field is used. Eliminating it first reduces the tracing time of
+    a design's gradient to two thirds.
+    """
+    traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    used = [True] * len(traced.jaxpr.outvars)
+    lean, _ = partial_eval.dce_jaxpr(traced.jaxpr, used, instantiate=True)
+    flat = jax.extend.core.jaxpr_as_fun(jax.extend.core.ClosedJaxpr(lean, traced.consts))
+    tree = jax.tree.structure(shape)
+
+    def run(*arguments):
+        return jax.tree.unflatten(tree, flat(*jax.tree.leaves(arguments)))
+
+    return run

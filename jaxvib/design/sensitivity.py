@@ -19,6 +19,7 @@ import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int
 
 from ..ensemble import Reason, checkpointed, map_samples
+from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.parameters import replace
@@ -110,14 +111,9 @@ def local_sensitivity(
     numbers = np.asarray(found.numbers)[:, None]
     known = (numbers != 0) & (values != 0)
     relative = slopes * values / np.where(known, numbers, 1.0)
-    return LocalSensitivity(
-        tuple(one.path for one in variables),
-        jnp.asarray(found.numbers),
-        jnp.asarray(slopes),
-        jnp.asarray(np.where(known, relative, np.nan)),
-        jnp.asarray(int(found.notice), jnp.int32),
-        jnp.asarray(found.code, jnp.int32),
-    )
+    parts = found.numbers, slopes, np.where(known, relative, np.nan)
+    codes = np.int32(found.notice), np.int32(found.code)
+    return LocalSensitivity(tuple(one.path for one in variables), *to_jax((*parts, *codes)))
 
 
 def sobol_indices(
@@ -178,18 +174,10 @@ def sobol_indices(
     )
     both = parts[:, :2].reshape(len(parts), -1)
     first_bounds, total_bounds = np.stack(spread.confidence_interval, axis=-1)
-
-    return SobolIndices(
-        paths,
-        jnp.asarray(both.mean(axis=1)),
-        jnp.asarray(both.var(axis=1)),
-        jnp.asarray(first_order),
-        jnp.asarray(total_order),
-        jnp.asarray(first_bounds),
-        jnp.asarray(total_bounds),
-        jnp.asarray(0, jnp.int32),
-        jnp.asarray(Reason.SUCCESS, jnp.int32),
-    )
+    moments = both.mean(axis=1), both.var(axis=1)
+    orders = first_order, total_order, first_bounds, total_bounds
+    codes = np.int32(0), np.int32(Reason.SUCCESS)
+    return SobolIndices(paths, *to_jax((*moments, *orders, *codes)))
 
 
 def shares_of_variance(parts: np.ndarray) -> np.ndarray:
@@ -202,13 +190,11 @@ def shares_of_variance(parts: np.ndarray) -> np.ndarray:
 
 
 def _without_indices(paths, numbers: int, lost: int) -> SobolIndices:
-    nothing = jnp.full(numbers, jnp.nan)
-    each = jnp.full((numbers, len(paths)), jnp.nan)
-    both = jnp.full((numbers, len(paths), 2), jnp.nan)
-    code = jnp.asarray(Reason.BAD_PARAMETER, jnp.int32)
-    return SobolIndices(
-        paths, nothing, nothing, each, each, both, both, jnp.asarray(lost, jnp.int32), code
-    )
+    nothing = np.full(numbers, np.nan)
+    each, both = (np.full((numbers, len(paths), *more), np.nan) for more in ((), (2,)))
+    codes = np.int32(lost), np.int32(Reason.BAD_PARAMETER)
+    known = to_jax((nothing, nothing, each, each, both, both, *codes))
+    return SobolIndices(paths, *known)
 
 
 def _evaluating(measure: Measure, system, variables, progress) -> Callable:

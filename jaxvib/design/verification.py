@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from ..ensemble import Reason
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import NotebookRepr
 from ..orbits.multipliers import STABLE
 from ..orbits.robustness import share_intervals
-from ..systems.autonomous import is_autonomous
+from ..systems.fields import is_autonomous
 from ..systems.parameters import enclosing_bounds, parameter_at, parameters, replace
 from .diagram import Diagram
 

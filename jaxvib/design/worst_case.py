@@ -10,8 +10,8 @@ import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Float, Int
 
 from ..ensemble import Reason
-from ..foundation.notebook_repr import NotebookRepr
 from ..foundation.quantity import Range, check_range, result_field
+from ..foundation.result_repr import NotebookRepr
 from .evaluation import Evaluator
 from .measure import EvaluationLostError, Measure
 from .optimise import searched

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
+    from .assembly_motion import module_energies as module_energies
     from .chains.energy import beam_shapes as beam_shapes
     from .chains.energy import energy_field as energy_field
     from .chains.energy import equilibrium_split as equilibrium_split
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from .flow import Trajectory as Trajectory
     from .flow import flow as flow
     from .flow import simulate as simulate
-    from .mean_powers import mean_element_power as mean_element_power
-    from .mean_powers import mean_friction_power as mean_friction_power
-    from .module_energies import module_energies as module_energies
+    from .measures import mean_element_power as mean_element_power
+    from .measures import mean_friction_power as mean_friction_power
     from .propagation import propagate as propagate
 else:
     export_lazily(__name__)

@@ -14,6 +14,7 @@ from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.annular import annular
+from ..systems.conservative import energies
 from ..systems.impact import EquationOfMotion
 from ..systems.law import force_of
 from ..systems.system import System, equation_shape
@@ -121,7 +122,7 @@ def _found(system, state, t0, t1, rtol) -> EnergyBalance:
     result = jnp.where(backwards, Reason.BAD_PARAMETER, result).astype(jnp.int32)
     last, sums = (jnp.where(backwards, jnp.nan, row) for row in (states[-1], sums[-1]))
     powers = Powers.of(sums, system.equation())
-    before, after = (_energies(system, *at) for at in ((t0, state), (t1, last)))
+    before, after = (energies(system, *at) for at in ((t0, state), (t1, last)))
     kinetic, linear, *stored = after - before
     stored = jnp.stack(stored) if stored else jnp.zeros(0)
     varying = np.asarray(system.equation().varying_contacts(), bool)
@@ -219,15 +220,3 @@ def _of_contacts(equation, energies):
 
 def _dot(part, vector):
     return part.direction @ vector
-
-
-def _energies(system, time, state) -> Float[Array, " energies"]:
-    """Return the energies of motion, of linear springs and of each contact, J."""
-    equation = system.equation().at(time)
-    mass, _, stiffness = system.linear_part().matrices()
-    position, velocity = jnp.split(state, 2)
-    position = position - equation.offset
-    found = [velocity @ mass @ velocity / 2, position @ stiffness @ position / 2]
-    for contact, depth in zip(equation.contacts, equation.penetrations(state), strict=True):
-        found.append(contact.law.energy(depth))
-    return jnp.stack(found)

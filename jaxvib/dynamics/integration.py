@@ -3,7 +3,6 @@
 Importing it takes a third as long as all other imports; it is imported on demand.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,6 @@ from ..kernels.lower.tangents import is_lowering
 from .motion import Motion
 from .scales import base, initial_scales
 from .solve import Problem, Tolerance
-from .step_limits import longest_of
 from .stepper import Controller, Stepper
 
 
@@ -78,11 +76,12 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, observer=Non
     # A lane with invalid input takes no step, so that it delays no other.
     end = jnp.where(finite, t1, t0)
 
-    # Traced once, though each stage of a step evaluates it.
-    @functools.partial(jax.jit, inline=True)
-    def field(time, state, arrays):
-        return problem.field(time, state, combine_arrays(arrays, static))
+    def of_arrays(function):
+        """Return a function of the prepared problem as one of its arrays."""
+        return lambda *given: function(*given[:-1], combine_arrays(given[-1], static))
 
+    # Traced once, though each stage of a step evaluates it.
+    field = jax.jit(of_arrays(problem.field), inline=True)
     scales = jax.lax.stop_gradient(problem.scales(t0, end, base(state), prepared))
     sizes, first = initial_scales(
         lambda time, state: field(time, state, arrays),
@@ -107,20 +106,17 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, observer=Non
         return problem.jumps(scales, time, base(start), base(stop), prepared)
 
     least = 1e-13 * jnp.abs(end - t0)
-    longest = longest_of(problem, tolerance, t0, end, state, prepared)
+    longest = tolerance.longest
+    if longest is None:
+        longest = problem.longest(t0, end, base(state), prepared)
     controller = diffrax.PIDController(
         0.0, 1.0, norm=problem.norm, dtmin=least, dtmax=longest
     )
     jumped = jumps if problem.has_sensitivities else None
 
-    def next_breakpoint(time, arrays):
-        return problem.next_breakpoint(time, combine_arrays(arrays, static))
-
-    def crossed(time, state, arrays):
-        return problem.crossed(time, state, combine_arrays(arrays, static))
-
-    breaks = None if next_breakpoint(t0, arrays) is None else next_breakpoint
-    cross = None if breaks is None else crossed
+    breaks = problem.next_breakpoint(t0, prepared) is not None
+    following = of_arrays(problem.next_breakpoint) if breaks else None
+    crossed = of_arrays(problem.crossed) if breaks else None
     skip = skips if problem.skips else None
     method = problem.method or diffrax.Dopri8()
     # Its `filter_jit` caches traces for the lifetime of the process, under functions
@@ -130,7 +126,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, observer=Non
         integrate = getattr(integrate, "__wrapped__", integrate)
     solution = integrate(
         diffrax.ODETerm(field),
-        Stepper(method, relative, skip, observer, least, jumped, cross),
+        Stepper(method, relative, skip, observer, least, jumped, crossed),
         t0,
         end,
         dt0=None,
@@ -138,7 +134,7 @@ def _integrate(problem, state, prepared, t0, t1, tolerance, saveat, observer=Non
         args=arrays,
         saveat=saveat,
         stepsize_controller=Controller(
-            inner=controller, first=first, next_breakpoint=breaks
+            inner=controller, first=first, next_breakpoint=following
         ),
         adjoint=diffrax.ForwardMode(),
         max_steps=tolerance.max_steps,

@@ -162,7 +162,9 @@ def _tangent(problem, tolerance, primals, tangents):
         rate = problem.field(t0, state, problem.prepare(parameters))
         start = jax.tree.map(lambda r: -r[None], rate)
         row = start, jax.tree.map(lambda p: jnp.zeros_like(p)[None], parameters)
-        basis = row if basis is None else _stack([basis, row])
+        if basis is not None:
+            row = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), basis, row)
+        basis = row
         weight = d_t0[None]
         weights = weight if weights is None else jnp.concatenate([weights, weight])
     still = all(is_zero(d) for d in jax.tree.leaves(d_parameters, is_leaf=is_zero))
@@ -302,22 +304,14 @@ def augmented(problem: Problem, moved: bool) -> Problem:
             problem.norm(error), jnp.max(jax.vmap(problem.norm)(sensitivities))
         )
 
-    def scales(t0, t1, state, prepared):
-        return problem.scales(t0, t1, state, prepared[0])
+    def of_one(function):
+        """Return a function of the prepared problem as one of it and its directions."""
+        return lambda *given: function(*given[:-1], given[-1][0])
 
     def skips(length, slack, start, stop, prepared):
         assert problem.skips is not None
         first, last = (start[0][0], start[1][0]), (stop[0][0], stop[1][0])
         return problem.skips(length, slack, first, last, prepared[0])
-
-    def longest(t0, t1, state, prepared):
-        return problem.longest(t0, t1, state, prepared[0])
-
-    def jumps(scales, time, first, last, prepared):
-        return problem.jumps(scales, time, first, last, prepared[0])
-
-    def next_breakpoint(time, prepared):
-        return problem.next_breakpoint(time, prepared[0])
 
     def crossed(time, state, prepared):
         return along(functools.partial(problem.crossed, time), state, prepared)
@@ -325,10 +319,10 @@ def augmented(problem: Problem, moved: bool) -> Problem:
     return problem._replace(
         prepare=prepare,
         field=field,
-        scales=scales,
-        longest=longest,
-        jumps=jumps,
-        next_breakpoint=next_breakpoint,
+        scales=of_one(problem.scales),
+        longest=of_one(problem.longest),
+        jumps=of_one(problem.jumps),
+        next_breakpoint=of_one(problem.next_breakpoint),
         crossed=crossed,
         norm=norm,
         skips=None if problem.skips is None else skips,
@@ -368,7 +362,3 @@ def _where_real(numbers, changes):
         changes,
         is_leaf=lambda leaf: leaf is None,
     )
-
-
-def _stack(trees):
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)

@@ -5,13 +5,12 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array
 
-from ..foundation.types import AnyArray, Number
+from ..foundation.types import Number
 from ..kernels.lower.tangents import is_lowering
 from ..systems.equation import Equation, Time
-from .scales import Scales, base
-from .solve import Problem, Tolerance
+from .scales import Scales
 
 # Evaluations in one period, at most 1.5 mean spacings apart: a feature of a 340th of
 # the period is seen.
@@ -81,20 +80,6 @@ def _ranges(function, times):
     begun = first, first, jnp.zeros_like(first), first
     (low, high, change, _), _ = jax.lax.scan(turn, begun, times)
     return low, high, change
-
-
-def longest_of(
-    problem: Problem,
-    tolerance: Tolerance,
-    t0: Number,
-    t1: Number,
-    state: PyTree,
-    prepared: PyTree,
-) -> AnyArray | float | None:
-    """Return the longest step of a solve, s, or None."""
-    if tolerance.longest is not None:
-        return tolerance.longest
-    return problem.longest(t0, t1, base(state), prepared)
 
 
 def has_jump(field: Callable, scales: Scales, first: Array, last: Array) -> Array:

@@ -88,7 +88,7 @@ class Polynomial(NamedTuple):
 
         def step(_, bracket):
             low, tau, high = bracket
-            value, slope = _value_and_slope(self.coefficients, tau)
+            value, slope = value_and_slope(self.coefficients, tau)
             ahead = (value > 0) == (left > 0)
             low, high = jnp.where(ahead, tau, low), jnp.where(ahead, high, tau)
             new = tau - value / _safe(slope)
@@ -209,10 +209,11 @@ def cubic_defect(
     return jnp.abs(left) + jnp.abs(right)
 
 
-def _value_and_slope(coefficients, tau):
+def value_and_slope(coefficients: Sequence[Array], tau: Number) -> tuple[Array, Array]:
+    """Return the value and the derivative of a polynomial."""
     *lower, total = coefficients
     rate = jnp.zeros_like(total)
-    for coefficient in reversed(lower):
-        rate = rate * tau + total
+    for k, coefficient in enumerate(reversed(lower)):
+        rate = rate * tau + total if k else total
         total = total * tau + coefficient
     return total, rate

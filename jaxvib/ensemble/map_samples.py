@@ -13,8 +13,7 @@ from jaxtyping import ArrayLike
 
 from ..foundation.arrays import concatenate_lanes, gather_lanes
 from ..foundation.environment import keep_programs, require_float64
-from ..foundation.machine import usable_cores
-from ..foundation.threads import map_in_threads
+from ..foundation.machine import map_in_threads, usable_cores
 from ..kernels import Kernel
 from ..kernels.calls.call import kernels_called
 from ..kernels.gpu.device_choice import by_xla

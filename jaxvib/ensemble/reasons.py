@@ -15,46 +15,96 @@ class Reason(enum.IntEnum):
     'SINGULAR'
     """
 
-    SUCCESS = 0
-    BAD_PARAMETER = 1
-    STEP_LIMIT = 2
-    STEP_UNDERFLOW = 3
-    DIVERGED = 4
-    ITERATION_LIMIT = 5
-    SINGULAR = 6
-    SHORTER_PERIOD = 7
-    UNSEEN_CONTACT = 8
-    NO_BIFURCATION = 9
-    LIMIT_VIOLATED = 10
-    COMPUTATION_FAILED = 11
-    UNSTABLE = 12
-    NOT_REACHED = 13
-    NOT_INVARIANT = 14
-    NO_COMMON_PERIOD = 15
-    FIELD_JUMPS = 16
-    EQUILIBRIUM = 17
-    NO_CROSSING = 18
-    NOT_SMOOTH = 19
-    QUASI_PERIODIC = 20
-    CHAOTIC = 21
-    NOT_CONVERGED = 22
-    UNDECIDED_MOTION = 23
-    TRANSIENT = 24
-    LONGER_PERIOD = 25
-    UNDAMPED = 26
-    ESCAPED = 27
-    PARAMETER_BOUND = 40
-    POINT_LIMIT = 41
-    CLOSED = 42
-    BRANCHED = 43
-    STRONG_RESONANCE = 44
-    EVENT = 45
-    GRAZING = 46
-    TOO_FEW_SEGMENTS = 47
-    PERIOD_HALVED = 48
-    IMPACTS_MEET = 49
-    NOT_CERTIFIED = 60
-    NOT_VERIFIED = 61
+    text: str
+    motion: str
+
+    def __new__(cls, code: int, text: str, motion: str = ""):
+        """Return a code; `motion`: a short name of a non-periodic motion."""
+        found = int.__new__(cls, code)
+        found._value_, found.text, found.motion = code, text, motion
+        return found
+
+    SUCCESS = 0, "success"
+    BAD_PARAMETER = 1, "a parameter or state is not finite or out of range"
+    STEP_LIMIT = 2, "the solver used up its steps before the end time"
+    STEP_UNDERFLOW = 3, "the solver's steps became too small: the solution diverges"
+    DIVERGED = 4, "Newton's method did not converge"
+    ITERATION_LIMIT = 5, "the iteration did not converge within its limit"
+    SINGULAR = 6, "M - I is singular: a fold, a branch point or one of a family"
+    SHORTER_PERIOD = 7, "the orbit has a shorter period than requested"
+    UNSEEN_CONTACT = 8, "the solver missed a contact of this motion"
+    NO_BIFURCATION = 9, "the branch has no bifurcation of the requested kind"
+    LIMIT_VIOLATED = 10, "the design violates a limit"
+    COMPUTATION_FAILED = 11, "the computation failed with an error"
+    UNSTABLE = 12, "the motion is unstable"
+    NOT_REACHED = 13, "not found or not reached within the given bounds"
+    NOT_INVARIANT = 14, "the equations are not invariant under the shift of the drift"
+    NO_COMMON_PERIOD = (
+        15,
+        "the loads have no common period, or the vector field does not have the given "
+        "period",
+    )
+    FIELD_JUMPS = (
+        16,
+        "the vector field is discontinuous in the state: its derivatives do not give the "
+        "stability",
+    )
+    EQUILIBRIUM = 17, "converged to an equilibrium, not to a limit cycle", "at rest"
+    NO_CROSSING = 18, "the motion no longer crosses the section"
+    NOT_SMOOTH = (
+        19,
+        "the third derivatives required by the normal form do not exist, or vary within "
+        "a hundredth of the state",
+    )
+    QUASI_PERIODIC = 20, "converged to a quasi-periodic motion", "quasi-periodic"
+    CHAOTIC = (
+        21,
+        "a chaotic motion, as far as it was watched: 512 periods or more",
+        "chaotic",
+    )
+    NOT_CONVERGED = (
+        22,
+        "did not converge to an orbit of any tested period",
+        "not converged (undecided)",
+    )
+    UNDECIDED_MOTION = (
+        23,
+        "undecided: the largest Lyapunov exponent is neither clearly zero nor clearly "
+        "positive",
+        "exponent inconclusive (undecided)",
+    )
+    TRANSIENT = (
+        24,
+        "the transient was not over after the longest allowed run",
+        "transient not over (undecided)",
+    )
+    LONGER_PERIOD = (
+        25,
+        "converged to a longer period than any tested (not resolved)",
+        "longer period",
+    )
+    UNDAMPED = 26, "without damping there is no steady state", "not damped (undecided)"
+    ESCAPED = (
+        27,
+        "escaped: the state grew by more than a factor of ten thousand",
+        "escaped (undecided)",
+    )
+    PARAMETER_BOUND = 40, "reached the end of the parameter's range"
+    POINT_LIMIT = 41, "reached the maximum number of points"
+    CLOSED = 42, "closed: returned to its first point"
+    BRANCHED = 43, "starts at a bifurcation of another branch"
+    STRONG_RESONANCE = 44, "the two multipliers meet at 1 or -1"
+    EVENT = 45, "reached a terminal event"
+    GRAZING = 46, "reached grazing: contact with zero velocity"
+    TOO_FEW_SEGMENTS = (
+        47,
+        "neighbouring states diverge too much within the segments of the cycle: use more "
+        "segments or a smaller rtol",
+    )
+    PERIOD_HALVED = 48, "reached a period doubling of the motion of half the period"
+    IMPACTS_MEET = 49, "reached impacts on two stops at the same time"
+    NOT_CERTIFIED = 60, "not certified: the argument principle gives another count"
+    NOT_VERIFIED = 61, "the design's range is not stable at all of its random points"
 
     @property
     def failed(self) -> bool:
@@ -67,72 +117,6 @@ class Reason(enum.IntEnum):
         """Whether the attractor of the sample is not known."""
         return self.motion.endswith("(undecided)")
 
-    @property
-    def motion(self) -> str:
-        """A short name of a non-periodic motion, "" for other codes."""
-        return _MOTIONS.get(self, "")
-
-
-_MOTIONS = {
-    Reason.EQUILIBRIUM: "at rest",
-    Reason.QUASI_PERIODIC: "quasi-periodic",
-    Reason.CHAOTIC: "chaotic",
-    Reason.LONGER_PERIOD: "longer period",
-    Reason.NOT_CONVERGED: "not converged (undecided)",
-    Reason.UNDECIDED_MOTION: "exponent inconclusive (undecided)",
-    Reason.TRANSIENT: "transient not over (undecided)",
-    Reason.UNDAMPED: "not damped (undecided)",
-    Reason.ESCAPED: "escaped (undecided)",
-}
-
-_TEXTS = {
-    Reason.SUCCESS: "success",
-    Reason.BAD_PARAMETER: "a parameter or state is not finite or out of range",
-    Reason.STEP_LIMIT: "the solver used up its steps before the end time",
-    Reason.STEP_UNDERFLOW: "the solver's steps became too small: the solution diverges",
-    Reason.DIVERGED: "Newton's method did not converge",
-    Reason.ITERATION_LIMIT: "the iteration did not converge within its limit",
-    Reason.SINGULAR: "M - I is singular: a fold, a branch point or one of a family",
-    Reason.SHORTER_PERIOD: "the orbit has a shorter period than requested",
-    Reason.UNSEEN_CONTACT: "the solver missed a contact of this motion",
-    Reason.NO_BIFURCATION: "the branch has no bifurcation of the requested kind",
-    Reason.LIMIT_VIOLATED: "the design violates a limit",
-    Reason.COMPUTATION_FAILED: "the computation failed with an error",
-    Reason.UNSTABLE: "the motion is unstable",
-    Reason.NOT_REACHED: "not found or not reached within the given bounds",
-    Reason.NOT_INVARIANT: "the equations are not invariant under the shift of the drift",
-    Reason.NO_COMMON_PERIOD: "the loads have no common period, or the vector field "
-    "does not have the given period",
-    Reason.FIELD_JUMPS: "the vector field is discontinuous in the state: its "
-    "derivatives do not give the stability",
-    Reason.EQUILIBRIUM: "converged to an equilibrium, not to a limit cycle",
-    Reason.NO_CROSSING: "the motion no longer crosses the section",
-    Reason.NOT_SMOOTH: "the third derivatives required by the normal form do not exist, or "
-    "vary within a hundredth of the state",
-    Reason.QUASI_PERIODIC: "converged to a quasi-periodic motion",
-    Reason.CHAOTIC: "a chaotic motion, as far as it was watched: 512 periods or more",
-    Reason.NOT_CONVERGED: "did not converge to an orbit of any tested period",
-    Reason.UNDECIDED_MOTION: "undecided: the largest Lyapunov exponent is neither "
-    "clearly zero nor clearly positive",
-    Reason.TRANSIENT: "the transient was not over after the longest allowed run",
-    Reason.LONGER_PERIOD: "converged to a longer period than any tested (not resolved)",
-    Reason.UNDAMPED: "without damping there is no steady state",
-    Reason.ESCAPED: "escaped: the state grew by more than a factor of ten thousand",
-    Reason.PARAMETER_BOUND: "reached the end of the parameter's range",
-    Reason.POINT_LIMIT: "reached the maximum number of points",
-    Reason.CLOSED: "closed: returned to its first point",
-    Reason.BRANCHED: "starts at a bifurcation of another branch",
-    Reason.STRONG_RESONANCE: "the two multipliers meet at 1 or -1",
-    Reason.EVENT: "reached a terminal event",
-    Reason.GRAZING: "reached grazing: contact with zero velocity",
-    Reason.TOO_FEW_SEGMENTS: "neighbouring states diverge too much within the segments "
-    "of the cycle: use more segments or a smaller rtol",
-    Reason.PERIOD_HALVED: "reached a period doubling of the motion of half the period",
-    Reason.IMPACTS_MEET: "reached impacts on two stops at the same time",
-    Reason.NOT_CERTIFIED: "not certified: the argument principle gives another count",
-    Reason.NOT_VERIFIED: "the design's range is not stable at all of its random points",
-}
-
 
 def reason(code: SupportsInt) -> str:
     """Return the text of a result's reason code.
@@ -140,7 +124,7 @@ def reason(code: SupportsInt) -> str:
     >>> jv.reason(0)
     'success'
     """
-    return _TEXTS[Reason(int(code))]
+    return Reason(int(code)).text
 
 
 def undecided(

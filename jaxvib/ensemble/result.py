@@ -1,14 +1,18 @@
 """Base class of results: a reason code and a text representation."""
 
 import abc
+import types
+from collections.abc import Mapping
 
 import jax
 import numpy as np
 from equinox import AbstractVar
-from jaxtyping import Array, Int
+from jaxtyping import Array, ArrayLike, Int
 
-from ..foundation.notebook_repr import NotebookRepr
-from .reasons import reason
+from ..foundation.arrays import is_concrete
+from ..foundation.result_repr import NotebookRepr
+from ..foundation.types import Integer
+from .reasons import Reason, reason
 
 
 class Result(NotebookRepr):
@@ -37,3 +41,31 @@ class Result(NotebookRepr):
     @abc.abstractmethod
     def _lines(self) -> list[str]:
         """Return the lines of the text of a single sample."""
+
+
+_NO_ADVICE: Mapping[Reason, str] = types.MappingProxyType({})
+
+
+def raise_if_empty(
+    verb: str,
+    throw: bool,
+    code: Integer,
+    *answer: ArrayLike,
+    advice: Mapping[Reason, str] = _NO_ADVICE,
+) -> None:
+    """Raise `RuntimeError` if a single call has no result but its reason code.
+
+    `advice`: what to do, by reason.
+
+    The rule of all functions with `throw=True`. **Raises:** `RuntimeError` for a single
+    call, with concrete values, whose result has no finite number. Batches and calls
+    under `jit`, `vmap` and differentiation keep their codes and NaN instead.
+
+    >>> jv.ensemble.raise_if_empty("simulate", True, 0, jnp.ones(2))
+    """
+    known = is_concrete(code, *answer)
+    if not throw or not known or np.ndim(code) or int(code) == Reason.SUCCESS:
+        return
+    if not any(np.isfinite(np.asarray(part)).any() for part in answer):
+        what = advice.get(Reason(int(code)), "throw=False gives NaN instead")
+        raise RuntimeError(f"{verb}: {reason(code)}; {what}")

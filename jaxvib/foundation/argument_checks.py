@@ -126,7 +126,10 @@ def _kind(part: Any) -> _Kind:
         if issubclass(kind, collections.abc.Mapping):
             of_keys, of_values = of if len(of) == 2 else (Any, Any)
             return _Kind(
-                _is_mapping, "a mapping", of_values=of_values, has_text_keys=of_keys is str
+                lambda value: isinstance(value, collections.abc.Mapping),
+                "a mapping",
+                of_values=of_values,
+                has_text_keys=of_keys is str,
             )
         if issubclass(kind, collections.abc.Sequence):
             return _of_sequence(kind, of)
@@ -178,22 +181,14 @@ def _shape(value: object) -> tuple[int, ...]:
 
 
 def _is_complex(value: object) -> bool:
-    return isinstance(value, complex) or getattr(
-        getattr(value, "dtype", None), "kind", ""
-    ) == "c"  # fmt: skip
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, collections.abc.Mapping)
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return isinstance(value, complex) or kind == "c"
 
 
 def _is_list(value: object) -> bool:
     text = isinstance(value, str | bytes | type | collections.abc.Mapping)
-    return hasattr(value, "__iter__") and not text and not _is_single(value)
-
-
-def _is_single(value: object) -> bool:
-    return hasattr(value, "dtype") and not _shape(value)
+    single = hasattr(value, "dtype") and not _shape(value)
+    return hasattr(value, "__iter__") and not text and not single
 
 
 def _are_texts(value: object) -> bool:

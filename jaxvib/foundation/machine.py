@@ -1,10 +1,13 @@
 """Processor, usable cores and memory of this machine."""
 
+import concurrent.futures
 import contextlib
 import os
 import platform
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 _VECTOR_FLAGS = re.compile(r"(sse|ssse|avx|amx|fma|f16c|bmi|asimd|sve)[0-9a-z_]*")
 
@@ -64,3 +67,21 @@ def _group_limits() -> list[float]:
             if folder == top:
                 break
     return found
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def map_in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+) -> list[Result]:
+    """Return a function's results in order, from so many threads, by default one a core.
+
+    A single item needs no thread.
+    """
+    items = list(items)
+    if len(items) < 2:
+        return list(map(function, items))
+    with concurrent.futures.ThreadPoolExecutor(threads or usable_cores()) as pool:
+        return list(pool.map(function, items))

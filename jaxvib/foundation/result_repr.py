@@ -1,12 +1,20 @@
 """Text representation of results: numbers with their units, in a few lines."""
 
 import dataclasses
+import html
 
+import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
-from .notebook_repr import NotebookRepr
+
+class NotebookRepr(eqx.Module):
+    """A module that a notebook shows as its plain-text repr."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self), quote=False)}</pre>"
+
 
 _MOST_LINES = 8  # of a result
 _MOST_NUMBERS = 4  # listed; larger arrays show shape and range

@@ -10,6 +10,7 @@ from .matrices import eigenvector_near as eigenvector_near
 from .matrices import eigenvectors as eigenvectors
 from .matrices import inverse as inverse
 from .matrices import least_squares as least_squares
+from .matrices import positive_inverse as positive_inverse
 from .matrices import singular_system as singular_system
 from .matrices import singular_values as singular_values
 from .matrices import solve as solve
@@ -18,7 +19,6 @@ from .matrices import solve_vector as solve_vector
 from .matrices import spectral_norm as spectral_norm
 from .matrices import symmetric_system as symmetric_system
 from .order import order_of as order_of
-from .positive import positive_inverse as positive_inverse
 from .products import Parts as Parts
 from .products import complex_product as complex_product
 from .products import dot as dot

@@ -6,15 +6,20 @@ others work under `jit` and `vmap`. Singular or non-finite matrices give NaN or
 infinity, and raise nothing.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy  # loads .linalg lazily
-from jaxtyping import ArrayLike, Complex, Float
+from jax.extend import core
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array, ArrayLike, Complex, Float
 
 from ..foundation.arrays import HOST, array_namespace
+from ..kernels.calls.derivative_rule import refuse_second_derivatives
 from ..kernels.lower.tangents import is_lowering
 from .eigen import Eigensystem
 from .eigen import eigensystem as _eigensystem
@@ -23,7 +28,6 @@ from .jacobi import Singular
 from .jacobi import singular_system as _singular_system
 from .jacobi import singular_values as _singular_values
 from .jacobi import symmetric_system as _symmetric_system
-from .lapack import by_lapack
 from .order import order_of
 from .products import Parts, dot
 from .small import is_small, of_many
@@ -39,14 +43,14 @@ def solve(
     if not is_small(matrix):
         return _large(np.linalg.solve, jnp.linalg.solve, matrix, right)
     if array_namespace(matrix, right) is HOST or is_lowering():
-        return of_many(_solved, (2, 2), matrix, right)
+        return of_many(jnp.linalg.solve, (2, 2), matrix, right)
     frozen = jax.lax.stop_gradient(matrix)
 
     def forward(_, b):
-        return of_many(_solved, (2, 2), frozen, b)
+        return of_many(jnp.linalg.solve, (2, 2), frozen, b)
 
     def backward(_, b):
-        return of_many(_solved, (2, 2), jnp.swapaxes(frozen, -1, -2), b)
+        return of_many(jnp.linalg.solve, (2, 2), jnp.swapaxes(frozen, -1, -2), b)
 
     return jax.lax.custom_linear_solve(lambda x: matrix @ x, right, forward, backward)
 
@@ -67,14 +71,14 @@ def inverse(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
 def determinant(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes"]:
     """Return the determinants of matrices."""
     if is_small(matrix):
-        return of_many(_determinant, (2,), matrix)
+        return of_many(jnp.linalg.det, (2,), matrix)
     return _large(np.linalg.det, jnp.linalg.det, matrix)
 
 
 def cholesky(matrix: Float[Any, "*lanes n n"]) -> Float[Any, "*lanes n n"]:
     """Return Cholesky factors L of A = L L^T, NaN if A is not positive definite."""
     if is_small(matrix) and array_namespace(matrix) is HOST:
-        return of_many(_cholesky, (2,), matrix)
+        return of_many(jnp.linalg.cholesky, (2,), matrix)
     return _large(np.linalg.cholesky, jnp.linalg.cholesky, matrix)
 
 
@@ -89,18 +93,6 @@ def solve_triangular(
     return scipy.linalg.solve_triangular(triangle, right, lower=lower, check_finite=False)
 
 
-def _solved(matrix, right):
-    return jnp.linalg.solve(matrix, right)
-
-
-def _determinant(matrix):
-    return jnp.linalg.det(matrix)
-
-
-def _cholesky(matrix):
-    return jnp.linalg.cholesky(matrix)
-
-
 def _lower_solved(triangle, right):
     return jax.scipy.linalg.solve_triangular(triangle, right, lower=True)
 
@@ -113,7 +105,7 @@ def singular_values(matrix: Float[Any, "*lanes m n"]) -> Float[Any, "*lanes k"]:
     """Return the singular values of matrices, largest first."""
     if is_small(matrix):
         return of_many(_singular_values, (2,), matrix)
-    return _large(_values_by_lapack, _values_by_xla, matrix)
+    return _large(np.linalg.svd, jnp.linalg.svd, matrix, compute_uv=False)
 
 
 def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
@@ -123,7 +115,8 @@ def singular_system(matrix: Float[Any, "*lanes m n"]) -> Singular:
     """
     if is_small(matrix) and (array_namespace(matrix) is HOST or is_lowering()):
         return of_many(_singular_system, (2,), matrix)
-    left, values, right = _large(_system_by_lapack, _system_by_xla, matrix)
+    svd = np.linalg.svd, jnp.linalg.svd
+    left, values, right = _large(*svd, matrix, full_matrices=False)
     xp = array_namespace(matrix)
     return Singular(left, values, xp.swapaxes(right, -1, -2))
 
@@ -222,7 +215,7 @@ def eigenvector_near(
 def _values_of(matrix):
     if is_small(matrix):
         return _complex(of_many(_eigenvalues, (2,), matrix))
-    values = _large(_complex_eigvals, jnp.linalg.eigvals, matrix)
+    values = _large(np.linalg.eigvals, jnp.linalg.eigvals, matrix).astype(complex)
     order = order_of(values.real, values.imag)
     return array_namespace(values).take_along_axis(values, order, axis=-1)
 
@@ -235,22 +228,10 @@ def _differentiable_values(matrix):
 @_differentiable_values.defjvp
 def _values_rule(primals, tangents):
     (matrix,), (change,) = primals, tangents
-    values, right, left = map(_complex, _first_derivatives_only(matrix))
+    first = refuse_second_derivatives("eigenvalues", matrix)
+    values, right, left = map(_complex, eigensystem(first))
     moved = left @ (change.astype(right.dtype) @ right)
     return values, jnp.diagonal(moved, axis1=-2, axis2=-1)
-
-
-@jax.custom_jvp
-def _first_derivatives_only(matrix):
-    return eigensystem(matrix)
-
-
-@_first_derivatives_only.defjvp
-def _no_rule(primals, tangents):
-    raise TypeError(
-        "second derivatives of eigenvalues are not supported; take differences of "
-        "first ones, from jax.jacfwd, jax.jacrev or jax.grad"
-    )
 
 
 def least_squares(
@@ -302,26 +283,14 @@ def _left_vectors(values, right) -> Parts:
     return Parts(real, xp.where(upper, -other / 2, xp.where(lower, own / 2, 0.0)))
 
 
-def _large(by_numpy, by_jax, *matrices):
+def _large(by_numpy, by_jax, *matrices, **options):
     if array_namespace(*matrices) is HOST:
-        return by_lapack(by_numpy, *matrices)
-    return by_jax(*matrices)
-
-
-def _complex_eigvals(matrix):
-    return np.linalg.eigvals(matrix).astype(complex)
+        return by_lapack(functools.partial(by_numpy, **options), *matrices)
+    return by_jax(*matrices, **options)
 
 
 def _complex_eig(matrix):
     return tuple(part.astype(complex) for part in np.linalg.eig(matrix))
-
-
-def _values_by_lapack(matrix):
-    return np.linalg.svd(matrix, compute_uv=False)
-
-
-def _values_by_xla(matrix):
-    return jnp.linalg.svd(matrix, compute_uv=False)
 
 
 def _largest_by_lanczos(matrix):
@@ -337,12 +306,95 @@ def _largest_by_lanczos(matrix):
     try:
         return size * scipy.sparse.linalg.svds(matrix / size, **settings)
     except scipy.sparse.linalg.ArpackError:
-        return _values_by_lapack(matrix)[:1]
+        return np.linalg.svd(matrix, compute_uv=False)[:1]
 
 
-def _system_by_lapack(matrix):
-    return tuple(np.linalg.svd(matrix, full_matrices=False))
+def by_lapack(function: Callable, *matrices: np.ndarray) -> Any:
+    """Apply a function of `numpy.linalg` to matrices or stacks of them.
+
+    Singular or non-finite matrices give NaN, without affecting others of the stack.
+    """
+    finite = np.ones((), bool)
+    for matrix in matrices:
+        finite = finite & np.isfinite(matrix).all(axis=(-2, -1))
+    lanes = finite.shape
+    whole = [np.broadcast_to(m, (*lanes, *np.shape(m)[-2:])) for m in matrices]
+    safe = np.where(finite[..., None, None], whole[0], np.eye(*whole[0].shape[-2:]))
+    found = _nan_where_it_fails(function, safe, *whole[1:])
+    return _map_results(lambda part: _where(finite, part), found)
 
 
-def _system_by_xla(matrix):
-    return tuple(jnp.linalg.svd(matrix, full_matrices=False))
+def _nan_where_it_fails(function: Callable, *matrices):
+    with np.errstate(all="ignore"):
+        try:
+            return function(*matrices)
+        except np.linalg.LinAlgError:
+            if matrices[0].ndim == 2:
+                identity = np.eye(*matrices[0].shape)
+                known = function(identity, *matrices[1:])
+                return _map_results(lambda part: np.full_like(part, np.nan), known)
+    rows = [_nan_where_it_fails(function, *row) for row in zip(*matrices, strict=True)]
+    if isinstance(rows[0], tuple):
+        return tuple(np.stack(parts) for parts in zip(*rows, strict=True))
+    return np.stack(rows)
+
+
+def _where(finite, part):
+    more = (None,) * (np.ndim(part) - finite.ndim)
+    return np.where(finite[(..., *more)], part, np.nan)
+
+
+def _map_results(function: Callable, found):
+    return tuple(map(function, found)) if isinstance(found, tuple) else function(found)
+
+
+def positive_inverse(matrix: Float[Array, "*lanes n n"]) -> Float[Array, "*lanes n n"]:
+    """Return the inverses of positive definite matrices, inside programs.
+
+    On a CPU and beyond `MOST_ROWS` they are those of XLA, which calls LAPACK. For a GPU,
+    XLA would call NVIDIA's library; small matrices are inverted there by elementwise
+    operations, which it joins with those around them: Gauss-Jordan elimination without
+    pivoting, which is stable for positive definite matrices. Derivatives of any order are
+    those of `jnp.linalg.inv`, on every platform.
+
+    **Source:** Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
+    14.4.
+    """
+    traced = isinstance(matrix, jax.core.Tracer) and not is_lowering()
+    return _INVERSE.bind(matrix) if traced and is_small(matrix) else jnp.linalg.inv(matrix)
+
+
+def by_elimination(matrix: Float[Array, "*lanes n n"]) -> Float[Array, "*lanes n n"]:
+    """Return the inverses by elementwise operations."""
+    number = np.arange(matrix.shape[-1])
+    for k in range(len(number)):
+        column, row, pivot = (
+            matrix[..., :, k : k + 1], matrix[..., k : k + 1, :],
+            matrix[..., k : k + 1, k : k + 1],
+        )  # fmt: skip
+        one = number == k
+        scaled = jnp.where(one, 1 / pivot, row / pivot)
+        rest = jnp.where(one, 0.0, matrix) - column * scaled
+        matrix = jnp.where(one[:, None], scaled, rest)
+    return matrix
+
+
+_INVERSE = core.Primitive("positive_inverse")
+_INVERSE.def_impl(jnp.linalg.inv)
+_INVERSE.def_abstract_eval(lambda matrix: matrix)
+
+
+def _slope(primals, tangents):
+    return jax.jvp(jnp.linalg.inv, primals, tangents)
+
+
+def _mapped(arrays, axes):
+    return _INVERSE.bind(jnp.moveaxis(*arrays, *axes, 0)), 0
+
+
+ad.primitive_jvps[_INVERSE] = _slope
+batching.primitive_batchers[_INVERSE] = _mapped
+mlir.register_lowering(_INVERSE, mlir.lower_fun(jnp.linalg.inv, multiple_results=False))
+mlir.register_lowering(
+    _INVERSE, mlir.lower_fun(by_elimination, multiple_results=False), platform="cuda"
+)

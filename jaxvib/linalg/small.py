@@ -1,7 +1,7 @@
 """Functions of many small matrices, by kernels of one matrix."""
 
 import functools
-import types
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -24,7 +24,7 @@ def is_small(*matrices: AnyArray) -> bool:
     return min(sizes) > 0 and max(sizes) <= MOST_ROWS
 
 
-def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays: AnyArray) -> Any:
+def of_many(lane: Callable, ranks: tuple[int, ...], *arrays: AnyArray) -> Any:
     """Apply a function of one lane, by its kernel, over any leading axes of arrays.
 
     `ranks`: the number of axes of each array in one lane; leading axes are broadcast.
@@ -55,7 +55,7 @@ def of_many(lane: types.FunctionType, ranks: tuple[int, ...], *arrays: AnyArray)
 
 
 @functools.cache
-def kernel_of(lane: types.FunctionType) -> Kernel:
+def kernel_of(lane: Callable) -> Kernel:
     """Return the kernel of a function without captured variables."""
     return cached_kernel(lane)
 

@@ -18,6 +18,6 @@ if TYPE_CHECKING:
     from .modal import damped_modes as damped_modes
     from .modal import natural_frequencies as natural_frequencies
     from .modal import natural_modes as natural_modes
-    from .sparse import lowest_frequencies as lowest_frequencies
+    from .slicing import lowest_frequencies as lowest_frequencies
 else:
     export_lazily(__name__)

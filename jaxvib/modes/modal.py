@@ -6,16 +6,16 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
-from ..drawing import Plottable, draw, spectrum_chart
+from ..drawing import Axis, Chart, Line, Plottable, draw, spectrum_chart
 from ..drawing.axes import Axes
 from ..foundation.arrays import HOST, array_namespace, require_concrete, to_numpy
 from ..foundation.quantity import result_field
 from ..foundation.result_repr import ResultRepr
+from ..foundation.types import AnyArray
 from ..systems.chain import BeamChain
 from ..systems.linear_part import linear_part
 from ..systems.roles import Linear
 from .natural import check_natural, check_not_gyroscopic, nan_unless_natural
-from .pictures import shapes_chart
 
 # Relative difference below which components of a shape are equal, well above rounding.
 _ALIKE = 1e-9
@@ -275,3 +275,21 @@ def _signed_root(values):
     still = values == 0
     with np.errstate(invalid="ignore"):  # NaN for statically unstable modes
         return xp.where(still, 0.0, xp.sqrt(xp.where(still, 1.0, values)))
+
+
+_MOST = 6  # modes that are distinguishable in one picture
+
+
+def shapes_chart(shapes: AnyArray, frequencies: AnyArray) -> Chart:
+    """Return a chart of the lowest mode shapes, scaled to a maximum of 1."""
+    shapes, frequencies = np.asarray(shapes), np.asarray(frequencies)
+    count = min(_MOST, shapes.shape[1])
+    places = np.arange(shapes.shape[0])
+    largest = np.abs(shapes).max(axis=0)
+    lines = tuple(
+        Line(places, column, f"{frequencies[mode]:.4g} rad/s", mode, marks=True)
+        for mode, column in enumerate((shapes / largest).T[:count])
+    )
+    more = f", the lowest {count} of {shapes.shape[1]}" if count < shapes.shape[1] else ""
+    across, up = Axis("degree of freedom"), Axis("mode shape, maximum 1")
+    return Chart(across, up, lines, f"modes{more}")

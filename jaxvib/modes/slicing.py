@@ -10,11 +10,20 @@ Lewis and Simon, *SIAM J. Matrix Anal. Appl.* 15 (1994) 228.
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .sparse.linalg takes 0.2 s
-from scipy.sparse import csc_array, sparray
+from jaxtyping import Array, Float
+from scipy.sparse import csc_array, diags_array
 
 from ..ensemble.blas import one_blas_thread
+from ..foundation.arrays import require_concrete
+from ..foundation.quantity import Range, check_range
+from ..systems.chain import BeamChain
+from ..systems.linear_part import linear_part
+from ..systems.roles import Linear
+from .modal import natural_frequencies
+from .natural import check_natural, check_not_gyroscopic
 
 _BLOCK = 8  # vectors; higher multiplicities take another round
 _LEAST_BASIS = 120  # vectors: 15 blocks before a restart from the best ones
@@ -45,17 +54,13 @@ class _Factor(NamedTuple):
     below: int
 
 
-def lowest_from(stiffness: sparray, mass: sparray, floor: float, count: int) -> Slice:
+@one_blas_thread()  # a second thread does not pay for matrices this narrow
+def lowest_from(stiffness: Any, mass: Any, floor: float, count: int) -> Slice:
     """Return the `count` lowest eigenvalues of (C, M) that are not below a floor.
 
     Fewer if there are no more. The mass matrix has a unit diagonal. **Raises:**
     `RuntimeError` if rounding errors make the count ambiguous.
     """
-    with one_blas_thread():  # a second thread does not pay for matrices this narrow
-        return _lowest_from(stiffness, mass, floor, count)
-
-
-def _lowest_from(stiffness, mass, floor: float, count: int) -> Slice:
     size = mass.shape[0]
     largest = float(abs(stiffness).sum(0).max())
     step = 1e-8 * largest + 1e-7 * abs(floor)
@@ -239,3 +244,72 @@ def _orthogonal_basis(block, mass, *others):
             weights[used, column] = norm
             used += 1
     return basis[:, :used], weights[:used]
+
+
+_DENSE = 500  # degrees of freedom up to which dense LAPACK is as fast
+_SAME = 1e-12  # relative tolerance of `shift`
+
+
+def lowest_frequencies(
+    system: Linear, count: int, *, shift: float = 0.0
+) -> Float[Array, " count"]:
+    r"""Return the natural frequencies nearest above `shift` (rad/s), ascending.
+
+    The values of `natural_frequencies` that are not below `shift`, for many thousands
+    of degrees of freedom. The pivots of sparse factors of $C - \sigma M$ count the
+    eigenvalues (`modes.slicing`), so that none is missed, including repeated ones.
+    Rigid-body modes are 0; statically unstable modes are NaN and come first if `shift`
+    is 0. The list is padded with NaN if there are fewer above `shift`. Computed on the
+    host.
+
+    **Raises:** `ValueError` for a count that is not in [1, n], a shift below 0, or matrices
+    that are not symmetric; `RuntimeError` if rounding errors make the count ambiguous.
+
+    >>> jv.modes.lowest_frequencies(tower, 1).round(4).tolist()
+    [12.2474]
+    """
+    require_concrete("lowest_frequencies", system, count, shift)
+    system = linear_part(system)
+    size = len(system.freedom_names or system.matrices()[0])
+    check_range("count", count, "", Range(at_least=1, at_most=size))
+    if count != int(count):
+        raise ValueError(f"count = {count} is not a whole number")
+    check_range("shift", shift, "rad/s", Range(at_least=0.0))
+    count = int(count)
+    if size <= _DENSE:
+        every = np.asarray(natural_frequencies(system))
+        found = every[every >= shift * (1 - _SAME)] if shift > 0 else every
+    else:
+        found = _by_counting(system, count, float(shift))
+    listed = np.full(count, np.nan)
+    listed[: len(found)] = found[:count]
+    return jnp.asarray(listed)
+
+
+def _by_counting(system, count: int, shift: float) -> np.ndarray:
+    system = system.assembled() if isinstance(system, BeamChain) else system
+    sparse = system.sparse_matrices()
+    if sparse is not None:
+        mass, damping, stiffness = sparse
+    else:
+        mass, damping, stiffness = (np.asarray(matrix) for matrix in system.matrices())
+        check_natural(mass, stiffness)
+    check_not_gyroscopic(damping, mass)
+    # Scaled to a unit mass diagonal.
+    scale = diags_array(1 / np.sqrt(mass.diagonal()))
+    mass, stiffness = (csc_array(scale @ csc_array(m) @ scale) for m in (mass, stiffness))
+    noise = 1e-13 * abs(stiffness).sum(0).max()
+    floor = (shift * (1 - _SAME)) ** 2 if shift > 0 else -noise
+    found = lowest_from(stiffness, mass, floor, count)
+    falling = min(found.below, count) if shift == 0 else 0
+    strains = system.sparse_strains()
+    still = np.abs(found.values) <= noise
+    frequencies = np.sqrt(np.where(still, 0.0, found.values))
+    if strains is not None:
+        # Strains keep digits that the stiffness matrix loses to rounding, which matter
+        # for slow modes of long assemblies.
+        weights, rows = strains
+        strained = rows @ (scale @ found.vectors[:, ~still])
+        speeds = np.linalg.svd(np.sqrt(weights)[:, None] * strained, compute_uv=False)
+        frequencies[~still] = np.sort(speeds)
+    return np.append(np.full(falling, np.nan), frequencies)

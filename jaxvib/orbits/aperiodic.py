@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 from ..dynamics.modal import ModalForm
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import combine_arrays, gather_lanes, put_lanes
-from ..foundation.threads import map_in_threads
+from ..foundation.machine import map_in_threads
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.drift import Drift

@@ -31,7 +31,6 @@ from ..foundation.types import Number
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.impact import EquationOfMotion
 from ..systems.system import System
-from .newton import newton
 from .shooting import SAME_STATE, Progress, Trial, advanced, begun, growth_of
 
 # Limits of a step, relative to the motion's extent and to its period.
@@ -329,7 +328,8 @@ def shoot(
         )
 
     start = jnp.append(guess, period)
-    last = newton(body, _initial_iteration(system, start), lambda last: last.result < 0)
+    first = _initial_iteration(system, start)
+    last = jax.lax.while_loop(lambda last: last.result < 0, body, first)
     # A motion at rest is no cycle; one that was not followed has no extent either.
     _, moved = motion_sizes(last.seen.observables, last.seen.state, last.period)
     still = jnp.max(moved / jnp.maximum(last.units, last.size)) < _AT_REST

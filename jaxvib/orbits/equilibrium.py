@@ -19,11 +19,10 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray
-from ..systems.autonomous import check_autonomous
+from ..systems.fields import check_autonomous
 from ..systems.system import System
 from .implicit import differentiable_once, implicit_root
 from .multipliers import VERDICTS, multiplier_error, verdict
-from .newton import newton
 
 # About ten halvings and doublings of the damping, several times.
 _MOST_ITERATIONS = 100
@@ -287,7 +286,7 @@ def _solve(field, start) -> _Iteration:
         jnp.asarray(0, jnp.int32),
         jnp.asarray(-1, jnp.int32),
     )
-    last = newton(step, first, goes_on)
+    last = jax.lax.while_loop(goes_on, step, first)
     code = jnp.where(last.code < 0, Reason.ITERATION_LIMIT, last.code)
     return last._replace(code=code.astype(jnp.int32), units=_nonzero_units(last.units))
 

@@ -2,21 +2,24 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+import numpy as np
+from jax.extend import core
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array, PyTree
 
 from .. import linalg
 from ..foundation.arrays import is_concrete
 from ..foundation.types import AnyArray
 from ..foundation.zero_tangents import is_zero
 from ..kernels import Kernel
+from ..kernels.calls.derivative_rule import aligned, refuse_second_derivatives, typed_like
 from ..kernels.calls.kernel_cache import cached_kernel
-from .lazy_linear import lazy_linearize
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,25 +194,117 @@ def _differentiated_once(what, numbers):
 
 
 def _differentiated_once_rule(what, primals, tangents):
-    return _refuse_second_derivatives(what, *primals), tangents[0]
+    return refuse_second_derivatives(what, *primals), tangents[0]
 
 
 _differentiated_once.defjvp(_differentiated_once_rule, symbolic_zeros=True)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _refuse_second_derivatives(what, numbers):
-    return numbers
-
-
-@_refuse_second_derivatives.defjvp
-def _refuse_second_derivatives_rule(what, primals, tangents):
-    raise TypeError(
-        f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
-        "jax.jacrev and jax.grad give"
-    )
-
-
 def _solved(matrix, right):
     columns = right.reshape(right.shape[0], -1)
     return linalg.solve(matrix, columns).reshape(right.shape)
+
+
+class _Linear(NamedTuple):
+    """`function(values, changes)`, linear in the changes, and the shapes of its results.
+
+    `known`: the number of values among its arguments; the remaining ones are changes.
+    """
+
+    function: Callable
+    known: int
+    results: tuple
+
+
+def lazy_linearize(
+    function: Callable, values: Sequence, changes: Sequence, results: Sequence
+) -> Sequence[Array]:
+    """Return `function(values, changes)`, arrays of shapes `results`, linear in `changes`.
+
+    For JAX it is one primitive, whose function is traced when a program that contains
+    it is compiled, and not at all if its results are unused. Unused derivatives of long
+    motions then cost nothing. Works under `jit`, `vmap` and differentiation, forward
+    and reverse.
+    """
+    linear = _Linear(
+        lambda *arrays: function(list(arrays[: len(values)]), list(arrays[len(values) :])),
+        len(values),
+        tuple(jax.ShapeDtypeStruct(r.shape, r.dtype) for r in results),
+    )
+    arrays = aligned([jnp.asarray(array) for array in (*values, *changes)])
+    return _DEFERRED.bind(*arrays, linear=linear)
+
+
+_DEFERRED = core.Primitive("deferred_changes")
+_DEFERRED.multiple_results = True
+
+
+def _called(*arrays, linear):
+    return linear.function(*arrays)
+
+
+@_DEFERRED.def_abstract_eval
+def _shapes(*arrays, linear):
+    return typed_like(linear.results, arrays)
+
+
+@_DEFERRED.def_impl
+def _eager(*arrays, linear):
+    # A derivative may be unknown, and unused.
+    with jax.disable_jit(False), jax.debug_nans(False):
+        return jax.jit(linear.function)(*arrays)
+
+
+mlir.register_lowering(_DEFERRED, mlir.lower_fun(_called, multiple_results=True))
+
+
+def _slope(primals, tangents, *, linear):
+    changes = []
+    for primal, tangent in zip(primals, tangents, strict=True):
+        if isinstance(tangent, ad.Zero):
+            moves = jnp.issubdtype(primal.dtype, jnp.inexact)
+            kind = primal.dtype if moves else jax.dtypes.float0
+            tangent = np.zeros(primal.shape, kind)
+        changes.append(tangent)
+    return jax.jvp(linear.function, tuple(primals), tuple(changes))
+
+
+def _transposed(cotangents, *arrays, linear):
+    values, changes = arrays[: linear.known], arrays[linear.known :]
+    shapes = [jax.ShapeDtypeStruct(c.aval.shape, c.aval.dtype) for c in changes]
+    given = [
+        jnp.zeros(r.shape, r.dtype) if isinstance(c, ad.Zero) else c
+        for c, r in zip(cotangents, linear.results, strict=True)
+    ]
+
+    def back(values, given):
+        def forward(changes):
+            return linear.function(*values, *changes)
+
+        return jax.linear_transpose(forward, shapes)(given)[0]
+
+    found = lazy_linearize(back, values, given, shapes)
+    return [None] * linear.known + list(found)
+
+
+def _mapped(arrays, axes, *, linear):
+    size = next(
+        array.shape[axis]
+        for array, axis in zip(arrays, axes, strict=True)
+        if axis is not None
+    )
+    mapped = jax.vmap(linear.function, in_axes=tuple(axes))
+
+    def function(values, changes):
+        return mapped(*values, *changes)
+
+    results = [jax.ShapeDtypeStruct((size, *r.shape), r.dtype) for r in linear.results]
+    found = lazy_linearize(
+        function, arrays[: linear.known], arrays[linear.known :], results
+    )
+    return found, [0] * len(found)
+
+
+ad.primitive_jvps[_DEFERRED] = _slope
+ad.primitive_transposes[_DEFERRED] = _transposed
+batching.primitive_batchers[_DEFERRED] = _mapped

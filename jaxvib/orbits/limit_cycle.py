@@ -1,6 +1,5 @@
 """Limit cycles of autonomous systems, with stability and error estimates."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +11,6 @@ from jaxtyping import Array, ArrayLike, Complex, Float, Int
 
 from .. import linalg
 from ..drawing import Labels
-from ..drawing.labels import LENGTH_OR_ANGLE
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, reason
@@ -34,7 +32,7 @@ from .multipliers import (
     multiplier_error,
     verdict,
 )
-from .orbit import invalidate, with_progress
+from .orbit import WithProgress, invalidate
 from .orbit_derivatives import Revolution, differentiable_values
 
 # Of the condition and of the residual, in units, of a cycle that is one of a family.
@@ -115,7 +113,7 @@ class LimitCycle(PlottableMotion):
         ]
 
 
-class DriftingCycle(LimitCycle):
+class DriftingCycle(WithProgress, LimitCycle):
     r"""A cycle $s(t + T) = s(t) + a\,d$ of a system with a drift, see `drifting`.
 
     Its multipliers are those of the motion modulo the shift, see `DriftingOrbit`.
@@ -130,17 +128,6 @@ class DriftingCycle(LimitCycle):
     >>> round(float(cycle.progress / (2 * np.pi)), 9)  # turns per period
     1.0
     """
-
-    _: dataclasses.KW_ONLY  # behind the labels, which have a default
-    progress: Float[Array, ""] = result_field(
-        "shift along the drift in one period", LENGTH_OR_ANGLE
-    )
-    progress_error: Float[Array, ""] = result_field(
-        "error bar of the progress", LENGTH_OR_ANGLE
-    )
-
-    def _lines(self) -> list[str]:
-        return with_progress(super()._lines(), self)
 
 
 def limit_cycle(

@@ -133,7 +133,25 @@ class PeriodicOrbit(PlottableMotion):
         return [*lines, evidence, f"  result        {reason(self.result)}"]
 
 
-class DriftingOrbit(PeriodicOrbit):
+class WithProgress(PlottableMotion):
+    """A periodic motion of a system with a drift: its `progress` is part of its text."""
+
+    _: dataclasses.KW_ONLY  # behind the labels, which have a default
+    progress: Float[Array, ""] = result_field(
+        "shift along the drift in one period of the motion", LENGTH_OR_ANGLE
+    )
+    progress_error: Float[Array, ""] = result_field(
+        "error bar of the progress", LENGTH_OR_ANGLE
+    )
+
+    def _lines(self: Any) -> list[str]:
+        lines = super()._lines()
+        length = f"{self.progress:.10g} {self.labels.progress_unit}".rstrip()
+        progress = f"{length} per period (error {self.progress_error:.1e})"
+        return [*lines[:2], f"  progress      {progress}", *lines[2:]]
+
+
+class DriftingOrbit(WithProgress, PeriodicOrbit):
     r"""A motion $s(t + nT) = s(t) + a\,d$ of a system with a drift, see `drifting`.
 
     `state` has a drift coordinate of zero, or less than half a step from it. `monodromy`
@@ -154,24 +172,6 @@ class DriftingOrbit(PeriodicOrbit):
     >>> round(float(orbit.progress), 6), int(orbit.stable)  # 0.1 for a period
     (0.628319, 1)
     """
-
-    _: dataclasses.KW_ONLY  # behind the labels, which have a default
-    progress: Float[Array, ""] = result_field(
-        "shift along the drift in one period of the motion", LENGTH_OR_ANGLE
-    )
-    progress_error: Float[Array, ""] = result_field(
-        "error bar of the progress", LENGTH_OR_ANGLE
-    )
-
-    def _lines(self) -> list[str]:
-        return with_progress(super()._lines(), self)
-
-
-def with_progress(lines: list[str], orbit: Any) -> list[str]:
-    """Return the lines of an orbit's text with one of its progress."""
-    length = f"{orbit.progress:.10g} {orbit.labels.progress_unit}".rstrip()
-    progress = f"{length} per period (error {orbit.progress_error:.1e})"
-    return [*lines[:2], f"  progress      {progress}", *lines[2:]]
 
 
 def peak_force_text(orbits: PeriodicOrbit) -> str:
@@ -434,10 +434,10 @@ def invalidate(fields: dict, code: Integer, kept: tuple[str, ...] = ("period",))
     return {name: of(name, value) for name, value in fields.items()}
 
 
-def with_failure(orbit: PeriodicOrbit, code: Integer) -> PeriodicOrbit:
-    """Return an orbit of JAX arrays, with NaN where a reason code is not 0."""
+def with_failure(orbit: Any, code: Integer, kept: tuple[str, ...] = ("period",)) -> Any:
+    """Return an orbit of JAX arrays, or a cycle, with NaN where a code is not 0."""
     concrete = is_concrete(orbit, code)
     orbit, code = to_numpy((orbit, code)) if concrete else (orbit, code)
     names = [f.name for f in dataclasses.fields(orbit) if "unit" in f.metadata]
-    fields = invalidate({name: getattr(orbit, name) for name in names}, code)
+    fields = invalidate({name: getattr(orbit, name) for name in names}, code, kept)
     return type(orbit)(**to_jax(fields), labels=orbit.labels)

@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..dynamics.engines import Engine
-from ..dynamics.extremes import top
 from ..dynamics.flow import flow
-from ..dynamics.observables import Observables, tracked_contacts
+from ..dynamics.observables import Observables, top, tracked_contacts
 from ..kernels.lower.tangents import map_rows
 from ..systems.drift import modulo_drift, progress_between
 from ..systems.system import System

@@ -24,8 +24,10 @@ from ..foundation.arrays import (
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
 from ..foundation.types import AnyArray, Number
-from ..systems.autonomous import AutonomousSystem, is_autonomous
+from ..systems.conservative import why_not_conservative
 from ..systems.drift import modulo_drift
+from ..systems.fields import AutonomousSystem, is_autonomous
+from ..systems.impact import ImpactSystem
 from ..systems.periods import check_period
 from ..systems.system import System
 from ..systems.unforced import is_unforced, refuse_period
@@ -110,6 +112,7 @@ def periodic_orbit(
     **Source:** Pogorelova and Postnikova (2011) for the method, without the error
     estimates.
     """
+    _refuse_families(system)
     system = differentiable_once(system, "a periodic orbit")
     if is_autonomous(system) or (period is not None and is_unforced(system)):
         if periods != 1:
@@ -132,6 +135,16 @@ def periodic_orbit(
     answer = found.result, found.largest_multiplier
     raise_if_empty("periodic_orbit", throw, *answer, advice=advice)
     return found
+
+
+def _refuse_families(system) -> None:
+    """Raise `ValueError` for a system with a periodic motion of every energy."""
+    bodies = isinstance(system, ImpactSystem) and is_concrete(system)
+    if bodies and not why_not_conservative(system):
+        raise ValueError(
+            "periodic_orbit of a system without loads and losses, which has families of "
+            "periodic motions, one at every energy; allowed: nonlinear_modes"
+        )
 
 
 def _found(system, guess, periods, engine, rtol, evidence) -> PeriodicOrbit:

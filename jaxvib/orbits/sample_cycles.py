@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +21,7 @@ from .cycle_shooting import motion_sizes, return_time, window_parts
 from .error_estimates import error_factor
 from .limit_cycle import LimitCycle, cycle_near
 from .multipliers import UNSTABLE
-from .orbit import PeriodicOrbit, unknown_orbits, with_fields
+from .orbit import PeriodicOrbit, unknown_orbits, with_failure, with_fields
 from .settings import SettlingSettings
 
 _TRANSIENT = 384  # guessed periods: 12 decay times at a damping ratio of 0.5 %
@@ -125,7 +124,7 @@ def _stage(static: System, engine: str) -> Callable[[tuple], _Found]:
         start = jnp.where(code == Reason.SUCCESS, cycle.state, guess)
         _, seen, _ = observe(system, start, 0.0, length, **how)
         peak = largest_forces(system.equation(), seen)
-        return _Found(_with_reason(cycle, code), seen, peak, states[-1])
+        return _Found(with_failure(cycle, code, kept=()), seen, peak, states[-1])
 
     return stage
 
@@ -142,15 +141,3 @@ def _reason(cycle: LimitCycle, states, sizes, result):
     # A cycle may be small beside the distance that a motion has drifted.
     code = jnp.where((cycle.result == Reason.SUCCESS) & near, Reason.SUCCESS, code)
     return jnp.where(result == Reason.SUCCESS, code, result).astype(jnp.int32)
-
-
-def _with_reason(cycle: LimitCycle, code) -> LimitCycle:
-    """Return a cycle without its numbers where a code is not 0."""
-
-    def spoiled(leaf):
-        inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
-        return jnp.where(code == Reason.SUCCESS, leaf, jnp.nan) if inexact else leaf
-
-    stable = jnp.where(code == Reason.SUCCESS, cycle.stable, -1).astype(jnp.int8)
-    cycle = jax.tree.map(spoiled, cycle)
-    return eqx.tree_at(lambda one: (one.stable, one.result), cycle, (stable, code))

@@ -6,17 +6,21 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
+from ..dynamics.engines import engine_for
 from ..dynamics.engines.choice import MODAL
-from ..ensemble import Reason
+from ..dynamics.modal import ModalForm
+from ..ensemble import Reason, TwoStageFunction, compile_ahead, map_samples
 from ..foundation.arrays import gather_lanes, put_lanes
-from ..systems.drift import Drift
+from ..systems.drift import Drift, modulo_drift
 from ..systems.system import System
 from .aperiodic import TrackedMotions, track_motions
 from .classification import limit_of
+from .error_estimates import error_factor
+from .motion_kernels import shooting_kernel
 from .multipliers import UNSTABLE
-from .orbit import PeriodicOrbit, unknown_orbits, with_fields
-from .orbit_finder import OrbitFinder
+from .orbit import PeriodicOrbit, orbit_from_shooting, unknown_orbits, with_fields
 from .settings import SettlingSettings
 
 # Recurrence of a motion, in units of its size, from which Newton iteration takes over.
@@ -216,3 +220,53 @@ def _classified(orbits, lanes, tracked: TrackedMotions, period) -> PeriodicOrbit
         return known
     whole = tracked.progress * np.maximum(repeats, 1)[:, None]
     return with_fields(known, progress=whole[:, 0], progress_error=whole[:, 1])
+
+
+class OrbitFinder:
+    """Newton shooting for many samples of one structure, compiled in the background.
+
+    The iteration is a kernel if it can be lowered. Eigenvalues and condition numbers of
+    its orbits are computed by NumPy.
+
+    **Arguments:** `system`: one of theirs; `static`: the part that they share; `one`:
+    leaves and a state of one of them; `how`: settings, whose `engine` "auto" selects as
+    for single motions; `quick`: whether "auto" may be event-driven, if that is a kernel.
+    """
+
+    def __init__(self, system, static, one, how: SettlingSettings, quick: bool):
+        (leaves, state), chunk = one, how.chunk
+        rtol, factor = how.rtol, error_factor(how.evidence)
+        self._run = functools.partial(map_samples, chunk=chunk)
+        self._settings = float(rtol), float(factor)
+        settings = np.asarray(1, np.int32), np.asarray(rtol), np.asarray(factor)
+        lane = (leaves, np.asarray(state), *settings)
+        by_events = functools.partial(
+            shooting_kernel(static, "event").unsupported_reason, lane
+        )
+        engine = MODAL
+        if not isinstance(static, ModalForm):
+            engine, _ = engine_for(system, how.engine, 1, by_events if quick else None)
+        self._shots = shooting_kernel(static, engine)
+        compile_ahead(self._shots, lane, chunk=chunk)
+        self._find = TwoStageFunction(self._shots, functools.partial(_evidence, system))
+
+    def find(
+        self, leaves: PyTree, guesses: np.ndarray, periods: np.ndarray
+    ) -> tuple[PeriodicOrbit, np.ndarray]:
+        """Return orbits near guesses, one per sample, and their distances from them.
+
+        The distance is relative to the motion's own scales.
+        """
+        number = len(guesses)
+        settings = (np.full(number, value) for value in self._settings)
+        lanes = leaves, guesses, np.asarray(periods, np.int32), *settings
+        return self._run(self._find, lanes)
+
+
+def _evidence(system, lanes, found):
+    """Return the orbits of shooting results, and their distances from the guesses."""
+    _, guesses, periods, rtol, factor = lanes
+    orbits = orbit_from_shooting(system, *found, periods, rtol * factor, factor < 1)
+    far = modulo_drift(system, orbits.state, guesses) - guesses
+    far = np.abs(far) / found[1].start_units
+    return orbits, np.max(far, axis=-1)

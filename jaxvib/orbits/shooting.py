@@ -20,7 +20,6 @@ from ..systems.drift import across_drift, is_invariant, modulo_drift, progress_b
 from ..systems.impact import EquationOfMotion
 from ..systems.periods import period_of
 from ..systems.system import System
-from .newton import newton
 
 # Iterations: six halvings of a step, and ten with quadratic convergence.
 MOST_ITERATIONS = 16
@@ -481,7 +480,7 @@ def shoot(
         return jax.tree.map(lambda n, o: jnp.where(active, n, o), new, last)
 
     first = _first_iteration(system, start, units)
-    last = newton(body, first, lambda iteration: iteration.progress.result < 0)
+    last = jax.lax.while_loop(lambda last: last.progress.result < 0, body, first)
     found = last.progress
     orbit = found.best, last.seen, found.monodromy, found.correction, last.bend
     return ShootingResult(*orbit, found.iterations, found.result, last.drifted)

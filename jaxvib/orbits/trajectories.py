@@ -11,7 +11,7 @@ from ..dynamics.engines.choice import MODAL
 from ..dynamics.engines.modal import ModalEngine
 from ..dynamics.events import motion_kernel
 from ..dynamics.flow import observe, simulate
-from ..dynamics.mean_powers import mean_lost_power
+from ..dynamics.measures import mean_lost_power
 from ..dynamics.modal import ModalForm
 from ..dynamics.motion import Want
 from ..dynamics.time_blocks import BLOCK, map_time_blocks

@@ -12,6 +12,7 @@ from ..citation import citation
 from ..ensemble import Reason, reason, undecided
 from ..foundation.text import duration_text
 from ..studies.analyses.kinds import ANALYSES
+from ..studies.config.tables import flattened
 from ..studies.pictures.regimes import periodic
 from ..studies.store.finished_study import Run, readable
 from .parts import escaped
@@ -105,7 +106,7 @@ def _strip(run: Run) -> str:
 def _table(runs: Sequence[Run]) -> str:
     """Return a table of the config keys that differ and the facts of all runs."""
     facts = [_facts(run) for run in runs]
-    flat = [_flat(run.study.get("config") or {}) for run in runs]
+    flat = [flattened(run.study.get("config") or {}) for run in runs]
     keys = [
         k
         for k in dict.fromkeys(k for each in flat for k in each)
@@ -232,14 +233,6 @@ def _details(run: Run, tag: str) -> str:
         f"<details><summary>Versions and machine{tag}</summary>"
         f"<table>{lines}</table></details>"
     )
-
-
-def _flat(tree: dict, before: str = "") -> dict:
-    flat = {}
-    for key, value in tree.items():
-        name = f"{before}.{key}" if before else str(key)
-        flat |= _flat(value, name) if isinstance(value, dict) else {name: value}
-    return flat
 
 
 def _value(value) -> str:

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from .annular import AnnularContact as AnnularContact
     from .assembly import Assembled as Assembled
     from .assembly import assemble as assemble
-    from .autonomous import AutonomousSystem as AutonomousSystem
-    from .autonomous import autonomous_system as autonomous_system
     from .base_motion import BaseMotion as BaseMotion
     from .base_motion import absolute_states as absolute_states
     from .beam import Beam as Beam
@@ -33,8 +31,10 @@ if TYPE_CHECKING:
     from .derived import derived as derived
     from .drift import drifting as drifting
     from .elastic import ElasticStructure as ElasticStructure
-    from .forced import ForcedSystem as ForcedSystem
-    from .forced import forced_system as forced_system
+    from .fields import AutonomousSystem as AutonomousSystem
+    from .fields import ForcedSystem as ForcedSystem
+    from .fields import autonomous_system as autonomous_system
+    from .fields import forced_system as forced_system
     from .friction import CoulombFriction as CoulombFriction
     from .impact import AppliedLoad as AppliedLoad
     from .impact import ImpactSystem as ImpactSystem

@@ -13,7 +13,6 @@ from .freedoms import direction
 from .roles import Linear
 from .unilateral import Contact
 
-_FREQUENCIES = Range(at_least=0.0)
 _STIFFNESS = Range(above=0.0)
 
 

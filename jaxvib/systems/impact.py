@@ -28,8 +28,6 @@ from .states import (
     CoupledEquation,
     StateElement,
     check_elements,
-    count_of_states,
-    coupled_equation,
     named_states,
 )
 from .symmetry import check_mass, lacks_mass
@@ -446,15 +444,18 @@ class ImpactSystem(Mechanical, Linear):
 
     def equation(self) -> EquationOfMotion | CoupledEquation:
         """Return the equation of motion."""
-        acting = self.contacts, self.loads, None, self.frictions, self.springs
-        moved = equation_of_motion(self.matrices(), *acting)
+        parts = self.contacts, self.loads, None, self.frictions, self.springs
+        moved = equation_of_motion(self.matrices(), *parts)
         if not self.elements:
             return moved
-        return coupled_equation(moved, self.matrices()[0], self.elements)
+        inverse = positive_inverse(self.matrices()[0])
+        acting = tuple(element.acting(inverse) for element in self.elements)
+        return CoupledEquation(moved, acting)
 
     def rest(self) -> Float[Array, " state"]:
         """Return the unstrained state at rest; states of elements are 0."""
-        return jnp.zeros(2 * self.degrees_of_freedom + count_of_states(self.elements))
+        states = sum(len(element.law.states) for element in self.elements)
+        return jnp.zeros(2 * self.degrees_of_freedom + states)
 
     def period(self) -> Float[Array, ""]:
         """Return the common period of loads and variations, s; NaN if there is none.

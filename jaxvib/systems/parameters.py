@@ -203,8 +203,9 @@ def _walk(node, keys=(), where=(), turned=None) -> dict:
     elif isinstance(node, tuple):
         for position, (name, item) in enumerate(zip(part_names(node), node, strict=True)):
             inner = _walk(item, (*keys, name), (*where, position))
-            rotates = turned is not None and turned(item)
-            found |= _in_units(inner, _turning) if rotates else inner
+            if turned is not None and turned(item):
+                inner = _in_units(inner, lambda unit, _: rotational_unit(unit))
+            found |= inner
     return found
 
 
@@ -288,10 +289,6 @@ def _in_units(found: dict, unit_for: Callable[[str, str], str]) -> dict:
         keys: (where, dataclasses.replace(entry, unit=unit_for(entry.unit, entry.unit)))
         for keys, (where, entry) in found.items()
     }
-
-
-def _turning(unit: str, _) -> str:
-    return rotational_unit(unit)
 
 
 def _get(node, where):

@@ -3,13 +3,11 @@
 import abc
 import functools
 import types
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
@@ -98,7 +96,8 @@ def _state_shape(system: System) -> list[int]:
 
 
 def _number_displaced(system: System) -> int:
-    return _shape_of(lambda s: s.equation().displaced(s.rest()), system).shape[0]
+    shape = eqx.filter_eval_shape(lambda s: s.equation().displaced(s.rest()), system)
+    return shape.shape[0]
 
 
 def structural_fact(function: types.FunctionType, system: System) -> Any:
@@ -190,13 +189,3 @@ class Mechanical(System):
         units_of_states = units + rates + further
         progress = units_of_states[self.drift.place] if self.drift else ""
         return Labels(self.state_names, units_of_states, names, units, progress)
-
-
-def _shape_of(function: Callable, system: System) -> jax.ShapeDtypeStruct:
-    """Like `jax.eval_shape`, but accepts NumPy leaves."""
-
-    def shape(leaf):
-        array = isinstance(leaf, np.ndarray | jax.Array)
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if array else leaf
-
-    return eqx.filter_eval_shape(function, jax.tree.map(shape, system))

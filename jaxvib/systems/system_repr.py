@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..foundation.notebook_repr import NotebookRepr
+from ..foundation.result_repr import NotebookRepr
 from ..foundation.suggestions import CheckedArguments, is_scalar
 from .parameters import parameters
 

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from .around import part
-from .autonomous import is_autonomous
 from .drift import Drift
 from .equation import Equation, Time
+from .fields import is_autonomous
 from .loads import time_varying
 from .system import System
 from .variation import varies

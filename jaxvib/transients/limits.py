@@ -4,16 +4,40 @@ from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.quantity import quantity
-from ..systems.contacts.threshold import Threshold
+from ..systems.event_form import ContactForm
 from ..systems.freedoms import check_direction
 from ..systems.impact import EquationOfMotion
+from ..systems.law import ContactLaw
 from ..systems.states.coupled import CoupledEquation
 from ..systems.system import System, equation_shape
 from ..systems.system_repr import SystemRepr, with_field
 from ..systems.unilateral import Contact
+
+
+class Threshold(ContactLaw):
+    r"""The law $F(z) = 0$ of a level that is monitored like a contact.
+
+    Event-driven engines stop at each crossing, so that none is missed between two
+    steps. Arrays of any shape are mapped elementwise.
+    """
+
+    jumps = False
+
+    def event_form(self) -> ContactForm:
+        """Return the form of the force for event-driven integration."""
+        return ContactForm(jnp.zeros(()))
+
+    def force(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the force, 0 N."""
+        return jnp.zeros_like(penetration)
+
+    def energy(self, penetration: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, 0 J."""
+        return jnp.zeros_like(penetration)
+
 
 Moving = EquationOfMotion | CoupledEquation  # of bodies, alone or with other states
 

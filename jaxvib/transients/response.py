@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ..dynamics import simulate
 from ..dynamics.engines import MANY, check_engine, engine_for
 from ..dynamics.flow import checked_state
 from ..dynamics.observables import largest_forces
@@ -16,8 +17,12 @@ from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.impact import EquationOfMotion
 from ..systems.system import Mechanical, System
-from .by_events import observe_by_events, states_by_events
-from .by_steps import observe_by_steps, states_by_steps
+from .by_engine import (
+    observe_by_events,
+    observe_by_steps,
+    states_by_events,
+    states_by_steps,
+)
 from .limits import (
     Limit,
     check_limits,
@@ -263,3 +268,23 @@ def _smooth(system, state, t0, t1, limits, rtol, engine: str, stops) -> dict[str
         "extreme": extreme,
         "first_passage": passage,
     }
+
+
+class History(eqx.Module):
+    """Displacements from rest, and states of elements, at given times."""
+
+    instants: Float[Array, " time"] = result_field("times", "s", ("time",))
+    displacements: Float[Array, "time freedom"] = result_field(
+        "displacements from rest", "m", ("time", "freedom")
+    )
+    further_states: Float[Array, "time further"] = result_field(
+        "states of elements", "", ("time", "further")
+    )
+
+
+def history(system: System, times: Float[Array, " time"], rtol: float) -> History:
+    """Return the motion of a system from rest at some times (s), NaN where it fails."""
+    start, count = system.rest(), freedoms_of(system)
+    change = simulate(system, start, times, rtol, throw=False).states - start[None]
+    # states of elements are behind the velocities, and 0 at rest
+    return History(times, change[:, :count], change[:, 2 * count :])

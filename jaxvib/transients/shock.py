@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
+from ..dynamics.step_polynomial import value_and_slope
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
-from ..kernels.calls.kernel import Kernel
-from ..kernels.calls.kernel_cache import cached_kernel
+from ..linalg import kernel_of
 from ..systems.loads import Load
 
 _LARGEST_RATIO = 10.0  # steps are shorter in proportion to it
@@ -244,7 +244,7 @@ def _spectrum(law, times, middles, frequencies, ratio, look) -> ShockSpectrum:
     base, steps = (jnp.diff(times), first, last), first.shape[0]
 
     def of(frequency):
-        return _kernel()(frequency, ratio, jnp.asarray(look), base)
+        return kernel_of(_extremes)(frequency, ratio, jnp.asarray(look), base)
 
     lanes = max(1, _MOST_AT_ONCE // steps)
     found = jax.lax.map(of, frequencies, batch_size=lanes)
@@ -255,11 +255,6 @@ def _spectrum(law, times, middles, frequencies, ratio, look) -> ShockSpectrum:
     moved = far / frequencies**2
     errors = rounding * maximax, rounding * moved
     return ShockSpectrum(frequencies, highest, lowest, maximax, residual, moved, *errors)
-
-
-@functools.cache
-def _kernel() -> Kernel:
-    return cached_kernel(_extremes)
 
 
 def _fastest(ratio):
@@ -329,11 +324,7 @@ class _Path(NamedTuple):
 
     def motion(self, share):
         """Return the displacement and its rate at a share of the step."""
-        *lower, value = self.coefficients
-        rate = jnp.zeros_like(value)
-        for coefficient in reversed(lower):
-            rate = rate * share + value
-            value = value * share + coefficient
+        value, rate = value_and_slope(self.coefficients, share)
         return value, rate / self.phase
 
     def displacement(self, share):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..dynamics.extremes import top
 from ..dynamics.observables import (
     Observables,
     times_of_largest_forces,
+    top,
     tracked_contacts,
 )
 from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents

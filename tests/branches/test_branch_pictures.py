@@ -9,7 +9,7 @@ import pytest
 import xarray
 
 import jaxvib as jv
-from jaxvib.branches.codimension_two import CodimensionTwoPoint
+from jaxvib.branches.curves import CodimensionTwoPoint
 from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits
 

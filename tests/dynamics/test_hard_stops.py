@@ -12,8 +12,8 @@ import scipy.optimize
 
 import jaxvib as jv
 from jaxvib.dynamics.engines import EventEngine, engine_for
-from jaxvib.dynamics.events import integrate_events
 from jaxvib.dynamics.flow import observe, observe_with_monodromy, solve_system
+from jaxvib.dynamics.motion import Want
 from jaxvib.ensemble import Reason
 
 DAMPING, STIFFNESS, AMPLITUDE, FREQUENCY, STOP = 0.1, 1.0, 1.0, 2.8, 0.2
@@ -565,7 +565,8 @@ def test_bodies_that_rest_in_a_row_hold_where_statics_says():
                 for d, amplitude in zip(one, push, strict=True)
             ),
         )
-        return integrate_events(system.equation(), jnp.zeros(6), 0.0, 0.0, 1e-9).forces
+        want = Want(1e-9, forces=True)
+        return EventEngine().integrate(system, jnp.zeros(6), 0.0, 0.0, want).forces
 
     forces = np.asarray(jax.jit(jax.vmap(held))(masses, pushes, gaps))
     for mass, push, gap, force in zip(masses, pushes, gaps, forces, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxvib.linalg import MOST_ROWS, positive_inverse
-from jaxvib.linalg.positive import by_elimination
+from jaxvib.linalg.matrices import by_elimination
 
 
 def matrix(size, seed, condition=1e3):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
 import jaxvib as jv
-from jaxvib.modes import sparse
+from jaxvib.modes import slicing
 from jaxvib.modes.slicing import lowest_from
 
 
@@ -132,7 +132,7 @@ def test_five_thousand_bodies_have_the_closed_form_from_sparse_matrices():
 @pytest.fixture(params=["dense", "sparse"])
 def either(request, monkeypatch):
     """Small systems are computed as large ones are, and by LAPACK."""
-    monkeypatch.setattr(sparse, "_DENSE", 500 if request.param == "dense" else 0)
+    monkeypatch.setattr(slicing, "_DENSE", 500 if request.param == "dense" else 0)
 
 
 def bodies_on_the_ground(stiffnesses):

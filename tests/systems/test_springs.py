@@ -78,6 +78,24 @@ def test_each_force_is_its_formula():
     np.testing.assert_allclose(polygon, expected, atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        jv.PolynomialLaw([3.0, -2.0, 50.0]),
+        jv.PiecewiseLinearLaw([20.0, 0.0, 60.0, 5.0], [-0.03, -0.01, 0.02]),
+    ],
+)
+def test_the_energy_of_a_spring_is_the_integral_of_its_force(law):
+    e = np.linspace(-0.06, 0.06, 25)
+    nodes, weights = np.polynomial.legendre.leggauss(4000)
+    inside = np.asarray(law.force(e[:, None] * (nodes + 1) / 2))
+    np.testing.assert_allclose(
+        law.energy(e), e / 2 * (inside @ weights), rtol=1e-6, atol=1e-9
+    )
+    slopes = jax.vmap(jax.grad(law.energy))(jnp.asarray(e))
+    np.testing.assert_allclose(slopes, law.force(e), rtol=1e-13, atol=1e-15)
+
+
 def test_dampers_have_their_slope_at_rest():
     def force(coefficients, rate):
         return jv.PolynomialDamperLaw(coefficients).force(0.0, rate)

@@ -106,7 +106,8 @@ def step_chain(
     >>> bool(abs(moved - exact).max() < 1e-6)
     True
     """
-    check_order(order)
+    if order not in _COMPOSITIONS:
+        raise ValueError(f"order = {order}; allowed: {', '.join(map(str, _COMPOSITIONS))}")
     check_range("steps", steps, "", Range(at_least=1))
     state = checked_fields(chain, state)
     step = jnp.asarray(duration, float) / steps
@@ -125,12 +126,6 @@ def checked_fields(
     if state.shape != (4, chain.bodies):
         raise ValueError(f"state has shape {state.shape}; allowed: (4, {chain.bodies})")
     return state
-
-
-def check_order(order: int) -> None:
-    """Raise `ValueError` for an unsupported order."""
-    if order not in _COMPOSITIONS:
-        raise ValueError(f"order = {order}; allowed: {', '.join(map(str, _COMPOSITIONS))}")
 
 
 def stage_weights(order: int) -> tuple[float, ...]:

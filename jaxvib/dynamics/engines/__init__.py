@@ -8,6 +8,6 @@ from .choice import check_engine as check_engine
 from .choice import engine_for as engine_for
 from .choice import engine_of as engine_of
 from .choice import plan_for as plan_for
-from .diffrax_engine import DiffraxEngine as DiffraxEngine
 from .engine import Engine as Engine
 from .event import EventEngine as EventEngine
+from .stepped import DiffraxEngine as DiffraxEngine

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
@@ -10,10 +10,10 @@ from ...foundation.suggestions import replaced
 from ...systems.system import System, equation_shape, structural_fact
 from ..events import requires_events_reason
 from ..modal import ModalForm, modal_form
-from .diffrax_engine import DiffraxEngine
 from .engine import Engine
 from .event import EventEngine
 from .modal import ModalEngine
+from .stepped import DiffraxEngine
 
 ENGINES = {
     "diffrax": DiffraxEngine(),
@@ -76,24 +76,12 @@ def engine_of(system: System, engine: str | Engine, *values: Any) -> Engine:
 Unsupported = Callable[[], str]
 
 
-@overload
-def engine_for(
-    system: System, engine: str, lanes: int, unsupported: Unsupported | None = None
-) -> tuple[str, str]: ...
-
-
-@overload
-def engine_for(
-    system: System, engine: Engine, lanes: int, unsupported: Unsupported | None = None
-) -> tuple[Engine, str]: ...
-
-
 def engine_for(
     system: System,
     engine: str | Engine,
     lanes: int,
     unsupported: Unsupported | None = None,
-) -> tuple[str | Engine, str]:
+) -> tuple[Any, str]:
     """Return the engine for many motions of a system, and the reason.
 
     "auto" selects "event" if the system is linear except for contacts supported by it,

@@ -21,8 +21,8 @@ from ...systems.equation import Equation
 from ..modal import ModalForm, modal_flow, modal_form
 from ..motion import Motion, Want
 from ..observables import init_observables
-from .diffrax_engine import DiffraxEngine
 from .engine import Engine, forces_in, in_periods
+from .stepped import DiffraxEngine
 
 # Error of displacements observed over many periods, relative to their size: far below the
 # change of their extremes from one observation of an aperiodic motion to the next.

@@ -20,8 +20,7 @@ from ..measure import Measure
 from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
 from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
-from .engine import integrate_events, integrate_periods
-from .request import Request
+from .engine import Request, integrate_events, integrate_periods
 from .scalar_system import ORDER
 
 

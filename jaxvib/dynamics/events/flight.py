@@ -20,7 +20,6 @@ from .scalar_system import (
     cosine_and_sine,
     gap_series,
     load_accelerations,
-    push_terms,
 )
 from .series import any_of, first_root, first_to_meet, largest, radius, refined
 from .sliding import FrictionSeries
@@ -71,7 +70,7 @@ def flight_series(
                     _wave_term(*wave, load, k)
                     for wave, load in zip(waves, motion.loads, strict=True)
                 ),
-                *push_terms(motion, k),
+                *(row[k] if k < len(row) else 0.0 for row in motion.pushed),
             ],
         )
         terms = spring_series.pulled(terms, [row[k] for row in rows], motion.varied)

@@ -5,6 +5,7 @@ polynomials, so that onset and release are regular points. If several contacts a
 closed, $dt = u_1 u_2 \dots d\tau$ and $2\,du_i/d\tau = \dot z_i \prod_{j \ne i} u_j$.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -18,7 +19,6 @@ from .factors import ScaledSeries
 from .flight import ONSET, onset_signal, pushes
 from .friction import events_of, friction_signals
 from .hard_stop import active_contacts, constrained, signal_of
-from .load_series import LoadSeries
 from .normal_forces import limit_scales, limit_sizes
 from .scalar_system import (
     ScalarSystem,
@@ -393,3 +393,36 @@ def contact_step(
             there = gap_series(contact, series.position)
             meets[j] = closes(contact, *state, meets[j], there, series.velocity, s)
     return series, depths, s, *events_of(motion, meets[:-1]), meets[-1]
+
+
+class LoadSeries:
+    r"""Powers of the elapsed time, order by order as the time series becomes known.
+
+    With $t = t_0 + \sum_{k>0} t_k \tau^k$ a force $\sum_m c_m (t - t_0)^m$ has the
+    coefficients $\sum_{m \le k} c_m [(t - t_0)^m]_k$: each order needs the time's
+    coefficients up to the same order.
+    """
+
+    def __init__(self, pushed: Sequence):
+        self.pushed, self.powers = pushed, []
+
+    def terms(self, time: list, order: int) -> list:
+        """Return each load's coefficient of an order, given `time` up to that order."""
+        pushed = self.pushed
+        if not order:
+            return [row[0] for row in pushed]
+        passed = [0.0, *time[1:]]
+        most = max((len(row) for row in pushed), default=1)
+        if order < most:
+            self.powers.append([0.0] * order)
+        found = [passed[order]] if self.powers else []
+        for m, below in enumerate(self.powers[:-1], start=1):
+            # of two series that start at orders m and 1
+            pairs = (below[i] * passed[order - i] for i in range(m, order))
+            found.append(sum(pairs, 0.0))
+        for power, term in zip(self.powers, found, strict=True):
+            power.append(term)
+        return [
+            sum((c * x for c, x in zip(row[1:], found, strict=False)), 0.0)
+            for row in pushed
+        ]

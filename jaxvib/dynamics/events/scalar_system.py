@@ -271,11 +271,6 @@ def factor_values(motion: ScalarSystem, time: Number) -> list:
     return [1 + _value(factor.law, time) for factor in motion.factors]
 
 
-def has_breaks(motion: ScalarSystem) -> bool:
-    """Return whether a load or a factor is only piecewise analytic."""
-    return any(part.law.breaks for part in (*motion.pushes, *motion.factors))
-
-
 def _value(law: Load, time):
     return law.series(time, _piece(law, time)[0], 1)[0]
 
@@ -286,11 +281,6 @@ def _piece(law: Load, time):
         return time, None
     there = law.next_breakpoint(time)
     return jax.lax.stop_gradient(time + jnp.minimum(there, time + 1.0)) / 2, there
-
-
-def push_terms(motion: ScalarSystem, order: int) -> list:
-    """Return the coefficient of an order of each push, in the time from now."""
-    return [row[order] if order < len(row) else 0.0 for row in motion.pushed]
 
 
 def load_accelerations(motion: ScalarSystem) -> list:

@@ -8,6 +8,7 @@ from jaxtyping import Array
 
 from ...foundation.types import Number
 from ..step_polynomial import value as value
+from ..step_polynomial import value_and_slope as value_and_slope
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence
@@ -26,16 +27,6 @@ _NUDGE = 1e-7
 def slope(series: Series, s: Number) -> Array:
     """Return the derivative at s."""
     return value_and_slope(series, s)[1]
-
-
-def value_and_slope(series: Series, s: Number) -> tuple[Array, Array]:
-    """Return the value and the derivative at s."""
-    *lower, total = series
-    rate = jnp.zeros_like(total)
-    for k, coefficient in enumerate(reversed(lower)):
-        rate = rate * s + total if k else total
-        total = total * s + coefficient
-    return total, rate
 
 
 def square_term(series: Series, order: int) -> Number:

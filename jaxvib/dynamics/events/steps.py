@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..measure import Measure
 from ..observables import Observables
@@ -15,9 +16,8 @@ from .friction import FrictionEvents, after_frictions, friction_forces_on_step
 from .hard_stop import impact
 from .hertz_contact import contact_step, least_root
 from .observation import observed_in_contact, observed_in_flight
-from .onset import at_onset
 from .rates import contact_rate, impact_size, motion_speed, pressed_rate
-from .scalar_system import ScalarSystem, along, gap, has_breaks, restart_loads
+from .scalar_system import ScalarSystem, along, gap, restart_loads
 from .series import any_of, slope, value, value_and_slope
 from .springs import spring_rate
 
@@ -214,7 +214,9 @@ def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rto
         for friction in motion.frictions
     ]
     jumps = [meets[j] for j, c in enumerate(motion.contacts) if c.damped and c.linear]
-    jumps += [ends] if has_breaks(motion) else []
+    # A load or a factor may be only piecewise analytic.
+    broken = any(part.law.breaks for part in (*motion.pushes, *motion.factors))
+    jumps += [ends] if broken else []
     happens = FrictionEvents(slips, touched, struck, any_of(jumps))
     new = after_frictions(motion, new, happens, *speed_and_slight(motion, new, rtol, rate))
     if impacts is not None:
@@ -273,3 +275,37 @@ def speed_and_slight(motion: ScalarSystem, lane: Lane, rtol, rate):
     """Return the motion's speed, m/s, and a height, m, below its error."""
     speed = jax.lax.stop_gradient(motion_speed(motion, lane, rate, rate))
     return speed, _REBOUNDS * rtol * speed / rate
+
+
+def at_onset(
+    motion: ScalarSystem,
+    meets: list,
+    position: list,
+    velocity: list,
+    time: Array,
+    rows: list,
+    length: Array,
+) -> tuple[list, list, Array]:
+    """Return the end of a flight, with tangents at the onset that ends it.
+
+    `rows`: the flight's series, evaluated up to `length`.
+    """
+    acceleration = [_second(row, length) for row in motion.still(rows)]
+    after = jnp.zeros_like(time)
+    for j in motion.hertz:
+        contact = motion.contacts[j]
+        speed = motion.still(along(contact, velocity))
+        met = meets[j] & (speed > 0)
+        delay = -gap(contact, position) / jnp.where(met, speed, 1.0)
+        after = jnp.where(met, delay - motion.still(delay), after)
+    rates = motion.still((velocity, acceleration))
+    position, velocity = (
+        [x + rate * after for x, rate in zip(row, row_rates, strict=True)]
+        for row, row_rates in zip((position, velocity), rates, strict=True)
+    )
+    return position, velocity, time + after
+
+
+def _second(series, s):
+    """Return the second derivative at s."""
+    return value([k * (k - 1.0) * c for k, c in enumerate(series)][2:], s)

@@ -1,21 +1,71 @@
 """A step in contact: its length, whether it is accepted, and the next one."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
-from .collocation import NODES, Collocation
-from .contact import Forces, forces_ahead, missed, nodal_forces
+from ...foundation.types import Number
+from ...systems.law import force_of
+from .axes import axes_of, in_its_axes
+from .collocation import NODES, PLACES, WEIGHTS, Collocation
+from .contact import Forces, forces_ahead, missed, nodal_forces, rates_of_amplitudes
 from .events import Event, Part, next_event, soon, up_to_onset
-from .friction import reverses, rubbed
+from .gaps import Gaps
 from .kinks import Kinks, kinks_of
-from .lane import Context, Lane
 from .modal_form import LEVELS, ModalForm
-from .rates import rates_of_amplitudes
 from .sensitivities import moved_sensitivities
-from .unresolved import unresolved
+
+
+class Lane(NamedTuple):
+    """State of the integration of p modes with c contacts along d axes.
+
+    `sensitivities` are those at the time `behind` ago: in flights they are advanced
+    exactly on demand. `closed`: the contacts that act. `level`: of the next step in
+    contact, and `begin`: that of the first one after the last onset. `trial`: the length
+    of the next step to an event, 0 if none is near. `graded`: whether steps approach a
+    release by shortening. `forces` at the k nodes, `length`: of the last step in contact,
+    0 if none. `reversals`: the number of steps in which a friction has reversed.
+    `rubbed`: the energy lost to the friction of annular contacts in the last step, J,
+    None without them. `ends`: (state, rate), if displacements are observed.
+    """
+
+    time: Float[Array, ""]
+    y: Float[Array, " 2p"]
+    sensitivities: Any  # `Sensitivities`, None if they are not wanted
+    behind: Float[Array, ""]
+    closed: Bool[Array, " c"]
+    level: Int[Array, ""]
+    begin: Int[Array, ""]
+    trial: Float[Array, ""]
+    graded: Bool[Array, ""]
+    forces: Float[Array, "k d"]
+    length: Float[Array, ""]
+    reversals: Int[Array, ""]
+    rubbed: Any
+    steps: Int[Array, ""]
+    observables: Any
+    ends: Any
+
+
+class Context(NamedTuple):
+    """Data common to all steps.
+
+    `size`: of the motion in the loads' steady state; `displaced`: data of the
+    displacements, if they are observed.
+    """
+
+    system: ModalForm
+    gaps: Gaps
+    end: Any
+    rtol: Any
+    grazing: Any
+    size: Any
+    displaced: Any
+
 
 # A step's error relative to the tolerance: errors accumulate.
 _SHARE = 0.2
@@ -199,3 +249,91 @@ def _shorter(system: ModalForm, trial: Trial, length: Array) -> Lane:
         trial=jnp.where(to_event & ~event.at_start, event.after, 0.0),
         graded=lane.graded | (fails & event.bends & ~to_event) | (fails & tried),
     )
+
+
+# The error of a step's polynomial of exp(w t), projected at the nodes and exact at both
+# ends: at most w^8 over the first number, and the second one, by evaluation.
+_SLOWLY, _MOST = 1e10, 1.5
+# The slope of a polynomial at the start of a step of length 1, from values at its nodes.
+_powers = np.polynomial.polynomial.polyvander(PLACES, NODES - 1)
+_SLOPE_AT_START = np.linalg.inv(_powers)[1]
+
+
+def unresolved(
+    system: ModalForm,
+    gaps: Gaps,
+    y: Float[Array, " y"],
+    time: Number,
+    forces: Float[Array, "k d"],
+    length: Number,
+) -> Float[Array, " c"]:
+    r"""Return bounds of the errors of the gaps' polynomials in a step, m.
+
+    Under smooth forces F amplitudes follow $\beta F/\lambda + \beta \dot F/\lambda^2 +
+    \dots$, which is a polynomial as F is; the rest vibrates freely. It is what is left of
+    $\dot a / \lambda = a - \beta F/\lambda$ at the start, `forces` being those at the
+    step's nodes.
+    """
+    paces = system.modes.eigenvalues.paces()
+    rates = rates_of_amplitudes(system, gaps, y, time)
+    slopes = jnp.abs(jnp.asarray(_SLOPE_AT_START) @ forces) / length
+    follows = jnp.hypot(*jnp.split(system.pushes, 2)) @ slopes / paces**2
+    vibrates = jnp.hypot(*jnp.split(rates, 2)) / paces + follows
+    wrong = jnp.minimum((paces * length) ** 8 / _SLOWLY, _MOST)
+    along = jnp.hypot(*jnp.split(gaps.rows[0], 2, axis=-1)) @ (vibrates * wrong)
+    axes = gaps.axes
+    both = jnp.hypot(along[axes.first], along[axes.second])
+    return jnp.where(axes.is_round, both, along[axes.first])
+
+
+def rubbed(
+    contacts: Sequence, closed: Bool[Array, " c"], found: Forces, length: Array
+) -> Float[Array, " c"]:
+    """Return the energy lost to friction in a step, J, by quadrature at its nodes."""
+    powers = _rubbing_powers(contacts, found.depths, found.rates)
+    powers = jnp.where(closed[None], powers, 0.0)
+    return length * jnp.tensordot(jnp.asarray(WEIGHTS), powers, 1)
+
+
+def reverses(
+    contacts: Sequence, closed: Bool[Array, " c"], path: Float[Array, "2 k d"]
+) -> Bool[Array, ""]:
+    """Return whether the friction of a closed contact jumps in a step along a path."""
+    if not any(contact.reverses for contact in contacts):
+        return jnp.asarray(False)
+    sides = _sliding_sides(contacts, *path)
+    return jnp.any(closed & (jnp.max(sides, axis=0) > jnp.min(sides, axis=0)))
+
+
+def _rubbing_powers(
+    contacts: Sequence, places: Float[Array, "k d"], rates: Float[Array, "k d"]
+) -> Float[Array, "k c"]:
+    """Return the powers lost to the friction of annular contacts, W, 0 for others."""
+    powers = []
+    for contact, x, y in zip(contacts, *axes_of(contacts)[1:3], strict=True):
+        if contact.has_linear_gap:
+            powers.append(jnp.zeros(len(places)))
+            continue
+        here = in_its_axes(contact)
+
+        def power(place, rate, here=here):
+            motion = here.penetration(place), here.closing_rate(place, rate)
+            return here.rubbing_power(force_of(here.law, *motion), place, rate)
+
+        powers.append(jax.vmap(power)(places[:, x : y + 1], rates[:, x : y + 1]))
+    return jnp.stack(powers, axis=1)
+
+
+def _sliding_sides(
+    contacts: Sequence, places: Float[Array, "k d"], rates: Float[Array, "k d"]
+) -> Float[Array, "k c"]:
+    """Return on which side of zero surfaces slide where their friction may jump, else 0."""
+    sides = []
+    for contact, x, y in zip(contacts, *axes_of(contacts)[1:3], strict=True):
+        if not contact.reverses:
+            sides.append(jnp.zeros(len(places)))
+            continue
+        sliding = jax.vmap(in_its_axes(contact).sliding_speed)
+        speed = sliding(places[:, x : y + 1], rates[:, x : y + 1])
+        sides.append(jnp.sign(contact.friction_coefficient) * jnp.sign(speed))
+    return jnp.stack(sides, axis=1)

@@ -11,7 +11,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
 from ...ensemble import Reason
 from ...foundation.arrays import as_array, combine_arrays, partition_arrays
@@ -22,15 +22,20 @@ from ...kernels.lower.in_place import given_up
 from ..motion import Motion, Want
 from ..observables import init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
-from .contact_step import contact_step, finest, step_matrices, wanted_in_contact
+from .contact import state_and_rate
+from .contact_step import (
+    Context,
+    Lane,
+    contact_step,
+    finest,
+    step_matrices,
+    wanted_in_contact,
+)
 from .directions import Directions, unit_directions
 from .displaced import Observed, displaced
 from .gaps import gaps_of
-from .lane import Context, Lane
 from .modal_form import ModalForm
 from .phase_flow import phase_flow
-from .rates import state_and_rate
-from .reason_code import is_finite, reason_code
 from .sensitivities import unit_sensitivities
 
 # Limits endless motions: steps are a quarter of a period unless contacts shorten them.
@@ -275,3 +280,17 @@ def _flight(context: Context, lane: Lane) -> Lane:
         rubbed=None if lane.rubbed is None else jnp.zeros_like(lane.rubbed),
         steps=lane.steps + 1,
     )
+
+
+def reason_code(final: Array, finite: Array, stops: Array) -> Int[Array, ""]:
+    """Return the reason code of a motion that `stops` before its end, or not."""
+    good = jnp.all(jnp.isfinite(final))
+    code = jnp.where(stops, Reason.STEP_LIMIT, Reason.SUCCESS)
+    code = jnp.where(good, code, Reason.STEP_UNDERFLOW)
+    return jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
+
+
+def is_finite(array: Array) -> Array:
+    """Return whether all numbers are finite, along columns first: in vectors."""
+    finite = jnp.isfinite(array)
+    return jnp.all(jnp.all(finite, axis=0) if array.ndim > 1 else finite)

@@ -24,8 +24,7 @@ from jax.interpreters import ad, batching, mlir
 from ..cpu.machine_code import MANY, Native
 from ..gpu.ptx import launched
 from ..lower.cost_estimate import SHORT
-from .derivative_rule import function_of, is_none
-from .mesh_axes import aligned, typed_like
+from .derivative_rule import aligned, function_of, is_none, typed_like
 
 
 def kernel_call(form: Any, leaves: Sequence[Any], mapped: Sequence[bool] = ()) -> list:

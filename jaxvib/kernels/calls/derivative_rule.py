@@ -6,7 +6,8 @@ function itself: a call of machine code, which has no derivative, or integration
 whose derivatives are not error-controlled. A JAX primitive keeps its rule.
 """
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,6 @@ from jax.interpreters import ad, batching, mlir
 from ...foundation.arrays import is_concrete
 from ...foundation.zero_tangents import symbolic_zero
 from ..lower.tangents import is_lowering
-from .mesh_axes import aligned, typed_like
 
 
 def with_rule(function: Callable, rule: Callable) -> Callable:
@@ -53,6 +53,20 @@ def with_rule(function: Callable, rule: Callable) -> Callable:
         return jax.tree.unflatten(jax.tree.structure(shapes), found)
 
     return called
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def refuse_second_derivatives(what: str, numbers: Any) -> Any:
+    """Return numbers of a first derivative, of which no other can be computed."""
+    return numbers
+
+
+@refuse_second_derivatives.defjvp
+def _refused(what, primals, tangents):
+    raise TypeError(
+        f"second derivatives of {what}: take differences of first ones, which jax.jacfwd, "
+        "jax.jacrev and jax.grad give"
+    )
 
 
 class _Both(NamedTuple):
@@ -142,3 +156,30 @@ def is_none(change) -> bool:
 
 ad.primitive_jvps[_RULED] = _slope
 batching.primitive_batchers[_RULED] = _mapped
+
+
+def aligned(arrays: Sequence[Any]) -> list[Any]:
+    """Return arrays that all vary over the mesh axes over which any of them does.
+
+    Under `jax.shard_map` a primitive's arguments do; the cotangent of one that is the
+    same on all devices is then the sum over these.
+    """
+    axes = [_varying(jax.typeof(array)) for array in arrays]
+    every = frozenset().union(*axes)
+    return [
+        jax.lax.pcast(array, tuple(every - own), to="varying") if every - own else array
+        for array, own in zip(arrays, axes, strict=True)
+    ]
+
+
+def typed_like(results: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """Return the types of results of given shapes, which vary as the arguments do."""
+    if not arguments:
+        return [jax.core.ShapedArray(r.shape, r.dtype) for r in results]
+    first = max(arguments, key=lambda each: len(_varying(each)))
+    return [first.update(shape=r.shape, dtype=r.dtype, weak_type=False) for r in results]
+
+
+def _varying(kind: Any) -> frozenset:
+    # The name differs between versions of JAX.
+    return getattr(getattr(kind, "mat", kind), "varying", getattr(kind, "vma", frozenset()))

@@ -4,8 +4,8 @@ NumPy selects implementations by the processor's instructions, which changes the
 bit of some results.
 """
 
-import types
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +14,8 @@ from ...foundation.machine import usable_cores
 from .kernel_cache import cached_kernel
 
 
-def _of_arrays(function: types.FunctionType, name: str) -> Callable:
-    kernel = cached_kernel(function)
+def _of_arrays(function: Any) -> Callable:
+    kernel, name = cached_kernel(function), function.__name__
 
     def of_arrays(*values):
         arrays = np.broadcast_arrays(*(np.asarray(value, float) for value in values))
@@ -31,29 +31,6 @@ def _of_arrays(function: types.FunctionType, name: str) -> Callable:
     return of_arrays
 
 
-def _exp(x):
-    return jnp.exp(x)
-
-
-def _log(x):
-    return jnp.log(x)
-
-
-def _sin(x):
-    return jnp.sin(x)
-
-
-def _cos(x):
-    return jnp.cos(x)
-
-
-def _power(x, exponent):
-    return jnp.power(x, exponent)
-
-
-exp = _of_arrays(_exp, "exp")
-log = _of_arrays(_log, "log")
-log_of_number = cached_kernel(_log)  # one lane, also under JAX's transformations
-sin = _of_arrays(_sin, "sin")
-cos = _of_arrays(_cos, "cos")
-power = _of_arrays(_power, "power")
+exp, log = _of_arrays(jnp.exp), _of_arrays(jnp.log)
+log_of_number = cached_kernel(jnp.log)  # one lane, also under JAX's transformations
+sin, cos, power = _of_arrays(jnp.sin), _of_arrays(jnp.cos), _of_arrays(jnp.power)

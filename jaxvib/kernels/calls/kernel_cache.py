@@ -21,9 +21,7 @@ from ..lower.lowering import Traced
 from .kernel import Kernel
 
 
-def cached_kernel(
-    function: types.FunctionType, *parts: Any, in_memory: bool = False
-) -> Kernel:
+def cached_kernel(function: Any, *parts: Any, in_memory: bool = False) -> Kernel:
     """Return a `kernel` whose program is cached under a fingerprint.
 
     `parts`: everything but the library's code that distinguishes functions of the same

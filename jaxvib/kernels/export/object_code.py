@@ -1,22 +1,25 @@
 """`object_code`: functions of one lane as an object file with C's calling convention."""
 
+import functools
 import re
+import struct
+import subprocess
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr
+from llvmlite.binding import ObjectFileRef
 
+from ...foundation.suggestions import nearest
 from ..cpu.machine_code import for_all_targets, host_features
 from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT
 from ..lower.lowering import Program
 from ..lower.memory_lowering import lower_lanes_in_memory
-from .elf import object_facts
 from .emission import check_length, emitted, lowered, too_long, traced_for
 from .fused_multiply_add import with_multiply_add
 from .missing_functions import integer_text, library_text, with_own_copies
-from .processors import check_processor
 
 _DEFINITION = re.compile(r"^(define .*)\{$", re.MULTILINE)
 
@@ -182,7 +185,10 @@ def _complete(
     The second result says whether products in sums are fused multiply-adds.
     """
     texts = [
-        _internal(with_own_copies(program.text)) + _entry(name, functions[name], program)
+        with_own_copies(program.text).replace(
+            "define void @lanes", "define internal void @lanes"
+        )
+        + _entry(name, functions[name], program)
         for name, program in programs.items()
     ]
     library = library_text("".join(texts)).replace("define hidden", "define internal")
@@ -241,22 +247,13 @@ def _program(name: str, given: CFunction) -> Program:
     try:
         _, closed, _ = traced_for(given.function, tuple(given.arguments.values()))
         program = lowered(closed, 1)
-        if too_long(program) and _has_table(closed):
+        # Each number of a long array that is built in would be a name.
+        if too_long(program) and any(np.size(each) > SHORT for each in closed.consts):
             program = lower_lanes_in_memory(closed, 1)
         check_length(program)
     except LoweringError as error:
         raise ValueError(f"{name} cannot be compiled by LLVM: {error}") from None
     return program
-
-
-def _has_table(closed: ClosedJaxpr) -> bool:
-    """Return whether a long array is built in, each of whose numbers would be a name."""
-    return any(np.size(each) > SHORT for each in closed.consts)
-
-
-def _internal(text: str) -> str:
-    """Return a program's text with its functions hidden from other programs."""
-    return text.replace("define void @lanes(", "define internal void @lanes(")
 
 
 def _sides(given: CFunction, program: Program):
@@ -352,3 +349,86 @@ def _object(texts: list[str], target: Target) -> bytes:
         nounwind, target.triple, cpu=target.processor, features=target.features, opt=2,
         reloc="pic", codemodel="small",
     )  # fmt: skip
+
+
+# LLVM prints the names, and passes over unknown ones with a warning.
+_PROGRAM = """
+import sys
+from llvmlite import binding
+binding.initialize_all_targets()
+binding.initialize_all_asmprinters()
+binding.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
+"""
+_NAME = re.compile(r"^  (\S+) +- ", re.MULTILINE)
+
+
+def check_processor(triple: str, processor: str, features: str) -> None:
+    """Raise `ValueError` for a processor or features that a target does not have.
+
+    Where the names are not known, LLVM passes over those that it does not know.
+    """
+    processors, known = _names(triple)
+    if processor and processors and processor not in processors:
+        raise ValueError(_message("processor", processor, triple, processors))
+    for each in filter(None, features.split(",")):
+        if each[0] not in "+-":
+            raise ValueError(f"features = {features!r}; allowed: +NAME,-NAME,...")
+        if known and each[1:] not in known:
+            raise ValueError(_message("feature", each[1:], triple, known))
+
+
+def _message(what: str, found: str, triple: str, known: tuple[str, ...]) -> str:
+    near = nearest(found, known)
+    hint = f"did you mean {near!r}? " if near else ""
+    return f"{what} = {found!r}; {hint}allowed for {triple}: {', '.join(known)}"
+
+
+@functools.cache
+def _names(triple: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of a target's processors and of features, none if not known."""
+    command = [sys.executable, "-c", _PROGRAM, triple]
+    # Within another program, `sys.executable` is that one, or nothing.
+    if not sys.executable or getattr(sys, "frozen", False):
+        return (), ()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return (), ()
+    processors, _, features = done.stderr.partition("Available features")
+    return tuple(_NAME.findall(processors)), tuple(_NAME.findall(features))
+
+
+# Numbers of the format: the section of undefined symbols, and machines.
+_UNDEFINED = 0
+_MACHINES = {3: "i386", 40: "ARM", 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
+
+
+class ObjectFacts(NamedTuple):
+    """The machine of an object file, and the names of what it needs from others."""
+
+    machine: str
+    undefined: tuple[str, ...]
+
+
+def object_facts(code: bytes) -> ObjectFacts:
+    """Read the machine and the undefined symbols of an object file.
+
+    **Raises:** `ValueError` for another format. **Source:** System V Application Binary
+    Interface, chapter 4.
+    """
+    if code[:4] != b"\x7fELF":
+        raise ValueError(f"the object file begins with {code[:4]!r}; allowed: ELF")
+    wide, order = code[4] == 2, "<" if code[5] == 1 else ">"
+    machine = struct.unpack_from(order + "H", code, 18)[0]
+    layout = order + ("IBBHQQ" if wide else "IIIBBH")
+    section_of = 3 if wide else 5
+    sections = {
+        each.name(): each.data() for each in ObjectFileRef.from_data(code).sections()
+    }
+    names = sections[b".strtab"]
+    undefined = [
+        names[entry[0] : names.index(b"\0", entry[0])].decode()
+        for entry in struct.iter_unpack(layout, sections[b".symtab"])
+        if entry[0] and entry[section_of] == _UNDEFINED
+    ]
+    return ObjectFacts(_MACHINES.get(machine, str(machine)), tuple(undefined))

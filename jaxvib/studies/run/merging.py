@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..config.samples import DRAWN
+from ..config.tables import flattened
 from ..store.arrays import Layout
 from ..store.checked_read import array_names, layout_of
 from ..store.dataset import groups, verified
@@ -172,16 +173,7 @@ def _compared(table: Mapping, before: str) -> dict[str, Any]:
     for section, keys in _FREE.items():
         if isinstance(kept.get(section), dict):
             kept[section] = {k: v for k, v in kept[section].items() if k not in keys}
-    flat: dict[str, Any] = {}
-    waiting = [(before, kept)]
-    while waiting:
-        path, inside = waiting.pop()
-        for key, value in inside.items():
-            if isinstance(value, dict):
-                waiting.append((f"{path}.{key}", value))
-            else:
-                flat[f"{path}.{key}"] = value
-    return flat
+    return flattened(kept, f"{before}.")
 
 
 def _check_samples(parts: Sequence[Part]) -> None:

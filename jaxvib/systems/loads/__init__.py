@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .load import time_varying as time_varying
     from .noise import band_limited_noise as band_limited_noise
     from .noise import noise_of_density as noise_of_density
-    from .polynomial import PolynomialLoad as PolynomialLoad
+    from .pieces import PolynomialLoad as PolynomialLoad
     from .pulse import PulseLoad as PulseLoad
     from .record import RecordLoad as RecordLoad
     from .step import RampLoad as RampLoad

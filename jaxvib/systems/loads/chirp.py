@@ -5,10 +5,10 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
-from .load import Load, first_after
+from .load import ScaledLoad, first_after
 
 
-class ChirpLoad(Load):
+class ChirpLoad(ScaledLoad):
     r"""A linear frequency sweep of duration $d$.
 
     $$F(t) = A \cos\left(\omega_1 s + \frac{\omega_2 - \omega_1}{2d} s^2 + \varphi\right),
@@ -42,10 +42,6 @@ class ChirpLoad(Load):
     repeats = False
     breaks = True
     pulses = True
-
-    def largest(self) -> Float[Array, ""]:
-        """Return the absolute amplitude, N."""
-        return jnp.abs(self.amplitude)
 
     def angular_frequency(self) -> Float[Array, ""]:
         """Return the lower of the two frequencies, rad/s."""

@@ -5,10 +5,10 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from ...foundation.quantity import quantity
-from .load import Load, Wave
+from .load import ScaledLoad, Wave
 
 
-class HarmonicLoad(Load):
+class HarmonicLoad(ScaledLoad):
     r"""The force $F(t) = F_0 \cos(\omega t + \varphi_0)$, with period $2\pi/\omega$.
 
     **Fields:** `amplitude` $F_0$ (N), `frequency` $\omega > 0$ (rad/s), `phase`
@@ -35,10 +35,6 @@ class HarmonicLoad(Load):
     def period(self) -> Float[Array, ""]:
         """Return the period, s."""
         return 2 * jnp.pi / self.frequency
-
-    def largest(self) -> Float[Array, ""]:
-        """Return the absolute amplitude, N."""
-        return jnp.abs(self.amplitude)
 
     def harmonic(self) -> Wave:
         """Return the load as a single harmonic."""

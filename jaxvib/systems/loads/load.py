@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+from equinox import AbstractVar
 from jaxtyping import Array, Float, Real
 
 from ...foundation.types import Number
@@ -108,6 +109,16 @@ class Load(LoadLaw):
     def next_breakpoint(self, time: Number) -> Float[Array, ""]:
         """Return the next break, s, after a time that is not a break itself."""
         return jnp.asarray(jnp.inf)
+
+
+class ScaledLoad(Load):
+    """A load of an `amplitude`, its largest absolute force, N."""
+
+    amplitude: AbstractVar[Float[Array, ""]]
+
+    def largest(self) -> Float[Array, ""]:
+        """Return the absolute amplitude, N."""
+        return jnp.abs(self.amplitude)
 
 
 def as_load(law: LoadLaw) -> Load | None:

@@ -13,7 +13,7 @@ from ...foundation.arrays import host_namespace, is_concrete
 from ...foundation.quantity import quantity
 from ...foundation.suggestions import nearest
 from ...foundation.types import Number
-from .load import Load, first_after
+from .load import ScaledLoad, first_after
 
 
 class _Shape(NamedTuple):
@@ -53,7 +53,7 @@ SHAPES = {
 }
 
 
-class PulseLoad(Load):
+class PulseLoad(ScaledLoad):
     r"""A pulse of height $A$ from time $t_s$, of duration $d$.
 
     With $x = (t - t_s)/d$ in $[0, 1)$, and 0 outside, it is $A \sin \pi x$
@@ -108,10 +108,6 @@ class PulseLoad(Load):
     def period(self) -> Float[Array, ""]:
         """Return the period, s; infinite for a single pulse."""
         return jnp.asarray(jnp.inf) if self.every is None else self.every
-
-    def largest(self) -> Float[Array, ""]:
-        """Return the absolute height, N."""
-        return jnp.abs(self.amplitude)
 
     def angular_frequency(self) -> Float[Array, ""]:
         """Return the angular frequency of the half sine of this duration, rad/s."""

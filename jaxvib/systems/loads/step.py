@@ -5,10 +5,10 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
-from .load import Load, first_after
+from .load import ScaledLoad, first_after
 
 
-class StepLoad(Load):
+class StepLoad(ScaledLoad):
     r"""A step force: $F$ from time $t_s$ on, 0 before.
 
     **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s). **Raises:** `ValueError` naming a
@@ -25,10 +25,6 @@ class StepLoad(Load):
     repeats = False
     breaks = True
 
-    def largest(self) -> Float[Array, ""]:
-        """Return the absolute force, N."""
-        return jnp.abs(self.amplitude)
-
     def series(self, time: Number, inside: Number, count: int) -> tuple:
         """Return the force, N, see `Load.series`."""
         return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
@@ -38,7 +34,7 @@ class StepLoad(Load):
         return first_after(time, self.start[None])
 
 
-class RampLoad(Load):
+class RampLoad(ScaledLoad):
     r"""A ramp force: $F (t - t_s)/d$ for a duration $d$, 0 before and $F$ after it.
 
     **Fields:** `amplitude` $F$ (N), `start` $t_s$ (s), `duration` $d > 0$ (s).
@@ -56,10 +52,6 @@ class RampLoad(Load):
 
     repeats = False
     breaks = True
-
-    def largest(self) -> Float[Array, ""]:
-        """Return the absolute force after the ramp, N."""
-        return jnp.abs(self.amplitude)
 
     def angular_frequency(self) -> Float[Array, ""]:
         """Return the angular frequency of the half sine of this duration, rad/s."""

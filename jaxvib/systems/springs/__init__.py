@@ -6,11 +6,11 @@ from ...foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from ..law import SpringLaw as SpringLaw
-    from .formulas import formula_law as formula_law
     from .laws import FunctionLaw as FunctionLaw
     from .laws import PiecewiseLinearLaw as PiecewiseLinearLaw
     from .laws import PolynomialDamperLaw as PolynomialDamperLaw
     from .laws import PolynomialLaw as PolynomialLaw
+    from .laws import formula_law as formula_law
     from .spring import NonlinearSpring as NonlinearSpring
 else:
     export_lazily(__name__)

@@ -1,5 +1,6 @@
 """Force laws of springs and dampers."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from ...foundation.arrays import host_namespace
 from ...foundation.quantity import check_ascending, quantity
 from ..event_form import SpringForm, Stop
 from ..law import SpringLaw
+from ..parameter_formulas import ARRAY_FUNCTIONS, expression
 from ..parameters import as_given, named_values
 
 
@@ -40,6 +42,12 @@ class PolynomialLaw(SpringLaw):
     def force(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
         """Return the force, N, at an elongation, m."""
         return _polynomial(self.coefficients, jnp.asarray(elongation))
+
+    def energy(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at an elongation, m."""
+        elongation = jnp.asarray(elongation)
+        powers = jnp.arange(2.0, 2.0 + self.coefficients.shape[0])
+        return elongation * _polynomial(self.coefficients / powers, elongation)
 
 
 class PolynomialDamperLaw(SpringLaw):
@@ -121,6 +129,17 @@ class PiecewiseLinearLaw(SpringLaw):
             total = total + change * over
         return total
 
+    def energy(self, elongation: Float[ArrayLike, "*n"]) -> Float[Array, "*n"]:
+        """Return the stored energy, J, at an elongation, m."""
+        e = jnp.asarray(elongation)
+        total = self.stiffness[0] * e**2 / 2
+        changes = jnp.diff(self.stiffness)
+        for change, place in zip(changes, self.breaks, strict=True):
+            strained = jnp.maximum(-place, 0)  # over the break at rest
+            over = jnp.where(e > place, e - place, 0)
+            total = total + change * ((over**2 - strained**2) / 2 - strained * e)
+        return total
+
 
 class FunctionLaw(SpringLaw):
     r"""A user-defined force $F(e, \dot e, p)$ with named parameters.
@@ -160,3 +179,39 @@ def _polynomial(coefficients, x):
 def _check_row(name: str, row) -> None:
     if jnp.ndim(row) != 1 or not jnp.size(row):
         raise ValueError(f"{name} has shape {jnp.shape(row)}; allowed: (1,) or longer")
+
+
+MOTION = ("elongation", "rate")
+
+
+def formula_law(text: str) -> tuple[FunctionLaw, dict[str, str]]:
+    """Return a spring law for a formula, and the formulas of its parameters.
+
+    In the formula, `elongation`, m, and `rate`, m/s, are the motion; other names are
+    those of variables or paths of parameters, as in `derived`. For each of them the law
+    has a parameter, initially 1, named by the path with `-` for each dot, and returned
+    with its formula for `derived`. **Raises:** `ValueError` for an invalid formula.
+
+    >>> law, follows = jaxvib.systems.springs.formula_law("moment * sin(elongation)")
+    >>> follows
+    {'moment': "'moment'"}
+    >>> round(float(law.force(0.1, 0.0)), 4)
+    0.0998
+    """
+    names = [name for name in expression(text).names if name not in MOTION]
+    own = {name: name.replace(".", "-") for name in names}
+    law = FunctionLaw(_Formula(text, tuple(own.items())), dict.fromkeys(own.values(), 1.0))
+    return law, {short: f"'{name}'" for name, short in own.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Formula:
+    """A formula as a function; equal ones are compiled once."""
+
+    text: str
+    parameters: tuple[tuple[str, str], ...]
+
+    def __call__(self, elongation, rate, given):
+        values = {name: given[short] for name, short in self.parameters}
+        motion = dict(zip(MOTION, (elongation, rate), strict=True))
+        return expression(self.text).value(values | motion, ARRAY_FUNCTIONS)

@@ -3,8 +3,6 @@
 from .coil import CoilCircuit as CoilCircuit
 from .coupled import CoupledEquation as CoupledEquation
 from .coupled import check_elements as check_elements
-from .coupled import count_of_states as count_of_states
-from .coupled import coupled_equation as coupled_equation
 from .coupled import named_states as named_states
 from .element import StateElement as StateElement
 from .element import StateLaw as StateLaw

@@ -1,14 +1,12 @@
 """Bodies coupled to first-order states, such as those of circuits and actuators."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...foundation.types import Number
-from ...linalg import positive_inverse
 from ..around import AroundEquation, part
 from ..equation import Time
 from ..law import trait
@@ -80,19 +78,6 @@ class CoupledEquation(AroundEquation):
             along = element.measured
             yield element, state[begin:end], along @ position, along @ velocity
             begin = end
-
-
-def coupled_equation(
-    moved: Any, mass: Float[Array, "n n"], elements: Sequence[StateElement]
-) -> CoupledEquation:
-    """Return the equation of bodies, `moved` alone, and of the states of elements."""
-    inverse = positive_inverse(mass)
-    return CoupledEquation(moved, tuple(element.acting(inverse) for element in elements))
-
-
-def count_of_states(elements: Sequence[StateElement]) -> int:
-    """Return the number of all states of elements."""
-    return sum(len(element.law.states) for element in elements)
 
 
 def named_states(elements: Sequence[StateElement]) -> Iterator[tuple[str, str]]:

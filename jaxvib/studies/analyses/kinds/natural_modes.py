@@ -28,7 +28,7 @@ arrays = library("foundation.arrays")
 jax = lazily("jax")
 kernels = library("kernels.calls.kernel_cache")
 of_samples = library("studies.analyses.sample_systems")
-mode_tables = library("modes.mode_table")
+mode_tables = library("modes.energy_shares")
 
 
 class Options(Table):

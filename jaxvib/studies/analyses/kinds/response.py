@@ -19,7 +19,7 @@ from ...store.finished_study import Run, readable
 from ..noises import EngineName, Level, check_levels
 from ..study_kind import Role, StudyKind, where
 
-jnp, histories = lazily("jax.numpy"), library("transients.history")
+jnp = lazily("jax.numpy")
 limits, motions = library("transients.limits"), library("transients.response")
 of_samples = library("studies.analyses.sample_systems")
 
@@ -51,7 +51,7 @@ def compute(system, samples, options: Options, run, progress) -> dict[str, Varia
             each, options.duration, limits=reached, rtol=run.rtol, engine=engine,
             throw=False,
         )  # fmt: skip
-        return found, histories.history(each, times, run.rtol)
+        return found, motions.history(each, times, run.rtol)
 
     lanes = of_samples.each_system(system, samples)
     both = ensemble.map_samples(moved, lanes, chunk=_CHUNK, progress=progress)

@@ -1,0 +1,256 @@
+"""Nonlinear modes: families of periodic motions without loads and losses, along energy."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from ..ensemble import Reason
+from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
+from ..foundation.environment import require_float64
+from ..foundation.progress import Report, progress_reporter
+from ..foundation.quantity import Range, check_number, check_range
+from ..modes.modal import NaturalModes, natural_modes
+from ..systems.conservative import total_energy, why_not_conservative
+from ..systems.impact import ImpactSystem
+from .arclength import both_ways
+from .bifurcation_results import FieldBifurcation, found_bifurcation
+from .branch import AbstractBranch
+from .check import BranchCheck
+from .corrector import LaneData, system_corrector
+from .mode_equations import FreeMotion, frequency_near, mode_evaluator, mode_map
+from .problem import BranchProblem
+from .settings import USUAL, ContinuationSettings
+from .test_functions import (
+    OF_MULTIPLIERS,
+    LocatedZero,
+    complex_pair,
+    off_circle,
+    past_circle,
+)
+from .tracer import Limits
+from .tracing import trace
+
+# Newton's method has converged if a step is below this many tolerances.
+_CLOSE = 30
+# The linear mode is a start where it has its energy to this part, at both of its ends;
+# energies are divided by this factor, at most so often, to find one.
+_LINEAR, _LESS, _DIVISIONS = 1e-4, 4.0, 40
+# Multipliers farther than this from the unit circle have left it. A pair that collides
+# there leaves it as the root of the distance: an error of 1e-12 of the matrix is 1e-6.
+_LEFT = 1e-5
+# Settings that do not apply to these motions.
+_NOT_OF_MODES = ("segments", "events", "stop_at")
+
+
+class NonlinearMode(AbstractBranch):
+    """Periodic motions without loads and losses along their energy, in their order.
+
+    `orbits`: a `FreeMotion` whose fields have a leading axis of points; `parameter`: their
+    energies, J; `stable`: 1 elliptic, 0 hyperbolic, -1 undecided. Among the `bifurcations`
+    are `"krein"` points, at which two pairs of multipliers meet and leave the unit circle.
+    """
+
+    noun, verdict = "free motions", "elliptic"
+
+    orbits: FreeMotion
+    bifurcations: tuple[FieldBifurcation, ...] = ()
+
+    def frequency_at(
+        self, system: ImpactSystem, energy: Real[Array, ""] | float
+    ) -> Float[Array, ""]:
+        """Return the angular frequency at an energy, J, of this system or one near it.
+
+        Newton iteration begins at the motion of the branch with the nearest energy. The
+        frequency can be differentiated by every parameter of the system, at that energy,
+        and by the energy, by the implicit function theorem; it is NaN if no motion is
+        found near that of the branch.
+        """
+        distance = jnp.abs(jnp.log(self.parameter) - jnp.log(energy))
+        here = jax.tree.map(lambda leaf: leaf[jnp.argmin(distance)], self.orbits)
+        leaves, static = partition_arrays(system)
+        masses = jnp.diagonal(jax.lax.stop_gradient(system.matrices()[0]))
+        units = _units(masses, here.frequency)
+        z = here.state / (units[:-2] * jnp.sqrt(here.energy))
+        level = jnp.log(jnp.asarray(energy, float))
+        x = jnp.concatenate([z, jnp.stack([here.period / units[-2], level])])
+        return frequency_near(static, leaves, _data((), units, USUAL), x)
+
+    def check(self, *_: Any, **__: Any) -> BranchCheck:
+        """Raise `ValueError`: orbits of one energy are not isolated by themselves."""
+        raise ValueError("check of a nonlinear mode; allowed: branches of other motions")
+
+    def _details(self) -> str:
+        least, most = np.nanmin(self.orbits.frequency), np.nanmax(self.orbits.frequency)
+        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
+
+
+def nonlinear_modes(
+    system: ImpactSystem,
+    mode: int,
+    energy: float,
+    *,
+    settings: ContinuationSettings = USUAL,
+    progress: Report = None,
+) -> NonlinearMode:
+    r"""Return the family of periodic motions that grows out of a linear mode, along energy.
+
+    The system has no loads and no damping: its motions keep their energy, kinetic and
+    that stored in springs and contacts. Small ones of one frequency are those of a linear
+    mode. From where they cease to be linear they are continued to larger energies by
+    pseudo-arclength continuation, also through the touching of elastic stops
+    (`branches.mode_equations`). Their frequencies over the energy are the backbone of the
+    mode. The two multipliers along the family are 1, and left out. The others are pairs
+    on the unit circle (elliptic) or not (hyperbolic), and become so where they meet: at
+    1, a `"fold"` or `"branch_point"`, at -1, a `"period_doubling"`, or elsewhere on the
+    circle, a `"krein"` point.
+
+    **Arguments:** `mode`: its position among `natural_modes`, from 0. `energy`: the
+    largest, J. `settings`, `progress`: as for `continue_orbit`, with steps in the
+    logarithm of the energy.
+
+    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or laws
+    without an energy, a contact that touches at rest, a mode that does not exist, a rigid
+    or unstable one, or an energy that is not positive, or up to which motions are linear,
+    as below that of a stop; `RuntimeError` if no motion is found near the linear mode.
+
+    **Source:** Kerschen, Peeters, Golinval and Vakakis, *Mech. Syst. Signal Process.* 23
+    (2009) 170; Peeters et al., *ibid.* 195.
+
+    >>> cubic = jv.NonlinearSpring([1.0], jv.PolynomialLaw([0.0, 0.0, 1.0]))
+    >>> linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
+    >>> duffing = jv.ImpactSystem(linear, springs=[cubic])
+    >>> backbone = jv.nonlinear_modes(duffing, 0, 1.0)
+    >>> round(float(backbone.frequency_at(duffing, 0.75)), 6)
+    1.317776
+    """
+    require_float64()
+    require_concrete("nonlinear_modes", system)
+    settings.refuse("nonlinear_modes", *_NOT_OF_MODES)
+    check_number("energy", energy, "J", Range(above=0.0, below=np.inf))
+    modes = checked_modes(system, mode)
+    problem = ModeProblem(system, float(modes.frequencies[mode]), settings)
+    shape, high = np.asarray(modes.shapes[:, mode]), float(np.log(energy))
+    low = problem.linear_up_to(shape, high)
+    if low == high:
+        raise ValueError(f"energy = {energy:g} J: motions of mode {mode} are linear up to "
+                         "there; allowed: larger ones")  # fmt: skip
+    steps = settings.steps(high - low)
+    exact = ((float(np.exp(low)), float(energy)),)
+    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
+    (pair,) = both_ways(problem, problem.linear(shape, low)[None], limits)
+    if pair[0].code == Reason.DIVERGED:
+        raise RuntimeError(f"nonlinear_modes: no motion found near linear mode {mode}")
+    with progress_reporter(progress, None, "nonlinear_modes", "points") as report:
+        (found,) = trace(problem, [pair], limits, report)
+    return NonlinearMode(orbits=to_jax(found.solutions), **problem.fields(found))
+
+
+def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
+    """Return the linear modes; `ValueError` if no family grows out of one."""
+    if why := why_not_conservative(system):
+        raise ValueError(
+            f"nonlinear_modes: {why}; allowed: an ImpactSystem without loads and losses"
+        )
+    if system.drift is not None:
+        raise ValueError("nonlinear_modes of a drifting system; allowed: without a drift")
+    depths = np.asarray(system.equation().penetrations(system.rest()))
+    for place in np.flatnonzero(depths >= 0):
+        raise ValueError(
+            f"contacts.{system.contacts[place].name or place}.gap: the contact touches at "
+            "rest, and no motion is linear; allowed: gaps that are open there"
+        )
+    modes = natural_modes(system)
+    check_range("mode", mode, "", Range(at_least=0, at_most=len(modes.frequencies) - 1))
+    frequency = float(modes.frequencies[mode])
+    if not frequency > 0:
+        what = "rigid: its frequency is 0" if frequency == 0 else "unstable"
+        raise ValueError(f"mode = {mode} is {what}; allowed: modes that vibrate")
+    return modes
+
+
+def _units(masses: Array, frequency: Array) -> Array:
+    """Return the scales of the state of unit energy, of the period and the logarithm."""
+    speeds = jnp.sqrt(2 / masses)
+    ends = jnp.stack([2 * jnp.pi / frequency, jnp.ones(())])
+    return jnp.concatenate([speeds / frequency, speeds, ends])
+
+
+def _data(leaves: Any, units: Any, settings: ContinuationSettings) -> LaneData:
+    rtol = np.asarray(settings.rtol)
+    tight = rtol * settings.factor
+    return LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
+
+
+def _left_circle(multipliers: np.ndarray) -> np.ndarray:
+    """Return how far multipliers are outside of the circle, beyond their own errors."""
+    return past_circle(multipliers) - _LEFT
+
+
+def _apart(multipliers: np.ndarray) -> np.ndarray:
+    """Return the distances of multipliers from each other, 1 from the inverse of each."""
+    values = multipliers[..., :, None]
+    product = np.abs(values * multipliers[..., None, :] - 1)
+    least = product.min(-1, keepdims=True)
+    inverse = (product == least) | (product == np.swapaxes(least, -1, -2))
+    sizes = 1 + np.abs(values) + np.abs(multipliers[..., None, :])
+    apart = np.where(inverse, 1.0, np.abs(values - multipliers[..., None, :]) / sizes)
+    first, second = np.triu_indices(multipliers.shape[-1], 1)
+    return apart[..., first, second]
+
+
+_KREIN = complex_pair("krein", _left_circle, off_circle, _apart)
+
+
+class ModeProblem(BranchProblem):
+    """Periodic motions of one conservative system, without those of other families.
+
+    `frequency`: of the linear mode, rad/s, to which the unknowns are scaled.
+    """
+
+    unit = "J"
+
+    def __init__(self, system: ImpactSystem, frequency: float, settings):
+        leaves, static = partition_arrays(system)
+        leaves = jax.tree.map(np.asarray, leaves)
+        masses = jnp.diagonal(system.matrices()[0])
+        units = np.asarray(_units(masses, jnp.asarray(frequency)))
+        data = one_lane(_data(leaves, units, settings))
+        corrector = system_corrector(mode_map, static, "energy")
+        super().__init__(static, "energy", data, corrector, mode_evaluator(static))
+        self.resolution = float(settings.rtol)
+        # A system of one degree of freedom has no multipliers across its family.
+        fold, doubling, _, crossing = OF_MULTIPLIERS
+        every = fold._replace(tolerance=np.inf), doubling, _KREIN, crossing
+        self.tests = every if len(units) > 4 else ()
+        self._system = system
+
+    def linear(self, shape: np.ndarray, level: float) -> np.ndarray:
+        """Return the scaled unknowns of the linear mode at a logarithm of its energy."""
+        size = len(shape)
+        frequency = 2 * np.pi / self.units[-2]
+        state = np.append(np.sqrt(2) * shape / frequency, np.zeros(size))
+        return np.append(state / self.units[:-2], [1.0, level])
+
+    def linear_up_to(self, shape: np.ndarray, level: float) -> float:
+        """Return a logarithm of energies below which motions are nearly linear."""
+        energy = eqx.filter_jit(total_energy)
+        for _ in range(_DIVISIONS):
+            state = self.linear(shape, level)[:-2] * self.units[:-2] * np.exp(level / 2)
+            both = [float(energy(self._system, way * state)) for way in (1.0, -1.0)]
+            if max(abs(each / np.exp(level) - 1) for each in both) < _LINEAR:
+                break
+            level -= np.log(_LESS)
+        return level
+
+    def result(self, find: LocatedZero) -> FieldBifurcation:
+        """Return a located bifurcation."""
+        period = find.solution.period
+        return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
+
+    def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
+        """Return the numbers of multipliers outside of the unit circle."""
+        return (_left_circle(eigenvalues) > 0).sum(-1)

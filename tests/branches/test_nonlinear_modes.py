@@ -1,0 +1,264 @@
+"""Checked against: elliptic integrals, piecewise closed forms, and scipy's flow."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+from scipy.special import ellipk
+
+import jaxvib as jv
+
+NEVER = 1e6  # a gap, m, or a stiffness of a stop that is never touched, N/m
+SETTINGS = jv.branches.ContinuationSettings(most_points=120)
+
+
+def one_body(cubic=0.0, gap=NEVER, stop=50.0, spring=1.0, **parts):
+    bent = jv.NonlinearSpring(
+        [1.0], jv.PolynomialLaw(jnp.stack([0.0, 0.0, cubic])), "cubic"
+    )
+    contact = jv.Contact([1.0], gap, jv.LinearContact(stop), "stop")
+    linear = jv.LinearSystem([[1.0]], [[0.0]], jnp.asarray(spring).reshape(1, 1))
+    parts = {"contacts": [contact], "springs": [bent], **parts}
+    return jv.ImpactSystem(linear, **parts)
+
+
+@functools.cache
+def duffing():
+    return jv.nonlinear_modes(one_body(cubic=1.0), 0, 50.0)
+
+
+@functools.cache
+def stopped():
+    return jv.nonlinear_modes(one_body(gap=0.01, spring=10.0), 0, 0.01)
+
+
+def duffing_frequency(amplitude, spring=1.0):
+    """Return the frequency of x'' + spring x + x^3 = 0."""
+    stiff = spring + amplitude**2
+    return 2 * np.pi * np.sqrt(stiff) / (4 * ellipk(amplitude**2 / (2 * stiff)))
+
+
+def stopped_frequency(energy, spring=10.0, stop=50.0, gap=0.01):
+    """Return the frequency of a mass of 1 kg with a one-sided linear stop."""
+    slow, fast = np.sqrt(spring), np.sqrt(spring + stop)
+    if 2 * energy <= spring * gap**2:
+        return slow
+    reach = np.sqrt(2 * energy / spring)
+    open_for = (np.pi + 2 * np.arcsin(gap / reach)) / slow
+    ahead = gap - stop * gap / (spring + stop)  # of the rest of the spring with the stop
+    speed = np.sqrt(2 * energy - spring * gap**2)
+    closed_for = 2 * np.arccos(ahead / np.hypot(ahead, speed / fast)) / fast
+    return 2 * np.pi / (open_for + closed_for)
+
+
+def test_frequency_and_energy_of_duffings_oscillator_are_the_closed_forms():
+    found = duffing()
+    assert np.asarray(found.ends).tolist() == [jv.Reason.PARAMETER_BOUND] * 2
+    assert float(found.parameter[0]) < 1e-4
+    assert float(found.parameter[-1]) == 50.0
+    reach = np.asarray(found.orbits.amplitude)[:, 0]
+    exact = duffing_frequency(reach)
+    np.testing.assert_allclose(found.orbits.frequency, exact, rtol=1e-11)
+    np.testing.assert_allclose(found.parameter, reach**2 / 2 + reach**4 / 4, rtol=1e-9)
+    off = np.abs(np.asarray(found.orbits.period) - 2 * np.pi / exact)
+    assert (off <= np.asarray(found.orbits.period_error)).all()
+    assert (np.asarray(found.stable) == 1).all()
+    assert not found.bifurcations
+
+
+def test_an_elastic_stop_gives_the_piecewise_closed_form():
+    found = stopped()
+    exact = [stopped_frequency(energy) for energy in np.asarray(found.parameter)]
+    np.testing.assert_allclose(found.orbits.frequency, exact, rtol=1e-11)
+    touches = np.asarray(found.parameter) > 10.0 * 0.01**2 / 2
+    assert np.asarray(found.orbits.contacts).tolist() == touches.astype(int).tolist()
+    published = 0.00650108331626  # J; its printed closed form, 0.6462170 Hz, is not exact
+    hertz = found.frequency_at(one_body(gap=0.01, spring=10.0), published) / (2 * np.pi)
+    np.testing.assert_allclose(hertz, 0.6466310406, rtol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("build", "branch", "closed_form", "energy"),
+    [
+        (
+            lambda spring: one_body(gap=0.01, spring=spring),
+            stopped,
+            lambda energy, spring: stopped_frequency(energy, spring),
+            0.004,
+        ),
+        (
+            lambda stop: one_body(gap=0.01, spring=10.0, stop=stop),
+            stopped,
+            lambda energy, stop: stopped_frequency(energy, stop=stop),
+            0.004,
+        ),
+        (
+            lambda spring: one_body(cubic=1.0, spring=spring),
+            duffing,
+            lambda energy, spring: duffing_frequency(
+                np.sqrt(np.sqrt(spring**2 + 4 * energy) - spring), spring
+            ),
+            0.75,
+        ),
+    ],
+)
+def test_a_frequency_at_an_energy_has_the_derivatives_of_the_closed_form(
+    build, branch, closed_form, energy
+):
+    value = {0.75: 1.0}.get(
+        energy, 10.0 if "spring" in build.__code__.co_varnames else 50.0
+    )
+    slopes = jax.jacfwd(lambda energy, value: branch().frequency_at(build(value), energy),
+                        (0, 1))(energy, value)  # fmt: skip
+    for place, slope in enumerate(slopes):
+        step = 1e-5 * (energy, value)[place]
+        ends = [
+            closed_form(
+                *(x + way * step * (i == place) for i, x in enumerate((energy, value)))
+            )
+            for way in (1, -1)
+        ]
+        np.testing.assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-7)
+
+
+def test_no_frequency_is_given_far_from_the_branch():
+    far = duffing().frequency_at(one_body(cubic=1.0, spring=50.0), 1.0)
+    assert np.isnan(far)
+
+
+def test_a_family_is_text_a_picture_and_a_dataset():
+    found = duffing()
+    assert "elliptic at 100%" in repr(found)
+    assert "to 3.2403 rad/s" in repr(found)
+    assert found.plot(measure="frequency").get_ylabel() == "angular frequency (rad/s)"
+    assert found.to_xarray()["frequency"].dims == ("point",)
+    one = jax.tree.map(lambda leaf: leaf[-1], found.orbits)
+    assert "elliptic" in repr(one)
+    assert "50 J" in repr(one)
+    np.testing.assert_array_equal(one.state[1], 0.0)
+    one.plot(one_body(cubic=1.0))
+    with pytest.raises(ValueError, match="check of a nonlinear mode"):
+        found.check(one_body(cubic=1.0))
+
+
+PUSH = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 1.0), "push")
+SOFT = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
+
+
+def hit(law, gap=0.1):
+    return [jv.Contact([1.0], gap, law, "stop")]
+
+
+@pytest.mark.parametrize(
+    ("system", "mode", "energy", "words"),
+    [
+        (one_body(loads=[PUSH]), 0, 1.0, "loads.push acts on it; allowed"),
+        (jv.ImpactSystem(SOFT), 0, 1.0, "damping is not 0, up to 0.1"),
+        (one_body(frictions=[jv.CoulombFriction([1.0], 2.0, name="pad")]), 0, 1.0,
+         "frictions.pad acts"),
+        (one_body(contacts=hit(jv.RestitutionContact(0.5))), 0, 1.0,
+         "contacts.stop is a hard stop"),
+        (one_body(contacts=hit(jv.KelvinVoigtContact(1.0, 1.0))), 0, 1.0,
+         "contacts.stop has a force that may depend on a rate"),
+        (one_body(contacts=hit(jv.LinearContact(1.0), 0.0)), 0, 1.0,
+         "contacts.stop.gap: the contact touches at rest"),
+        (SOFT, 0, 1.0, "of type LinearSystem; allowed: ImpactSystem"),
+        (one_body(), 1, 1.0, r"mode = 1 is not in \[0, 0\]"),
+        (one_body(), -1, 1.0, "mode = -1"),
+        (one_body(), 0.0, 1.0, "mode = 0.0 is of type float"),
+        (one_body(spring=0.0), 0, 1.0, "mode = 0 is rigid"),
+        (one_body(spring=-1.0), 0, 1.0, "mode = 0 is unstable"),
+        (one_body(cubic=1.0), 0, 0.0, "energy = 0 J is not in"),
+        (one_body(cubic=1.0), 0, np.inf, "energy = inf J is not in"),
+        (one_body(gap=0.01, spring=10.0), 0, 4e-4, "motions of mode 0 are linear up to"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(system, mode, energy, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        jv.nonlinear_modes(system, mode, energy)
+
+
+@pytest.mark.parametrize("period", [None, 6.0])
+def test_a_periodic_orbit_of_a_conservative_system_names_the_families(period):
+    with pytest.raises(ValueError, match="one at every energy; allowed: nonlinear_modes"):
+        jv.periodic_orbit(one_body(cubic=1.0), [0.5, 0.0], period=period)
+
+
+COUPLING = 0.1
+
+
+def bodies(coupling, cubics, own=1.0, contacts=()):
+    """Return a chain of bodies on cubic springs, joined by linear ones."""
+    size = len(cubics)
+    joints = np.eye(size - 1, size) - np.eye(size - 1, size, 1)
+    stiffness = own * np.eye(size) + coupling * joints.T @ joints
+    linear = jv.LinearSystem(np.eye(size), np.zeros((size, size)), stiffness)
+    springs = [
+        jv.NonlinearSpring(row, jv.PolynomialLaw([0.0, 0.0, cubic]))
+        for row, cubic in zip(np.eye(size), cubics, strict=True)
+    ]
+    return jv.ImpactSystem(linear, springs=springs, contacts=contacts)
+
+
+@pytest.mark.slow
+def test_modes_of_coupled_oscillators_have_closed_forms_and_one_branch_point():
+    pair = bodies(COUPLING, [1.0, 1.0])
+    for mode, spring in ((0, 1.0), (1, 1 + 2 * COUPLING)):
+        found = jv.nonlinear_modes(pair, mode, 5.0, settings=SETTINGS)
+        reach = np.asarray(found.orbits.amplitude)
+        np.testing.assert_allclose(reach[:, 0], reach[:, 1], rtol=1e-9)
+        exact = duffing_frequency(reach[:, 0], spring)
+        np.testing.assert_allclose(found.orbits.frequency, exact, rtol=1e-11)
+        kinds = [point.kind for point in found.bifurcations]
+        assert kinds == ["branch_point"] * mode
+    # In opposition: localised modes begin where A^2 = 4 k / 3.
+    square = 4 * COUPLING / 3
+    energy = (1 + 2 * COUPLING) * square + square**2 / 2
+    point = found.bifurcations[0]
+    np.testing.assert_allclose(point.parameter, energy, rtol=1e-8)
+    np.testing.assert_allclose(point.state[0] ** 2, square, rtol=1e-7)
+    above = np.asarray(found.parameter) > energy
+    assert np.asarray(found.stable).tolist() == np.where(above, 0, 1).tolist()
+
+
+def multipliers(system, state, period):
+    """Return the multipliers of a motion of cubic springs, by scipy and differences."""
+    _, _, stiffness = map(np.asarray, system.matrices())
+    cubics = np.array([spring.law.coefficients[2] for spring in system.springs])
+    size = len(cubics)
+
+    def rates(_, state):
+        position, velocity = np.split(state, 2)
+        return np.append(velocity, -stiffness @ position - cubics * position**3)
+
+    def end(start):
+        return scipy.integrate.solve_ivp(
+            rates, (0.0, period), start, method="DOP853", rtol=1e-13, atol=1e-15
+        ).y[:, -1]
+
+    step = 1e-5
+    ways = step * np.eye(2 * size)
+    columns = [(end(state + way) - end(state - way)) / (2 * step) for way in ways]
+    return np.linalg.eigvals(np.column_stack(columns))
+
+
+@pytest.mark.slow
+def test_pairs_of_multipliers_leave_the_circle_at_krein_points_only():
+    three = bodies(0.35, [0.7, 1.3, 1.9])
+    found = jv.nonlinear_modes(three, 1, 20.0, settings=SETTINGS)
+    assert {point.kind for point in found.bifurcations} == {"krein"}
+    assert all(int(point.result) == 0 for point in found.bifurcations)
+    largest = np.asarray(found.orbits.largest_multiplier)
+    np.testing.assert_array_equal(np.asarray(found.stable) == 0, largest > 1 + 2e-5)
+    for point in found.bifurcations:
+        for factor, which in ((0.99, "below"), (1.01, "above")):
+            there = np.argmin(np.abs(np.log(found.parameter / (factor * point.parameter))))
+            state, period = found.states[there], float(found.orbits.period[there])
+            own = np.append(np.asarray(found.orbits.floquet_multipliers[there]), [1, 1])
+            other = multipliers(three, np.asarray(state), period)
+            for value in own:
+                assert np.abs(other - value).min() < 2e-4, which
