@@ -104,20 +104,25 @@ def _rate(system, data: LaneData, x: Array) -> Array:
     return along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
 
 
-def _residual(system, data: LaneData, anchor: Array, x: Array, rtol) -> Array:
+def _residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
     """Return the return of the state, with the damping of its excess energy, and phase."""
     state, period, energy, units = _place(data, x)
     excess = total_energy(system, state) / energy - 1
-    final = flow(slowed(system, excess / period), state, 0.0, period, rtol=rtol)
+    final = flow(slowed(system, excess / period), state, 0.0, period, rtol=data.tight)
     along = _rate(system, data, anchor)
     return jnp.append(final / units - x[:-2], along @ (x - anchor)[:-2])
 
 
-def _linearised(system, data: LaneData, anchor: Array, x: Array, rtol) -> Any:
-    """Return residual, its Jacobian, and the matrix of multipliers across the family."""
+def mode_map(
+    system: System, path: str, data: LaneData, anchor: Array, x: Array
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Return the residual of the equations, see `corrector.lane_corrector`.
+
+    The matrix has all multipliers but those along the family.
+    """
 
     def both(x):
-        rest = _residual(system, data, anchor, x, rtol)
+        rest = _residual(system, data, anchor, x)
         return rest, rest
 
     matrix, rest = jax.jacfwd(both, has_aux=True)(x)
@@ -127,14 +132,7 @@ def _linearised(system, data: LaneData, anchor: Array, x: Array, rtol) -> Any:
     monodromy = matrix[:size, :size] + jnp.eye(size)
     _, others = transverse(monodromy, rate, jnp.ones(size))
     level = (reflection(rate) @ level)[1:]
-    return rest, matrix, transverse(others.T, level, jnp.ones(size - 1))[1]
-
-
-def mode_map(
-    system: System, path: str, data: LaneData, anchor: Array, x: Array
-) -> tuple[Array, Array, tuple[Array, Array]]:
-    """Return the residual of the equations, see `corrector.lane_corrector`."""
-    rest, matrix, others = _linearised(system, data, anchor, x, data.tight)
+    _, others = transverse(others.T, level, jnp.ones(size - 1))
     return rest, matrix, (others, jnp.zeros(()))
 
 
@@ -154,7 +152,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     """Return the motion of a scaled point, with errors from two tolerances."""
 
     def step(rtol):
-        rest, matrix, others = _linearised(system, data, x, x, rtol)
+        rest, matrix, (others, _) = mode_map(system, "", data._replace(tight=rtol), x, x)
         solver = linalg.inverse(matrix[:, :-1])
         rounded = jnp.sum(jnp.abs(matrix[:-1, :-1]), axis=1) + 2.0
         rounded = jnp.abs(solver) @ jnp.append(FIELD_ROUNDING * rounded, 0.0)
@@ -169,8 +167,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     moved = jnp.abs(coarse - fine) + jnp.abs(fine) + rounded
     evidenced = data.tight < data.setting
     moved = jnp.where(evidenced, moved, jnp.nan)
-    still = slowed(system, jnp.zeros(()))
-    _, seen, result = observe(still, state, 0.0, period, rtol=data.tight, grazing=0.0)
+    _, seen, result = observe(system, state, 0.0, period, rtol=data.tight, grazing=0.0)
     multipliers, largest, error = jnp.zeros(0, complex), jnp.ones(()), jnp.zeros(())
     stable = jnp.ones((), jnp.int8)
     if others.size:
@@ -178,7 +175,6 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         largest = modulus(multipliers)
         error = multiplier_error(others, others - before)
         stable = _verdict(multipliers, jnp.where(evidenced, error, jnp.nan))
-    known = (result == Reason.SUCCESS) & jnp.all(jnp.isfinite(moved) | ~evidenced)
     return FreeMotion(
         state=state,
         energy=energy,
@@ -190,7 +186,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         contacts=jnp.sum(seen.onsets).astype(jnp.int32),
         floquet_multipliers=multipliers,
         largest_multiplier=largest,
-        stable=jnp.where(known, stable, -1).astype(jnp.int8),
+        stable=jnp.where(result == Reason.SUCCESS, stable, -1).astype(jnp.int8),
         residual=jnp.max(jnp.abs(rest)),
         state_error=jnp.max(moved[:-1] * units),
         period_error=moved[-1] * data.units[-2],
@@ -227,7 +223,7 @@ def frequency_near(static: System, leaves: Any, data: LaneData, x: Array) -> Arr
     def residual(root, arguments):
         leaves, data, level, anchor = arguments
         system, x = combine_arrays(leaves, static), jnp.append(root, level)
-        return _residual(system, data, anchor, x, data.tight)
+        return _residual(system, data, anchor, x)
 
     arguments = leaves, fixed, x[-1], found.x
     root = implicit_root(residual, found.x[:-1], arguments)

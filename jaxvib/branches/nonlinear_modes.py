@@ -42,8 +42,6 @@ _LINEAR, _LESS, _DIVISIONS = 1e-4, 4.0, 40
 # Multipliers farther than this from the unit circle have left it. A pair that collides
 # there leaves it as the root of the distance: an error of 1e-12 of the matrix is 1e-6.
 _LEFT = 1e-5
-# Settings that do not apply to these motions.
-_NOT_OF_MODES = ("segments", "events", "stop_at")
 
 
 class NonlinearMode(AbstractBranch):
@@ -129,7 +127,7 @@ def nonlinear_modes(
     """
     require_float64()
     require_concrete("nonlinear_modes", system)
-    settings.refuse("nonlinear_modes", *_NOT_OF_MODES)
+    settings.refuse("nonlinear_modes", "segments", "events", "stop_at")
     check_number("energy", energy, "J", Range(above=0.0, below=np.inf))
     modes = checked_modes(system, mode)
     problem = ModeProblem(system, float(modes.frequencies[mode]), settings)
@@ -155,8 +153,6 @@ def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
         raise ValueError(
             f"nonlinear_modes: {why}; allowed: an ImpactSystem without loads and losses"
         )
-    if system.drift is not None:
-        raise ValueError("nonlinear_modes of a drifting system; allowed: without a drift")
     depths = np.asarray(system.equation().penetrations(system.rest()))
     for place in np.flatnonzero(depths >= 0):
         raise ValueError(

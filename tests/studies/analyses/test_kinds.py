@@ -22,8 +22,8 @@ from tests.studies.pushed import CONFIG
 
 SEARCHES = ["design", "fit", "pareto_front", "sensitivity"]
 MOTIONS = ["basins", "bifurcation_diagram", "continuation", "fragility",
-           "integrity_curves", "noise_response", "periodic_orbit", "response",
-           "shock_spectrum"]  # fmt: skip
+           "integrity_curves", "noise_response", "nonlinear_modes", "periodic_orbit",
+           "response", "shock_spectrum"]  # fmt: skip
 WITH_MODES = sorted([*MOTIONS, "natural_modes"])
 POSSIBLE = {
     "two_body_impact": [*WITH_MODES, *SEARCHES],

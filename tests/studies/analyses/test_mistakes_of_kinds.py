@@ -133,6 +133,11 @@ MISTAKES = {
 }  # fmt: skip
 # Found once the system is built.
 LATE_MISTAKES = {
+    "backbone": [
+        ("damping = 0.0 ", "damping = 1.0 ", "damping is not 0, up to 1; allowed"),
+        ("gap = 0.01", "gap = 0.0", "contacts.stop.gap: the contact touches at rest"),
+        ("mode = 0", "mode = 2", "mode = 2 is not in [0, 1]"),
+    ],
     "basins": [("grid.body =", "grid.boby =", "'boby'; did you mean 'body'")],
     WELLS: [
         ("points = 6", "points = 6\nshock.bod = 1.0", "did you mean 'body'"),
