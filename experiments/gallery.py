@@ -1,12 +1,14 @@
 """Run the built-in studies for the gallery, or write its page from stored runs.
 
     python -m experiments.gallery run [NAME ...]    # some seconds to minutes each
-    python -m experiments.gallery                   # docs/gallery.md from stored runs
+    python -m experiments.gallery                   # the pages, from stored runs
 
 A run stores the terminal output and the cost in `experiments/gallery.json`, and one of
-the study's pictures in `docs/gallery/`. The text of the page comes from the configs.
+the study's pictures in `docs/gallery/`. `docs/gallery.md` shows each study as a tile that
+leads to its page in `docs/gallery/`, with the config; the texts come from the configs.
 """
 
+import html
 import json
 import re
 import resource
@@ -14,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import tomllib
 from pathlib import Path
@@ -47,7 +48,7 @@ SHOWN = {
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",
 }
-WIDTH = 900  # pixels of a picture
+WIDTH, SMALL = 900, 320  # pixels of a picture, and of one on a tile
 FAMILIES = {
     "two_body_impact": "Two bodies that collide",
     "beam_with_bodies": "Beams with bodies",
@@ -57,6 +58,7 @@ FAMILIES = {
     "elastic_impact": "Elastic structures that hit",
 }
 _SKIPPED = ("results", "report", "next")  # lines of the terminal that name folders
+_OF_THE_RUN = ("done", "failed", "evidence", "live", "and ")  # not about the machine
 
 
 def run(name: str) -> dict:
@@ -108,27 +110,49 @@ def keep(name: str, pictures: list[str]) -> None:
     few.save(shown(name), optimize=True)
 
 
-def section(name: str, stored: dict) -> str:
-    """Return the Markdown of one study."""
-    path = CONFIGS / f"{name}.toml"
-    text = path.read_text(encoding="utf-8")
-    about = " ".join(re.findall(r"^# (.+)$", text.partition("title =")[0], re.MULTILINE))
-    lines = [f"### {tomllib.loads(text)['title']}", "", about, ""]
+def about(name: str) -> tuple[str, str]:
+    """Return the title of a study, and the sentence above its config."""
+    text = (CONFIGS / f"{name}.toml").read_text(encoding="utf-8")
+    words = re.findall(r"^# (.+)$", text.partition("title =")[0], re.MULTILINE)
+    return tomllib.loads(text)["title"], " ".join(words)
+
+
+def alternative(name: str, stored: dict) -> str:
+    """Return a picture's alternative text: what it shows, and the study's numbers."""
+    said = stored.get(name, {"said": []})["said"][2:]
+    lines = [" ".join(line.split()) for line in said if not line.startswith(_OF_THE_RUN)]
+    words = " ".join([about(name)[1], "; ".join(lines[:3])]).strip()
+    return html.escape(words.translate(str.maketrans("[]", "()")))  # they end Markdown's
+
+
+def study_page(name: str, stored: dict) -> str:
+    """Return the Markdown of one study's page."""
+    title, words = about(name)
+    lines = [f"# {title}", "", words, ""]
     if shown(name).exists():
-        lines += [f"![{about}](gallery/{name}.png){{ loading=lazy }}", ""]
+        lines += [f"![{alternative(name, stored)}]({name}.png)", ""]
     lines += ["```bash", f"jaxvib run {name}", "```", ""]
     if name in stored:
-        said = "\n".join(f"    {line}" for line in stored[name]["said"][2:])
         cost = f"{stored[name]['processor']:.0f} s of processor time"
-        lines += [f'??? note "Terminal output ({cost})"', "", "    ```text"]
-        lines += [said, "    ```", ""]
-    config = textwrap.indent(text.rstrip("\n"), "    ")
-    lines += ['??? note "The config"', "", "    ```toml", config, "    ```", ""]
-    return "\n".join(lines)
+        lines += [f"In the terminal ({cost}):", "", "```text"]
+        lines += [*stored[name]["said"][2:], "```", ""]
+    config = (CONFIGS / f"{name}.toml").read_text(encoding="utf-8").rstrip("\n")
+    lines += [f"`jaxvib new {name} FILE` writes the config:", "", "```toml", config, "```"]
+    return "\n".join([*lines, "", "[All studies](../gallery.md)", ""])
+
+
+def tile(name: str, stored: dict) -> str:
+    """Return the HTML of one study's tile: a small picture, a line, the command."""
+    title, _ = about(name)
+    alt = alternative(name, stored)
+    picture = f'<img src="gallery/small/{name}.png" alt="{alt}" loading="lazy">'
+    picture = picture if shown(name).exists() else ""
+    words = f"<strong>{html.escape(title)}</strong><code>jaxvib run {name}</code>"
+    return f'<a href="gallery/{name}.html">{picture}{words}</a>'
 
 
 def page() -> str:
-    """Return the page's text."""
+    """Return the text of the page of tiles."""
     stored = json.loads(STORED.read_text("utf-8"))
     kinds = {
         path.stem: tomllib.loads(path.read_text("utf-8"))["system"]["kind"]
@@ -136,9 +160,25 @@ def page() -> str:
     }
     lines = [(ROOT / "experiments" / "gallery.md").read_text(encoding="utf-8")]
     for kind, title in FAMILIES.items():
-        names = [name for name, one in kinds.items() if one == kind]
-        lines += [f"## {title}", "", *(section(name, stored) for name in names)]
+        tiles = [tile(name, stored) for name, one in kinds.items() if one == kind]
+        lines += [f"## {title}", "", '<div class="tiles">', *tiles, "</div>", ""]
     return "\n".join(lines)
+
+
+def write() -> None:
+    """Write all pages, and the pictures of the tiles."""
+    stored = json.loads(STORED.read_text("utf-8"))
+    (PICTURES / "small").mkdir(exist_ok=True)
+    for config in CONFIGS.glob("*.toml"):
+        name = config.stem
+        (PICTURES / f"{name}.md").write_text(study_page(name, stored), encoding="utf-8")
+        if shown(name).exists():
+            with Image.open(shown(name)) as picture:
+                size = (SMALL, round(picture.height * SMALL / picture.width))
+                small = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+            few = small.quantize(64, method=Image.Quantize.MAXCOVERAGE)
+            few.save(PICTURES / "small" / f"{name}.png", optimize=True)
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 def main(arguments: list[str]) -> None:
@@ -154,4 +194,4 @@ def main(arguments: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["run"]:
         main(sys.argv[2:])
-    PAGE.write_text(page(), encoding="utf-8")
+    write()

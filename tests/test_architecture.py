@@ -15,8 +15,8 @@ ROOT_NAMES = {
     ".ci", ".github", ".gitattributes", ".gitignore", "CHANGELOG.md", "CITATION.cff",
     "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "LICENSE", "README.md",
     "RELEASING.md", "SECURITY.md", "SUPPORT.md", "codemeta.json", "configs", "docs",
-    "experiments", "jaxvib", "llms.txt", "mkdocs.yml", "pylock.toml", "pyproject.toml",
-    "tests",
+    "experiments", "jaxvib", "llms.txt", "mkdocs.yml", "packaging", "pylock.toml",
+    "pyproject.toml", "tests",
 }  # fmt: skip
 BINARY_FORMATS = {".gif", ".ico", ".npy", ".npz", ".png", ".woff2"}
 

@@ -10,7 +10,9 @@ accuracy of both is measured by an independent integration at a relative toleran
 Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`. With `--engines` the
 map is computed instead by adaptive steps only, by the automatic choice, which uses
 events for the transients, and by events only, all in one run; this writes
-`regime_map_engines-<device>-<cores>.json`.
+`regime_map_engines-<device>-<cores>.json`. With `--outside-kernels` the processor time
+of the map that is not spent in machine code is printed, in all threads and in the main
+one; nothing is written.
 """
 
 import argparse
@@ -20,14 +22,17 @@ import json
 import os
 import platform
 import resource
+import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import jax
 import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.plain_loop import PlainLoop, Regime, Tolerances
+from jaxvib.kernels.cpu import machine_code
 from jaxvib.orbits import SettlingSettings, regimes
 from tests.independent import TwoBody, periodic_orbit
 
@@ -112,6 +117,50 @@ def compare_engines(size: int, repeats: int) -> None:
     print(json.dumps(whole, indent=1))
 
 
+class _TimedCode(machine_code._Code):
+    """Machine code with the processor time of its calls, by thread, s."""
+
+    calls: ClassVar[list[tuple[int, float]]] = []
+
+    def __init__(self, code: bytes):
+        super().__init__(code)
+        inner = self.run
+
+        def run(*arguments):
+            begun = time.thread_time()
+            inner(*arguments)
+            self.calls.append((threading.get_ident(), time.thread_time() - begun))
+
+        self.run = run
+
+
+def outside_kernels(size: int, repeats: int) -> list[dict]:
+    """Return the processor time of maps outside machine code, us a sample."""
+    machine_code._Code = _TimedCode  # before any program is compiled
+    system, whole, rows = jv.two_body_impact(), samples(size), []
+    regimes(system, whole)
+    for _ in range(repeats):
+        _TimedCode.calls.clear()
+        begun = time.process_time(), time.thread_time(), time.perf_counter()
+        regimes(system, whole)
+        now = time.process_time(), time.thread_time(), time.perf_counter()
+        every, main, wall = np.subtract(now, begun)
+        here = threading.get_ident()
+        kernels = sum(spent for _, spent in _TimedCode.calls)
+        of_main = sum(spent for thread, spent in _TimedCode.calls if thread == here)
+        rows.append({
+            "samples": size**2,
+            "outside kernels, us a sample": (every - kernels) / size**2 * 1e6,
+            "of these in the main thread": (main - of_main) / size**2 * 1e6,
+            "in kernels, us a sample": kernels / size**2 * 1e6,
+            "calls of machine code": len(_TimedCode.calls),
+            "core-seconds": every,
+            "wall, s": wall,
+        })  # fmt: skip
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
 def machine() -> dict:
     """Return what the figures depend on."""
     model = [
@@ -138,7 +187,11 @@ def main() -> None:
     parser.add_argument("--choice", type=int, default=48)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--engines", action="store_true")
+    parser.add_argument("--outside-kernels", action="store_true")
     options = parser.parse_args()
+    if options.outside_kernels:
+        outside_kernels(options.size, options.repeats)
+        return
     if options.engines:
         compare_engines(options.size, options.repeats)
         return

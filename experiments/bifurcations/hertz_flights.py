@@ -39,6 +39,10 @@ class HertzFlights(Flights):
         misses: list[tuple[float, int, float]] = []
         for _ in range(_MOST_EVENTS):
             run = self._piece(y, time, end, closed)
+            hidden = self._hidden(run, closed)
+            if hidden is not None:
+                nearer = self._piece(y, time, hidden, closed)
+                run = nearer if nearer.status == 1 else run
             if run.status < 0 or not np.isfinite(run.y[:, -1]).all():
                 raise FlightError(run.message)
             stops = len(bodies.gaps)
@@ -62,6 +66,19 @@ class HertzFlights(Flights):
             y[:size], y[size:].reshape(size, size), tuple(touches), tuple(misses), False,
             reach, speed,
         )  # fmt: skip
+
+    def _hidden(self, run, closed: set[int]) -> float | None:
+        """Return when a contact has changed and is to change back within one step."""
+        n, gaps = len(self.bodies.mass), self.bodies.gaps
+        turns = run.t_events[len(gaps) :], run.y_events[len(gaps) :]
+        times = [
+            at
+            for j, (ats, states) in enumerate(zip(*turns, strict=True))
+            for at, y in zip(ats, states, strict=True)
+            if (self.bodies.normals[j] @ y[:n] > gaps[j]) != (j in closed)
+            and at > run.t[0] + 1e-9 * self.bodies.period
+        ]
+        return min(times, default=None)
 
     def _piece(self, y: np.ndarray, begin: float, end: float, closed: set[int]):
         """Integrate up to the next change of contacts."""

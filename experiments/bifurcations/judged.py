@@ -20,6 +20,7 @@ _TOUCH = 1e-8  # the same at a grazing
 _INSIDE = (0.2, 0.5, 0.8)  # places within a chord that are looked at
 _AT_REST = 1e-6  # accuracy of a motion with rests, of its speed
 _CLOSES = 1e-7  # of the size, times 1 + |M|, to which a corrected point returns
+_BESIDE = 0.1  # of a chord that passes a bifurcation's value, the detour by way of it
 _OWN = 0.1  # of a chord: an orbit farther from it may be of another branch
 _EDGE = 1e-3  # share of the range that counts as the last step of an end
 # Reasons of an end that hide a grazing within the last step.
@@ -163,7 +164,11 @@ def _listed(branch, values, states, span: float) -> list[set[str]]:
         away = np.linalg.norm(x - here, axis=1)
         detour = away[1:] + away[:-1] - lengths
         if len(detour):
-            for i in np.flatnonzero(detour <= max(1.5 * detour.min(), 1e-8)):
+            on = detour <= max(1.5 * detour.min(), 1e-8)
+            # A point beside a corner of the branch is less far from the chord before it.
+            value = float(point.parameter)
+            within = (values[1:] - value) * (values[:-1] - value) <= 0
+            for i in np.flatnonzero(on | (within & (detour < _BESIDE * lengths))):
                 kinds[i].add(point.kind)
     return kinds
 

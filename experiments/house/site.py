@@ -78,7 +78,7 @@ def main() -> None:
     """Build the site; `SystemExit` with what is wrong."""
     reference.main()
     notebooks.main()
-    gallery.PAGE.write_text(gallery.page(), encoding="utf-8")
+    gallery.write()
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     told = done.stdout + done.stderr

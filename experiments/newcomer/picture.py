@@ -32,7 +32,7 @@ PLANE = {"x": 440, "y": 216, "width": 440, "height": 150}
 STYLE = """
   :root {
     --ink: #1b2127; --muted: #59646e; --spark: #d0342c;
-    --main: #1a6fc4; --attached: #c65a00; --on: #ffffff;
+    --main: #1a6fc4; --attached: #b85300; --on: #ffffff;
   }
   @media (prefers-color-scheme: dark) {
     :root {

@@ -71,7 +71,7 @@ def bifurcation_point(
     | LimitCycle
     | FieldBifurcation
     | Real[ArrayLike, " n"]
-    | Sequence,
+    | Sequence[Any],
     kind: str,
     path: str,
     periods: int = 1,

@@ -236,12 +236,10 @@ def cycle_segments(static: System, path: str) -> Callable[[Any], Segments]:
 
 
 @functools.lru_cache(maxsize=32)
-def cycle_splitter(
-    static: System, path: str, number: int
-) -> Callable[[Any], tuple[Array, Array]]:
+def cycle_splitter(static: System, path: str) -> Callable[[Any], tuple[Array, Array]]:
     """Return the function that splits the segments of a lane (data, x, tangent).
 
-    It returns x and tangent for `number` times as many segments.
+    It returns x and tangent for `SPLIT` times as many segments.
     """
 
     def split(lane):
@@ -253,18 +251,18 @@ def cycle_splitter(
 
         def joints(x):
             there = TimeRescaledSystem(at(system, path, x[-1] * data.units[-1]), data.speed)
-            part = x[-2] * data.units[-2] / (segments * number)
+            part = x[-2] * data.units[-2] / (segments * SPLIT)
 
             def ahead(state, _):
                 return flow(there, state, 0.0, part, rtol=data.tight), state
 
             def each(state):
-                return jax.lax.scan(ahead, state, None, length=number)[1]
+                return jax.lax.scan(ahead, state, None, length=SPLIT)[1]
 
             states = jax.vmap(each)(x[:-2].reshape(segments, size) * units[None])
             # Norms are root mean squares over the segments.
             return jnp.append(
-                (states / (units * np.sqrt(number))[None, None]).reshape(-1), x[-2:]
+                (states / (units * np.sqrt(SPLIT))[None, None]).reshape(-1), x[-2:]
             )
 
         return jax.jvp(joints, (x,), (tangent,))

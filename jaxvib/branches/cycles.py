@@ -186,7 +186,7 @@ class CycleProblem(BranchProblem):
         problem = CycleProblem(*shared, number)
         every = [point for one in pair for point in (one.start, *one.points)]
         x, tangents = (np.array([point[i] for point in every]) for i in range(2))
-        split = cycle_splitter(self.static, self.path, SPLIT)
+        split = cycle_splitter(self.static, self.path)
         lanes = self.lanes(np.zeros(len(every), int)), x, tangents
         x, tangents = map_samples(split, lanes, chunk=32)
         tangents = tangents / linalg.norm(tangents)[:, None]

@@ -87,7 +87,7 @@ class Grazings:
         self.correct, self.bounds = correct, bounds
         self.size = state_size(system_of(data, static))
         hard = hard_contacts(equation_shape(system_of(data, static)))
-        self.places = np.cumsum(hard) - 1  # of the stops, among the hard ones
+        self.hard, self.places = hard, np.cumsum(hard) - 1  # among the hard ones
         self._last: tuple[bytes, Touches] | None = None
 
     def watch(self, x: np.ndarray, tangents: np.ndarray) -> Watched:
@@ -116,8 +116,9 @@ class Grazings:
 
     def why(self, x: np.ndarray) -> Reason:
         """Return the reason why a branch ends at a point from which no step is found."""
-        touches = self._touches(x)
-        struck = touches.some(touches.apart > 0)
+        touches = touches_of(self.static, self.path, self.data, x)
+        hard = self.hard[touches.stop.contact]
+        struck = touches.some(hard & (touches.apart > 0))
         apart = np.abs(struck.phase[:, None] - struck.phase)
         apart = np.minimum(apart, 1 - apart)
         others = struck.stop.contact[:, None] != struck.stop.contact
@@ -237,7 +238,8 @@ class Grazings:
     def _touches(self, x: np.ndarray) -> Touches:
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = key, touches_of(self.static, self.path, self.data, x)
+            every = touches_of(self.static, self.path, self.data, x)
+            self._last = key, every.some(self.hard[every.stop.contact])
         return self._last[1]
 
     def _roots(self, touches: Touches, value: float) -> tuple[np.ndarray, _Roots]:

@@ -38,6 +38,8 @@ from .tracing import Traced, trace
 
 # Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
+# Scaled steps where a stiff contact begins: the branch turns by the root of its depth.
+_SHORTEST = 1e-11
 
 
 class OrbitProblem(BranchProblem):
@@ -49,6 +51,7 @@ class OrbitProblem(BranchProblem):
         self.events = events
         hard = hard_contacts(equation_shape(system_of(self.lane(0), static)))
         self.has_stops, self.all_hard = bool(hard.any()), bool(hard.all())
+        self.has_contacts = bool(len(hard))
         tests = [_event_test(name, event) for name, event in events.events.items()]
         self.tests = (*OF_MULTIPLIERS, GRAZING_TEST, *tests)
         self.stops = dict.fromkeys(events.stop_at, Reason.EVENT)
@@ -118,10 +121,14 @@ class OrbitProblem(BranchProblem):
     def context(self, branch: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""
         context = super().context(branch, limits)
-        if not self.has_stops:
+        if not self.has_contacts:
             return context
         mine = self.static, self.path, self.lane(branch)
         grazings = Grazings(*mine, context.correct, limits.bounds[0])
+        if not self.has_stops:
+            shortest = min(limits.smallest_step, _SHORTEST)
+            finer = limits._replace(smallest_step=shortest)
+            return context._replace(limits=finer, why=grazings.why)
         return context._replace(
             crossing=grazings.crossing, watch=grazings.watch, why=grazings.why
         )
@@ -280,16 +287,17 @@ def parent_doubling(
 def parent_grazing(
     static: System, path: str, data: LaneData, x: np.ndarray
 ) -> BifurcationPoint | None:
-    """Return the grazing of motions of fewer periods at which a branch ends, or None.
+    """Return the grazing at which a branch ends, of as many periods or fewer, or None.
 
     An impact in several periods begins there: at that grazing the motion touches the stop
-    several times in as many periods, and near it no step follows the branch.
+    several times in as many periods, and near it no step follows the branch. Nor does one
+    if the contact that begins is so stiff that the branch turns within the last step.
     """
     unscaled, periods = x * data.units, int(data.periods)
     system = at(system_of(data, static), path, unscaled[-1])
     size = state_size(system)
     own = [*range(size), -1]  # of one segment
-    for fewer in range(1, periods // 2 + 1):
+    for fewer in range(1, periods + 1):
         if periods % fewer:
             continue
         found = bifurcation_point(

@@ -193,6 +193,6 @@ class BranchProblem(abc.ABC):
         return TracerContext(limits, correct, reversals=self.reversals(self.lane(branch)))
 
 
-def lane_of(tree: PyTree, lane: int | slice | Sequence | np.ndarray) -> Any:
+def lane_of(tree: PyTree, lane: int | slice | Sequence[Any] | np.ndarray) -> Any:
     """Return one lane of a tree of arrays, or the lanes of an index."""
     return jax.tree.map(lambda leaf: leaf[lane], tree)

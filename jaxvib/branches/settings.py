@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..foundation.quantity import Range, check_range
 from ..orbits.error_estimates import error_factor
@@ -42,10 +43,12 @@ class ContinuationSettings(Settings):
     segments: int | None = None
     rtol: float = 1e-8
     evidence: str = "checked"
-    events: Mapping[str, float | Callable] = dataclasses.field(default_factory=dict)
+    events: Mapping[str, float | Callable[..., Any]] = dataclasses.field(
+        default_factory=dict
+    )
     stop_at: Sequence[str] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("first_step", "smallest_step", "largest_step"):
             if getattr(self, name) is not None:
                 check_range(name, getattr(self, name), "", Range(above=0.0))

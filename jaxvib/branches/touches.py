@@ -82,7 +82,7 @@ _KEPT = 64  # touches of a motion, those nearest to grazing
 
 
 def touches_of(static: System, path: str, data: LaneData, x: np.ndarray) -> Touches:
-    """Return the touches of hard stops by the orbit at a point of a branch.
+    """Return the touches of contacts by the orbit at a point of a branch.
 
     `data`: of a single branch, without an axis of branches.
     """
@@ -93,8 +93,7 @@ def touches_of(static: System, path: str, data: LaneData, x: np.ndarray) -> Touc
     times = np.linspace(0.0, span, _SAMPLES)
     states = simulate(there, unscaled[:size], times, rtol=data.tight, throw=False).states
     every = jax.tree.map(np.asarray, _touches(there, states, jnp.asarray(times)))
-    hard = hard_contacts(equation_shape(there))[every.stop.contact]
-    return every.some(hard & np.isfinite(every.apart))
+    return every.some(np.isfinite(every.apart))
 
 
 @eqx.filter_jit

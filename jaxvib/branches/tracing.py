@@ -18,6 +18,8 @@ from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
 
 # Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
+# A bifurcation at an end that differs by less, relative, is one located before.
+_SAME = 1e-7
 
 
 class Traced(NamedTuple):
@@ -65,10 +67,26 @@ def trace(
             problem.at_end(b, one, code)
             for one, code in zip(reversed(pairs[b]), traced.ends, strict=True)
         )
-        results = [one for one in (low, *traced.results, high) if one is not None]
+        below, above = (
+            [] if one is None or _is_listed(one, traced.results) else [one]
+            for one in (low, high)
+        )
         ends = _ended(traced.ends[0], low), _ended(traced.ends[1], high)
-        complete.append(traced._replace(results=results, ends=ends))
+        complete.append(
+            traced._replace(results=[*below, *traced.results, *above], ends=ends)
+        )
     return complete
+
+
+def _is_listed(found: Any, results: Sequence[Any]) -> bool:
+    """Return whether the bifurcation at an end is among those located before it."""
+    return any(
+        one.kind == found.kind
+        and np.isclose(one.parameter, found.parameter, _SAME, 0.0)
+        and np.allclose(one.state, found.state, _SAME, _SAME * np.abs(found.state).max())
+        for one in results
+        if isinstance(one, type(found))
+    )
 
 
 def _ended(code: Reason, found: Any) -> Reason:

@@ -40,7 +40,7 @@ class BifurcationAnalysis:
     compiled = True
     start_compiled = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(unknown_key("kind of bifurcation", self.kind, KINDS))
 
@@ -84,7 +84,7 @@ def bifurcation_measure(
     bounds: tuple[float, float],
     *,
     periods: int = 1,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
     unit: str = "",
 ) -> Measure:
     """Return a measure of the parameter value of a bifurcation.
@@ -228,7 +228,7 @@ def stable_range_measure(
     bounds: tuple[float, float],
     *,
     periods: int = 1,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
     unit: str = "",
 ) -> Measure:
     """Return a measure of the parameter range in which the system's motion stays stable.

@@ -259,7 +259,7 @@ def branch_maximum(
     component: int = 0,
     *,
     periods: int = 1,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
 ) -> BranchMaximum:
     """Return the largest value of an orbit's field over the branch along a parameter.
 
@@ -286,7 +286,7 @@ def branch_maximum_measure(
     component: int = 0,
     *,
     periods: int = 1,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
 ) -> Measure:
     """Return a measure of the largest value of an orbit's field over a branch.
 

@@ -43,7 +43,7 @@ class Goal(CheckedArguments):
     combine: str = "value"
     weight: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "measure", as_measure(self.measure))
         if self.goal not in GOALS:
             raise ValueError(unknown_key("goal", self.goal, GOALS))

@@ -114,7 +114,7 @@ class Scenarios:
     analysis: Analysis
     samples: tuple[tuple[str, tuple[float, ...]], ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         lengths = {path: len(values) for path, values in self.samples}
         if len(set(lengths.values())) != 1 or 0 in lengths.values():
             raise ValueError(f"scenarios have lengths {lengths}; allowed: one above 0")

@@ -34,11 +34,11 @@ class Limit(CheckedArguments):
     2.0
     """
 
-    measure: Measure | Callable
+    measure: Measure | Callable[..., Any]
     at_least: float = -np.inf
     at_most: float = np.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "measure", as_measure(self.measure))
         bounds = f"[{self.at_least:g}, {self.at_most:g}]"
         if not self.at_least <= self.at_most or bounds == "[-inf, inf]":
@@ -84,7 +84,7 @@ class Problem(CheckedArguments):
         self,
         system: eqx.Module,
         variables: Mapping[str, Bounds],
-        objective: Measure | Callable | Mapping[str, Goal],
+        objective: Measure | Callable[..., Any] | Mapping[str, Goal],
         *,
         constraints: Mapping[str, Limit] | None = None,
         combine: str = "value",
@@ -102,8 +102,10 @@ class Problem(CheckedArguments):
             form = Form(moved, Goal(objective, goal, combine, weight), limits)
         self._begin(system, form, normalised)
 
-    def _begin(self, system, form, normalised):
-        self.system, self.form, self.normalised = system, form, normalised
+    def _begin(self, system: eqx.Module, form: "Form", normalised: np.ndarray) -> None:
+        self.system = system
+        self.form = form
+        self.normalised = normalised
 
     def at(self, system: eqx.Module) -> "Problem":
         """Return the same problem for another system, sharing compiled functions."""
@@ -143,7 +145,7 @@ class Form:
         return self.objective.sign
 
     @functools.cached_property
-    def analyses(self) -> tuple:
+    def analyses(self) -> tuple[Any, ...]:
         """The distinct analyses of all measures."""
         found = []
         for measure in self.measures:
@@ -164,13 +166,13 @@ class Form:
         """Whether all analyses work under `jit` and `vmap`."""
         return all(analysis.compiled for analysis in self.analyses)
 
-    def start(self, system: eqx.Module) -> tuple:
+    def start(self, system: eqx.Module) -> tuple[Any, ...]:
         """Return the initial memories of all analyses."""
         return tuple(analysis.start(system) for analysis in self.analyses)
 
     def numbers(
-        self, system: eqx.Module, normalised: AnyArray, memories: tuple
-    ) -> tuple[tuple[Array, ...], tuple]:
+        self, system: eqx.Module, normalised: AnyArray, memories: tuple[Any, ...]
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
         """Return each measure's numbers, and (memories, codes, margin, contacts)."""
         here = replace(system, values_at(self.variables, normalised))
         outcomes = [
@@ -193,12 +195,12 @@ class Form:
         return tuple(read), jax.lax.stop_gradient(beside)
 
     @functools.cached_property
-    def evaluate(self) -> Callable:
+    def evaluate(self) -> Callable[..., Any]:
         """`numbers`, compiled if possible."""
         return self._jitted_if_possible(self.numbers)
 
     @functools.cached_property
-    def evaluate_with_slopes(self) -> Callable:
+    def evaluate_with_slopes(self) -> Callable[..., Any]:
         """`numbers` and derivatives by normalised variables, (numbers, variables)."""
 
         def looked(system, normalised, memories):
@@ -208,8 +210,12 @@ class Form:
         return self._jitted_if_possible(looked)
 
     def slopes(
-        self, system: eqx.Module, here: AnyArray, memories: tuple, normalised_of: Callable
-    ) -> tuple[tuple[Array, ...], tuple]:
+        self,
+        system: eqx.Module,
+        here: AnyArray,
+        memories: tuple[Any, ...],
+        normalised_of: Callable[..., Any],
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
         """Return derivatives with respect to `here`, and `numbers`.
 
         `normalised_of` maps `here` to the normalised variables.
@@ -227,7 +233,7 @@ class Form:
         return jax.jacfwd(twice, has_aux=True)(here)
 
     @functools.cached_property
-    def pull(self) -> Callable:
+    def pull(self) -> Callable[..., Any]:
         """The objective and its gradient with respect to the numbers."""
         return jax.jit(jax.value_and_grad(self.objective.combined))
 
@@ -245,7 +251,7 @@ def _check_goals(goals: Mapping[str, Goal], beside: tuple) -> None:
 
 
 def slopes_of_objective(
-    form: Form, numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
+    form: "Form", numbers: Float[ArrayLike, " k"], slopes: Float[ArrayLike, "k n"]
 ) -> Float[np.ndarray, " n"]:
     """Return the objective's gradient from the derivatives of its numbers."""
     _, by_numbers = form.pull(np.asarray(numbers))

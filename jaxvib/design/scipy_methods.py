@@ -74,7 +74,7 @@ def constrained(method: str, options: Callable) -> Callable:
             return x[n] - scale * found.numbers
 
         def below_slopes(x):
-            by = -scale * evaluate(x).slopes
+            by = -scale * np.asarray(evaluate(x).slopes)
             return np.concatenate([by, np.ones((len(by), 1))], axis=1)
 
         rows: list[tuple[Callable, Callable, bool]] = []

@@ -27,7 +27,7 @@ class SearchSettings(CheckedArguments):
     tolerance: float = 1e-10
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_range("starts", self.starts, "", Range(at_least=1))
         check_range("steps", self.steps, "", Range(at_least=1))
         check_range("tolerance", self.tolerance, "", Range(above=0.0, below=1.0))

@@ -37,7 +37,7 @@ class Variable(CheckedArguments):
     high: float
     scale: str = "linear"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ValueError(unknown_key("scale", self.scale, SCALES))
         if not -np.inf < self.low < self.high < np.inf:
@@ -102,7 +102,7 @@ def variables_of(
     return tuple(found), np.array(normalised)
 
 
-def values_at(variables: tuple[Variable, ...], normalised: AnyArray) -> dict:
+def values_at(variables: tuple[Variable, ...], normalised: AnyArray) -> dict[str, Any]:
     """Return the parameters by path at normalised variables, (variables,)."""
     return {one.path: one.value(normalised[i]) for i, one in enumerate(variables)}
 

@@ -81,7 +81,7 @@ def verify_stable_range(
     box: Mapping[str, tuple[float, float]] | None = None,
     points: int = 200,
     periods: int = 1,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
     seed: int = 0,
 ) -> RangeVerification:
     """Verify that a motion stays stable within bounds by branches at random points.

@@ -1,6 +1,7 @@
 """Motion of an assembled system: displacements over time, and energies by module."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -41,8 +42,8 @@ class AssemblyMotion(eqx.Module):
 
 def assembly_motion(
     system: Assembled,
-    state: Real[ArrayLike, " state"] | Sequence,
-    times: Real[ArrayLike, " times"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
+    times: Real[ArrayLike, " times"] | Sequence[Any],
     *,
     loads: tuple[AppliedLoad, ...] = (),
 ) -> AssemblyMotion:

@@ -1,6 +1,7 @@
 """Forces, impulses and losses of contacts along a motion."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -82,8 +83,8 @@ class ContactHistories(ResultRepr):
 
 def contact_histories(
     system: ImpactSystem | TwoBodyImpact,
-    state: Real[ArrayLike, " state"] | Sequence,
-    times: Real[ArrayLike, " times"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
+    times: Real[ArrayLike, " times"] | Sequence[Any],
     rtol: Real[Array, ""] | float = 1e-9,
 ) -> ContactHistories:
     r"""Return forces, impulses and losses of contacts of a motion from `state`.

@@ -68,7 +68,7 @@ class EnergyBalance(ResultRepr):
 
 def energy_balance(
     system: System,
-    state: Real[ArrayLike, " state"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
     t0: Real[Array, ""] | float,
     t1: Real[Array, ""] | float,
     *,

@@ -71,7 +71,7 @@ class Trajectory(Plottable, ResultRepr):
 
 def flow(
     system: System,
-    state: Real[ArrayLike, " state"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
     t0: Real[Array, ""] | float,
     t1: Real[Array, ""] | float,
     *,
@@ -130,7 +130,7 @@ def solve_system(
 
 def simulate(
     system: System,
-    state: Real[ArrayLike, " state"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
     times: Sequence[float] | Array | np.ndarray,
     rtol: Real[Array, ""] | float = 1e-10,
     *,

@@ -1,6 +1,7 @@
 """Exact motion of linear systems, at a cost independent of the time span."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,8 +20,8 @@ _NORM, _SQUARINGS = 4.0, 64  # of the scaled exponential: its norm, and at most 
 
 def propagate(
     system: Linear,
-    state: Real[ArrayLike, "..."] | Sequence,
-    times: Real[ArrayLike, " times"] | Sequence,
+    state: Real[ArrayLike, "..."] | Sequence[Any],
+    times: Real[ArrayLike, " times"] | Sequence[Any],
 ) -> Float[Array, "..."]:
     r"""Return the exact motion of a linear system from `state` at t = 0 at `times` (s).
 

@@ -83,8 +83,9 @@ def map_samples(
     (samples,), any unit) are grouped. Short chunks are padded with copies: a result
     depends on the sample, the function and `chunk` alone, to the last bit, and not on
     other samples, their order or number, or the number of cores. Results of kernels do
-    not depend on `chunk` either; if there are GPUs that compute them faster, all samples
-    are launched there together.
+    not depend on `chunk` either: without `progress` and a checkpoint threads share all
+    samples, and if there are GPUs that compute them faster, these are launched there
+    together.
 
     **Arguments:** `function`: of one sample, jittable or a kernel; pass the same object
     again to reuse its compiled form. `chunk`: smaller ones suit calls with few samples.
@@ -110,8 +111,8 @@ def map_samples(
     others = current_executor() if len(work.starts) > 1 else None
     others = others or work.gpus()
     parts = work.here() if others is None else work.by(others)
-    inverse = np.argsort(order, kind="stable")
-    return gather_lanes(concatenate_lanes(parts), inverse)
+    found = concatenate_lanes(parts)
+    return found if cost is None else gather_lanes(found, np.argsort(order, kind="stable"))
 
 
 class _OfArrays(NamedTuple):
@@ -145,6 +146,9 @@ class _Work:
         if ready is not None:
             ready.result()
         native = _native(self._function, one, len(self._order))
+        if native is not None and self._checkpoint is None and self._progress is None:
+            lanes = gather_lanes(self._samples, self._order)
+            return [native.map(lanes, threads=usable_cores())]
         # Vectors of few chunks are distributed to all cores.
         few = len(self.starts) < _CHUNKS_PER_CORE * usable_cores()
         threads = usable_cores() if few else 1

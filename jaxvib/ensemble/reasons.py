@@ -18,7 +18,7 @@ class Reason(enum.IntEnum):
     text: str
     motion: str
 
-    def __new__(cls, code: int, text: str, motion: str = ""):
+    def __new__(cls, code: int, text: str, motion: str = "") -> int:
         """Return a code; `motion`: a short name of a non-periodic motion."""
         found = int.__new__(cls, code)
         found._value_, found.text, found.motion = code, text, motion

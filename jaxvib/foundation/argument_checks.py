@@ -97,6 +97,7 @@ def _unfit(name: str, value: Any, kinds: tuple[_Kind, ...]) -> Exception:
 def _kinds(annotation: Any) -> tuple[_Kind, ...]:
     union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
     parts = typing.get_args(annotation) if union else (annotation,)
+    parts = [typing.get_origin(x) if typing.get_args(x) == (Any,) else x for x in parts]
     kinds = tuple(map(_kind, parts))
     if collections.abc.Sequence in parts and any(kind.is_numeric for kind in kinds):
         numeric = [kind for kind in kinds if kind.name != "a list"]  # a list of numbers

@@ -177,8 +177,13 @@ def stack_lanes(trees: Sequence[PyTree]) -> Any:
 
 
 def concatenate_lanes(trees: Sequence[PyTree]) -> Any:
-    """Concatenate trees of arrays along their first axis, as NumPy arrays."""
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees)
+    """Concatenate trees of arrays along their first axis, as NumPy arrays in C order."""
+
+    def joined(*leaves):
+        shape = sum(map(len, leaves)), *leaves[0].shape[1:]
+        return np.concatenate(leaves, out=np.empty(shape, np.result_type(*leaves)))
+
+    return jax.tree.map(joined, *trees)
 
 
 def one_lane(tree: PyTree) -> Any:

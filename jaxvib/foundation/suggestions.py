@@ -8,7 +8,7 @@ import itertools
 import sys
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .argument_checks import check_argument, check_scalar
 
@@ -136,10 +136,12 @@ class CheckedArguments:
             if isinstance(method, classmethod) and not name.startswith("_"):
                 setattr(cls, name, classmethod(with_nearest_arguments(method.__func__)))
 
-    def __new__(cls, *given: Any, **named: Any):
-        """Create an instance. **Raises:** `TypeError` for a misspelt argument."""
-        _check_arguments(cls, given, named)
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # type checkers read the arguments of `__init__` alone
+
+        def __new__(cls, *given: Any, **named: Any):
+            """Create an instance. **Raises:** `TypeError` for a misspelt argument."""
+            _check_arguments(cls, given, named)
+            return super().__new__(cls)
 
 
 @functools.cache

@@ -235,16 +235,17 @@ def _values_rule(primals, tangents):
 
 
 def least_squares(
-    matrix: Float[Any, "m n"], right: Float[Any, " m"], smallest: float
-) -> Float[Any, " n"]:
+    matrix: Float[Any, "*lanes m n"], right: Float[Any, "*lanes m"], smallest: float
+) -> Float[Any, "*lanes n"]:
     """Return the minimum-norm x that minimises |A x - b|.
 
     Singular values below `smallest` of the largest count as 0.
     """
     left, values, basis = singular_system(matrix)
-    counts = values > smallest * values[0]
-    shares = np.where(counts, dot(left.T, right) / np.where(counts, values, 1.0), 0.0)
-    return dot(basis, shares)
+    counts = values > smallest * values[..., :1]
+    shares = dot(np.swapaxes(left, -1, -2), right[..., None, :])
+    shares = np.where(counts, shares / np.where(counts, values, 1.0), 0.0)
+    return dot(basis, shares[..., None, :])
 
 
 def _complex(parts: Parts):

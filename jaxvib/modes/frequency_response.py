@@ -1,6 +1,7 @@
 """Frequency response: the steady state under a unit harmonic force."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +11,12 @@ from ..foundation.quantity import floats
 from ..systems.linear_part import linear_part_alone
 from ..systems.roles import Linear
 
-Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"] | Sequence
+Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"] | Sequence[Any]
 
 
 def frequency_response(
     system: Linear,
-    frequencies: Real[ArrayLike, "..."] | Sequence,
+    frequencies: Real[ArrayLike, "..."] | Sequence[Any],
     *,
     force: Place,
     at: Place | None = None,

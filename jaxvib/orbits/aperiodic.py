@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 
 from ..dynamics.modal import ModalForm
 from ..ensemble import Reason, map_samples
-from ..foundation.arrays import combine_arrays, concatenate_lanes, gather_lanes, put_lanes
+from ..foundation.arrays import combine_arrays, gather_lanes, put_lanes
 from ..foundation.machine import map_in_threads
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
@@ -94,6 +94,9 @@ def track_motions(
     units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
     least = np.clip(least, 2 * WINDOW, LOOKS[-1][0] * WINDOW)
 
+    judge = functools.partial(
+        _judged_lanes, longest=longest, smooth=smooth, drift=static.drift
+    )
     now, directions = states.copy(), np.full((number, size), size**-0.5)
     found = _unknown(number, size, smooth, static.drift)
     open_, done = np.arange(number), 0
@@ -115,11 +118,10 @@ def track_motions(
             if not open_.size:
                 return found
         done = windows
-        parts = units[open_], longest, smooth, static.drift
-        rows = _classified(seen[-judged:], *parts)
+        _classify_into(found, open_, seen[-judged:], units, judge)
+        found.watched[open_] = done * WINDOW
         if find_orbits is not None:
-            rows = _with_orbits(find_orbits, rows, open_, units[open_])
-        put_lanes(found, open_, rows._replace(watched=np.full(open_.size, done * WINDOW)))
+            _find_orbits_into(found, open_, units, find_orbits)
         codes = found.code[open_]
         known = (done >= _USUAL) | ~np.isin(codes, _OPEN)
         seen_enough = (done * WINDOW >= least[open_]) | np.isin(codes, _CERTAIN)
@@ -130,19 +132,17 @@ def track_motions(
     return found
 
 
-def _with_orbits(
-    find_orbits: Callable, rows: TrackedMotions, lanes: np.ndarray, units: np.ndarray
-) -> TrackedMotions:
-    """Search for the orbits of motions that approach one; return them with new codes."""
-    near = np.flatnonzero(np.isin(rows.code, (Reason.SUCCESS, Reason.TRANSIENT)))
+def _find_orbits_into(
+    found: TrackedMotions, lanes: np.ndarray, units: np.ndarray, find_orbits: Callable
+) -> None:
+    """Search for the orbits of motions that approach one; store their new codes."""
+    near = lanes[np.isin(found.code[lanes], (Reason.SUCCESS, Reason.TRANSIENT))]
     if not near.size:
-        return rows
-    there = find_orbits(lanes[near], rows.trail[near], units[near], rows.repeats[near])
+        return
+    there = find_orbits(near, found.trail[near], units[near], found.repeats[near])
     # A motion that recurs, but of which no orbit was found, remains undecided.
-    codes = rows.code.copy()
-    codes[near[codes[near] == Reason.SUCCESS]] = Reason.UNDECIDED_MOTION
-    codes[near[there]] = Reason.SUCCESS
-    return rows._replace(code=codes)
+    found.code[near[found.code[near] == Reason.SUCCESS]] = Reason.UNDECIDED_MOTION
+    found.code[near[there]] = Reason.SUCCESS
 
 
 @functools.lru_cache(maxsize=32)
@@ -198,22 +198,21 @@ def _rows(windows: Sequence[Records], rows: np.ndarray) -> list[Records]:
     return [gather_lanes(each, rows) for each in windows]
 
 
-def _classified(
+def _classify_into(
+    found: TrackedMotions,
+    lanes: np.ndarray,
     windows: Sequence[Records],
     units: np.ndarray,
-    longest: int,
-    smooth: int,
-    drift: Drift | None,
-) -> TrackedMotions:
-    """Return `TrackedMotions` from the last windows of motions."""
+    judge: Callable[[Sequence[Records], np.ndarray], TrackedMotions],
+) -> None:
+    """Store the classes of lanes by their last windows."""
 
-    def judged(begin: int) -> TrackedMotions:
-        lanes = slice(begin, begin + _AT_ONCE)
-        seen = [gather_lanes(each, lanes) for each in windows]
-        return _judged_lanes(seen, units[lanes], longest, smooth, drift)
+    def judged(begin: int) -> None:
+        rows = slice(begin, begin + _AT_ONCE)
+        seen = [gather_lanes(each, rows) for each in windows]
+        put_lanes(found, lanes[rows], judge(seen, units[lanes[rows]]))
 
-    parts = map_in_threads(judged, range(0, len(units), _AT_ONCE))
-    return concatenate_lanes(parts)
+    map_in_threads(judged, range(0, len(lanes), _AT_ONCE))
 
 
 def _judged_lanes(
@@ -275,6 +274,6 @@ def _trails(states: np.ndarray, repeats: np.ndarray) -> np.ndarray:
     number = states.shape[1]
     back = np.arange(2 * WINDOW)[::-1]
     if number >= len(back):
-        return states[:, number - 1 - back]
+        return states[:, -len(back) :]
     back = back % np.where(repeats > 0, repeats, number)[:, None]
     return np.take_along_axis(states, (number - 1 - back)[:, :, None], axis=1)

@@ -114,7 +114,9 @@ def state_grid(
     return states
 
 
-def attractors(system: System, starts: np.ndarray | Sequence, **options: Any) -> Attractors:
+def attractors(
+    system: System, starts: np.ndarray | Sequence[Any], **options: Any
+) -> Attractors:
     """Return the attractors to which motions from `starts` (starts, n) converge.
 
     Options and exceptions are those of `basins`.
@@ -128,7 +130,7 @@ def attractors(system: System, starts: np.ndarray | Sequence, **options: Any) ->
 
 def basins(
     system: System,
-    starts: np.ndarray | Sequence,
+    starts: np.ndarray | Sequence[Any],
     *,
     settings: SettlingSettings = USUAL,
     period: float | None = None,

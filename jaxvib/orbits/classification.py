@@ -69,15 +69,16 @@ def classify(
     """
     number = growth.shape[-1]
     half = number // 2
-    points = states / units[..., None, :]
+    # With the motions last, sums and maxima over time run over whole rows of memory.
+    last = (np.moveaxis(each, (-2, -1), (0, 1)) for each in (states, units[..., None, :]))
+    points = np.divide(*last, order="C")
     # If some of its samples lie within an impact, a quasi-periodic motion's velocity
     # jumps between points of its curve, and averages of that converge slowly.
-    places = points[..., :smooth]
-    moments = np.concatenate([places, elementwise.sin(3 * places)], axis=-1)
-    halves = moments[..., :half, :], moments[..., half:, :]
-    first, second = (_average(part, -2) for part in halves)
-    deviations = np.maximum(moments.std(axis=-2), 1e-300)
-    spread = np.max(np.abs(first - second) / deviations, axis=-1)
+    places = points[:, :smooth]
+    moments = np.concatenate([places, elementwise.sin(3 * places)], axis=1)
+    first, second = (_average(part, 0) for part in (moments[:half], moments[half:]))
+    deviations = np.maximum(moments.std(axis=0), 1e-300)
+    spread = np.max(np.abs(first - second) / deviations, axis=0)
     begin, end, whole = map(_average, (growth[..., :half], growth[..., half:], growth))
     apart = np.abs(begin - end), np.abs(whole - begin), np.abs(whole - end)
     error = np.maximum(np.max(apart, axis=0), _LEAST_ERROR)
@@ -93,7 +94,7 @@ def classify(
     blocks = growth[..., : 8 * (number // 8)]
     blocks = blocks.reshape(*blocks.shape[:-1], 8, -1).mean(axis=-1)
     mean, deviation = blocks.mean(axis=-1), blocks.std(axis=-1, ddof=1) / np.sqrt(8.0)
-    sizes = [np.abs(part).max(axis=(-2, -1)) for part in np.split(points, [half], axis=-2)]
+    sizes = [np.abs(part).max(axis=(0, 1)) for part in (points[:half], points[half:])]
     chaotic = (
         (np.min([begin, end, mean], axis=0) > _CLEAR)
         & (mean > np.maximum(_SURE * deviation, _CLEAR))
@@ -115,9 +116,9 @@ def classify(
 
 
 def _average(values: np.ndarray, axis: int = -1) -> Any:
-    """Return the weighted average over an axis, the last one or that before it."""
-    weights = _weights(values.shape[axis]).reshape(-1, *[1] * (-1 - axis))
-    return np.sum(weights * values, axis=axis)
+    """Return the weighted average over the last axis, or the first, 0."""
+    more = () if axis else (1,) * (values.ndim - 1)
+    return np.sum(_weights(values.shape[axis]).reshape(-1, *more) * values, axis=axis)
 
 
 @functools.lru_cache(maxsize=64)
@@ -131,59 +132,63 @@ def _weights(number: int) -> np.ndarray:
 def _repeats(points: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """Return after how many periods each motion recurs, 0 if it does not.
 
-    `points`: (..., N, n); `rates`: the exponents per period at which the motions
+    `points`: (N, n, ...); `rates`: the exponents per period at which the motions
     approach an orbit, 0 if unknown.
     """
-    number = points.shape[-2]
-    earlier = points[..., number - number // 2 + 8 : -1, :]
-    away = np.abs(points[..., -1:, :] - earlier).max(axis=-1)
+    number = len(points)
+    away = np.abs(points[-1] - points[number - number // 2 + 8 : -1]).max(axis=1)
+    near = away < _NEARING
     found = np.zeros(rates.shape, int)
-    for lane in np.argwhere((away < _NEARING).any(axis=-1)):
+    for lane in np.argwhere(near.any(axis=0)):
         place = tuple(lane)
-        found[place] = _repeats_of(points[place], float(rates[place]))
+        periods = len(near) - np.flatnonzero(near[(slice(None), *place)])[::-1]
+        found[place] = _repeats_of(points[(..., *place)], periods, float(rates[place]))
     return found
 
 
-def _repeats_of(points: np.ndarray, rate: float) -> int:
-    """Return `_repeats` of one motion, (N, n)."""
+def _repeats_of(points: np.ndarray, periods: np.ndarray, rate: float) -> int:
+    """Return `_repeats` of one motion, (N, n), of which only the last point recurs.
+
+    `periods`: those after which it does, ascending.
+    """
     number, half = len(points), len(points) // 2
-    # The eight last points, compared with earlier ones.
-    last = np.arange(number - 8, number)
-    periods = np.arange(1, half - 8)
-    apart = np.abs(points[last][None] - points[last[None, :] - periods[:, None]])
-    near = periods[apart.max(axis=(1, 2)) < _NEARING]
-    if not near.size:
+    for period in periods.tolist():  # the eight last points, compared with earlier ones
+        apart = np.abs(points[-8:] - points[-8 - period : -period]).max()
+        if apart < _NEARING:
+            break
+    else:
         return 0
-    period = int(near[0])
-    recurs = period if apart[period - 1].max() < _RECURS else 0
-    if rate >= 0 or period > half // 2:
+    recurs = period if apart < _RECURS else 0
+    if rate >= 0 or period > half // 2 or recurs == 1:
         return recurs
     # A spiral into an orbit recurs closely after those of its periods in which it
     # nearly completes a turn. The orbit's own number is the first after which the
     # recurrence improves with time at the exponent's rate: after others it does not.
-    late = apart[:period].max(axis=(1, 2))
-    places = half + 1 + np.arange(8)
-    early = points[places][None] - points[places[None] - periods[:period, None]]
+    early, late = (
+        np.abs(points[places] - points[places - np.arange(1, period + 1)[:, None]])
+        for places in (half + 1 + np.arange(8), np.arange(number - 8, number))
+    )
     least = np.finfo(float).tiny
-    closer = np.maximum(late, least) / np.maximum(np.abs(early).max(axis=(1, 2)), least)
-    shrinks = elementwise.log(closer) / (rate * (number - 9 - half))
+    early, late = (np.maximum(each.max(axis=(1, 2)), least) for each in (early, late))
+    shrinks = elementwise.log(late / early) / (rate * (number - 9 - half))
     nearing = np.flatnonzero((shrinks > 0.5) & (shrinks < 2)) + 1
     return int(nearing[0]) if nearing.size else recurs
 
 
 def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:
-    r"""Return the limit of states once a period, (N, n), taken every `periods`.
+    r"""Return the limits of states once a period, (..., N, n), taken every `periods`.
 
     For $s_{k+1} - s^* = A (s_k - s^*)$ it is the combination of states with weights of
     sum 1 that minimizes the combination of their differences, from one more state than
     there are components. **Source:** Sidi, *Vector Extrapolation Methods* (2017).
     """
-    size = states.shape[1]
-    count = min(2 * size, (len(states) - 1) // periods)
-    last = states[len(states) - 1 - count * periods :: periods] / units
-    steps = np.diff(last, axis=0)
+    number, size = states.shape[-2:]
+    count = min(2 * size, (number - 1) // periods)
     if count < 2:
-        return states[-1]
-    turns = np.diff(steps, axis=0)
-    weights = linalg.least_squares(turns.T, -steps[-1], 1e-8)
-    return (last[-1] + linalg.dot(steps[1:].T, weights)) * units
+        return states[..., -1, :]
+    last = states[..., number - 1 - count * periods :: periods, :] / units[..., None, :]
+    steps = np.diff(last, axis=-2)
+    turns = np.swapaxes(np.diff(steps, axis=-2), -1, -2)
+    weights = linalg.least_squares(turns, -steps[..., -1, :], 1e-8)
+    rest = np.swapaxes(steps[..., 1:, :], -1, -2)
+    return (last[..., -1, :] + linalg.dot(rest, weights[..., None, :])) * units

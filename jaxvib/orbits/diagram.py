@@ -105,7 +105,7 @@ def bifurcation_diagram(
     path: str,
     values: Sequence[float] | np.ndarray,
     *,
-    state: Real[ArrayLike, " state"] | Sequence | None = None,
+    state: Real[ArrayLike, " state"] | Sequence[Any] | None = None,
     follow: bool = False,
     points: int = 64,
     settings: SettlingSettings = USUAL,

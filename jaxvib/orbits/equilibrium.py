@@ -1,7 +1,7 @@
 """Equilibria of autonomous systems, with stability and error estimates."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -94,7 +94,7 @@ class Equilibrium(Plottable, Result):
 
 def equilibrium(
     system: System,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
     *,
     throw: bool = True,
 ) -> Equilibrium:

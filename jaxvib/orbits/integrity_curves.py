@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -91,7 +91,7 @@ def integrity_curves(
     system: System,
     path: str,
     values: Real[np.ndarray, " value"] | Sequence[float],
-    starts: np.ndarray | Sequence,
+    starts: np.ndarray | Sequence[Any],
     *,
     box: int = 5,
     units: Mapping[int, float] | None = None,

@@ -132,7 +132,7 @@ class DriftingCycle(WithProgress, LimitCycle):
 
 def limit_cycle(
     system: System,
-    guess: ArrayLike | Sequence | None,
+    guess: ArrayLike | Sequence[Any] | None,
     period: ArrayLike | None,
     *,
     engine: str,

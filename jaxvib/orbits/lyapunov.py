@@ -69,7 +69,7 @@ class LyapunovExponents(Result):
 
 def lyapunov_exponents(
     system: System,
-    state: Real[ArrayLike, " state"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
     periods: int = 512,
     count: int | None = None,
     *,
@@ -250,7 +250,7 @@ class Section(ResultRepr):
 
 def poincare_section(
     system: System,
-    state: Real[ArrayLike, " state"] | Sequence,
+    state: Real[ArrayLike, " state"] | Sequence[Any],
     periods: int = 512,
     skip: int = 64,
     *,

@@ -68,7 +68,7 @@ def periodic_orbit(system: eqx.Module, *_: Any, **__: Any) -> PeriodicOrbit: ...
 
 def periodic_orbit(
     system: eqx.Module,
-    guess: Real[ArrayLike, " n"] | Sequence | None = None,
+    guess: Real[ArrayLike, " n"] | Sequence[Any] | None = None,
     periods: int | None = 1,
     *,
     engine: str = "auto",

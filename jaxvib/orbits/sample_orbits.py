@@ -74,20 +74,18 @@ class SampleOrbits:
         self.orbits.result[:] = np.where(result == 0, -1, result)
         self.report(int(np.sum(result != 0)))
         recurring = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
-        for periods in range(1, longest + 1):
-            tried = recurring[nearest[recurring, periods - 1] < PLAUSIBLE]
-            if tried.size:
-                done = self.shoot(tried, states[tried], periods)
-                recurring = np.setdiff1d(recurring, tried[done], assume_unique=True)
+        self._try_in_turn(
+            recurring,
+            nearest[recurring] < PLAUSIBLE,
+            lambda places, periods: states[recurring[places]],
+        )
         pending = np.flatnonzero(self.orbits.result < 0)
         if not pending.size:
             return pending, None
         tracked = track_motions(
             gather_lanes(self.leaves, pending), self.static, states[pending],
             engine=self.engine, chunk=self.settings.chunk, longest=longest,
-            find_orbits=lambda lanes, *motions: self.ends_of(
-                pending[lanes], *motions, longest
-            ),
+            find_orbits=lambda lanes, *motions: self._ends_of(pending[lanes], *motions),
         )  # fmt: skip
         others = tracked.code != Reason.SUCCESS
         lanes, rows = pending[others], gather_lanes(tracked, others)
@@ -95,16 +93,37 @@ class SampleOrbits:
         self.report(lanes.size)
         return pending, tracked
 
-    def shoot(
+    def _try_in_turn(
         self,
         lanes: np.ndarray,
-        guesses: np.ndarray,
-        periods: int,
-        fits: Callable[[int, np.ndarray], bool] | None = None,
+        likely: np.ndarray,
+        guesses_of: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        fits: Callable[..., np.ndarray] | None = None,
     ) -> np.ndarray:
+        """Search for an orbit of each lane's likely periods, the shortest first.
+
+        `likely`: (lanes, periods). `guesses_of(places, periods)`: states; `fits(places,
+        periods, states)`: whether orbits with these states are those of the motions.
+        **Returns:** which lanes have one.
+        """
+        done, turns = np.zeros(lanes.size, bool), np.cumsum(likely, axis=1)
+        for turn in range(1, turns.max(initial=0) + 1):
+            # Together, but those of equal periods beside each other.
+            trials = (likely & (turns == turn))[~done]
+            periods, places = np.nonzero(trials.T)
+            periods, places = periods + 1, np.flatnonzero(~done)[places]
+            if places.size:
+                guesses = guesses_of(places, periods)
+                done[places] = self._shoot(
+                    lanes[places], guesses, periods,
+                    fits and functools.partial(fits, places, periods),
+                )  # fmt: skip
+        return done
+
+    def _shoot(self, lanes, guesses, periods, fits) -> np.ndarray:
         """Store stable orbits near guesses; return which lanes have one.
 
-        `fits(place, state)`: whether the orbit with a state is that of a lane's motion.
+        `fits(states)`: whether orbits with these states are those of the motions.
         """
         found, distance = self.finder.find(
             gather_lanes(self.leaves, lanes), guesses, periods
@@ -116,62 +135,55 @@ class SampleOrbits:
             grows = np.asarray(found.largest_multiplier) > 1
             accepted &= ~grows | np.isfinite(found.multiplier_error)
         if fits is not None:
-            accepted &= [fits(place, state) for place, state in enumerate(found.state)]
+            accepted &= fits(found.state)
         put_lanes(self.orbits, lanes[accepted], gather_lanes(found, accepted))
         self.report(int(accepted.sum()))
         return accepted
 
-    def ends_of(
-        self,
-        lanes: np.ndarray,
-        trails: np.ndarray,
-        units: np.ndarray,
-        repeats: np.ndarray,
-        longest: int,
+    def _ends_of(
+        self, lanes: np.ndarray, trails: np.ndarray, units: np.ndarray, repeats: np.ndarray
     ) -> np.ndarray:
         """Search for orbits that motions approach, from their extrapolated limits."""
-        done = np.zeros(lanes.size, bool)
-        rows = list(zip(trails, units, strict=True))
-        likely = [
-            _likely_periods(*row, number, longest)
-            for row, number in zip(rows, repeats, strict=True)
-        ]
-        for periods in range(1, longest + 1):
-            places = np.flatnonzero([periods in each for each in likely] & ~done)
-            if places.size:
-                some = [rows[place] for place in places]
-                guesses = np.stack([limit_of(*row, periods) for row in some])
-                done[places] = self.shoot(
-                    lanes[places], guesses, periods,
-                    lambda place, state, some=some, periods=periods: _approaches(
-                        *some[place], periods, state, self._drift
-                    ),
-                )  # fmt: skip
-        return done
+
+        def limits(places, periods):
+            found = np.empty_like(units[places])
+            for each in np.unique(periods):
+                some = periods == each
+                motions = trails[places[some]], units[places[some]]
+                found[some] = limit_of(*motions, int(each))
+            return found
+
+        def approach(places, periods, states):
+            motions = trails[places], units[places]
+            return _approaches(*motions, periods, states, self._drift)
+
+        likely = _likely_periods(trails, units, repeats, self.settings.max_periods)
+        return self._try_in_turn(lanes, likely, limits, approach)
 
 
-def _likely_periods(trail, units, repeats, longest) -> set[int]:
-    """Return candidate periods of the orbit that a motion approaches."""
-    if repeats:
-        return {int(repeats)}
-    earlier = trail[-1 - longest : -1][::-1]
-    nearest = np.max(np.abs(trail[-1] - earlier) / units, axis=1)
-    best = int(np.argmin(nearest)) + 1
-    if nearest[best - 1] > _FAR:
-        return set()
+def _likely_periods(trails, units, repeats, longest) -> np.ndarray:
+    """Return candidate periods of the orbits that motions approach, (lanes, longest)."""
+    earlier = trails[:, -1 - longest : -1][:, ::-1]
+    nearest = np.max(np.abs(trails[:, -1:] - earlier) / units[:, None], axis=2)
+    periods = np.arange(1, longest + 1)
+    best = np.argmin(nearest, axis=1)[:, None] + 1
     # A spiral may recur more closely after several of its periods than after one.
-    likely = {periods for periods in range(1, best + 1) if best % periods == 0}
-    return likely | set((np.flatnonzero(nearest < PLAUSIBLE) + 1).tolist())
+    likely = (best % periods == 0) | (nearest < PLAUSIBLE)
+    likely &= ~(np.min(nearest, axis=1, keepdims=True) > _FAR)
+    known = repeats[:, None]
+    return np.where(known > 0, known == periods, likely)
 
 
-def _approaches(trail, units, periods, state, drift: Drift | None) -> bool:
-    """Return whether a motion, sampled every `periods`, approaches an orbit's state."""
-    begin = len(trail) - 1 - periods * (len(trail) // 2 // periods)
-    apart = trail[[begin, -1]] - state
+def _approaches(trails, units, periods, states, drift: Drift | None) -> np.ndarray:
+    """Return which motions, sampled every `periods`, approach an orbit's state."""
+    number = trails.shape[1]
+    begin = number - 1 - periods * (number // 2 // periods)
+    ends = np.stack([trails[np.arange(len(trails)), begin], trails[:, -1]])
+    apart = ends - states
     if drift is not None:
         apart = drift.shifted_back(apart, drift.coordinate(apart))
-    before, now = np.max(np.abs(apart) / units, axis=1)
-    return bool(now < PLAUSIBLE / 10 or now < 0.9 * before)
+    before, now = np.max(np.abs(apart) / units, axis=-1)
+    return (now < PLAUSIBLE / 10) | (now < 0.9 * before)
 
 
 def _classified(orbits, lanes, tracked: TrackedMotions, period) -> PeriodicOrbit:
@@ -239,7 +251,7 @@ class OrbitFinder:
         self._find = TwoStageFunction(self._shots, functools.partial(_evidence, system))
 
     def find(
-        self, leaves: PyTree, guesses: np.ndarray, periods: int
+        self, leaves: PyTree, guesses: np.ndarray, periods: np.ndarray
     ) -> tuple[PeriodicOrbit, np.ndarray]:
         """Return orbits near guesses, one per sample, and their distances from them.
 
@@ -247,7 +259,7 @@ class OrbitFinder:
         """
         number = len(guesses)
         settings = (np.full(number, value) for value in self._settings)
-        lanes = leaves, guesses, np.full(number, periods, np.int32), *settings
+        lanes = leaves, guesses, np.asarray(periods, np.int32), *settings
         return self._run(self._find, lanes)
 
 

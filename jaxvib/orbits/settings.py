@@ -62,7 +62,7 @@ class SettlingSettings(Settings):
     chunk: int = 64
     section: FieldSection | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.transient is not None:
             within = Range(at_least=1, at_most=MOST_PERIODS)
             check_range("transient", self.transient, "", within)

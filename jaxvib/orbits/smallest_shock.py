@@ -83,7 +83,7 @@ class Shock(Result):
 
 def smallest_shock(
     system: System,
-    state: Real[np.ndarray, " state"] | Sequence,
+    state: Real[np.ndarray, " state"] | Sequence[Any],
     units: Mapping[int, float],
     largest: float,
     *,

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -66,7 +66,7 @@ class StaticEquilibrium(ResultRepr):
 
 def static_equilibrium(
     system: ImpactSystem,
-    start: Float[ArrayLike, " state"] | Sequence | None = None,
+    start: Float[ArrayLike, " state"] | Sequence[Any] | None = None,
     *,
     throw: bool = True,
 ) -> StaticEquilibrium:

@@ -8,6 +8,17 @@ from ..foundation.types import Number
 from .equation import Equation
 from .system import System
 
+# Methods of `Equation` without an argument that is a state, and of a state alone.
+_OF_TIMES_AND_FORCES = (
+    "factors", "contact_forces", "damping_powers", "damping_energies", "hard_contacts",
+    "damped_contacts", "varying_contacts", "may_pulse", "may_jump", "next_breakpoint",
+    "repeats_in",
+)  # fmt: skip
+_OF_STATES = (
+    "displaced", "penetrations", "closing_rates", "rubbing_powers", "contact_motion",
+    "contact_reach",
+)  # fmt: skip
+
 
 def _handed_on(name: str, times: int | None = None) -> Any:
     """Return the method of `moved`; all arguments behind its `times` are states."""
@@ -27,24 +38,10 @@ class AroundEquation(Equation):
 
     moved: Any
 
-    factors = _handed_on("factors")
-    contact_forces = _handed_on("contact_forces")
-    damping_powers = _handed_on("damping_powers")
-    damping_energies = _handed_on("damping_energies")
-    hard_contacts = _handed_on("hard_contacts")
-    damped_contacts = _handed_on("damped_contacts")
-    varying_contacts = _handed_on("varying_contacts")
-    may_pulse = _handed_on("may_pulse")
-    may_jump = _handed_on("may_jump")
-    next_breakpoint = _handed_on("next_breakpoint")
-    repeats_in = _handed_on("repeats_in")
-    displaced = _handed_on("displaced", times=0)
-    penetrations = _handed_on("penetrations", times=0)
-    closing_rates = _handed_on("closing_rates", times=0)
-    rubbing_powers = _handed_on("rubbing_powers", times=0)
-    contact_motion = _handed_on("contact_motion", times=0)
-    contact_reach = _handed_on("contact_reach", times=0)
-    displacements = _handed_on("displacements", times=1)
+    # By name, so that type checkers keep the arguments that `Equation` declares.
+    vars().update({name: _handed_on(name) for name in _OF_TIMES_AND_FORCES})
+    vars().update({name: _handed_on(name, times=0) for name in _OF_STATES})
+    vars()["displacements"] = _handed_on("displacements", times=1)
 
     def at(self, time: Number) -> Equation:
         """Return the equation with the coefficients of its forces at a time, s."""

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -68,7 +69,7 @@ class Assembled(Linear):
         """The names of the degrees of freedom."""
         return self.names
 
-    def sparse_matrices(self) -> tuple:
+    def sparse_matrices(self) -> tuple[Any, ...]:
         """Return (M, D, C) as SciPy sparse arrays, for large systems."""
         from scipy.sparse import coo_array
 
@@ -91,7 +92,7 @@ class Assembled(Linear):
             return None
         return self.square_rows("potential")[:2]
 
-    def square_rows(self, part: str) -> tuple:
+    def square_rows(self, part: str) -> tuple[Any, ...]:
         """Return the quadratic forms of all modules' energies: weights, rows, owners.
 
         `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, (squares,),
@@ -101,7 +102,7 @@ class Assembled(Linear):
         shape = (len(owners), len(self.names) + 1)
         return weights, to_jax(_scattered(place, coefficients, shape)[:, 1:]), owners
 
-    def sparse_strains(self) -> tuple | None:
+    def sparse_strains(self) -> tuple[Any, ...] | None:
         """Return `strain_rows` with the rows as a SciPy sparse array."""
         from scipy.sparse import coo_array
 
@@ -245,7 +246,7 @@ def _groups(system):
         yield jax.tree.unflatten(structure, stacked), places, np.array(numbers)
 
 
-def _type_of(module) -> tuple:
+def _type_of(module) -> tuple[Any, ...]:
     key: list = [type(module)]
     for field in dataclasses.fields(module):
         value = getattr(module, field.name)

@@ -1,12 +1,13 @@
 """Euler-Bernoulli beams carrying bodies on linear links."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.quantity import quantity
 from .symmetry import check_kinetic_energy
@@ -182,16 +183,16 @@ class BeamWithBodies(SystemRepr):
     def __init__(
         self,
         beam: Beam,
-        positions=(),
-        link_stiffness=(),
-        link_damping=None,
-        link_map=None,
-        mass=None,
-        damping=None,
-        stiffness=None,
-        coupling_stiffness=None,
-        coupling_damping=None,
-        link_inertance=None,
+        positions: ArrayLike | Sequence[Any] = (),
+        link_stiffness: ArrayLike | Sequence[Any] = (),
+        link_damping: ArrayLike | Sequence[Any] | None = None,
+        link_map: ArrayLike | Sequence[Any] | None = None,
+        mass: ArrayLike | Sequence[Any] | None = None,
+        damping: ArrayLike | Sequence[Any] | None = None,
+        stiffness: ArrayLike | Sequence[Any] | None = None,
+        coupling_stiffness: ArrayLike | Sequence[Any] | None = None,
+        coupling_damping: ArrayLike | Sequence[Any] | None = None,
+        link_inertance: ArrayLike | Sequence[Any] | None = None,
         turns: Sequence[bool] | None = None,
     ):
         links = len(positions)

@@ -1,6 +1,7 @@
 """Builders of beams with oscillators, a rigid body or lumped masses."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,10 +12,10 @@ from .beam import Beam, BeamWithBodies
 
 def oscillators_on_beam(
     beam: Beam,
-    positions: ArrayLike | Sequence,
-    masses: ArrayLike | Sequence,
-    stiffness: ArrayLike | Sequence,
-    damping: ArrayLike | Sequence | None = None,
+    positions: ArrayLike | Sequence[Any],
+    masses: ArrayLike | Sequence[Any],
+    stiffness: ArrayLike | Sequence[Any],
+    damping: ArrayLike | Sequence[Any] | None = None,
 ) -> BeamWithBodies:
     """Return a beam with one mass on a spring and a damper at each position.
 
@@ -33,12 +34,12 @@ def oscillators_on_beam(
 
 def rigid_body_on_beam(
     beam: Beam,
-    positions: ArrayLike | Sequence,
+    positions: ArrayLike | Sequence[Any],
     centre: ArrayLike,
     mass: ArrayLike,
     inertia: ArrayLike,
-    stiffness: ArrayLike | Sequence,
-    damping: ArrayLike | Sequence | None = None,
+    stiffness: ArrayLike | Sequence[Any],
+    damping: ArrayLike | Sequence[Any] | None = None,
 ) -> BeamWithBodies:
     """Return a beam with one rigid body on links at some positions (m).
 
@@ -61,9 +62,9 @@ def rigid_body_on_beam(
 
 def lumped_masses_on_beam(
     beam: Beam,
-    positions: ArrayLike | Sequence,
-    masses: ArrayLike | Sequence,
-    inertias: ArrayLike | Sequence | None = None,
+    positions: ArrayLike | Sequence[Any],
+    masses: ArrayLike | Sequence[Any],
+    inertias: ArrayLike | Sequence[Any] | None = None,
 ) -> BeamWithBodies:
     """Return a beam with lumped masses and rotary inertias.
 

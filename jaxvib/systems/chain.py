@@ -251,7 +251,9 @@ class BeamChain(Linear):
             push = push.at[0].set(0.0).at[-1].set(0.0)
         return jnp.stack([push, turn])
 
-    def energies(self, state: Real[ArrayLike, "... 4 bodies"] | Sequence) -> ChainEnergies:
+    def energies(
+        self, state: Real[ArrayLike, "... 4 bodies"] | Sequence[Any]
+    ) -> ChainEnergies:
         """Return the energies of states; leading axes, such as times, are kept."""
         state = jnp.asarray(state)
         _check_state(self, state)
@@ -269,7 +271,7 @@ class BeamChain(Linear):
             / 2,
         )
 
-    def bands(self, wave_numbers: Real[ArrayLike, "..."] | Sequence) -> Bands:
+    def bands(self, wave_numbers: Real[ArrayLike, "..."] | Sequence[Any]) -> Bands:
         r"""Return both branches of an infinite uniform chain at wave numbers $q$ (rad).
 
         $$W_1^2 + W_2^2 = 4 s^2 + 2 \gamma (3 - 2 s^2), \qquad

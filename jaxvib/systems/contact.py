@@ -165,7 +165,8 @@ class RestitutionContact(ContactLaw):
     restitution: Float[Array, ""] = quantity(
         "restitution", "", "coefficient of restitution", at_least=0.0, at_most=1.0
     )
-    jumps, impulsive = False, True
+    jumps = False
+    impulsive = True
 
     def event_form(self) -> ContactForm:
         """Return the form of the force for event-driven integration."""

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Real
 
-from ..foundation.types import Number
+from ..foundation.types import EMPTY, Number
 
 Time = Real[Array, ""] | float
 
@@ -30,8 +30,8 @@ class Equation(eqx.Module):
     """
 
     largest_step = None  # in periods, if set by a user
-    frictions = ()
-    springs = ()
+    frictions = EMPTY
+    springs = EMPTY
 
     @abc.abstractmethod
     def vector_field(self, time: Time, state: Float[Array, " state"]) -> Array:

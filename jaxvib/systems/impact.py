@@ -85,7 +85,8 @@ class AppliedLoad(Part):
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
 
-    kind, may_be_nowhere = "a load", True
+    kind = "a load"
+    may_be_nowhere = True
 
     def push(self, mass: Float[ArrayLike, "n n"]) -> Float[Array, " n"]:
         """Return the forces of a unit load, N."""

@@ -4,11 +4,12 @@ import abc
 import difflib
 import functools
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float, Real
 
+from ..foundation.types import EMPTY
 from .system_repr import SystemRepr
 
 
@@ -30,8 +31,9 @@ class Law(SystemRepr):
     release_rate = None  # or a method: the rate, m/s, at which the force's slope jumps
     constant = False  # of a load, whether it is
     repeats = True  # whether a load is periodic
-    units = ()  # of the `states` of an element
-    methods = ()  # by which a module that is not derived is such a law
+    units = EMPTY  # of the `states` of an element
+    # By which a module that is not derived is such a law.
+    methods: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:
@@ -47,19 +49,19 @@ class ContactLaw(Law):
     has a method `release_rate`.
     """
 
-    methods = ("force", "energy")
+    methods: ClassVar[tuple[str, ...]] = ("force", "energy")
 
 
 class SpringLaw(Law):
     """A restoring `force`, N, of an elongation, m, or of it and its rate, m/s."""
 
-    methods = ("force",)
+    methods: ClassVar[tuple[str, ...]] = ("force",)
 
 
 class LoadLaw(Law):
     """A force that depends on time alone; engine "event" needs a `Load`."""
 
-    methods = ("force", "period")
+    methods: ClassVar[tuple[str, ...]] = ("force", "period")
 
     @abc.abstractmethod
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:

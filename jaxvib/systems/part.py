@@ -26,7 +26,7 @@ class Part(SystemRepr):
     may_be_nowhere = False  # whether the direction may be 0
     variation = None
 
-    def __check_init__(self: Any):
+    def __check_init__(self: Any) -> None:
         check_traits(type(self.law))
         if not self.may_be_nowhere:
             check_direction(self.kind, self.direction)

@@ -2,10 +2,12 @@
 
 import abc
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..foundation.types import EMPTY
 from .freedoms import direction
 from .system_repr import SystemRepr
 
@@ -19,11 +21,11 @@ class Linear(SystemRepr):
     """
 
     has_contacts = False
-    contacts = ()
-    loads = ()
-    frictions = ()
-    springs = ()
-    elements = ()
+    contacts = EMPTY
+    loads = EMPTY
+    frictions = EMPTY
+    springs = EMPTY
+    elements = EMPTY
 
     @abc.abstractmethod
     def matrices(self) -> tuple[Float[Array, "n n"], ...]:
@@ -56,10 +58,10 @@ class Linear(SystemRepr):
         r"""Return weights $w$ and rows $R$ with $C = R^T \mathrm{diag}(w) R$, or None."""
         return None
 
-    def sparse_matrices(self) -> tuple | None:
+    def sparse_matrices(self) -> tuple[Any, ...] | None:
         """Return (M, D, C) as SciPy sparse arrays, None if they are not sparse."""
         return None
 
-    def sparse_strains(self) -> tuple | None:
+    def sparse_strains(self) -> tuple[Any, ...] | None:
         """Return `strain_rows` with the rows as a SciPy sparse array, or None."""
         return None

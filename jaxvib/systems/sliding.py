@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -19,7 +20,7 @@ class SlidingLaw(Law):
     the three methods.
     """
 
-    methods = ("left", "steepest", "series")
+    methods: ClassVar[tuple[str, ...]] = ("left", "steepest", "series")
 
     @abc.abstractmethod
     def left(self, excess: Number, speed: Number) -> Float[Array, ""]:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..drawing.labels import Labels
+from ..foundation.types import EMPTY
 from ..kernels.calls.kernel_cache import cached_fact
 from .equation import Equation
 from .roles import Linear
@@ -33,11 +34,11 @@ class System(SystemRepr):
     mechanical = False
     autonomous = False  # a vector field independent of time
     period_is_declared = False  # by the user of a field, and to be checked
-    contacts = ()  # of `impact.Contact`
-    loads = ()  # of `impact.AppliedLoad`
-    frictions = ()  # of `friction.Friction`
-    springs = ()  # of `springs.NonlinearSpring`
-    elements = ()  # of `states.StateElement`
+    contacts = EMPTY  # of `impact.Contact`
+    loads = EMPTY  # of `impact.AppliedLoad`
+    frictions = EMPTY  # of `friction.Friction`
+    springs = EMPTY  # of `springs.NonlinearSpring`
+    elements = EMPTY  # of `states.StateElement`
     drift = None  # a `drift.Drift`
 
     @abc.abstractmethod

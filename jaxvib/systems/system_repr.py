@@ -8,6 +8,7 @@ import numpy as np
 
 from ..foundation.result_repr import NotebookRepr
 from ..foundation.suggestions import CheckedArguments, is_scalar
+from ..foundation.types import EMPTY
 from .parameters import parameters
 
 _MOST_LINES = 8  # of a system's text
@@ -19,7 +20,7 @@ class SystemRepr(CheckedArguments, NotebookRepr):
     **Raises:** `ValueError` for an array in place of a number.
     """
 
-    formulas = ()  # by path, of `derived` parameters
+    formulas = EMPTY  # by path, of `derived` parameters
 
     def __check_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -1,5 +1,7 @@
 """The two-body vibro-impact system: a main body and an attached body."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Real
@@ -78,8 +80,13 @@ class TwoBodyImpact(Mechanical, Linear):
 
     degrees_of_freedom = 2
     has_contacts = True
-    freedom_names = ("main", "attached")
-    state_names = ("x_main", "x_attached", "v_main", "v_attached")
+    freedom_names: ClassVar[tuple[str, ...]] = ("main", "attached")
+    state_names: ClassVar[tuple[str, ...]] = (
+        "x_main",
+        "x_attached",
+        "v_main",
+        "v_attached",
+    )
 
     @property
     def contacts(self) -> tuple[Contact, ...]:

@@ -93,7 +93,7 @@ def is_unforced(system: System) -> bool:
 def refuse_period(system: System, period: Any, allowed: str = "None") -> None:
     """Raise `ValueError` for the period of motions of a system that is not unforced."""
     what = "a non-autonomous system"
-    if system.elements:  # ty: ignore[redundant-condition]  (of a subclass)
+    if system.elements:
         what = "bodies with elements, whose laws may depend on time"
         allowed = "systems of bodies alone, or an autonomous_system"
     raise ValueError(f"period = {period} of {what}; allowed: {allowed}")

@@ -1,6 +1,7 @@
 """Fragility curves: probability of reaching a limit over a load's intensity."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -55,9 +56,9 @@ class Fragility(eqx.Module):
 
 
 def fragility_curve(
-    intensities: Real[ArrayLike, " level"] | Sequence,
-    failures: Real[ArrayLike, " level"] | Sequence,
-    trials: Real[ArrayLike, " level"] | Sequence,
+    intensities: Real[ArrayLike, " level"] | Sequence[Any],
+    failures: Real[ArrayLike, " level"] | Sequence[Any],
+    trials: Real[ArrayLike, " level"] | Sequence[Any],
 ) -> Fragility:
     r"""Fit a lognormal fragility curve to failures at several intensities.
 
@@ -94,7 +95,7 @@ def fragility_curve(
 
 
 def fragility_of_capacities(
-    capacities: Real[ArrayLike, " sample"] | Sequence,
+    capacities: Real[ArrayLike, " sample"] | Sequence[Any],
 ) -> Fragility:
     r"""Fit a lognormal curve to the intensities at which samples reach the limit.
 

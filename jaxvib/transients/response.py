@@ -1,6 +1,7 @@
 """The response of a system to arbitrary loads: peaks, mean squares, first passages."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -93,7 +94,7 @@ class Response(eqx.Module):
 def response(
     system: System,
     duration: Real[Array, ""] | float,
-    state: Real[ArrayLike, " state"] | Sequence | None = None,
+    state: Real[ArrayLike, " state"] | Sequence[Any] | None = None,
     *,
     start: Real[Array, ""] | float = 0.0,
     limits: Sequence[Limit] = (),

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -75,7 +75,7 @@ class ShockSpectrum(eqx.Module):
 
 def shock_spectrum(
     law: Load,
-    frequencies: Real[ArrayLike, " frequency"] | Sequence,
+    frequencies: Real[ArrayLike, " frequency"] | Sequence[Any],
     damping_ratio: Real[Array, ""] | float = 0.05,
     *,
     duration: float | None = None,

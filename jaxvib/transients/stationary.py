@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -29,7 +30,7 @@ _ROUNDING = float(np.finfo(float).eps)  # of one product, relative
 def response_covariance(
     system: Linear,
     noise: FilteredNoise,
-    direction: Real[ArrayLike, " n"] | Sequence,
+    direction: Real[ArrayLike, " n"] | Sequence[Any],
     time: Real[Array, ""] | float | None = None,
     *,
     with_error: bool = False,

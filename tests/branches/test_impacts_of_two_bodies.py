@@ -1,9 +1,12 @@
-"""Checked against: single orbits by `periodic_orbit`, and the count of their impacts."""
+"""Checked against: single orbits, the count of their impacts, and independent flights."""
 
 import numpy as np
 import pytest
 
 import jaxvib as jv
+from experiments.bifurcations import random_impacts
+from experiments.bifurcations.hertz_flights import flights_of
+from experiments.bifurcations.judged import depths
 from jaxvib.ensemble import Reason
 
 FREQUENCY = "loads.p.law.frequency"
@@ -100,3 +103,24 @@ def test_impacts_begin_and_end_only_at_grazings_and_points_are_orbits():
     speeds = np.column_stack([motion[:, 2], motion[:, 3] - motion[:, 2]])
     hits = [np.flatnonzero(np.diff(speed) < -0.05) for speed in speeds.T]
     assert np.abs(hits[0][:, None] - hits[1][None]).min() <= 1
+
+
+@pytest.mark.slow  # three bodies, 20 s
+def test_a_branch_passes_the_grazing_of_a_stiff_spring_in_a_wide_range():
+    given, path, bounds = random_impacts.drawn(17, elastic=True)
+    start = 1.24388
+    system = random_impacts.system_of(given.with_value(path, start))
+    guess = [-1.1262688, -0.8148116, -2.8563655, -1.7467397, 2.1287999, -0.2336836]
+    orbit = jv.periodic_orbit(system, guess)
+    settings = jv.branches.ContinuationSettings(most_points=40, first_step=1e-5)
+    branch = jv.continue_orbit(
+        system, orbit, path, bounds, settings=settings, progress=False
+    )
+    kinds = {one.kind: one for one in branch.bifurcations}
+    grazing = kinds["grazing"]
+    there = flights_of(given.with_value(path, float(grazing.parameter)))
+    motion = there.motion(np.asarray(grazing.state))
+    assert min(depths(motion)) < 1e-9
+    np.testing.assert_allclose(motion.state, grazing.state, atol=1e-6)
+    assert {4, 5} <= set(np.asarray(branch.contacts))
+    assert list(np.asarray(branch.ends)) == [Reason.POINT_LIMIT] * 2

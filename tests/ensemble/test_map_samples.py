@@ -139,6 +139,15 @@ def test_no_bit_depends_on_chunks_order_or_neighbours(chunk, order):
             assert result[key][index].tobytes() == expected[key].tobytes()
 
 
+def test_a_kernel_has_the_same_bits_in_one_call_and_in_parts():
+    kernel, done = jv.kernel(lambda sample: jnp.outer(wander(sample)[1], sample)), []
+    whole = jv.map_samples(kernel, starts)
+    parts = jv.map_samples(kernel, starts, starts[:, 0], chunk=7, progress=done.append)
+    assert len(done) == 43
+    assert whole.flags.c_contiguous
+    assert whole.tobytes() == parts.tobytes()
+
+
 def test_results_are_numpy_arrays_with_a_leading_axis():
     result = jv.map_samples(iterate, many)
     assert all(type(leaf) is np.ndarray for leaf in jax.tree.leaves(result))

@@ -93,6 +93,15 @@ def test_a_slow_spiral_is_seen_to_end_in_its_orbit(periods):
     assert classify(states, growth, np.full(2, 2.0)).code != Reason.QUASI_PERIODIC
 
 
+def test_the_limits_of_many_motions_have_the_bits_of_each_alone():
+    rates = [0.999 * np.exp(0.7j), 0.99 * np.exp(2.0j), 0.9995 + 0j]
+    states = np.stack([spiral(512, rate, 2)[0] for rate in rates])
+    units = np.array([[1.0, 2.0], [3.0, 0.5], [1.0, 1.0]])
+    limits = limit_of(states, units, 2)
+    for each in zip(limits, states, units, strict=True):
+        np.testing.assert_array_equal(each[0], limit_of(*each[1:], 2))
+
+
 def test_a_real_multiplier_is_seen_through_too():
     states, orbit = spiral(512, 0.9995 + 0j)
     np.testing.assert_allclose(limit_of(states, UNITS, 1), orbit[-1], atol=1e-6)

@@ -275,9 +275,9 @@ def test_a_soft_spring_beside_a_stiff_one_is_no_drift():
 def test_a_motion_approaches_the_state_of_its_orbit_but_for_a_turn():
     drift, units = rotor().drift, np.ones(2)
     turns = 0.9 ** np.arange(40)[:, None] * [0.5, 0.1] + [np.pi, 2.0]
-    for angle in (np.pi, -np.pi):
-        assert _approaches(turns, units, 1, np.array([angle, 2.0]), drift)
-    assert not _approaches(turns, units, 1, np.array([0.5, 2.0]), drift)
+    states = np.array([[np.pi, 2.0], [-np.pi, 2.0], [0.5, 2.0]])
+    motions = np.stack([turns] * 3), np.stack([units] * 3), np.ones(3, int)
+    assert _approaches(*motions, states, drift).tolist() == [True, True, False]
 
 
 def rotor(torque: float = 0.5):

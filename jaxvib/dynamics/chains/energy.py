@@ -1,6 +1,7 @@
 """Energy density and flux in a chain, moments in its beams, and energy partition."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +39,7 @@ class KineticSplit(ResultRepr):
 
 
 def energy_field(
-    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence[Any]
 ) -> EnergyField:
     r"""Return the energy of each body and the flux through each beam.
 
@@ -65,7 +66,7 @@ def energy_field(
 
 
 def beam_shapes(
-    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence, points: int = 9
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence[Any], points: int = 9
 ) -> BeamShapes:
     r"""Return the cubic of every beam, its moment $E J_b y''$ and shear $E J_b y'''$.
 
@@ -91,7 +92,7 @@ def beam_shapes(
 
 def kinetic_split(
     chain: BeamChain,
-    times: Real[ArrayLike, "..."] | Sequence,
+    times: Real[ArrayLike, "..."] | Sequence[Any],
     rotational: Real[ArrayLike, ""] | float = 0.0,
     *,
     points: int = 4096,

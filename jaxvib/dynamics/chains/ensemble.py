@@ -1,6 +1,7 @@
 """Ensembles of random chains: the partition of their energy over time."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -51,7 +52,7 @@ class EnsembleSplit(ResultRepr):
 
 def ensemble_split(
     chain: BeamChain,
-    times: Real[ArrayLike, " times"] | Sequence,
+    times: Real[ArrayLike, " times"] | Sequence[Any],
     *,
     chains: int = 256,
     rotational: Real[ArrayLike, ""] | float = 0.0,

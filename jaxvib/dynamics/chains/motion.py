@@ -1,6 +1,7 @@
 """Motion of one chain: energies over time, their means and fluctuations, and fields."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -105,8 +106,8 @@ def energy_statistics(energies: ChainEnergies) -> EnergyStatistics:
 
 def chain_motion(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"] | Sequence,
-    times: Real[ArrayLike, " times"] | Sequence,
+    state: Real[ArrayLike, "4 bodies"] | Sequence[Any],
+    times: Real[ArrayLike, " times"] | Sequence[Any],
     *,
     forces: tuple[eqx.Module, ...] = (),
     step: Real[ArrayLike, ""] | float | None = None,
@@ -143,8 +144,8 @@ def chain_motion(
 
 def chain_fields(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"] | Sequence,
-    times: Real[ArrayLike, " times"] | Sequence,
+    state: Real[ArrayLike, "4 bodies"] | Sequence[Any],
+    times: Real[ArrayLike, " times"] | Sequence[Any],
     frames: int = 121,
     *,
     forces: tuple[eqx.Module, ...] = (),

@@ -83,7 +83,7 @@ class Stop(CheckedArguments, eqx.Module):
 
 def step_chain(
     chain: BeamChain,
-    state: Real[ArrayLike, "4 bodies"] | Sequence,
+    state: Real[ArrayLike, "4 bodies"] | Sequence[Any],
     duration: Real[ArrayLike, ""] | float,
     steps: Real[ArrayLike, ""] | int,
     *,
@@ -119,7 +119,7 @@ def step_chain(
 
 
 def checked_fields(
-    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence
+    chain: BeamChain, state: Real[ArrayLike, "4 bodies"] | Sequence[Any]
 ) -> Float[Array, "4 bodies"]:
     """Return a state as an array. **Raises:** `ValueError` for another shape."""
     state = floats("state", state)

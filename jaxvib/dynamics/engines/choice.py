@@ -1,7 +1,7 @@
 """Selection of an engine by name or automatically."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...foundation.arrays import is_concrete, stop_gradient_tree
@@ -146,8 +146,9 @@ def _facts(system: System) -> dict[str, Any]:
     )._asdict()
 
 
-def check_engine(engine: str | Engine, allowed: Sequence[str] = ("auto", *ENGINES)) -> None:
+def check_engine(engine: str | Engine) -> None:
     """Raise `ValueError` for an engine that is not allowed, naming the nearest one."""
+    allowed = ("auto", *ENGINES)
     if not isinstance(engine, Engine) and engine not in allowed:
         near = difflib.get_close_matches(str(engine), allowed, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""

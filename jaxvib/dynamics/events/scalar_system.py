@@ -157,7 +157,7 @@ def requires_events_reason(equation: Equation) -> str:
     """Return why an equation requires event-driven integration; "" if it does not."""
     if any(equation.hard_contacts()):
         return "contact law RestitutionContact acts by impulses, at events"
-    if equation.frictions:  # ty: ignore[redundant-condition]  (of a subclass)
+    if equation.frictions:
         return f"{type(equation.frictions[0]).__name__} sticks and slips at events"
     return ""
 

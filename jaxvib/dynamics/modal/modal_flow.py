@@ -35,11 +35,10 @@ from .directions import Directions, unit_directions
 from .displaced import Observed, displaced
 from .gaps import gaps_of
 from .modal_form import ModalForm
+from .one_phase import MOST_STEPS
 from .phase_flow import phase_flow
 from .sensitivities import unit_sensitivities
 
-# Limits endless motions: steps are a quarter of a period unless contacts shorten them.
-MOST_STEPS = 1_000_000
 # Steps in which a friction reverses: one that sticks does so in each of the shortest ones.
 MOST_REVERSALS = 1000
 # Error of observed displacements, relative to their size.
@@ -98,7 +97,7 @@ def _motion(
     end = jnp.where(finite, t1, t0)
     if system.phases is not None:
         changes = jnp.eye(state.shape[0]) if sensitivities else change
-        found = phase_flow(system, state, (t0, end), changes, observed, MOST_STEPS)
+        found = phase_flow(system, state, (t0, end), changes, observed)
         code = reason_code(found.state, finite, found.time < end)
         final, moved = jax.tree.map(
             lambda part: jnp.where(code == Reason.SUCCESS, part, jnp.nan),

@@ -14,6 +14,8 @@ from .gaps import safe_for
 from .modal_form import ModalForm
 from .phases import TERMS, Phases
 
+# Limits endless motions: steps are a quarter of a period unless contacts shorten them.
+MOST_STEPS = 1_000_000
 # A level closer to zero than this, relative to its terms, is at an event.
 _TOUCH = 1e-13
 # Steps along a series, which gain digits by a factor of 2 each.
@@ -186,10 +188,10 @@ def phase_of(
     return phase._replace(touch=_TOUCH * reach), y
 
 
-def flown_until(phase: Phase, flight: Flight, until: Array, most: int) -> Flight:
+def flown_until(phase: Phase, flight: Flight, until: Array) -> Flight:
     """Return the flight up to a time, or to the first event."""
 
     def goes_on(last: Flight):
-        return (last.time < until) & ~jnp.any(last.flips) & (last.steps < most)
+        return (last.time < until) & ~jnp.any(last.flips) & (last.steps < MOST_STEPS)
 
     return jax.lax.while_loop(goes_on, lambda last: phase.flown(last, until), flight)

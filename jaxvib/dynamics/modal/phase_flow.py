@@ -21,7 +21,7 @@ from ..step_polynomial import step_polynomial
 from .displaced import Displaced, Observed, displaced
 from .gaps import SOON, pressed
 from .modal_form import ModalForm
-from .one_phase import Flight, Phase, flown_until, phase_of, place_of
+from .one_phase import MOST_STEPS, Flight, Phase, flown_until, phase_of, place_of
 from .phases import Phases
 
 # In contact displacements are observed more finely by this, as penetrations are small, up
@@ -58,9 +58,8 @@ def phase_flow(
     span: tuple[Array, Array],
     changes: Array | None,
     observed: Observed | None,
-    most: int,
 ) -> PhaseState:
-    """Return the motion over a time span, s, by at most so many steps.
+    """Return the motion over a time span, s.
 
     With what becomes of small `changes` of the state, (2n,) or columns (2n, m): as forces
     are continuous, events leave them as they are. Observables are updated if something
@@ -85,10 +84,10 @@ def phase_flow(
         phase, y = phase_of(system, phases, last.closed, last.state, last.time)
         flight = phase.begun(last.time, y, last.steps)
         if detail is None:
-            flight = flown_until(phase, flight, end, most)
+            flight = flown_until(phase, flight, end)
             state, observables = phase.state(flight.y, flight.time), None
         else:
-            flight, state, observables = _observed(phase, flight, end, most, detail, last)
+            flight, state, observables = _observed(phase, flight, end, detail, last)
         changes = last.changes
         if changes is not None:
             changes = phase.changes_after(changes, flight.age)
@@ -97,7 +96,7 @@ def phase_flow(
         return PhaseState(flight.time, state, closed, *ended)
 
     def unfinished(last: PhaseState):
-        return (last.time < end) & (last.steps < most)
+        return (last.time < end) & (last.steps < MOST_STEPS)
 
     return jax.lax.while_loop(unfinished, in_one_phase, first)
 
@@ -141,7 +140,7 @@ def _seen(phase: Phase, flight: Flight, flips: Array) -> _Seen:
 
 
 def _observed(
-    phase: Phase, flight: Flight, end: Array, most: int, detail: _Detail, last: PhaseState
+    phase: Phase, flight: Flight, end: Array, detail: _Detail, last: PhaseState
 ) -> tuple[Flight, Array, Observables]:
     """Return the flight, its state and observables, which are updated by longer steps."""
     lengths, place = phase.system.steps.length, place_of(last.closed)
@@ -149,14 +148,14 @@ def _observed(
 
     def goes_on(now):
         flight, *_ = now
-        going = (flight.time < end) & (flight.steps < most)
+        going = (flight.time < end) & (flight.steps < MOST_STEPS)
         return going & ~jnp.any(flight.flips)
 
     def observed(now):
         flight, before, observables = now
         sizes = jnp.hypot(*jnp.split(flight.y, 2))
         until = jnp.minimum(end, flight.time + known.longest(sizes, lengths))
-        new = flown_until(phase, flight, until, most)
+        new = flown_until(phase, flight, until)
         after, length = _seen(phase, new, new.flips), new.time - flight.time
         depths, places = zip(before[1:], after[1:], strict=True)
         moved = observe_path(

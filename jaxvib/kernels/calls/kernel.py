@@ -50,11 +50,11 @@ class Kernel:
         self._forms: dict[Any, _Form] = {}
         self._times = 0  # number of changes of captured variables
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         # Machine code is not pickled: another process may have another processor.
         return Kernel, (self._function, self._kept, self._in_memory)
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         """Return the function's result, for one lane or under JAX's transformations."""
         if is_lowering():  # inlined in another kernel and traced once
             leaves, rest = _flattened(arguments)

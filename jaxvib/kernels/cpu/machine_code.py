@@ -1,5 +1,6 @@
 """Compilation of programs to machine code of this CPU, with a persistent cache."""
 
+import collections
 import concurrent.futures
 import contextlib
 import ctypes
@@ -25,9 +26,11 @@ from .vector_memory import VectorMemory
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
 # Run time of a task, s: long enough to amortise it, short enough to load all threads
-# until the end. The first call, whose run time is unknown, has tasks of so many lanes.
+# until the end. The first call, whose run time is unknown, has tasks of at most so many
+# lanes.
 _TASK, _SHARE = 1e-3, 256
-# Tasks per thread of a program with long arrays, each with memory of its own.
+# Tasks per thread, at least, of a program with long arrays, each with memory of its own,
+# and of a first call.
 _PARTS = 4
 # LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
@@ -114,7 +117,7 @@ class Native:
         if self._spent > _WORTH:
             self.best()
         code, width, begun = self._best or self._first, self.program.width, _now()
-        address = places.__array_interface__["data"][0]
+        address = _address(places)
         outputs = address + len(arrays) * places.itemsize
         code.run(width, 0, width, address, outputs)
         self._spent += _now() - begun
@@ -135,6 +138,7 @@ class Native:
         ]
         given = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
         inputs, outputs = _pointers(taken), _pointers(given)
+        results = _address(outputs)
         size = self.program.workspace
         if self._spent > _WORTH or lanes > MANY:
             self.best()
@@ -144,20 +148,31 @@ class Native:
             last, begun = min(first + share, lanes), _now()
             memory = _aligned(size) if size else None
             places = inputs if memory is None else _pointers([*taken, memory])
-            code.run(lanes, first, last, places.ctypes.data, outputs.ctypes.data)
+            code.run(lanes, first, last, _address(places), results)
             self._spent += _now() - begun
             self._lanes += last - first
 
-        worth = _TASK * self._lanes / self._spent if self._spent else _SHARE
+        unknown = min(_SHARE, lanes / (_PARTS * threads))
+        worth = _TASK * self._lanes / self._spent if self._spent else unknown
         share = max(-(-int(min(worth, lanes)) // width), 1) * width
         if size:  # few lanes take long
             share = min(share, -(-lanes // (_PARTS * threads)))
-        starts = range(0, lanes, share)
-        if threads == 1 or len(starts) == 1:
-            for first in starts:
+        starts = iter(range(0, lanes, share))
+
+        def work() -> None:
+            for first in starts:  # shared by the threads
                 run(first)
-        else:
-            list(_pool(threads).map(run, starts))
+
+        # The calling thread works too: others may have long work for the pool.
+        helpers = min(threads, -(-lanes // share)) - 1
+        helping = [_pool(threads).submit(work) for _ in range(helpers)]
+        try:
+            work()
+        finally:  # after Ctrl-C no thread begins another part
+            collections.deque(starts, maxlen=0)
+        for each in helping:
+            if not each.cancel():
+                each.result()
         return given
 
 
@@ -178,15 +193,18 @@ if hasattr(os, "register_at_fork"):  # the child of a fork has no threads of its
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([_address(array) for array in arrays] or [0], np.uint64)
+
+
+def _address(array: np.ndarray) -> int:
     # Takes half the time of `array.ctypes`.
-    places = [array.__array_interface__["data"][0] for array in arrays]
-    return np.array(places or [0], np.uint64)
+    return array.__array_interface__["data"][0]
 
 
 def _aligned(size: int) -> np.ndarray:
     """Return memory for a program's arrays, aligned for vectors."""
     memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.__array_interface__["data"][0] % ALIGNMENT
+    start = -_address(memory) % ALIGNMENT
     return memory[start : start + size]
 
 

@@ -96,10 +96,10 @@ def _held_values(system: Dimensionless, bare, xp):
     return bare.at(xp.concatenate(places), np.array(slopes, bool), xp), stiffnesses
 
 
-def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, " roots"]:
+def all_starts(problem: RitzProblem) -> Complex[np.ndarray, " roots"]:
     """Return all finite eigenvalues of a Ritz problem by modulus, on the host.
 
-    The eigenproblem for 1/(lambda - shift) keeps small values accurate for any link
+    The eigenproblem for 1/(lambda - 1) keeps small values accurate for any link
     stiffness and allows a singular mass matrix. Empty if numbers overflow.
     """
     mass, damping, stiffness = (
@@ -107,8 +107,8 @@ def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, 
     )
     size = len(mass)
     with np.errstate(over="ignore", invalid="ignore"):
-        shifted = stiffness + shift * (damping + shift * mass)
-        change = np.hstack([damping + 2 * shift * mass, mass])
+        shifted = stiffness + (damping + mass)
+        change = np.hstack([damping + 2 * mass, mass])
         finite = np.isfinite(shifted).all() and np.isfinite(change).all()
         slope = np.linalg.solve(shifted, change) if finite else np.full_like(change, np.nan)
     if not np.isfinite(slope).all():
@@ -116,7 +116,7 @@ def all_starts(problem: RitzProblem, shift: float = 1.0) -> Complex[np.ndarray, 
     companion = np.block([[-slope], [np.eye(size), np.zeros((size, size))]])
     inverse = np.linalg.eigvals(companion)
     inverse = inverse[np.abs(inverse) > 1e-13]
-    values = shift + 1 / inverse.astype(complex)
+    values = 1.0 + 1 / inverse.astype(complex)
     return values[np.argsort(np.abs(values))]
 
 

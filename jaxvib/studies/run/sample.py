@@ -14,7 +14,7 @@ from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
 from ..config.toml_writer import sample_config
-from ..store.dataset import stored_fields, verified
+from ..store.dataset import StoredField, stored_fields, verified
 from ..store.fields import Variable, with_coordinates
 from ..store.folder import Folder
 from .chunk import Silent, build, coordinates
@@ -91,7 +91,7 @@ def sample_again(directory: Path, number: int, config: Path | None = None) -> li
     lines += [f"result     {reason(codes[0])}; stored: {reason(codes[1])}"]
     lines += [
         f"{name:28} {_shown(study, system, field, field.values[0])}"
-        + _stored_text(study, system, field, stored[name].values[0])
+        + _stored_text(study, system, field, stored.get(name))
         for name, field in again.items()
         if name not in ("result", *values) and np.size(field.values[0]) <= _MOST_NUMBERS
     ]
@@ -131,7 +131,9 @@ def _shown(study: Study, system, field: Variable, values) -> str:
     )
 
 
-def _stored_text(study: Study, system, field: Variable, stored) -> str:
-    again = field.values[0]
+def _stored_text(study: Study, system, field: Variable, before: StoredField | None) -> str:
+    if before is None:
+        return "; not stored by the version that ran the study"
+    again, stored = field.values[0], before.values[0]
     same = np.array_equal(stored, again, equal_nan=np.asarray(again).dtype.kind in "fc")
     return "" if same else f"; stored: {_shown(study, system, field, stored)}"

@@ -41,7 +41,7 @@ class Layout:
     axes: tuple[str, ...]
     attributes: Mapping[str, str | list[int]]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if _TYPES.get(self.dtype.name) != self.dtype:
             raise ValueError(f"{self.dtype} cannot be stored; allowed: {', '.join(_TYPES)}")
 

@@ -20,7 +20,7 @@ class Share:
     number: int
     of: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.number > self.of:
             raise ValueError(f"share = {self}; allowed: I/N with I at most N")
 

@@ -52,7 +52,12 @@ class HuntCrossleyContact(ContactLaw):
     )
     jumps = False
 
-    def __init__(self, stiffness, damping, exponent=_HERTZ):
+    def __init__(
+        self,
+        stiffness: Real[ArrayLike, ""],
+        damping: Real[ArrayLike, ""],
+        exponent: Real[ArrayLike, ""] | None = _HERTZ,
+    ):
         usual = exponent is None or (
             isinstance(exponent, int | float) and exponent == _HERTZ
         )

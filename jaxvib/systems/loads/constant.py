@@ -1,7 +1,9 @@
 """Constant loads."""
 
+from typing import Any
+
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import quantity
 from ...foundation.types import Number
@@ -26,7 +28,7 @@ class ConstantLoad(Load):
 
     constant = True
 
-    def __init__(self, force):
+    def __init__(self, force: Real[ArrayLike, ""]):
         self.magnitude = force
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
@@ -42,7 +44,7 @@ class ConstantLoad(Load):
         still = jnp.zeros_like(self.magnitude)
         return (Wave(self.magnitude, still, still),)
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the force, N."""
         return (self.magnitude,)
 

@@ -1,5 +1,7 @@
 """Fourier loads: any periodic force."""
 
+from typing import Any, ClassVar
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
@@ -36,7 +38,7 @@ class FourierLoad(Load):
     )
     mean: Float[Array, ""] = quantity("mean", "N", "mean of the load", default=0.0)
 
-    linear_fields = ("cosine", "sine", "mean")
+    linear_fields: ClassVar[tuple[str, ...]] = ("cosine", "sine", "mean")
 
     def __check_init__(self) -> None:
         shapes = jnp.shape(self.cosine), jnp.shape(self.sine)
@@ -84,7 +86,7 @@ class FourierLoad(Load):
         """Return a table of polynomials for a series of many terms, otherwise None."""
         return FourierPieces(self) if self.cosine.shape[0] > FEW_TERMS else None
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         frequency = self._orders() * self.frequency
         cosine, sine = jnp.cos(frequency * time), jnp.sin(frequency * time)

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 from equinox import AbstractVar
@@ -35,7 +35,7 @@ class Load(LoadLaw):
     # Not annotated, as fields would precede those of a subclass.
     pulses = False
     breaks = False
-    linear_fields = ()
+    linear_fields: ClassVar[tuple[str, ...]] = ()
 
     def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
         """Return the force, N, at a time, s; at a jump its right-hand limit."""
@@ -73,7 +73,7 @@ class Load(LoadLaw):
         """Return a long load as a table of polynomials, see `loads.pieces`, or None."""
         return None
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         r"""Return up to `count` coefficients $c_k$ of $F = \sum_k c_k (t - t_0)^k$.
 
         `time`: $t_0$; `inside`: a time between the breaks of the piece to expand.

@@ -2,6 +2,7 @@
 
 import abc
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -77,7 +78,7 @@ class FourierPieces(Pieces):
     size: Float[Array, ""]
     highest: Float[Array, ""]
 
-    def __init__(self, law):
+    def __init__(self, law: Any):
         terms = law.cosine.shape[0]
         count = math.ceil(math.pi * terms / _HALF_TURN)
         orders = jnp.arange(1.0, terms + 1)

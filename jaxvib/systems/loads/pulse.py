@@ -113,7 +113,7 @@ class PulseLoad(ScaledLoad):
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         start = self._start_before(inside)
         x, within = (time - start) / self.duration, (inside - start) / self.duration

@@ -1,6 +1,6 @@
 """Measured loads, interpolated linearly or by cubics."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -51,7 +51,7 @@ class RecordLoad(Load):
     )
 
     breaks = True
-    linear_fields = ("values",)
+    linear_fields: ClassVar[tuple[str, ...]] = ("values",)
 
     def __check_init__(self) -> None:
         if self.interpolation not in ("linear", "cubic"):
@@ -114,7 +114,7 @@ class RecordLoad(Load):
         """Return the angular frequency of one cycle over the record, rad/s."""
         return 2 * jnp.pi / (self.times[-1] - self.times[0])
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the Taylor coefficients of the force, see `Load.series`."""
         shift = self._shift(inside)
         first = self._first(inside - shift)

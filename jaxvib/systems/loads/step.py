@@ -1,5 +1,7 @@
 """Step and ramp loads."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -25,7 +27,7 @@ class StepLoad(ScaledLoad):
     repeats = False
     breaks = True
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the force, N, see `Load.series`."""
         return (jnp.where(inside >= self.start, self.amplitude, 0.0),)
 
@@ -57,7 +59,7 @@ class RampLoad(ScaledLoad):
         """Return the angular frequency of the half sine of this duration, rad/s."""
         return jnp.pi / self.duration
 
-    def series(self, time: Number, inside: Number, count: int) -> tuple:
+    def series(self, time: Number, inside: Number, count: int) -> tuple[Any, ...]:
         """Return the force, N, and its rate, see `Load.series`."""
         slope = self.amplitude / self.duration
         after = inside >= self.start + self.duration

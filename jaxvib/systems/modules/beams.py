@@ -43,7 +43,7 @@ class BeamModule(Link):
         "material_damping", "s", "damping over stiffness", default=0.0, at_least=0.0
     )
 
-    kinds: ClassVar = (TRANSLATION, ROTATION, TRANSLATION, ROTATION)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, ROTATION, TRANSLATION, ROTATION)
 
     @property
     def freedoms(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class FrameModule(Link):
         at_least=0.0,
     )
 
-    kinds: ClassVar = ((TRANSLATION,) * 3 + (ROTATION,) * 3) * 2
+    kinds: ClassVar[tuple[str, ...]] = ((TRANSLATION,) * 3 + (ROTATION,) * 3) * 2
 
     def __check_init__(self) -> None:
         shapes = [np.shape(a) for a in (self.along, self.side, self.bending_stiffness)]

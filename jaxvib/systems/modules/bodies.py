@@ -38,7 +38,7 @@ class TranslationTranslation(Link):
         "first_mass", "kg", "mass of the first body", default=0.0, at_least=0.0
     )
 
-    kinds: ClassVar = (TRANSLATION, TRANSLATION)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION)
 
     def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
@@ -99,7 +99,7 @@ class TranslationRotation(Link):
     )
     standing: bool = eqx.field(static=True, default=False, kw_only=True)
 
-    kinds: ClassVar = (TRANSLATION, ROTATION)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, ROTATION)
 
     @property
     def semidefinite(self) -> bool:
@@ -185,7 +185,7 @@ class RodOnRod(Module):
     )
     standing: bool = eqx.field(static=True, default=False, kw_only=True)
 
-    kinds: ClassVar = (TRANSLATION, ROTATION, ROTATION)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, ROTATION, ROTATION)
 
     @property
     def name(self) -> str:

@@ -52,7 +52,7 @@ class PlaneFrameModule(Link):
         "second_arm", "m", "arm from the second body to the beam", optional=True
     )
 
-    kinds: ClassVar = (TRANSLATION, TRANSLATION, ROTATION) * 2
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ROTATION) * 2
 
     def __check_init__(self) -> None:
         vectors = self.along, self.first_arm, self.second_arm

@@ -38,7 +38,7 @@ class SpinningDisc(Module):
         "spin", "rad/s", "angular velocity about the axis", default=0.0
     )
 
-    kinds: ClassVar = (TRANSLATION, TRANSLATION, ROTATION, ROTATION)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ROTATION, ROTATION)
 
     @property
     def name(self) -> str:

@@ -27,7 +27,7 @@ class Spring(Link):
         "damping", "N s/m", "damping of the damper", default=0.0, at_least=0.0
     )
 
-    kinds: ClassVar = (TRANSLATION, TRANSLATION)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION)
 
     def dissipation(self) -> list[Square]:
         """Return the square of half the dissipated power."""
@@ -61,7 +61,7 @@ class AngularSpring(Spring):
         "damping", "N m s/rad", "damping of the angular damper", default=0.0, at_least=0.0
     )
 
-    kinds: ClassVar = (ROTATION, ROTATION)
+    kinds: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION)
 
 
 class PointMass(Point):
@@ -76,7 +76,7 @@ class PointMass(Point):
 
     mass: Float[Array, ""] = quantity("mass", "kg", "mass", kw_only=False, at_least=0.0)
 
-    kinds: ClassVar = (TRANSLATION,)
+    kinds: ClassVar[tuple[str, ...]] = (TRANSLATION,)
 
     def kinetic(self) -> list[Square]:
         """Return the square of the kinetic energy."""
@@ -99,7 +99,7 @@ class PointInertia(Point):
         "inertia", "kg m^2", "moment of inertia", kw_only=False, at_least=0.0
     )
 
-    kinds: ClassVar = (ROTATION,)
+    kinds: ClassVar[tuple[str, ...]] = (ROTATION,)
 
     def kinetic(self) -> list[Square]:
         """Return the square of the kinetic energy."""

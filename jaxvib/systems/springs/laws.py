@@ -33,7 +33,7 @@ class PolynomialLaw(SpringLaw):
     jumps = False
 
     def __check_init__(self) -> None:
-        _check_row("coefficients", self.coefficients)
+        _check_row(self.coefficients)
 
     def event_form(self) -> SpringForm:
         """Return the form of the force for event-driven integration."""
@@ -68,7 +68,7 @@ class PolynomialDamperLaw(SpringLaw):
     jumps = False
 
     def __check_init__(self) -> None:
-        _check_row("coefficients", self.coefficients)
+        _check_row(self.coefficients)
 
     def force(
         self, elongation: Float[ArrayLike, "*n"], rate: Float[ArrayLike, "*n"]
@@ -176,9 +176,10 @@ def _polynomial(coefficients, x):
     return total
 
 
-def _check_row(name: str, row) -> None:
+def _check_row(row) -> None:
     if jnp.ndim(row) != 1 or not jnp.size(row):
-        raise ValueError(f"{name} has shape {jnp.shape(row)}; allowed: (1,) or longer")
+        shape = jnp.shape(row)
+        raise ValueError(f"coefficients has shape {shape}; allowed: (1,) or longer")
 
 
 MOTION = ("elongation", "rate")

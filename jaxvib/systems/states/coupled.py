@@ -1,6 +1,7 @@
 """Bodies coupled to first-order states, such as those of circuits and actuators."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -31,10 +32,9 @@ class CoupledEquation(AroundEquation):
         """The number of states of the bodies, 2n."""
         return 2 * self.moved.offset.shape[0]
 
-    offset = part("offset")  # of the bodies, like the following
-    contacts = part("contacts")
-    frictions = part("frictions")
-    springs = part("springs")
+    offset: ClassVar[Any] = part("offset")  # of the bodies, like the following
+    contacts: ClassVar[Any] = part("contacts")
+    vars().update({name: part(name) for name in ("frictions", "springs")})
 
     def vector_field(
         self, time: Time, state: Float[Array, " state"]
