@@ -25,7 +25,7 @@ OTHERS = {
     "N^2 s/rad": ("N^2/Hz", 1 / TURN), "N/m^3": ("kN/mm^3", 1e12), "F": ("nF", 1e-9),
     "(m/s^2)^2 s/rad": ("g^2/Hz", G**2 / TURN), "ohm": ("kohm", 1e3), "H": ("mH", 1e-3),
     "N/V": ("N/kV", 1e-3), "N/A": ("N/mA", 1e3), "m/N": ("mm/kN", 1e-6),
-    "m^2": ("mm^2", 1e-6), "1/kg^0.5": ("1/g^0.5", 1e3**0.5),
+    "J": ("N mm", 1e-3), "m^2": ("mm^2", 1e-6), "1/kg^0.5": ("1/g^0.5", 1e3**0.5),
 }  # fmt: skip
 _NONE = ("bodies", "rad/body")  # no units, but words
 
