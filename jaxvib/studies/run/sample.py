@@ -14,7 +14,7 @@ from ...ensemble import reason
 from ..analyses.kinds import ANALYSES
 from ..config import samples
 from ..config.toml_writer import sample_config
-from ..store.dataset import StoredField, stored_fields, verified
+from ..store.dataset import stored_fields, verified
 from ..store.fields import Variable, with_coordinates
 from ..store.folder import Folder
 from .chunk import Silent, build, coordinates
@@ -131,7 +131,7 @@ def _shown(study: Study, system, field: Variable, values) -> str:
     )
 
 
-def _stored_text(study: Study, system, field: Variable, before: StoredField | None) -> str:
+def _stored_text(study: Study, system, field: Variable, before) -> str:
     if before is None:
         return "; not stored by the version that ran the study"
     again, stored = field.values[0], before.values[0]
