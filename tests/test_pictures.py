@@ -360,7 +360,7 @@ def test_every_result_with_a_plot_says_what_it_draws():
         for kind in (getattr(folder, name) for name in dir(folder))
         if inspect.isclass(kind) and hasattr(kind, "plot")
     }
-    assert len(kinds) == 13
+    assert len(kinds) == 15
     for kind in kinds:
         assert "ax" in inspect.signature(kind.plot).parameters
         assert kind.plot.__doc__.startswith("Draw ")

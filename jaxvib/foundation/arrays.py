@@ -80,7 +80,10 @@ def to_numpy(tree: PyTree) -> Any:
 
 
 def to_jax(tree: PyTree) -> Any:
-    """Convert the leaves of a pytree to JAX arrays without compiling `asarray`."""
+    """Convert the leaves of a pytree to JAX arrays without compiling `asarray`.
+
+    Dictionaries keep the order of their keys, which JAX sorts.
+    """
     leaves, structure = jax.tree.flatten(tree)
     here = [i for i, leaf in enumerate(leaves) if not isinstance(leaf, jax.Array)]
     if not here:  # an empty `device_put` would be traced too
@@ -89,7 +92,13 @@ def to_jax(tree: PyTree) -> Any:
     sent = jax.device_put([np.asarray(leaves[i]) for i in here])
     for i, leaf in zip(here, sent, strict=True):
         leaves[i] = leaf
-    return jax.tree.unflatten(structure, leaves)
+    return _in_order(tree, jax.tree.unflatten(structure, leaves))
+
+
+def _in_order(tree: Any, converted: Any) -> Any:
+    if not isinstance(tree, dict):
+        return converted
+    return {key: _in_order(tree[key], converted[key]) for key in tree}
 
 
 def while_loop(goes_on: Callable, step: Callable, first: PyTree) -> Any:

@@ -56,6 +56,7 @@ def test_least_variance_is_the_closed_form(mass_ratio):
     design = optimise(problem)
     exact = optimal_absorber("h2", mass_ratio)
     assert int(design.result) == 0
+    assert list(design.variables) == list(BOUNDS)  # in their own order
     assert abs(design.value("attached.frequency") - exact.frequency_ratio) < 1e-7
     assert abs(design.value("attached.damping_ratio") - exact.damping_ratio) < 1e-7
     assert design.optimality < 1e-6
