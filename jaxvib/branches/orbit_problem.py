@@ -112,7 +112,10 @@ class OrbitProblem(BranchProblem):
         """Return the grazing or period doubling at which a tracer ended, or None."""
         if code == Reason.GRAZING and tracer.grazing is None:
             mine = self.static, self.path, self.lane(branch)
-            return parent_grazing(*mine, tracer.here.x)
+            periods = int(self.data.periods[branch])
+            # That of a stop and of as many periods is passed, or known to the tracer.
+            most = periods // 2 if self.has_stops else periods
+            return parent_grazing(*mine, tracer.here.x, most)
         if code != Reason.PERIOD_HALVED:
             return tracer.grazing
         assert tracer.chord is not None
@@ -285,9 +288,9 @@ def parent_doubling(
 
 
 def parent_grazing(
-    static: System, path: str, data: LaneData, x: np.ndarray
+    static: System, path: str, data: LaneData, x: np.ndarray, most: int
 ) -> BifurcationPoint | None:
-    """Return the grazing at which a branch ends, of as many periods or fewer, or None.
+    """Return the grazing of at most so many periods at which a branch ends, or None.
 
     An impact in several periods begins there: at that grazing the motion touches the stop
     several times in as many periods, and near it no step follows the branch. Nor does one
@@ -297,7 +300,7 @@ def parent_grazing(
     system = at(system_of(data, static), path, unscaled[-1])
     size = state_size(system)
     own = [*range(size), -1]  # of one segment
-    for fewer in range(1, periods + 1):
+    for fewer in range(1, most + 1):
         if periods % fewer:
             continue
         found = bifurcation_point(
