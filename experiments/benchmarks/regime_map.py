@@ -10,9 +10,9 @@ accuracy of both is measured by an independent integration at a relative toleran
 Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`. With `--engines` the
 map is computed instead by adaptive steps only, by the automatic choice, which uses
 events for the transients, and by events only, all in one run; this writes
-`regime_map_engines-<device>-<cores>.json`. With `--outside-kernels` the processor time
-of the map that is not spent in machine code is printed, in all threads and in the main
-one; nothing is written.
+`regime_map_engines-<device>-<cores>.json`. With `--outside-kernels` it writes the
+processor time of maps of three sizes that is not spent in machine code, in all threads and
+in the main one, to `outside_kernels-<device>-<cores>.json`.
 """
 
 import argparse
@@ -38,6 +38,7 @@ from tests.independent import TwoBody, periodic_orbit
 
 TOLERANCES = Tolerances()
 ENGINES = ("diffrax", "auto", "event")
+SIZES = (64, 96, 256)  # of the maps of `--outside-kernels`
 SAME = 1e-6  # orbits that are farther apart, relatively, are two
 
 
@@ -134,9 +135,17 @@ class _TimedCode(machine_code._Code):
         self.run = run
 
 
-def outside_kernels(size: int, repeats: int) -> list[dict]:
-    """Return the processor time of maps outside machine code, us a sample."""
+def outside_kernels(repeats: int) -> None:
+    """Write the processor time of maps outside machine code, us a sample."""
     machine_code._Code = _TimedCode  # before any program is compiled
+    before = machine()
+    rows = [row for size in SIZES for row in _outside_kernels(size, repeats)]
+    name = f"outside_kernels-{before['device']}-{before['cores']}.json"
+    found = {"machine": before, "maps": rows}
+    Path(__file__).with_name(name).write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _outside_kernels(size: int, repeats: int) -> list[dict]:
     system, whole, rows = jv.two_body_impact(), samples(size), []
     regimes(system, whole)
     for _ in range(repeats):
@@ -190,7 +199,7 @@ def main() -> None:
     parser.add_argument("--outside-kernels", action="store_true")
     options = parser.parse_args()
     if options.outside_kernels:
-        outside_kernels(options.size, options.repeats)
+        outside_kernels(options.repeats)
         return
     if options.engines:
         compare_engines(options.size, options.repeats)

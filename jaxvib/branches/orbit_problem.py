@@ -24,7 +24,6 @@ from .bifurcation import bifurcation_point
 from .bifurcation_results import BifurcationPoint
 from .branch import Branch, BranchEvent
 from .corrector import LaneData, system_of
-from .events import OrbitEvents
 from .grazing import Grazings
 from .grazing_test import GRAZING_TEST
 from .orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
@@ -40,15 +39,18 @@ from .tracing import Traced, trace
 _CLOSE = 30
 # Scaled steps where a stiff contact begins: the branch turns by the root of its depth.
 _SHORTEST = 1e-11
+# A branch that ends at a grazing ends nearer to it, scaled.
+_NEAR_GRAZING = 1e-2
 
 
 class OrbitProblem(BranchProblem):
     """Periodic orbits of forced systems, with events."""
 
-    def __init__(self, static, path: str, data: LaneData, events: OrbitEvents):
+    def __init__(self, static, path: str, data: LaneData, settings: ContinuationSettings):
         corrector = orbit_corrector(static, path, data.units.shape[-1])
         super().__init__(static, path, data, corrector, orbit_evaluator(static, path))
-        self.events = events
+        events = self.events = settings.checked_events
+        self.finer = settings.smallest_step is None
         hard = hard_contacts(equation_shape(system_of(self.lane(0), static)))
         self.has_stops, self.all_hard = bool(hard.any()), bool(hard.all())
         self.has_contacts = bool(len(hard))
@@ -129,9 +131,9 @@ class OrbitProblem(BranchProblem):
         mine = self.static, self.path, self.lane(branch)
         grazings = Grazings(*mine, context.correct, limits.bounds[0])
         if not self.has_stops:
-            shortest = min(limits.smallest_step, _SHORTEST)
-            finer = limits._replace(smallest_step=shortest)
-            return context._replace(limits=finer, why=grazings.why)
+            if self.finer:
+                context = context._replace(limits=limits._replace(smallest_step=_SHORTEST))
+            return context._replace(why=grazings.why)
         return context._replace(
             crossing=grazings.crossing, watch=grazings.watch, why=grazings.why
         )
@@ -184,7 +186,7 @@ def orbit_problem(
         tight=rtols * settings.factor,
         periods=np.full(number, periods, np.int32),
     )
-    return OrbitProblem(static, path, data, settings.checked_events)
+    return OrbitProblem(static, path, data, settings)
 
 
 @functools.lru_cache(maxsize=32)
@@ -228,10 +230,6 @@ def traced_branches(
     compile_ahead(problem.evaluator, one, chunk=EVALUATED)
     found = trace(problem, pairs, limits, report)
     return [problem.branch(b, traced) for b, traced in enumerate(found)]
-
-
-# A branch that ends at a grazing of motions of fewer periods ends nearer to it, scaled.
-_NEAR_GRAZING = 1e-2
 
 
 @functools.lru_cache(maxsize=32)

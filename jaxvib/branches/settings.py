@@ -19,10 +19,11 @@ class ContinuationSettings(Settings):
         jv.continue_orbit(system, orbit, "load.frequency", (5.0, 8.0), settings=fine)
 
     **Fields:** `first_step`, `smallest_step`, `largest_step`: in the parameter's unit,
-    default: 1/50, 1e-7 and 1/20 of its range; for curves in two parameters relative to
-    their ranges. `most_points`: the largest number of points of a branch. `segments`:
-    of the period for multiple shooting: default one; for
-    cycles an even number of at least 6, default: chosen automatically, 6 to 384.
+    default: 1/50, 1e-7 (1e-11 of orbits whose contacts are all elastic) and 1/20 of its
+    range; for curves in two parameters relative to their ranges. `most_points`: the
+    largest number of points of a branch. `segments`: of the period for multiple shooting:
+    default one; for cycles an even number of at least 6, default: chosen automatically,
+    6 to 384.
     `rtol`, `evidence`: of each orbit, see `periodic_orbit`.
     `events`: values of an orbit's quantities, as `{"max_contact_force": 2e4}`, or
     functions of an orbit by any name; their zeros are located like bifurcations and are

@@ -18,6 +18,9 @@ from .tracer import RUNNING, BranchPoint, Limits, Tracer, TracerContext
 
 # Rounds of refinement of chords that skip a corner.
 _ROUNDS = 3
+# Steps per chord, and the largest number of steps along the skipped part.
+_PARTS = 16
+_MOST = 8 * _PARTS
 # A bifurcation at an end that differs by less, relative, is one located before.
 _SAME = 1e-7
 
@@ -201,11 +204,6 @@ def _up_to_stops(
     high = problem.stops[beyond[0].kind] if beyond else ends[1]
     located = [result for find, result in seen.located if first - 1 <= find.after < last]
     return Traced(*joined, (low, high), located)
-
-
-# Steps per chord, and the largest number of steps along the skipped part.
-_PARTS = 16
-_MOST = 8 * _PARTS
 
 
 def in_small_steps(

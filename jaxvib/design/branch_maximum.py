@@ -23,10 +23,10 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from ..branches import Branch
 from ..branches.corrector import LaneData
-from ..branches.events import orbit_events
 from ..branches.orbit_problem import OrbitProblem
 from ..branches.point import at
 from ..branches.problem import lane_of
+from ..branches.settings import USUAL
 from ..ensemble import Reason
 from ..foundation.arrays import one_lane, partition_arrays, stop_gradient_tree
 from ..foundation.quantity import result_field
@@ -158,7 +158,7 @@ class _FieldAlongBranch:
         self.points = np.column_stack([states, values]) / self.units
         leaves, static = partition_arrays(system)
         data = LaneData(leaves, self.units, _RTOL, _CLOSE, _RTOL, self.periods)
-        self.problem = OrbitProblem(static, path, one_lane(data), orbit_events({}))
+        self.problem = OrbitProblem(static, path, one_lane(data), USUAL)
 
     def maximum(self) -> tuple[float, np.ndarray, bool]:
         """Return the parameter, the state, and whether the maximum is not at an end."""
