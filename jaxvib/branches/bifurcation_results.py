@@ -1,7 +1,6 @@
 """Results of located bifurcations."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,6 +10,7 @@ from ..ensemble import reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
 from ..foundation.types import Number
+from .cycle_equations import CycleJoints
 from .test_functions import LocatedZero
 
 
@@ -54,17 +54,6 @@ class BifurcationPoint(Bifurcation):
 
     periods: Int[Array, ""] = result_field("load periods per period of the motion")
     time: Float[Array, ""] = result_field("time of the grazing contact", "s")
-
-
-class CycleJoints(NamedTuple):
-    """The states between the segments of a cycle, (segments, n).
-
-    `length`: of the cycle in the time of `TimeRescaledSystem`, with its `speed`.
-    """
-
-    states: Array
-    length: Array
-    speed: Array
 
 
 class FieldBifurcation(Bifurcation):

@@ -42,7 +42,6 @@ from ..systems.drift import across_drift, modulo_drift
 from ..systems.equation import Equation, Time
 from ..systems.fields import state_size
 from ..systems.system import System
-from .bifurcation_results import CycleJoints
 from .corrector import LaneData, joined, system_of
 from .point import at
 
@@ -61,6 +60,17 @@ _SAMPLES = 4001
 # Largest error of the flow, relative to a segment's end and to a multiplier. Steps along
 # a canard are 1e-2 of the cycle; Newton's method does not converge from 1e-3 on.
 OF_ENDS, _OF_MULTIPLIERS = 1e-5, 0.1
+
+
+class CycleJoints(NamedTuple):
+    """The states between the segments of a cycle, (segments, n).
+
+    `length`: of the cycle in the time of `TimeRescaledSystem`, with its `speed`.
+    """
+
+    states: Array
+    length: Array
+    speed: Array
 
 
 class Segments(NamedTuple):

@@ -17,7 +17,6 @@ from ..systems.parameters import parameter_at
 from ..systems.system import System
 from .arclength import both_ways, run_tracers
 from .bifurcation_results import (
-    CycleJoints,
     FieldBifurcation,
     found_bifurcation,
 )
@@ -27,6 +26,7 @@ from .cycle_equations import (
     PACE,
     SEGMENTS,
     SPLIT,
+    CycleJoints,
     Segments,
     cycle_map,
     cycle_segments,

@@ -37,12 +37,13 @@ from ..orbits.equilibrium import Equilibrium, equilibrium_near
 from ..orbits.limit_cycle import LimitCycle
 from ..systems.parameters import parameter_at
 from ..systems.system import System
-from .bifurcation_results import CycleJoints, FieldBifurcation, field_bifurcation
+from .bifurcation_results import FieldBifurcation, field_bifurcation
 from .corrector import LaneData
 from .cycle_equations import (
     PACE,
     SEGMENTS,
     SPLIT,
+    CycleJoints,
     across,
     cycle_map,
     durations,
