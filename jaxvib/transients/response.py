@@ -16,8 +16,8 @@ from ..dynamics.observables import largest_forces
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
+from ..systems.base.system import Mechanical, System
 from ..systems.impact import EquationOfMotion
-from ..systems.system import Mechanical, System
 from .by_engine import (
     observe_by_events,
     observe_by_steps,

@@ -9,7 +9,7 @@ from equinox import AbstractVar
 from jaxtyping import Array, Float, Real
 
 from ...foundation.types import Number
-from ..law import LoadLaw, trait
+from ..base.law import LoadLaw, trait
 
 
 class Wave(NamedTuple):
