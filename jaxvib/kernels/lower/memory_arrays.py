@@ -265,6 +265,11 @@ class Named:
     def __init__(self, layout: np.ndarray, kind: str):
         self.layout, self.shape, self.kind = layout, layout.shape, kind
 
+    @classmethod
+    def of(cls, array: np.ndarray) -> "Named":
+        """Return an array of names; the dtype of none is not asked for."""
+        return cls(array, array.flat[0].kind if array.size else "bool")
+
     def view(self, layout: np.ndarray) -> "Named":
         """Return a rearrangement, by that of the layout."""
         return Named(layout, self.kind)
