@@ -27,7 +27,6 @@ from ..ir.assembler import (
     known,
     literal,
     storage,
-    vector,
 )
 from . import (
     axes,
@@ -51,7 +50,9 @@ from .memory_arrays import (
     Repeated,
     Run,
     Stored,
+    loaded,
     plus,
+    store_number,
     times,
 )
 from .workspace import Workspace
@@ -132,7 +133,7 @@ class Lowering:
         if not self.is_long(shape):
             values = np.empty(shape, object)
             for number, place in enumerate(np.ndindex(*shape)):
-                values[place] = _loaded(self.assembler, pointer, number, kind, align)
+                values[place] = loaded(self.assembler, pointer, number, kind, align)
             return values
         shared = pointer in self._shared
         if shared or self.threads:
@@ -146,7 +147,7 @@ class Lowering:
         a.branch(self._is_scattered(pointer, kind), scattered, after)
         a.begin(scattered)
         with counted(self, whole.shape[0]) as number:
-            whole.write(a, [number], _loaded(a, pointer, number, kind, align))
+            whole.write(a, [number], loaded(a, pointer, number, kind, align))
         end = a.block
         a.jump(after)
         a.begin(after)
@@ -168,7 +169,7 @@ class Lowering:
         a = self.assembler
         if isinstance(values, np.ndarray):
             for number, value in enumerate(values.flat):
-                _store(a, pointer, number, value, kind, align)
+                store_number(a, pointer, number, value, kind, align)
             return
         whole = self.stored(values)
         strides = np.empty(whole.shape, np.int8).strides
@@ -176,7 +177,7 @@ class Lowering:
             number: int | str = 0
             for index, stride in zip(place, strides, strict=True):
                 number = plus(a, number, times(a, index, stride))
-            _store(a, pointer, number, whole.at(a, place), kind, align)
+            store_number(a, pointer, number, whole.at(a, place), kind, align)
 
     def array(self, numbers: Any) -> Any:
         """Return constants as an array; all lanes read the same long one."""
@@ -478,24 +479,3 @@ def _line_of(equation: Any) -> str:
         if not frame.file_name.startswith(_NOT_THE_USERS):
             return f" ({frame.file_name}:{frame.line_num})"
     return ""
-
-
-def _place(a: Assembler, pointer: str, number: int | str, kind: str) -> str:
-    offset = a.assign(f"mul i64 %n, {number}")
-    offset = a.assign(f"add i64 {offset}, %i")
-    return a.assign(f"getelementptr {storage(kind)}, ptr {pointer}, i64 {offset}")
-
-
-def _loaded(a: Assembler, pointer: str, number: int | str, kind: str, align: int) -> Value:
-    """Load a number of an argument, by its index or the name of that."""
-    stored, address = vector(storage(kind), a.width), _place(a, pointer, number, kind)
-    return a.loaded(kind, a.assign(f"load {stored}, ptr {address}, align {align}"))
-
-
-def _store(
-    a: Assembler, pointer: str, number: int | str, value: Value, kind: str, align: int
-) -> None:
-    """Store a number of a result."""
-    stored, name = vector(storage(kind), a.width), a.storable(value)
-    address = _place(a, pointer, number, kind)
-    a.line(f"store {stored} {name}, ptr {address}, align {align}")
