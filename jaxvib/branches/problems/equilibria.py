@@ -28,8 +28,10 @@ from ..tracing.test_functions import (
     branch_point,
     complex_pair,
     fold,
+    off_axis,
     pairs,
     past_axis,
+    relative,
 )
 from ..tracing.trace import trace
 from ..tracing.tracer import Limits, Tracer
@@ -107,26 +109,15 @@ def continue_equilibrium(
     return problem.traced(pairs[0], extent.limits, report_to(progress))
 
 
-def _scaled(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return eigenvalues relative to the largest modulus of each point."""
-    largest = np.abs(eigenvalues).max(-1, keepdims=True)
-    return eigenvalues / np.where(largest > 0, largest, 1.0)
-
-
-def _off_axis(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return the distances of complex eigenvalues from the imaginary axis."""
-    return np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
-
-
 _TESTS = (
     fold(0.0),
     complex_pair(
         "hopf",
         past_axis,
-        lambda seen: _off_axis(seen.eigenvalues).min(-1),
-        lambda eigenvalues: pairs(_scaled(eigenvalues), np.add),
+        lambda seen: off_axis(seen.eigenvalues).min(-1),
+        lambda eigenvalues: pairs(relative(eigenvalues), np.add),
     ),
-    branch_point(0.0, _scaled),
+    branch_point(0.0, relative),
 )
 
 
@@ -142,7 +133,7 @@ class EquilibriumProblem(BranchProblem):
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
         data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
         corrector = system_corrector(_equations, static, path)
-        evaluator = system_evaluator(_equilibrium, static, path)
+        evaluator = system_evaluator(equilibrium_of, static, path)
         super().__init__(static, path, data, corrector, evaluator)
 
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
@@ -151,7 +142,7 @@ class EquilibriumProblem(BranchProblem):
 
     def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
         """Return the numbers of eigenvalues to the right of the imaginary axis."""
-        return (_scaled(eigenvalues).real > _PAST).sum(-1)
+        return (relative(eigenvalues).real > _PAST).sum(-1)
 
     def size(self, eigenvalues: np.ndarray) -> float:
         """Return the modulus of the largest eigenvalue."""
@@ -159,7 +150,7 @@ class EquilibriumProblem(BranchProblem):
 
     def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation, a Hopf point with its frequency."""
-        turning = find.eigenvalues[_off_axis(find.eigenvalues).argmin()].imag
+        turning = find.eigenvalues[off_axis(find.eigenvalues).argmin()].imag
         frequency = turning if find.kind == "hopf" else np.nan
         period = 2 * np.pi / frequency
         return found_bifurcation(find, "equilibrium", self.path, period, frequency)
@@ -199,7 +190,7 @@ def _equations(system: System, path: str, data: LaneData, predicted: Array, x: A
     return left, matrix, (matrix[:, :-1], jnp.zeros(()))
 
 
-def _equilibrium(system: System, data: LaneData, x: Array) -> Equilibrium:
+def equilibrium_of(system: System, data: LaneData, x: Array) -> Equilibrium:
     """Return the equilibrium of a scaled point."""
     leaves, static = partition_arrays(system)
     units, nothing = data.units[:-1], jnp.asarray(0, jnp.int32)

@@ -20,6 +20,7 @@ $$\begin{pmatrix} A & L \\ R^T & 0 \end{pmatrix}
 """
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -131,57 +132,87 @@ def _started(system, guess, value) -> FieldGuess:
     return FieldGuess(guess.of, *numbers)
 
 
+class RestScales(NamedTuple):
+    """What the equations of an equilibrium's bifurcation are divided by near a point.
+
+    `units`: of state and parameter; `fastest`: the size of the Jacobian; `borders`: of
+    the matrix that becomes singular.
+    """
+
+    units: Array
+    fastest: Array
+    borders: "Borders"
+
+
+def rest_scales(system: System, kind: str, path: str, start: Array, units: Array):
+    """Return the `RestScales` near an unscaled point, a state and a value."""
+
+    def near(value):
+        return scaled_jacobian(at(system, path, value), start[:-1], units[:-1])
+
+    matrix, _ = near(start[-1])
+    fastest = jnp.linalg.norm(matrix)
+    if start.size == 2:  # the Jacobian itself vanishes at a fold
+        _, by_value = jax.jacfwd(near)(start[-1])
+        fastest = jnp.maximum(fastest, jnp.abs(by_value[0]) * units[1])
+    fastest = jnp.where(fastest > 0, fastest, 1.0)
+    return RestScales(units, fastest, borders_of(_tested(matrix, kind)))
+
+
+def rest_equations(static: System, kind: str, path: str) -> Callable:
+    """Return the function from (scaled x, (leaves, `RestScales`)) to residual and J.
+
+    The unknowns are the state and the parameter; J is relative to its size at the start.
+    """
+
+    def equations(x, arguments):
+        leaves, (units, fastest, borders) = arguments
+        unscaled = x * units
+        there = at(combine_arrays(leaves, static), path, unscaled[-1])
+        matrix, left = scaled_jacobian(there, unscaled[:-1], units[:-1])
+        test = singularity(_tested(matrix, kind), borders)
+        return jnp.append(left / fastest, test), matrix / fastest
+
+    return equations
+
+
+def scaled_jacobian(system: System, state: Array, units: Array) -> tuple[Array, Array]:
+    """Return the Jacobian of the field at a state and its rate, in units of the state."""
+    field = system.equation().vector_field
+
+    def rate(state):
+        found = field(0.0, state)
+        return found, found
+
+    matrix, left = jax.jacfwd(rate, has_aux=True)(state)
+    return matrix * units[None] / units[:, None], left / units
+
+
+def _tested(matrix: Array, kind: str) -> Array:
+    return bialternate_sum(matrix) if kind == "hopf" else matrix
+
+
 @eqx.filter_jit
 def _equilibrium_bifurcation(
     system, state, value, kind: str, path: str
 ) -> FieldBifurcation:
     leaves, static = partition_arrays(system)
     frozen = jax.tree.map(jax.lax.stop_gradient, leaves)
-    here = at(combine_arrays(frozen, static), path, value)
     size = state.shape[0]
-    units = jnp.append(equilibrium_units(here, state), _size_of(value))
-
-    def matrix_at(leaves, unscaled, units):
-        there = at(combine_arrays(leaves, static), path, unscaled[size])
-        field = there.equation().vector_field
-
-        def rate(state):
-            found = field(0.0, state)
-            return found, found
-
-        matrix, left = jax.jacfwd(rate, has_aux=True)(unscaled[:size])
-        inner = units[:size]
-        return matrix * inner[None] / inner[:, None], left / inner
-
-    start = jnp.append(state, value)
-    first, _ = matrix_at(frozen, start, units)
-    fastest = jnp.linalg.norm(first)
-    if size == 1:  # the Jacobian itself vanishes at a fold
-        by_value = jax.jacfwd(
-            lambda value: matrix_at(frozen, start.at[1].set(value), units)
-        )
-        fastest = jnp.maximum(fastest, jnp.abs(by_value(value)[1][0]) * units[1])
-    fastest = jnp.where(fastest > 0, fastest, 1.0)
-
-    def tested(matrix):
-        return bialternate_sum(matrix) if kind == "hopf" else matrix
-
-    def equations(x, arguments):
-        leaves, units, fastest, borders = arguments
-        matrix, left = matrix_at(leaves, x * units, units)
-        test = singularity(tested(matrix), borders)
-        return jnp.append(left / fastest, test), matrix / fastest
-
-    arguments = units, fastest, borders_of(tested(first))
+    here = combine_arrays(frozen, static)
+    inner = equilibrium_units(at(here, path, value), state)
+    start, units = jnp.append(state, value), jnp.append(inner, _size_of(value))
+    scales = rest_scales(here, kind, path, start, units)
     genuine = _is_hopf if kind == "hopf" else None
+    equations = rest_equations(static, kind, path)
     found, solved = bifurcation_near(
-        equations, start, units, (frozen, *arguments), (leaves, *arguments), genuine
+        equations, start, units, (frozen, scales), (leaves, scales), genuine
     )
     frequency = jnp.asarray(0.0)  # that of the eigenvalue 0
     if kind == "hopf":
-        frequency = _pair_on_axis(linalg.eigenvalues(matrix_at(leaves, solved, units)[0]))[
-            1
-        ]
+        there = at(system, path, solved[size])
+        matrix, _ = scaled_jacobian(there, solved[:size], inner)
+        frequency = _pair_on_axis(linalg.eigenvalues(matrix))[1]
     return field_bifurcation(
         kind,
         "equilibrium",
@@ -276,6 +307,33 @@ def _sizes(reached):
     return jnp.maximum(reached, 1e-3 * jnp.where(largest > 0, largest, 1.0))
 
 
+def flow_data(units: Array, speed: Array) -> LaneData:
+    """Return the data of a cycle's equations near a bifurcation."""
+    return LaneData((), units, RTOL, RTOL, jnp.asarray(RTOL), speed=speed)
+
+
+def cycle_bifurcation_equations(static: System, kind: str, path: str) -> Callable:
+    """Return the function from (scaled x, arguments) to residual and what is found.
+
+    The unknowns are the joints, the length and the parameter; the arguments are leaves,
+    units, the speed of `TimeRescaledSystem`, and an anchor. See `cycle_map`.
+    """
+
+    def equations(x, arguments):
+        leaves, units, speed, anchor = arguments
+        there, lane = combine_arrays(leaves, static), flow_data(units, speed)
+        rest, _, found = cycle_map(there, path, lane, anchor, x)
+        test = multiplier_test(kind, found[0])
+        if kind == "fold" and len(speed) == 2:
+            # Along a canard the only multiplier changes by many powers of ten.
+            segments = segments_at(there, path, lane, x)
+            _, others = across(segments.blocks, segments.rates)
+            test = jnp.sum(jnp.log(jnp.abs(others)))
+        return jnp.append(rest, test), found
+
+    return equations
+
+
 @eqx.filter_jit
 def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: str):
     """Return the bifurcation near a cycle with given joints, by multiple shooting."""
@@ -288,21 +346,7 @@ def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: 
     units = jnp.concatenate([jnp.tile(sizes, number), ends])
     start = jnp.concatenate([states.reshape(-1), jnp.stack([length, value])])
 
-    def data(units, speed):
-        return LaneData((), units, RTOL, RTOL, jnp.asarray(RTOL), speed=speed)
-
-    def equations(x, arguments):
-        leaves, units, speed, anchor = arguments
-        there, lane = combine_arrays(leaves, static), data(units, speed)
-        rest, _, found = cycle_map(there, path, lane, anchor, x)
-        test = multiplier_test(kind, found[0])
-        if kind == "fold" and size == 2:
-            # Along a canard the only multiplier changes by many powers of ten.
-            segments = segments_at(there, path, lane, x)
-            _, others = across(segments.blocks, segments.rates)
-            test = jnp.sum(jnp.log(jnp.abs(others)))
-        return jnp.append(rest, test), found
-
+    equations = cycle_bifurcation_equations(static, kind, path)
     fixed = units, speed, start / units
     genuine = (lambda found: is_torus(found[0])) if kind == "neimark_sacker" else None
     both = (frozen, *fixed), (leaves, *fixed)
@@ -311,7 +355,7 @@ def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: 
     code = jnp.where(unresolved >= 1, Reason.TOO_FEW_SEGMENTS, found.code)
     found = found._replace(code=code)
     there = at(combine_arrays(leaves, static), path, solved[-1])
-    period = jnp.sum(durations(there, data(units, speed), solved / units))
+    period = jnp.sum(durations(there, flow_data(units, speed), solved / units))
     return field_bifurcation(
         kind,
         "cycle",

@@ -47,7 +47,7 @@ def parameter_range(
     that do not enclose all values, or a system without a period between them.
     """
     low, high = enclosing_bounds(parameter_at(system, path), path, bounds, values)
-    if periodic and not is_autonomous(system):
+    if periodic:
         check_periods_along(system, path, (low, high))
     span = high - low
     steps = settings.steps(span)
@@ -64,7 +64,9 @@ def parameter_range(
 def check_periods_along(
     system: System, path: str, bounds: tuple[float, float] | np.ndarray
 ) -> None:
-    """Raise `ValueError` if a system has no period at other values of a parameter."""
+    """Raise `ValueError` if a forced system has no period at other values."""
+    if is_autonomous(system):
+        return
     check_period(system)
     low, high = (float(bound) for bound in bounds)
     value = low + _BETWEEN * (high - low)

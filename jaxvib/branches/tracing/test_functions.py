@@ -201,6 +201,17 @@ def past_axis(eigenvalues: np.ndarray) -> np.ndarray:
     return eigenvalues.real / np.where(sizes > 0, sizes, 1.0)
 
 
+def relative(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return eigenvalues relative to the largest modulus of each point."""
+    largest = np.abs(eigenvalues).max(-1, keepdims=True)
+    return eigenvalues / np.where(largest > 0, largest, 1.0)
+
+
+def off_axis(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return the distances of complex eigenvalues from the imaginary axis."""
+    return np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
+
+
 def _pair_passed(before: np.ndarray, here: np.ndarray, past: Callable) -> np.ndarray:
     """Return whether others than real eigenvalues passed the limit.
 
