@@ -15,8 +15,8 @@ from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import Quantity, quantity
 from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import Number
+from ..systems.base.system import System
 from ..systems.lane_kernel import lane_kernel
-from ..systems.system import System
 from ..systems.unforced import UnforcedSystem, unforced_system
 
 # Steps in a period at whose ends the sign is examined, and periods without a crossing

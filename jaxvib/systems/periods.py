@@ -12,10 +12,10 @@ from jaxtyping import Array, Bool, Float
 from ..foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ..foundation.environment import require_float64
 from ..kernels.lower.tangents import map_rows
+from .base.system import System, state_shape
 from .drift import check_drift, is_invariant
 from .lane_kernel import lane_kernel
 from .loads import as_load, never_repeats, time_varying
-from .system import System, state_shape
 from .variation import Variation, variations_of
 
 # The largest multiple of the longest period that is tried as the common period.
