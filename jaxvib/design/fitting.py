@@ -19,7 +19,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.result_repr import NotebookRepr
