@@ -44,6 +44,9 @@ from ..systems.system import System
 from .corrector import LaneData, system_corrector, system_of
 from .cycle_equations import OF_ENDS
 
+# The error of a period of motion, in tolerances: 1 to 10 were measured beside saddles.
+_STEPS = 10.0
+
 
 class FreeMotion(PlottableMotion):
     """A periodic motion of a system without loads and losses, one of a family.
@@ -71,7 +74,9 @@ class FreeMotion(PlottableMotion):
     )
     largest_multiplier: Float[Array, ""] = result_field("modulus of the largest of them")
     stable: Int[Array, ""] = result_field("1 elliptic, 0 hyperbolic, -1 undecided")
-    residual: Float[Array, ""] = result_field("relative distance of s(T) from s(0)")
+    residual: Float[Array, ""] = result_field(
+        "bound on the relative distance of s(T) from s(0)"
+    )
     state_error: Float[Array, ""] = result_field("error bar of the state")
     period_error: Float[Array, ""] = result_field("error bar of the period", "s")
     multiplier_error: Float[Array, ""] = result_field(
@@ -120,7 +125,8 @@ def mode_map(
 ) -> tuple[Array, Array, tuple[Array, Array]]:
     """Return the residual of the equations, see `corrector.lane_corrector`.
 
-    The matrix has all multipliers but those along the family.
+    The matrix has all multipliers but those along the family. The ends of motions that
+    pass a saddle depend so much on their starts that the flow's error is too large.
     """
 
     def both(x):
@@ -132,10 +138,22 @@ def mode_map(
     size = state.shape[0]
     rate, level = _rate(system, data, x), jax.grad(total_energy, 1)(system, state) * units
     monodromy = matrix[:size, :size] + jnp.eye(size)
+    sizes = _energy_sizes(system, data) * units
+    growth = jnp.sqrt(jnp.sum((sizes[:, None] * monodromy / sizes[None]) ** 2))
     _, others = transverse(monodromy, rate, jnp.ones(size))
     level = (reflection(rate) @ level)[1:]
     _, others = transverse(others.T, level, jnp.ones(size - 1))
-    return rest, matrix, (others, jnp.zeros(()))
+    return rest, matrix, (others, _STEPS * data.tight * growth / OF_ENDS)
+
+
+def _energy_sizes(system, data: LaneData) -> Array:
+    """Return the roots of the energy per squared component of a state, nearly.
+
+    Measured so, motions of linear springs do not grow, however stiff these are.
+    """
+    mass, _, stiffness = map(jnp.diagonal, system.matrices())
+    frequency = 2 * jnp.pi / data.units[-2]
+    return jnp.sqrt(jnp.append(jnp.abs(stiffness) + mass * frequency**2, mass))
 
 
 @functools.lru_cache(maxsize=32)
@@ -178,7 +196,8 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         error = multiplier_error(others, others - before)
         stable = _verdict(multipliers, jnp.where(evidenced, error, jnp.nan))
     # Near a saddle the error of the motion itself grows without bound.
-    lost = ~(jnp.max(jnp.abs(end - state) / units) < OF_ENDS)
+    missed = jnp.max(jnp.abs(end - state) / units)
+    lost = ~(missed < OF_ENDS)
     lost = lost & (result == Reason.SUCCESS)
     result = jnp.where(lost, Reason.TOO_FEW_SEGMENTS, result).astype(jnp.int32)
     fields = {
@@ -193,7 +212,9 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         "floquet_multipliers": multipliers,
         "largest_multiplier": largest,
         "stable": jnp.where(result == Reason.SUCCESS, stable, -1).astype(jnp.int8),
-        "residual": jnp.max(jnp.abs(rest)),
+        "residual": jnp.maximum(
+            missed, jnp.max(jnp.abs(rest) + jnp.abs(every[0][0] - rest))
+        ),
         "state_error": jnp.max(moved[:-1] * units),
         "period_error": moved[-1] * data.units[-2],
         "multiplier_error": jnp.where(evidenced, error, jnp.nan),

@@ -104,7 +104,9 @@ def nonlinear_modes(
     mode. The two multipliers along the family are 1, and left out. The others are pairs
     on the unit circle (elliptic) or not (hyperbolic), and become so where they meet: at
     1, a `"fold"` or `"branch_point"`, at -1, a `"period_doubling"`, or elsewhere on the
-    circle, a `"krein"` point.
+    circle, a `"krein"` point. Beside a saddle, over which motions escape, families end
+    where periods depend so much on the energy that they are known no more
+    (`TOO_FEW_SEGMENTS`: a smaller `rtol` leads farther).
 
     **Arguments:** `mode`: its position among `natural_modes`, from 0. `energy`: the
     largest, J. `settings`, `progress`: as for `continue_orbit`, with steps in the

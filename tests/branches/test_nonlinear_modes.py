@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
-from scipy.special import ellipk
+from scipy.special import ellipk, ellipkm1
 
 import jaxvib as jv
+from jaxvib.branches.nonlinear_modes import ModeProblem
 
 NEVER = 1e6  # a gap, m, or a stiffness of a stop that is never touched, N/m
 SETTINGS = jv.branches.ContinuationSettings(most_points=120)
@@ -264,16 +265,49 @@ def test_pairs_of_multipliers_leave_the_circle_at_krein_points_only():
                 assert np.abs(other - value).min() < 2e-4, which
 
 
-@pytest.mark.slow
-def test_beside_a_saddle_motions_that_are_not_known_have_a_reason_and_no_numbers():
-    law = jv.PolynomialLaw([0.0, 1.0, 0.0])  # with a barrier of 1/6 J
-    bent = jv.NonlinearSpring([1.0], law)
+def with_barrier():
+    """Return a body whose spring gives way beyond a barrier of 1/6 J."""
+    law = jv.PolynomialLaw([0.0, 1.0, 0.0])
     linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
-    few = jv.branches.ContinuationSettings(most_points=70)
-    found = jv.nonlinear_modes(
-        jv.ImpactSystem(linear, springs=[bent]), 0, 0.3, settings=few
-    )
-    assert (np.asarray(found.parameter) < 1 / 6).all()
-    lost = np.asarray(found.orbits.result) != jv.Reason.SUCCESS
-    assert np.isnan(np.asarray(found.orbits.amplitude)[lost]).all()
-    assert np.asarray(found.orbits.period)[~lost].max() > 18.0
+    return jv.ImpactSystem(linear, springs=[jv.NonlinearSpring([1.0], law)])
+
+
+def below_barrier(energy):
+    """Return the end of the motion away from the barrier, and its period."""
+    roots = np.sort(np.roots([1 / 3, 1 / 2, 0.0, -energy]).real)
+    near = (roots[1] - roots[0]) / (roots[2] - roots[0])
+    return roots[2], 4 * np.sqrt(1.5 / (roots[2] - roots[0])) * ellipkm1(near)
+
+
+def test_beside_a_saddle_a_family_ends_where_its_error_bars_still_cover():
+    found = jv.nonlinear_modes(with_barrier(), 0, 0.3)
+    assert int(found.ends[1]) == jv.Reason.TOO_FEW_SEGMENTS
+    assert 1e-7 < 1 / 6 - float(found.parameter[-1]) < 1e-4
+    orbits = jax.tree.map(np.asarray, found.orbits)
+    assert (orbits.result == jv.Reason.SUCCESS).all()
+    for place in (10, 30, -10, -2, -1):
+        energy, state, period = (
+            each[place] for each in (orbits.energy, orbits.state, orbits.period)
+        )
+        reach, exact = below_barrier(energy)
+        assert abs(period - exact) < orbits.period_error[place] < 1e-4
+        assert abs(state[0] - reach) < orbits.state_error[place] < 1e-9
+        back = scipy.integrate.solve_ivp(
+            lambda _, s: [s[1], -s[0] - s[0] ** 2],
+            (0.0, period), state, method="DOP853", rtol=1e-13, atol=1e-15,
+        ).y[:, -1]  # fmt: skip
+        off = np.abs(back - state).max() / np.sqrt(2 * energy)
+        assert off < orbits.residual[place] < 1e-4
+
+
+def test_a_motion_that_is_lost_beside_a_saddle_has_a_reason_and_no_numbers():
+    problem = ModeProblem(with_barrier(), 1.0, jv.branches.ContinuationSettings())
+    for below, code in ((1e-3, jv.Reason.SUCCESS), (1e-9, jv.Reason.TOO_FEW_SEGMENTS)):
+        energy = 1 / 6 - below
+        reach, period = below_barrier(energy)
+        unscaled = [reach / np.sqrt(energy), 0.0, period, np.log(energy)]
+        _, motion = problem.evaluated([0], (unscaled / problem.units)[None])
+        assert int(motion.result[0]) == code
+        lost = code != jv.Reason.SUCCESS
+        assert np.isnan(motion.amplitude).all() == np.isnan(motion.period)[0] == lost
+        assert int(motion.stable[0]) == (-1 if lost else 1)
