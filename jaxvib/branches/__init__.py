@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .nonlinear_modes import nonlinear_modes as nonlinear_modes
     from .normal_form import NormalForm as NormalForm
     from .normal_form import normal_form as normal_form
+    from .phase_resonance import PhaseResonance as PhaseResonance
+    from .phase_resonance import phase_resonance as phase_resonance
     from .pictures import plot_branches as plot_branches
     from .pictures import plot_curves as plot_curves
     from .settings import ContinuationSettings as ContinuationSettings

@@ -31,17 +31,15 @@ from .. import linalg
 from ..drawing import Labels
 from ..dynamics.flow import flow, observe
 from ..ensemble import Reason
-from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import result_field
 from ..orbits.equilibrium import FIELD_ROUNDING
-from ..orbits.implicit import implicit_root
 from ..orbits.limit_cycle import reflection, transverse
 from ..orbits.motion_pictures import PlottableMotion
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error
 from ..orbits.orbit import invalidate
 from ..systems.conservative import slowed, total_energy
 from ..systems.system import System
-from .corrector import LaneData, system_corrector, system_of
+from .corrector import LaneData, system_of
 from .cycle_equations import OF_ENDS
 
 # The error of a period of motion, in tolerances: 1 to 10 were measured beside saddles.
@@ -111,7 +109,7 @@ def _rate(system, data: LaneData, x: Array) -> Array:
     return along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
 
 
-def _residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
+def mode_residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
     """Return the return of the state, with the damping of its excess energy, and phase."""
     state, period, energy, units = _place(data, x)
     excess = total_energy(system, state) / energy - 1
@@ -130,7 +128,7 @@ def mode_map(
     """
 
     def both(x):
-        rest = _residual(system, data, anchor, x)
+        rest = mode_residual(system, data, anchor, x)
         return rest, rest
 
     matrix, rest = jax.jacfwd(both, has_aux=True)(x)
@@ -235,25 +233,3 @@ def _verdict(multipliers: Complex[Array, " m"], error: Array) -> Array:
     off = jnp.max(jnp.abs(jnp.abs(multipliers) - 1))
     elliptic = (off <= error) & (nearest > 2 * error)
     return jnp.where(elliptic, 1, jnp.where(off > error, 0, -1))
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def frequency_near(static: System, leaves: Any, data: LaneData, x: Array) -> Array:
-    """Return the angular frequency of the motion near scaled unknowns, at their energy.
-
-    It can be differentiated, by the implicit function theorem. NaN if none is found.
-    """
-    fixed, near = jax.lax.stop_gradient((data._replace(leaves=leaves), x))
-    normal = jnp.zeros_like(x).at[-1].set(1.0)
-    correct = system_corrector(mode_map, static, "energy")
-    found = jax.lax.stop_gradient(correct((fixed, near, normal)))
-
-    def residual(root, arguments):
-        leaves, data, level, anchor = arguments
-        system, x = combine_arrays(leaves, static), jnp.append(root, level)
-        return _residual(system, data, anchor, x)
-
-    arguments = leaves, fixed, x[-1], found.x
-    root = implicit_root(residual, found.x[:-1], arguments)
-    period = jnp.where(found.found, root[-1] * fixed.units[-2], jnp.nan)
-    return 2 * jnp.pi / period

@@ -20,8 +20,8 @@ from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
 from .branch import AbstractBranch
 from .check import BranchCheck
-from .corrector import LaneData, system_corrector
-from .mode_equations import FreeMotion, frequency_near, mode_evaluator, mode_map
+from .corrector import LaneData, solved_near, system_corrector
+from .mode_equations import FreeMotion, mode_evaluator, mode_map, mode_residual
 from .problem import BranchProblem
 from .settings import USUAL, ContinuationSettings
 from .test_functions import (
@@ -75,7 +75,9 @@ class NonlinearMode(AbstractBranch):
         z = here.state / (units[:-2] * jnp.sqrt(here.energy))
         level = jnp.log(jnp.asarray(energy, float))
         x = jnp.concatenate([z, jnp.stack([here.period / units[-2], level])])
-        return frequency_near(static, leaves, _data((), units, USUAL), x)
+        given = leaves, scaled_data((), units, USUAL), x
+        period = solved_near(mode_map, mode_residual, static, *given)[-1] * units[-2]
+        return 2 * jnp.pi / period
 
     def check(self, *_: Any, **__: Any) -> BranchCheck:
         """Raise `ValueError`: orbits of one energy are not isolated by themselves."""
@@ -155,12 +157,22 @@ def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
         raise ValueError(
             f"nonlinear_modes: {why}; allowed: an ImpactSystem without loads and losses"
         )
+    open_at_rest(system)
+    return checked_mode(system, mode)
+
+
+def open_at_rest(system: ImpactSystem) -> None:
+    """Raise `ValueError` if a contact touches at rest."""
     depths = np.asarray(system.equation().penetrations(system.rest()))
     for place in np.flatnonzero(depths >= 0):
         raise ValueError(
             f"contacts.{system.contacts[place].name or place}.gap: the contact touches at "
             "rest, and no motion is linear; allowed: gaps that are open there"
         )
+
+
+def checked_mode(system: ImpactSystem, mode: int) -> NaturalModes:
+    """Return the linear modes; `ValueError` unless the given one is one that vibrates."""
     modes = natural_modes(system)
     check_range("mode", mode, "", Range(at_least=0, at_most=len(modes.frequencies) - 1))
     frequency = float(modes.frequencies[mode])
@@ -177,7 +189,8 @@ def _units(masses: Array, frequency: Array) -> Array:
     return jnp.concatenate([speeds / frequency, speeds, ends])
 
 
-def _data(leaves: Any, units: Any, settings: ContinuationSettings) -> LaneData:
+def scaled_data(leaves: Any, units: Any, settings: ContinuationSettings) -> LaneData:
+    """Return the data of one branch whose unknowns have these scales."""
     rtol = np.asarray(settings.rtol)
     tight = rtol * settings.factor
     return LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
@@ -216,7 +229,7 @@ class ModeProblem(BranchProblem):
         leaves = jax.tree.map(np.asarray, leaves)
         masses = jnp.diagonal(system.matrices()[0])
         units = np.asarray(_units(masses, jnp.asarray(frequency)))
-        data = one_lane(_data(leaves, units, settings))
+        data = one_lane(scaled_data(leaves, units, settings))
         corrector = system_corrector(mode_map, static, "energy")
         super().__init__(static, "energy", data, corrector, mode_evaluator(static))
         self.resolution = float(settings.rtol)
