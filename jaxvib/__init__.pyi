@@ -19,7 +19,6 @@ from .branches import bifurcation_point as bifurcation_point
 from .branches import continue_equilibrium as continue_equilibrium
 from .branches import continue_orbit as continue_orbit
 from .branches import nonlinear_modes as nonlinear_modes
-from .branches import phase_resonance as phase_resonance
 from .branches import switch_branch as switch_branch
 from .dynamics import flow as flow
 from .dynamics import propagate as propagate

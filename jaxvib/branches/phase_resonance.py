@@ -46,7 +46,7 @@ from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.freedoms import direction
 from ..systems.impact import ImpactSystem, is_hard
-from ..systems.loads import HarmonicLoad
+from ..systems.loads import HarmonicLoad, harmonic_of
 from ..systems.states import StateElement, StateLaw
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
@@ -185,7 +185,7 @@ def phase_resonance(
     >>> linear = jv.LinearSystem([[1.0]], [[0.05]], [[1.0]])
     >>> load = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 1.0))
     >>> duffing = jv.ImpactSystem(linear, loads=[load], springs=[cubic])
-    >>> backbone = jv.phase_resonance(duffing, 0, 0.1, 0)
+    >>> backbone = jv.branches.phase_resonance(duffing, 0, 0.1, 0)
     >>> round(float(backbone.frequency_at(duffing, 0.05)), 4)
     1.2328
     """
@@ -219,9 +219,9 @@ def _checked_direction(system: ImpactSystem, coordinate: Any) -> tuple[float, ..
     allowed = "; allowed: an ImpactSystem with one HarmonicLoad and no dry friction"
     if len(system.loads) != 1:
         raise ValueError(f"phase_resonance: {len(system.loads)} loads{allowed}")
-    law = _law(system)
-    if not isinstance(law, HarmonicLoad):
-        raise ValueError(f"phase_resonance: the load is a {type(law).__name__}{allowed}")
+    if _wave(system) is None:
+        name = type(_law(system)).__name__
+        raise ValueError(f"phase_resonance: the load is a {name}{allowed}")
     if system.frictions:
         raise ValueError(f"phase_resonance: dry friction acts{allowed}")
     for place, contact in enumerate(system.contacts):
@@ -246,9 +246,13 @@ def _law(system: ImpactSystem) -> Any:
     return getattr(load, "motion", None) or load.law
 
 
+def _wave(system: ImpactSystem) -> Any:
+    return harmonic_of(_law(system))
+
+
 def _driven(system: ImpactSystem, frequency: Array, amplitude: Array) -> ImpactSystem:
     """Return the system under a load of another frequency and amplitude."""
-    return system.with_law(0, HarmonicLoad(amplitude, frequency, _law(system).phase))
+    return system.with_law(0, HarmonicLoad(amplitude, frequency, _wave(system).phase))
 
 
 @eqx.filter_jit
@@ -300,7 +304,7 @@ def _linear_resonance(system: ImpactSystem, along, natural: float, mode: int):
         in_phase, *frequencies[nearest : nearest + 2], xtol=1e-15 * natural
     )
     found = _response(system, frequency)
-    turn = np.exp(1j * float(_law(system).phase))
+    turn = np.exp(1j * float(_wave(system).phase))
     return (found * turn).real, frequency
 
 

@@ -23,7 +23,7 @@ def one_body(cubic=1.0, damping=0.05, spring=1.0, **parts):
 
 @functools.cache
 def duffing():
-    return jv.phase_resonance(one_body(), 0, 0.1, 0)
+    return jv.branches.phase_resonance(one_body(), 0, 0.1, 0)
 
 
 def balanced(load, damping=0.05, harmonics=24):
@@ -58,7 +58,9 @@ def balanced(load, damping=0.05, harmonics=24):
 
 
 def test_a_linear_body_with_a_viscous_damper_has_it_at_its_natural_frequency():
-    found = jv.phase_resonance(one_body(cubic=0.0, damping=0.3, spring=4.0), 0, 3.0, 0)
+    found = jv.branches.phase_resonance(
+        one_body(cubic=0.0, damping=0.3, spring=4.0), 0, 3.0, 0
+    )
     np.testing.assert_allclose(found.frequency, 2.0, rtol=1e-11)
     assert (np.abs(np.asarray(found.frequency) - 2) <= found.frequency_error).all()
     np.testing.assert_allclose(
@@ -111,7 +113,7 @@ def test_the_phase_is_held_through_the_touching_of_a_stop():
     system = jv.ImpactSystem(
         jv.LinearSystem(np.eye(2), damping, stiffness), [contact], [load]
     )
-    found = jv.phase_resonance(system, 0, 0.15, {"0": 1.0, "1": 0.5})
+    found = jv.branches.phase_resonance(system, 0, 0.15, {"0": 1.0, "1": 0.5})
     touched = np.asarray(found.orbits.contacts)
     assert touched[0] == 0 < touched[-1]
     for place in (0, len(touched) // 2, -1):
@@ -162,4 +164,4 @@ SHUT = jv.Contact([1.0], -0.1, jv.LinearContact(1.0), "shut")
 )
 def test_bad_input_is_named(system, given, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        jv.phase_resonance(system, *given)
+        jv.branches.phase_resonance(system, *given)
