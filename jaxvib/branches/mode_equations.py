@@ -37,7 +37,7 @@ from ..orbits.limit_cycle import reflection, transverse
 from ..orbits.motion_pictures import PlottableMotion
 from ..orbits.multipliers import floquet_multipliers, modulus, multiplier_error
 from ..orbits.orbit import invalidate
-from ..systems.conservative import slowed, total_energy
+from ..systems.conservative import energy_doubt, slowed, total_energy
 from ..systems.system import System
 from .corrector import LaneData, system_of
 from .cycle_equations import OF_ENDS
@@ -168,12 +168,15 @@ def mode_evaluator(static: System) -> Callable[[Any], tuple[Array, FreeMotion]]:
 
 def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     """Return the motion of a scaled point, with errors from two tolerances."""
+    place, _, level, _ = _place(data, x)
+    doubt = energy_doubt(system, place) / level
 
     def step(rtol):
         rest, matrix, (others, _) = mode_map(system, "", data._replace(tight=rtol), x, x)
         solver = linalg.inverse(matrix[:, :-1])
         rounded = jnp.sum(jnp.abs(matrix[:-1, :-1]), axis=1) + 2.0
         rounded = jnp.abs(solver) @ jnp.append(FIELD_ROUNDING * rounded, 0.0)
+        rounded = rounded + doubt * jnp.abs(solver @ matrix[:, -1])
         return rest, solver @ rest, rounded, others
 
     # Sequential, so that the flow is compiled once.

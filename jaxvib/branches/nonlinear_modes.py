@@ -14,7 +14,7 @@ from ..foundation.environment import require_float64
 from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
-from ..systems.conservative import total_energy, why_not_conservative
+from ..systems.conservative import at_rest, total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem
 from .arclength import both_ways
 from .bifurcation_results import FieldBifurcation, found_bifurcation
@@ -114,8 +114,8 @@ def nonlinear_modes(
     largest, J. `settings`, `progress`: as for `continue_orbit`, with steps in the
     logarithm of the energy.
 
-    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or laws
-    without an energy, a contact that touches at rest, a mode that does not exist, a rigid
+    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or
+    contacts without an energy, a contact that touches at rest, a mode that does not exist, a rigid
     or unstable one, or an energy that is not positive, or up to which motions are linear,
     as below that of a stop; `RuntimeError` if no motion is found near the linear mode.
 
@@ -173,7 +173,7 @@ def open_at_rest(system: ImpactSystem) -> None:
 
 def checked_mode(system: ImpactSystem, mode: int) -> NaturalModes:
     """Return the linear modes; `ValueError` unless the given one is one that vibrates."""
-    modes = natural_modes(system)
+    modes = natural_modes(at_rest(system) if system.springs else system)
     check_range("mode", mode, "", Range(at_least=0, at_most=len(modes.frequencies) - 1))
     frequency = float(modes.frequencies[mode])
     if not frequency > 0:
