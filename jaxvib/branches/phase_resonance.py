@@ -38,28 +38,28 @@ from ..foundation.arrays import (
     require_concrete,
     to_jax,
 )
+from ..foundation.command.progress import Report, progress_reporter
 from ..foundation.environment import require_float64
-from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_number, check_range, result_field
 from ..foundation.types import Number
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
-from ..systems.freedoms import direction
+from ..systems.base.freedoms import direction
 from ..systems.impact import ImpactSystem, is_hard
 from ..systems.loads import HarmonicLoad, harmonic_of
 from ..systems.states import StateElement, StateLaw
-from .arclength import both_ways
-from .bifurcation_results import FieldBifurcation, found_bifurcation
-from .branch import AbstractBranch
-from .check import BranchCheck
-from .corrector import LaneData, solved_near, system_corrector, system_of
+from .equations.corrector import LaneData, solved_near, system_corrector, system_of
+from .equations.point import orbit_at, shooting_at
 from .nonlinear_modes import checked_mode, open_at_rest, scaled_data
-from .point import orbit_at, shooting_at
-from .problem import BranchProblem
-from .settings import USUAL, ContinuationSettings
-from .test_functions import OF_MULTIPLIERS, LocatedZero, real_one
-from .tracer import Limits, axis_of
-from .tracing import trace
+from .results.bifurcation_results import FieldBifurcation, found_bifurcation
+from .results.branch import AbstractBranch
+from .results.check import BranchCheck
+from .tracing.arclength import both_ways
+from .tracing.problem import BranchProblem
+from .tracing.settings import USUAL, ContinuationSettings
+from .tracing.test_functions import OF_MULTIPLIERS, LocatedZero, real_one
+from .tracing.trace import trace
+from .tracing.tracer import Limits, axis_of
 
 # The motion is nearly linear where the first step of Newton's method from the linear one
 # is shorter; amplitudes are divided by this factor, at most so often, to find one.

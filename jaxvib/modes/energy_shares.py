@@ -10,9 +10,9 @@ from ..ensemble import Reason
 from ..foundation.quantity import result_field
 from ..foundation.result_repr import ResultRepr
 from ..systems.assembly import Assembled
+from ..systems.base.roles import Linear
 from ..systems.impact import LinearSystem
 from ..systems.linear_part import linear_part
-from ..systems.roles import Linear
 from .modal import damped_modes, natural_modes
 
 _NAMED = 2  # modules and degrees of freedom listed in `describe`

@@ -17,7 +17,7 @@ from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import Number
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
-from ..systems.system import System
+from ..systems.base.system import System
 from ..systems.unforced import UnforcedSystem, unforced_system
 
 # Steps in a period at whose ends the sign is examined, and periods without a crossing

@@ -9,9 +9,9 @@ import numpy as np
 from jax.interpreters import partial_eval
 from jaxtyping import Array, Float
 
-from .annular import AnnularContact
+from .base.law import force_of, is_damped, is_impulsive
+from .contacts.annular import AnnularContact
 from .impact import ImpactSystem, LinearSystem
-from .law import force_of, is_damped, is_impulsive
 from .springs import NonlinearSpring
 
 # Nodes of Gauss's rule for energies: exact for polynomials of degree 127.

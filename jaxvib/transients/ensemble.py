@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Int
 from ..ensemble import map_samples
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
+from ..systems.base.system import System
 from ..systems.loads import Load
-from ..systems.system import System
 from .limits import Limit, check_limits, freedoms_of
 from .response import Response, chosen_engine, respond
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_count, check_range, result_field
 from ...foundation.result_repr import ResultRepr
-from ...systems.chain import BeamChain
+from ...systems.structures.chain import BeamChain
 from .stepping import checked_fields
 
 _SHARE = Range(at_least=0.0, at_most=1.0)

@@ -18,7 +18,7 @@ from ...foundation.quantity import (
     result_field,
 )
 from ...foundation.result_repr import ResultRepr
-from ...systems.chain import BeamChain, ChainEnergies
+from ...systems.structures.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
 from .energy import beam_shapes, energy_field
 from .stepping import checked_fields, step_chain

@@ -13,7 +13,7 @@ from ...drawing.axes import Axes
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import result_field
 from ...foundation.result_repr import ResultRepr
-from ...systems.beam import BeamWithBodies
+from ...systems.structures.beam import BeamWithBodies
 from .characteristic import (
     Dimensionless,
     dimensionless,
