@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ..drawing.plottable import ResultRepr
 from ..foundation.machine import memory
 from ..foundation.quantity import Range, check_number, quantity, result_field
-from ..foundation.result_repr import ResultRepr
 from ..foundation.suggestions import unknown_key
 from ..foundation.text import size_text
 from ..foundation.types import Number
