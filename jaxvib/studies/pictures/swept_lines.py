@@ -50,16 +50,16 @@ def sample_lines(
 
 
 def path_lines(
-    runs: Sequence[Run], path: str, field: str, error: str = ""
+    runs: Sequence[Run], path: str, field: str, error: str = "", along: str = "freedom"
 ) -> Iterator[Line]:
-    """Yield a field over a swept path, for each degree of freedom if it has the axis.
+    """Yield a field over a swept path, for each name `along` a second axis if it has one.
 
     `error`: a field of standard errors, whose 95 % interval is dotted.
     """
     for number, run in enumerate(runs):
         values = run.field(field)
         each = values.reshape(run.size, -1)
-        names = run.names("freedom", each.shape[1]) if values.ndim > 1 else [""]
+        names = run.names(along, each.shape[1]) if values.ndim > 1 else [""]
         errors = run.field(error).reshape(each.shape) if error else np.zeros(each.shape)
         for i, name in enumerate(names):
             colour, style = look(i, number, runs) if name else (number, "solid")
