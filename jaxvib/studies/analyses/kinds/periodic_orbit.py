@@ -211,7 +211,9 @@ def maps(runs: Sequence[Run]) -> list[Picture]:
     found = [regime_map(runs), *change_maps(runs), stability_map(runs)]
     if touching(runs):
         found[1:1] = [force_map(runs)]
-        found += [contacts_map(runs), closed_map(runs)]
+        found.append(contacts_map(runs))
+        if all(run.has("contact_duration") for run in runs):
+            found.append(closed_map(runs))
     return found
 
 

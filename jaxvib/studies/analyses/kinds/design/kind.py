@@ -221,7 +221,7 @@ def summary(read: Callable, study: Any) -> list[str]:
 
 
 def _is_at(value: float, bound: float, size: float) -> bool:
-    return abs(value - bound) <= _ACTIVE * size
+    return bool(abs(value - bound) <= _ACTIVE * size)
 
 
 def _problem(system, options, one: OneDesign, run):
