@@ -1,7 +1,7 @@
 """The fields of a result as labelled arrays, and back: names, axes, units."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,6 +84,36 @@ def from_fields(kind: type[Result], read: Callable[[str], Any]) -> Result:
 
 def _inside(read: Callable[[str], Any], outer: str) -> Callable[[str], Any]:
     return lambda name: read(f"{outer}.{name}")
+
+
+def columns(
+    fields: Iterable[tuple[str, Variable]], names: Callable[[str], Sequence[str]]
+) -> Iterator[tuple[str, Variable]]:
+    """Yield the columns of fields along their first axis, such as `amplitude[main]`.
+
+    Complex ones are two, `.real` and `.imag`. `names`: of the places along an axis.
+    """
+    for name, one in fields:
+        along = [names(axis) for axis in one.axes[1:]]
+        for place in np.ndindex(one.values.shape[1:]):
+            inside = ",".join(
+                words[i] if i < len(words) else str(i)
+                for words, i in zip(along, place, strict=True)
+            )
+            values = one.values[:, *place]
+            column = dataclasses.replace(one, axes=one.axes[:1], values=values)
+            yield from real_parts(f"{name}[{inside}]" if inside else name, column)
+
+
+def real_parts(name: str, one: Variable) -> list[tuple[str, Variable]]:
+    """Return an array under its name, a complex one as two: `.real` and `.imag`."""
+    if not np.iscomplexobj(one.values):
+        return [(name, one)]
+    both = {"real": one.values.real, "imag": one.values.imag}
+    return [
+        (f"{name}.{part}", dataclasses.replace(one, values=values))
+        for part, values in both.items()
+    ]
 
 
 def unit_of(result: Any, name: str) -> str:

@@ -16,7 +16,7 @@ from ..foundation.result_repr import field_lines
 from .axes import Axes, draw
 from .chart import Chart
 from .field_charts import field_charts
-from .fields import Variable, variables
+from .fields import Variable, columns, real_parts, variables
 from .labels import Labels
 
 # 460 x 290 pixels, about as high as a dozen table rows.
@@ -71,19 +71,14 @@ class Plottable(eqx.Module):
         Columns are the fields along that axis, by component: `amplitude[main]`. Other
         fields are left out; a result without an axis is a single row.
         """
-        found = self.to_xarray()
-        first = next((one.dims[0] for one in found.values() if one.dims), "row")
-        every = found if first in found.dims else found.expand_dims(first)
-        columns = {}
-        for name, one in every.variables.items():
-            for place in np.ndindex(one.shape[1:]) if one.dims[:1] == (first,) else ():
-                words = (
-                    str(found[axis].values[i]) if axis in found.coords else str(i)
-                    for axis, i in zip(one.dims[1:], place, strict=True)
-                )
-                key = f"{name}[{', '.join(words)}]" if place else str(name)
-                columns[key] = first, one.values[(slice(None), *place)]
-        return type(found)(columns).to_dataframe()
+        found = variables(self, _leading(self))
+        first = next((one.axes[0] for one in found.values() if one.axes), "row")
+        along = [(name, one) for name, one in found.items() if one.axes[:1] == (first,)]
+        if not along:
+            alone = ((name, np.reshape(one.values, 1)) for name, one in found.items())
+            along = [(name, Variable((first,), values)) for name, values in alone]
+        every = dict(columns(along, lambda axis: self._along(axis)[0]))
+        return dataset(every, lambda axis: ((), ()), {}).to_dataframe()
 
     def to_netcdf(self, file: str | os.PathLike[str]) -> None:
         """Write the result as a netCDF file, with the variables of `to_xarray`."""
@@ -121,13 +116,11 @@ def dataset(fields: Mapping[str, Variable], along, attributes: Mapping[str, str]
 
     found: dict[str, Any] = {}
     for name, one in fields.items():
-        parts = {name: one.values}
-        if np.iscomplexobj(one.values):
-            parts = {f"{name}.real": one.values.real, f"{name}.imag": one.values.imag}
         about = {"long_name": one.description, "units": one.unit}
         # xarray keeps the name of an axis for its coordinate.
         axes = tuple(f"{axis}_component" if axis in fields else axis for axis in one.axes)
-        found |= {part: (axes, values, about) for part, values in parts.items()}
+        parts = real_parts(name, one)
+        found |= {part: (axes, each.values, about) for part, each in parts}
     sizes = {axis: size for axes, values, _ in found.values()
              for axis, size in zip(axes, np.shape(values), strict=True)}  # fmt: skip
     known = {}
