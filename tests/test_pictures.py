@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.branch import Branch
+from jaxvib.branches.results.branch import Branch
 from jaxvib.drawing import Axis, Chart, Classes, Line, Points, colours, draw
 from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits

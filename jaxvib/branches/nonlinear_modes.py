@@ -10,29 +10,29 @@ from jaxtyping import Array, Float, Real
 
 from ..ensemble import Reason
 from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
+from ..foundation.command.progress import Report, progress_reporter
 from ..foundation.environment import require_float64
-from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
 from ..systems.conservative import total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem
-from .arclength import both_ways
-from .bifurcation_results import FieldBifurcation, found_bifurcation
-from .branch import AbstractBranch
-from .check import BranchCheck
-from .corrector import LaneData, system_corrector
-from .mode_equations import FreeMotion, frequency_near, mode_evaluator, mode_map
-from .problem import BranchProblem
-from .settings import USUAL, ContinuationSettings
-from .test_functions import (
+from .equations.corrector import LaneData, system_corrector
+from .equations.mode_equations import FreeMotion, frequency_near, mode_evaluator, mode_map
+from .results.bifurcation_results import FieldBifurcation, found_bifurcation
+from .results.branch import AbstractBranch
+from .results.check import BranchCheck
+from .tracing.arclength import both_ways
+from .tracing.problem import BranchProblem
+from .tracing.settings import USUAL, ContinuationSettings
+from .tracing.test_functions import (
     OF_MULTIPLIERS,
     LocatedZero,
     complex_pair,
     off_circle,
     past_circle,
 )
-from .tracer import Limits
-from .tracing import trace
+from .tracing.trace import trace
+from .tracing.tracer import Limits
 
 # Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
@@ -100,7 +100,7 @@ def nonlinear_modes(
     that stored in springs and contacts. Small ones of one frequency are those of a linear
     mode. From where they cease to be linear they are continued to larger energies by
     pseudo-arclength continuation, also through the touching of elastic stops
-    (`branches.mode_equations`). Their frequencies over the energy are the backbone of the
+    (`equations.mode_equations`). Their frequencies over the energy are the backbone of the
     mode. The two multipliers along the family are 1, and left out. The others are pairs
     on the unit circle (elliptic) or not (hyperbolic), and become so where they meet: at
     1, a `"fold"` or `"branch_point"`, at -1, a `"period_doubling"`, or elsewhere on the

@@ -23,11 +23,11 @@ from ..drawing import Plottable
 from ..ensemble.evaluation_store import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field, system_field
-from .evaluation import Evaluator
-from .history import Design
-from .measure import Measure, as_measure
+from .measures.measure import Measure, as_measure
 from .optimise import optimise
 from .problem import Problem
+from .searches.evaluation import Evaluator
+from .searches.history import Design
 from .settings import SearchSettings
 from .variables import Bounds
 

@@ -28,11 +28,11 @@ from ..ensemble.evaluation_store import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
-from .front_search import Found, FrontSearch, worst_numbers
-from .history import optimality, slacks
 from .optimise import starting_points
 from .problem import Problem
-from .scipy_methods import CONSTRAINED
+from .searches.front_search import Found, FrontSearch, worst_numbers
+from .searches.history import optimality, slacks
+from .searches.scipy_methods import CONSTRAINED
 from .settings import USUAL, SearchSettings
 
 _SAME = 1e-8  # difference, relative to an objective's range, that counts as equal

@@ -10,11 +10,11 @@ from jaxtyping import ArrayLike, Float, Int, Real
 from ..drawing import Plottable
 from ..ensemble import Reason
 from ..foundation.quantity import Range, check_range, result_field
-from ..orbits.multipliers import STABLE
-from ..orbits.robustness import share_intervals
+from ..orbits.searches.robustness import share_intervals
+from ..orbits.shooting.multipliers import STABLE
 from ..systems.fields import is_autonomous
 from ..systems.parameters import enclosing_bounds, parameter_at, parameters, replace
-from .diagram import Diagram
+from .measures.diagram import Diagram
 
 _TAIL = 0.05  # probability that the share is above the reported bound
 _LOST = None, -1  # the branch does not reach the value

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 from ..drawing import Plottable
 from ..ensemble import Reason
 from ..foundation.quantity import Range, check_range, result_field, system_field
-from .evaluation import Evaluator
-from .measure import EvaluationLostError, Measure
+from .measures.measure import EvaluationLostError, Measure
 from .optimise import searched
 from .problem import Problem
+from .searches.evaluation import Evaluator
 from .settings import SearchSettings
 from .variables import Bounds
 

@@ -15,7 +15,7 @@ from ..ensemble import raise_if_empty
 from ..foundation.arrays import is_concrete, to_numpy
 from ..foundation.quantity import Range, check_ascending, check_range, floats, result_field
 from ..foundation.types import Number
-from ..systems.system import System, state_shape
+from ..systems.base.system import System, state_shape
 from .engines.choice import engine_of
 from .engines.engine import Engine
 from .motion import Motion, Want

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..foundation.types import Number
-from ..systems.annular import annular
-from ..systems.equation import Equation
-from .step_polynomial import cubic_defect, sign_crossings, step_polynomial
+from ..systems.base.equation import Equation
+from ..systems.contacts.annular import annular
+from .stepping.step_polynomial import cubic_defect, sign_crossings, step_polynomial
 
 # Gauss nodes and weights on a step, for the losses of damped contacts.
 _NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))

@@ -11,9 +11,9 @@ from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
 from ..systems.assembly import Assembled
+from ..systems.base.roles import Linear
 from ..systems.impact import LinearSystem
 from ..systems.linear_part import linear_part
-from ..systems.roles import Linear
 from .modal import damped_modes, natural_modes
 
 _NAMED = 2  # modules and degrees of freedom listed in `describe`

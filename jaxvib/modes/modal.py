@@ -12,9 +12,9 @@ from ..drawing.plottable import ResultRepr
 from ..foundation.arrays import HOST, array_namespace, require_concrete, to_numpy
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray
-from ..systems.chain import BeamChain
+from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part
-from ..systems.roles import Linear
+from ..systems.structures.chain import BeamChain
 from .natural import check_natural, check_not_gyroscopic, nan_unless_natural
 
 # Relative difference below which components of a shape are equal, well above rounding.

@@ -19,10 +19,10 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray
+from ..systems.base.system import System
 from ..systems.fields import check_autonomous
-from ..systems.system import System
-from .implicit import differentiable_once, implicit_root
-from .multipliers import VERDICTS, multiplier_error, verdict
+from .shooting.implicit import differentiable_once, implicit_root
+from .shooting.multipliers import VERDICTS, multiplier_error, verdict
 
 # About ten halvings and doublings of the damping, several times.
 _MOST_ITERATIONS = 100

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..foundation.suggestions import nearest
+from .base.part import Part
+from .base.system import System
 from .loads import Load
-from .part import Part
-from .system import System
 
 # Number of time derivatives to an acceleration, and the unit.
 GIVEN: Mapping[str, tuple[int, str]] = {
@@ -45,7 +45,7 @@ class BaseMotion(Part):
     0.0783
     """
 
-    direction: Float[Array, " n"] = quantity(
+    direction: Float[Quantity, " n"] = quantity(
         "direction", "", "displacement under a unit static motion of the support"
     )
     motion: Load

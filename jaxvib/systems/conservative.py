@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .annular import AnnularContact
+from .base.law import is_damped, is_impulsive
+from .contacts.annular import AnnularContact
 from .impact import ImpactSystem, LinearSystem
-from .law import is_damped, is_impulsive
 
 
 def energies(

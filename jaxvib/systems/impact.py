@@ -9,20 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..foundation.types import Number
 from ..linalg import positive_inverse
-from .annular import AnnularContact, annular
+from .base.equation import Equation, Time
+from .base.freedoms import component
+from .base.law import LoadLaw, force_of, is_damped, is_impulsive, trait
+from .base.part import Part
+from .base.roles import Linear
+from .base.system import Mechanical
 from .base_motion import BaseMotion
-from .contact_friction import pressing_contacts
-from .equation import Equation, Time
-from .freedoms import component
-from .friction import Friction, friction_forces
-from .law import LoadLaw, force_of, is_damped, is_impulsive, trait
+from .contacts.annular import AnnularContact, annular
+from .contacts.unilateral import Contact
+from .frictions.contact_friction import pressing_contacts
+from .frictions.friction import Friction, friction_forces
 from .loads import never_repeats, time_varying
-from .part import Part
 from .periods import check_period, period_of_loads
-from .roles import Linear
 from .springs import NonlinearSpring
 from .states import (
     CoupledEquation,
@@ -31,8 +33,6 @@ from .states import (
     named_states,
 )
 from .symmetry import check_mass, lacks_mass
-from .system import Mechanical
-from .unilateral import Contact
 from .variation import at_time, factor_at, known_laws, variations_of
 
 AnyContact = Contact | AnnularContact
@@ -48,9 +48,9 @@ class LinearSystem(Linear):
     [2]
     """
 
-    mass: Float[Array, "n n"] = quantity("mass", "", "mass matrix")
-    damping: Float[Array, "n n"] = quantity("damping", "", "damping matrix")
-    stiffness: Float[Array, "n n"] = quantity("stiffness", "", "stiffness matrix")
+    mass: Float[Quantity, "n n"] = quantity("mass", "", "mass matrix")
+    damping: Float[Quantity, "n n"] = quantity("damping", "", "damping matrix")
+    stiffness: Float[Quantity, "n n"] = quantity("stiffness", "", "stiffness matrix")
 
     def __check_init__(self) -> None:
         shapes = [jnp.shape(m) for m in (self.mass, self.damping, self.stiffness)]
@@ -81,7 +81,7 @@ class AppliedLoad(Part):
     4.0
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the load")
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
 

@@ -15,9 +15,9 @@ from ..foundation.environment import require_float64
 from ..kernels import Kernel
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..kernels.lower.tangents import map_rows
+from .base.system import System, state_shape
 from .drift import check_drift, is_invariant
 from .loads import as_load, never_repeats, time_varying
-from .system import System, state_shape
 from .variation import Variation, variations_of
 
 # The largest multiple of the longest period that is tried as the common period.

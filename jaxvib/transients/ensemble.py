@@ -13,8 +13,8 @@ from ..drawing import Plottable
 from ..ensemble import map_samples
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
+from ..systems.base.system import System
 from ..systems.loads import Load
-from ..systems.system import System
 from .limits import Limit, check_limits, freedoms_of
 from .response import Response, chosen_engine, respond
 

@@ -6,15 +6,15 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.quantity import quantity
-from ..systems.event_form import ContactForm
-from ..systems.freedoms import check_direction
+from ..foundation.quantity import Quantity, quantity
+from ..systems.base.event_form import ContactForm
+from ..systems.base.freedoms import check_direction
+from ..systems.base.law import ContactLaw
+from ..systems.base.system import System, equation_shape
+from ..systems.base.system_repr import SystemRepr, with_field
+from ..systems.contacts.unilateral import Contact
 from ..systems.impact import EquationOfMotion
-from ..systems.law import ContactLaw
 from ..systems.states.coupled import CoupledEquation
-from ..systems.system import System, equation_shape
-from ..systems.system_repr import SystemRepr, with_field
-from ..systems.unilateral import Contact
 
 
 class Threshold(ContactLaw):
@@ -50,8 +50,8 @@ class Limit(SystemRepr):
     zeros.
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the limit")
-    level: Float[Array, ""] = quantity("level", "m", "level of the limit", above=0.0)
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the limit")
+    level: Float[Quantity, ""] = quantity("level", "m", "level of the limit", above=0.0)
     both: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:

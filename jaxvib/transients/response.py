@@ -17,8 +17,8 @@ from ..dynamics.observables import largest_forces
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
+from ..systems.base.system import Mechanical, System
 from ..systems.impact import EquationOfMotion
-from ..systems.system import Mechanical, System
 from .by_engine import (
     observe_by_events,
     observe_by_steps,
@@ -284,9 +284,11 @@ class History(Plottable):
     )
 
 
-def history(system: System, times: Float[Array, " time"], rtol: float) -> History:
-    """Return the motion of a system from rest at some times (s), NaN where it fails."""
-    start, count = system.rest(), freedoms_of(system)
-    change = simulate(system, start, times, rtol, throw=False).states - start[None]
+def history(
+    system: System, state: Float[Array, " state"], times: Float[Array, " time"], rtol: float
+) -> History:
+    """Return the motion of a system from a state at times (s), NaN where it fails."""
+    count = freedoms_of(system)
+    change = simulate(system, state, times, rtol, throw=False).states - system.rest()[None]
     # states of elements are behind the velocities, and 0 at rest
     return History(times, change[:, :count], change[:, 2 * count :])

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from ..drawing import Plottable
-from ..dynamics.step_polynomial import value_and_slope
+from ..dynamics.stepping.step_polynomial import value_and_slope
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
 from ..linalg import kernel_of

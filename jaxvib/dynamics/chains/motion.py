@@ -18,7 +18,8 @@ from ...foundation.quantity import (
     floats,
     result_field,
 )
-from ...systems.chain import BeamChain, ChainEnergies
+from ...foundation.result_repr import ResultRepr
+from ...systems.structures.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
 from .energy import beam_shapes, energy_field
 from .stepping import checked_fields, step_chain

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...systems.annular import AnnularContact
-from ...systems.law import force_of
+from ...systems.base.law import force_of
+from ...systems.contacts.annular import AnnularContact
 
 
 class Axes(NamedTuple):

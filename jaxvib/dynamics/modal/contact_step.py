@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ...foundation.types import Number
-from ...systems.law import force_of
+from ...systems.base.law import force_of
 from .axes import axes_of, in_its_axes
 from .collocation import NODES, PLACES, WEIGHTS, Collocation
 from .contact import Forces, forces_ahead, missed, nodal_forces, rates_of_amplitudes

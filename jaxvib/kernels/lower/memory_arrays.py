@@ -265,6 +265,11 @@ class Named:
     def __init__(self, layout: np.ndarray, kind: str):
         self.layout, self.shape, self.kind = layout, layout.shape, kind
 
+    @classmethod
+    def of(cls, array: np.ndarray) -> "Named":
+        """Return an array of names; the dtype of none is not asked for."""
+        return cls(array, array.flat[0].kind if array.size else "bool")
+
     def view(self, layout: np.ndarray) -> "Named":
         """Return a rearrangement, by that of the layout."""
         return Named(layout, self.kind)
@@ -347,3 +352,24 @@ def times(a: Assembler, x: int | str, factor: int | str) -> int | str:
     if 0 in (x, factor):
         return 0
     return x if factor == 1 else a.assign(f"mul i64 {x}, {factor}")
+
+
+def _lane_place(a: Assembler, pointer: str, number: int | str, kind: str) -> str:
+    offset = a.assign(f"mul i64 %n, {number}")
+    offset = a.assign(f"add i64 {offset}, %i")
+    return a.assign(f"getelementptr {storage(kind)}, ptr {pointer}, i64 {offset}")
+
+
+def loaded(a: Assembler, pointer: str, number: int | str, kind: str, align: int) -> Value:
+    """Load a number of an argument, by its index or the name of that."""
+    stored, address = vector(storage(kind), a.width), _lane_place(a, pointer, number, kind)
+    return a.loaded(kind, a.assign(f"load {stored}, ptr {address}, align {align}"))
+
+
+def store_number(
+    a: Assembler, pointer: str, number: int | str, value: Value, kind: str, align: int
+) -> None:
+    """Store a number of a result."""
+    stored, name = vector(storage(kind), a.width), a.storable(value)
+    address = _lane_place(a, pointer, number, kind)
+    a.line(f"store {stored} {name}, ptr {address}, align {align}")

@@ -17,7 +17,7 @@ from jaxtyping import Complex
 from ...ensemble import SPARE_LANES
 from ...ensemble.blas import one_blas_thread
 from ...foundation.arrays import concatenate_lanes, gather_lanes
-from ...systems.beam import BeamWithBodies
+from ...systems.structures.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
 

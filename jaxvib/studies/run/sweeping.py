@@ -1,13 +1,14 @@
 """Sweeps of any analysis over parameters of a system, from Python."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 import xarray
 
 from ...ensemble import map_samples
-from ...foundation.progress import Report, progress_reporter
+from ...foundation.command.progress import Report, progress_reporter
 from ...foundation.quantity import check_range
 from ...systems.parameters import parameter_at
 from ..analyses.sample_systems import each_system
@@ -16,7 +17,7 @@ from ..store.fields import Variable, variables, with_coordinates
 
 
 def sweep(
-    analysis: Callable[[eqx.Module], eqx.Module],
+    analysis: Callable[[Any], eqx.Module],
     system: eqx.Module,
     grid: Mapping[str, object] | None = None,
     *,

@@ -34,8 +34,8 @@ from ...store.finished_study import Run, readable
 from ...store.subsample import evenly_chosen
 from ..study_kind import Role, StudyKind, at, strongest
 
-laws = library("systems.law")
-rubbing = library("systems.annular")
+laws = library("systems.base.law")
+rubbing = library("systems.contacts.annular")
 
 
 class Options(Table):

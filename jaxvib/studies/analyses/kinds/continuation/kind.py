@@ -25,7 +25,7 @@ from ...study_kind import (
 from .charts import pictures
 from .stability_chart import KINDS, kind_words
 
-branch_events = library("branches.events")
+branch_events = library("branches.tracing.events")
 
 
 def _of_events(given: Mapping, places: Places) -> ByKey:
