@@ -17,7 +17,6 @@ from ..ensemble.result import Result
 from ..foundation.arrays import partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.base.system import System
 from ..systems.periods import check_period, period_of
 from ..systems.unforced import (

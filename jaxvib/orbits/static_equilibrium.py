@@ -14,7 +14,6 @@ from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.base.law import force_of
 from ..systems.frictions.friction import sliding_share, sticking_limit
 from ..systems.impact import EquationOfMotion, ImpactSystem, is_hard

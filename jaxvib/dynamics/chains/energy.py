@@ -9,7 +9,6 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...drawing.plottable import ResultRepr
 from ...foundation.quantity import Range, check_count, check_range, result_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.chain import BeamChain
 from .stepping import checked_fields
 

@@ -18,7 +18,6 @@ from ...foundation.quantity import (
     floats,
     result_field,
 )
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
 from .energy import beam_shapes, energy_field

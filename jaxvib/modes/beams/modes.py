@@ -13,7 +13,6 @@ from ...drawing.axes import Axes
 from ...drawing.plottable import ResultRepr
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import result_field, system_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.beam import BeamWithBodies
 from .characteristic import (
     Dimensionless,

@@ -14,7 +14,6 @@ from ...ensemble import SPARE_LANES, Reason
 from ...ensemble.blas import one_blas_thread
 from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...foundation.quantity import result_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.beam import BeamWithBodies
 from .characteristic import Dimensionless, Numbers, dimensionless, mixing
 from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep

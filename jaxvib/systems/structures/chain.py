@@ -19,7 +19,6 @@ from ...foundation.quantity import (
     quantity,
     result_field,
 )
-from ...foundation.result_repr import ResultRepr
 from ...foundation.suggestions import unknown_key
 from ...foundation.text import size_text
 from ...foundation.types import Number
