@@ -18,10 +18,10 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int
 
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason, checkpointed, map_samples
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.parameters import replace
 from .measures.measure import Direct, Measure, as_measure
 from .problem import Problem

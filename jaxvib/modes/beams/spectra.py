@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Complex, Float, Int
 
+from ...drawing.plottable import ResultRepr
 from ...ensemble import SPARE_LANES, Reason
 from ...ensemble.blas import one_blas_thread
 from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...foundation.quantity import result_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.beam import BeamWithBodies
 from .characteristic import Dimensionless, Numbers, dimensionless, mixing
 from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
