@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.arrays import is_concrete, to_jax
-from ..foundation.suggestions import nearest, unknown_key
+from ..foundation.suggestions import did_you_mean, unknown_key
 from ..foundation.text import truncate
 from .base.freedoms import is_ground
 from .base.roles import Linear
@@ -334,8 +334,7 @@ def _check_masses(system) -> None:
     if len(massive) < len(system.names):
         name = next(n for n in system.names if n not in set(massive))
         module = next(m.name for m in system.modules if name in m.freedoms)
-        near = nearest(name, massive)
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = did_you_mean(name, massive)
         raise ValueError(
             f"module {module!r} acts on {name!r}, which has no mass in any module{hint}"
         )

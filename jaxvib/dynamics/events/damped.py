@@ -15,7 +15,7 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ...systems.base.event_form import product_term
 from .rows import minus, where
-from .scalar_system import ContactTerm, ScalarSystem, along, gap
+from .scalar_system import ContactTerm, ScalarSystem, along, gap, size_along
 from .series import Series, combination, value
 
 # A penetration below this part of its terms is rounding.
@@ -29,9 +29,7 @@ def separated(contact: ContactTerm, touches: Array, position: list) -> Array:
 
 def pressed_in(contact: ContactTerm, position: list, depth: Array) -> Array:
     """Return whether a penetration exceeds the rounding error of the position."""
-    pairs = zip(contact.direction, position, strict=True)
-    size = sum(jnp.abs(d * x) for d, x in pairs) + jnp.abs(contact.gap)
-    return depth > _ROUNDING * size
+    return depth > _ROUNDING * (size_along(contact, position) + jnp.abs(contact.gap))
 
 
 def lifted(

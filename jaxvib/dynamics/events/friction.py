@@ -32,7 +32,7 @@ from .hard_stop import (
 from .normal_forces import contact_forces, has_normal_force, loose_signs
 from .parallel_frictions import joint, joint_flags, joint_force
 from .rows import minus, where
-from .scalar_system import ScalarSystem, along, gap
+from .scalar_system import ScalarSystem, along, gap, size_along
 from .series import any_of, combination, first_of, largest, square_term
 from .sliding import DryFriction, slid
 
@@ -248,11 +248,7 @@ def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, re
     """
     still = _without_derivatives(motion, lane)
     motion, free, _, normal = still
-    sizes = [
-        sum(jnp.abs(d * a) for d, a in zip(holder.direction, free, strict=True))
-        for holder in motion.holders
-    ]
-    rounding = _ROUNDING * largest(sizes)
+    rounding = _ROUNDING * largest([size_along(each, free) for each in motion.holders])
     limits = [
         friction.limit * friction.normal(normal) * (1 + _ROUNDING)
         + (rounding / along(friction, friction.response) if friction.presses else 0.0)

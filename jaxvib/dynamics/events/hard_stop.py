@@ -34,6 +34,7 @@ from .scalar_system import (
     factor_values,
     gap,
     push_forces,
+    size_along,
 )
 from .series import any_of, first_of, largest
 from .sliding import slid
@@ -270,11 +271,7 @@ def _active_set(motion: ScalarSystem, free, candidates) -> list:
     contacts = [motion.contacts[j] for j in motion.hard]
     if len(contacts) == 1:
         return [candidates[0] & (along(contacts[0], free) > 0)]
-    sizes = [
-        sum(jnp.abs(d * a) for d, a in zip(contact.direction, free, strict=True))
-        for contact in contacts
-    ]
-    rounding = _ROUNDING * largest(sizes)
+    rounding = _ROUNDING * largest([size_along(contact, free) for contact in contacts])
 
     def wrong(active):
         left, forces = constrained(motion, _active(motion, active), free)
@@ -465,8 +462,8 @@ def signal_of(
     """
     none = jnp.zeros_like(depth[0])
     slight = _ROUNDING * size
-    terms = zip(contact.direction, position, strict=True)
-    rounding = jax.lax.stop_gradient(sum(jnp.abs(d * row[2]) for d, row in terms))
+    rounding = size_along(contact, [row[2] for row in position])
+    rounding = jax.lax.stop_gradient(rounding)
     near = depth[0] >= -slight
     slow = jnp.abs(depth[1]) <= slight * rate
     pressed = near & slow & (depth[2] > slight * rate**2 + _ROUNDING * rounding)

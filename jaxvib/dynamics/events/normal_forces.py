@@ -28,9 +28,7 @@ def contact_forces(motion: ScalarSystem, lane: Any) -> list:
                 force = force * (1 + contact.damping * along(contact, lane.velocity))
             number += 1
         elif contact.linear:
-            force = contact.stiffness * depth
-            if contact.damped:
-                force = force + contact.damping * along(contact, lane.velocity)
+            force = contact.linear_force(lane.position, lane.velocity)
             force = jnp.where(touches, force, 0.0)
         forces.append(scaled(contact, force, factors))
     return forces

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # loads submodules lazily: .io takes 0.2 s
 
-from ...foundation.suggestions import nearest
+from ...foundation.suggestions import did_you_mean
 from ...foundation.text import size_text
 
 MOST_FREEDOMS = 5000  # for a dense matrix of 200 MB
@@ -74,8 +74,7 @@ def _chosen(names: Collection[str], key: str) -> str:
     if not key and len(names) == 1:
         return next(iter(names))
     if key not in names:
-        near = nearest(key, names) if key else None
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = did_you_mean(key, names) if key else ""
         what = key or "an array without a name"
         raise ValueError(f"{what} is not in it; allowed: {', '.join(names)}{hint}")
     return key
