@@ -170,7 +170,8 @@ class Assembled(Linear):
                 raise ValueError(unknown_key("module", name, known))
         kept = zip(self.modules, known, strict=True)
         modules = [module for module, name in kept if name not in names]
-        return assemble(modules, [f for f in self.fixed if _mentioned(f, modules)])
+        there = {name for module in modules for name in module.freedoms}
+        return assemble(modules, [name for name in self.fixed if name in there])
 
     def _dense(self, part: str):
         size = len(self.names) + 1  # row and column 0 are the ground, dropped below
@@ -221,10 +222,6 @@ def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
     if not free:
         raise ValueError("fixed lists every degree of freedom; allowed: one free or more")
     return Assembled(tuple(modules), free, tuple(dict.fromkeys(fixed)))
-
-
-def _mentioned(name: str, modules: Sequence[Module]) -> bool:
-    return any(name in module.freedoms for module in modules)
 
 
 def _groups(system):

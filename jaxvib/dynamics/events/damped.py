@@ -15,7 +15,7 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ...systems.base.event_form import product_term
 from .rows import minus, where
-from .scalar_system import ContactTerm, ScalarSystem, along, gap, size_along
+from .scalar_system import ContactTerm, ScalarSystem, along, size_along
 from .series import Series, combination, value
 
 # A penetration below this part of its terms is rounding.
@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 
 def separated(contact: ContactTerm, touches: Array, position: list) -> Array:
     """Return whether an open contact has a positive penetration (is still indented)."""
-    return ~touches & pressed_in(contact, position, gap(contact, position))
+    return ~touches & pressed_in(contact, position, contact.depth(position))
 
 
 def pressed_in(contact: ContactTerm, position: list, depth: Array) -> Array:
@@ -42,7 +42,7 @@ def lifted(
     """
     for j, contact in enumerate(motion.contacts):
         if contact.damped:
-            depth = gap(contact, position)
+            depth = contact.depth(position)
             size = motion.still(value([jnp.abs(c) for c in depths[j]], s))
             stays = separated(contact, lane.touching[j], lane.position)
             stays = stays & pressed_in(contact, position, depth)

@@ -308,11 +308,6 @@ def gap_series(contact: ContactTerm, position: Sequence[Series]) -> list:
     return [first - contact.gap, *others]
 
 
-def gap(contact: ContactTerm, position: list) -> Array:
-    """Return a contact's penetration z, m."""
-    return contact.depth(position)
-
-
 def along(contact: ContactTerm | DryFriction, vector: list) -> Array:
     """Return the component of a vector along a contact's or a friction's direction."""
     return dot(contact.direction, vector)

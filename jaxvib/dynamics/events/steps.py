@@ -18,7 +18,7 @@ from .hertz_contact import contact_step, least_root
 from .observation import observed_in_contact, observed_in_flight
 from .rates import contact_rate, impact_size, motion_speed, pressed_rate
 from .rows import minus
-from .scalar_system import ScalarSystem, along, gap, restart_loads
+from .scalar_system import ScalarSystem, along, restart_loads
 from .series import any_of, slope, value, value_and_slope
 from .springs import spring_rate
 
@@ -121,7 +121,7 @@ def step_in_contact(context: Context, lane: Lane) -> Lane:
         if contact.damped:
             released = released & ~parts(contact, velocity, roots[i], sizes[i])
         # Where u has reached 0, z is the error of the steps.
-        over = gap(contact, position) / along(contact, contact.response)
+        over = contact.depth(position) / along(contact, contact.response)
         over = motion.still(jnp.where(released, over, 0.0))
         position = minus(position, contact.response, over)
         begun = jnp.where(lane.touching[j], 0.0, least_root(motion, speed / rate))
@@ -167,7 +167,7 @@ def _with_final_roots(
         contact = motion.contacts[j]
         if contact.damped:
             again = meets[j] & separated(contact, lane.touching[j], lane.position)
-            depth = jnp.where(again, gap(contact, position), 1.0)
+            depth = jnp.where(again, contact.depth(position), 1.0)
             roots[i] = jnp.where(again, jnp.sqrt(depth), roots[i])
     return lane._replace(roots=roots)
 
@@ -229,7 +229,7 @@ def _after_impacts(motion: ScalarSystem, lane: Lane, new: Lane, meets, rtol, rat
     position = new.position
     for j in motion.hard:
         contact = motion.contacts[j]
-        over = gap(contact, position) / along(contact, contact.response)
+        over = contact.depth(position) / along(contact, contact.response)
         over = jnp.where(meets[j], over, 0.0)
         position = minus(position, contact.response, over)
     new = new._replace(position=position, touching=lane.touching)
@@ -287,7 +287,7 @@ def at_onset(
         contact = motion.contacts[j]
         speed = motion.still(along(contact, velocity))
         met = meets[j] & (speed > 0)
-        delay = -gap(contact, position) / jnp.where(met, speed, 1.0)
+        delay = -contact.depth(position) / jnp.where(met, speed, 1.0)
         after = jnp.where(met, delay - motion.still(delay), after)
     rates = motion.still((velocity, acceleration))
     position, velocity = (
