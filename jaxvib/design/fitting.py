@@ -20,7 +20,7 @@ import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
 from ..drawing import Plottable
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field, system_field
 from .measures.measure import Measure, as_measure

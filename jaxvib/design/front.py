@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 
 from ..drawing import Plottable
 from ..ensemble import reason
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key

@@ -8,14 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ...dynamics.modal import ModalForm
 from ...ensemble import Reason, map_samples
 from ...foundation.arrays import combine_arrays, gather_lanes, put_lanes
 from ...foundation.machine import map_in_threads
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
 from ...systems.drift import Drift
+from ...systems.lane_kernel import lane_kernel
 from ..shooting.classification import classify
 from ..shooting.linear_steady_state import (
     attracts,
@@ -149,31 +147,24 @@ def _find_orbits_into(
     found.code[near[there]] = Reason.SUCCESS
 
 
-@functools.lru_cache(maxsize=32)
-def track_stage(static: System, engine: str) -> Kernel:
+@lane_kernel
+def track_stage(lane, static: System, engine: str):
     """Return the function that observes one lane for one more window."""
-
-    def stage(lane):
-        leaves, state, direction = lane
-        system = combine_arrays(leaves, static)
-        return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
-
-    return cached_kernel(stage, static, engine, in_memory=isinstance(static, ModalForm))
+    leaves, state, direction = lane
+    system = combine_arrays(leaves, static)
+    return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
 
-@functools.lru_cache(maxsize=32)
-def _units_stage(static):
-    def stage(lane):
-        leaves, state = lane
-        system = combine_arrays(leaves, static)
-        least = jnp.zeros(())
-        if linear_but_for_contacts(system):
-            end = linear_steady_state(system)
-            decays = _DECAY_TIMES * end.decay / system.period()
-            least = jnp.where(attracts(end), decays, 0.0)
-        return scales(system, state), least
-
-    return cached_kernel(stage, static)
+@lane_kernel
+def _units_stage(lane, static):
+    leaves, state = lane
+    system = combine_arrays(leaves, static)
+    least = jnp.zeros(())
+    if linear_but_for_contacts(system):
+        end = linear_steady_state(system)
+        decays = _DECAY_TIMES * end.decay / system.period()
+        least = jnp.where(attracts(end), decays, 0.0)
+    return scales(system, state), least
 
 
 _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
