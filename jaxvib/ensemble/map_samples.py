@@ -75,6 +75,7 @@ def map_samples(
     *,
     chunk: int = 64,
     progress: Callable[[int], None] | None = None,
+    in_order: bool = True,
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
 
@@ -90,6 +91,7 @@ def map_samples(
     **Arguments:** `function`: of one sample, jittable or a kernel; pass the same object
     again to reuse its compiled form. `chunk`: smaller ones suit calls with few samples.
     `progress`: called with the number of samples finished since the last call.
+    `in_order`: whether results are in C order; a kernel's are written with samples last.
     **Returns:** the results, stacked along a leading axis, as NumPy arrays. **Raises:**
     `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
 
@@ -111,7 +113,7 @@ def map_samples(
     others = current_executor() if len(work.starts) > 1 else None
     others = others or work.gpus()
     parts = work.here() if others is None else work.by(others)
-    found = concatenate_lanes(parts)
+    found = parts[0] if len(parts) == 1 and not in_order else concatenate_lanes(parts)
     return found if cost is None else gather_lanes(found, np.argsort(order, kind="stable"))
 
 

@@ -36,7 +36,9 @@ from . import (
     primitives,
     tangents,
 )
+from .control import Argument
 from .memory_arrays import Named
+from .memory_primitives import VIEWS
 
 # Each number of a lane is an LLVM value. This many take LLVM 10 s, and XLA minutes.
 _MAX_LINES = 300_000
@@ -189,6 +191,8 @@ class Lowering:
         """Return a long array as names of its numbers."""
         if isinstance(array, np.ndarray):
             return array
+        if isinstance(array, Argument):
+            return array.whole()
         if isinstance(array, Named):
             return array.layout
         values = np.empty(array.shape, object)
@@ -201,14 +205,18 @@ class Lowering:
         target.layout[...] = source.layout
 
     def load(self, pointer: str, shape: tuple[int, ...], kind: str, align: int) -> Any:
-        """Load an argument."""
-        values = np.empty(shape, object)
-        for number, place in enumerate(np.ndindex(*shape)):
-            values[place] = loaded(self.assembler, pointer, number, kind, align)
-        return values
+        """Load an argument, or prepare to load the rows of a long one."""
+        a, places = self.assembler, np.arange(int(np.prod(shape))).reshape(shape)
+
+        def load(pointer: str, number: int | str) -> Value:
+            return loaded(a, pointer, number, kind, align)
+
+        whole = Argument(places, (pointer,), max(places.size, 1), load, a)
+        return whole.view(places)
 
     def store(self, pointer: str, values: Any, kind: str, align: int) -> None:
         """Store a result."""
+        values = self.short_array(values)
         for number, place in enumerate(np.ndindex(values.shape)):
             store(self.assembler, pointer, number, values[place], kind, align)
 
@@ -234,7 +242,20 @@ class Lowering:
             check_kind(kind_of(variable.aval.dtype))
         if write is None:
             raise LoweringError(f"JAX's {name} is not supported")
-        return [self.short_array(array) for array in write(self, equation, inputs)]
+        if name in VIEWS and isinstance(inputs[0], Argument):
+            (places,) = write(self, equation, [inputs[0].places])
+            return [inputs[0].view(places)]
+        first_axis = name == "concatenate" and equation.params["dimension"] == 0
+        if first_axis and control.are_whole(inputs):
+            return [inputs[0].joined(inputs[1:])]
+        # A scan reads the rows of its arrays, and what is called its arguments.
+        later = len(inputs) if name in control.CALLS else 0
+        if name == "scan":
+            later = len(inputs) - sum(control.scan_counts(equation.params))
+        named = len(inputs) - later
+        inputs = [*map(self.short_array, inputs[:named]), *inputs[named:]]
+        results = write(self, equation, inputs)
+        return [x if isinstance(x, Argument) else self.short_array(x) for x in results]
 
 
 @functools.cache

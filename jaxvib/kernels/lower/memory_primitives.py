@@ -17,7 +17,8 @@ from .primitives import boxed
 
 _ELEMENTWISE = {**primitives.ELEMENTWISE, **ordering.ELEMENTWISE}
 _ELEMENTARY = (*elementary.FUNCTIONS, *error_function.FUNCTIONS)
-_VIEWS = ("reshape", "squeeze", "expand_dims", "transpose", "rev", "slice")
+# Rearrangements, which emit nothing.
+VIEWS = ("reshape", "squeeze", "expand_dims", "transpose", "rev", "slice")
 # Instructions of an elementary function.
 _LONG_FUNCTION = 20
 
@@ -108,7 +109,7 @@ def _counted(lowering: Any, equation: Any, inputs: Sequence) -> list:
 TABLE: dict[str, Callable] = {
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
     **primitives.UNCHANGED,
-    **dict.fromkeys(_VIEWS, _rearranged),
+    **dict.fromkeys(VIEWS, _rearranged),
     "broadcast_in_dim": _rearranged,
     "split": _parts,
     "unstack": _parts,
