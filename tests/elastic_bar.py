@@ -15,16 +15,28 @@ def bar_force(times) -> np.ndarray:
     return np.where((times > TOUCH) & (times < RELEASE), 300.0 * times, 0.0)
 
 
+def bar_modes(modes, stiffness=STIFFNESS, density=DENSITY, length=LENGTH):
+    """Return frequencies, the end's and the centre's shapes, and the end's residual."""
+    number = np.arange(1, modes)
+    frequencies = np.append(0.0, number * np.pi * np.sqrt(stiffness / density) / length)
+    end = np.append(1.0, np.full(modes - 1, np.sqrt(2.0)))
+    shapes = np.stack([end, np.eye(modes)[0]]) / np.sqrt(density * length)
+    left = np.pi**2 / 6 - np.sum(1.0 / number**2)  # sum of 1/k^2 over the others
+    return frequencies, shapes, 2 * length / (stiffness * np.pi**2) * left
+
+
+def clamped_bar_modes(modes, stiffness, density, length):
+    """Return frequencies, the free end's shapes and residual of a bar clamped behind."""
+    waves = (np.arange(modes) + 0.5) * np.pi / length
+    end = np.full(modes, np.sqrt(2 / (density * length)))
+    frequencies = waves * np.sqrt(stiffness / density)
+    return frequencies, end, length / stiffness - np.sum((end / frequencies) ** 2)
+
+
 def falling_bar(modes: int) -> jv.ImpactSystem:
     """Return the bar in a number of modes, that of the rigid body included."""
-    number = np.arange(1, modes)
-    speed = np.sqrt(STIFFNESS / DENSITY)
-    frequencies = np.append(0.0, number * np.pi * speed / LENGTH)
-    end = np.append(1.0, np.full(modes - 1, np.sqrt(2.0)))
-    centre = np.append(1.0, np.zeros(modes - 1))
-    shapes = np.stack([end, centre]) / np.sqrt(DENSITY * LENGTH)
-    left = np.pi**2 / 6 - np.sum(1.0 / number**2)  # sum of 1/k^2 over the others
-    residual = 2 * LENGTH / (STIFFNESS * np.pi**2) * left * np.diag([1.0, 0.0])
+    frequencies, shapes, left = bar_modes(modes)
+    residual = left * np.diag([1.0, 0.0])
     bar = jv.ElasticStructure(frequencies, shapes, ["end", "centre"], residual=residual)
     weight = jv.ConstantLoad(DENSITY * LENGTH * GRAVITY)
     load = jv.AppliedLoad(bar.direction("centre"), weight)

@@ -2,11 +2,11 @@
 
     python -m experiments.benchmarks.same_classes FOLDER [--size 64]
 
-computes the README's map, of `size` x `size` samples, by the code in the folder and by this
-one, each in a process of its own, and writes `same_classes.json` here: how many samples have
-another class, how many numbers other bits, and how far exponents are apart, in units of their
-errors. Ends with 1 if a class differs that neither calls undecided, or an exponent by more
-than its error.
+computes the README's map, of `size` x `size` samples, by the code in the folder and by
+this one, each in a process of its own, and writes `same_classes.json` here: how many
+samples have another class, how many numbers other bits, and how far exponents are apart, in
+units of their errors. Ends with 1 if a class differs that neither calls undecided, or an
+exponent by more than its error.
 """
 
 import argparse
@@ -18,6 +18,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
+from jaxvib.ensemble import Reason
 
 HERE = Path(__file__).resolve()
 _RUN = """
@@ -32,7 +34,7 @@ found = jv.orbits.regimes(jv.two_body_impact(), samples)
 fields = [each.name for each in dataclasses.fields(found) if each.name != "labels"]
 np.savez(sys.argv[1], **{name: np.asarray(getattr(found, name)) for name in fields})
 """
-_UNDECIDED = (20, 23, 24)  # not settled, undecided for its exponent, without damping
+_UNDECIDED = [reason.value for reason in Reason if reason.undecided]
 
 
 def orbits(folder: Path, size: int) -> dict[str, np.ndarray]:

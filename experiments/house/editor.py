@@ -3,7 +3,8 @@
     python -m experiments.house.editor    # asks pyright's language server, prints lacks
 
 Each stable name must show the first line of its docstring, a result all of its promised
-fields and methods. **Needs:** the package `pyright`.
+fields and methods, a parameter that was given as a number that it is an array. **Needs:**
+the package `pyright`.
 """
 
 import inspect
@@ -15,6 +16,7 @@ from . import reference
 from .types import ROOT, environment
 
 PAGE = "file:///page.py"
+READ = "jv.HarmonicLoad(amplitude=500.0, frequency=5.8).amplitude"
 _OPENED = {"uri": PAGE, "languageId": "python", "version": 1}
 
 
@@ -77,6 +79,7 @@ def lacks() -> list[str]:
     given = ", ".join(f"a{i}: jv.{name}" for i, name in enumerate(results))
     lines.append(f"def f({given}):")
     lines += [f"    a{i}.{row[0]}" for i, row in enumerate(results.values())]
+    lines.append(READ)
     server, found = Server("\n".join(lines)), []
     for line, name in enumerate(names, 1):
         shown = server.at("hover", line, len(f"jv.{name}"))
@@ -88,6 +91,9 @@ def lacks() -> list[str]:
         items = server.at("completion", line, lines[line].index(".") + 1)["items"]
         missing = set(row) - {item["label"] for item in items}
         found += [f"{name} does not offer {one}" for one in sorted(missing)]
+    shown = server.at("hover", len(lines) - 1, len(READ) - 1)
+    if "amplitude: Array" not in shown.get("contents", {}).get("value", ""):
+        found.append(f"{READ} shows {shown}")
     server.close()
     return found
 

@@ -181,7 +181,7 @@ GROUPS = {
 def public_names() -> set[str]:
     """Return every public name: those at the top, then those of the floors."""
     top = {name for name in dir(jv) if not inspect.ismodule(getattr(jv, name))}
-    found = top - {"__version__"}
+    found = top - {"__version__", "Quantity"}  # JAX's `Array`: see `quantity`
     for floor in FLOORS.split():
         module = importlib.import_module(f"jaxvib.{floor}")
         exported = re.findall(r" as (\w+)$", inspect.getsource(module), re.MULTILINE)

@@ -1,7 +1,8 @@
 """Module fields with a physical unit and an allowed range."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
 import equinox as eqx
 import jax
@@ -12,6 +13,25 @@ from jaxtyping import Array
 from .arrays import is_concrete, to_jax
 from .environment import require_float64
 from .range import Range as Range
+
+# What a field of `quantity` is annotated with: arrays that may be given as numbers. For
+# type checkers they are descriptors, whose `__set__` tells what a constructor takes.
+if TYPE_CHECKING:
+    Numbers = float | np.number | np.ndarray | Array | Sequence["Numbers"]
+    Read = TypeVar("Read")
+
+    class _Converted(Generic[Read]):
+        def __get__(self, instance: object, owner: type) -> Read: ...
+        def __set__(self, instance: object, value: Numbers | Read) -> None: ...
+
+    class Quantity(_Converted[Array]):
+        """A field that is read as an array, and given as numbers."""
+
+    class OptionalQuantity(_Converted[Read | None]):
+        """The same for one that may be None, `OptionalQuantity[Float[Array, "n"]]`."""
+
+else:
+    Quantity, OptionalQuantity = Array, Optional
 
 _MOST_NUMBERS = 2**28  # of an array: 2 GiB, which fits into the memory of most machines
 
@@ -29,9 +49,10 @@ def quantity(
 ) -> Any:
     """Declare a module field of real numbers in `unit` within `Range(**bounds)`.
 
-    An `optional` quantity defaults to `None`, and is then not a parameter. One that is
-    not `checked` is left to `check_fields`, whose messages name the owner. `default`
-    and `kw_only` are those of `dataclasses.field`.
+    Annotate the field with `jv.Quantity`: it is given as a number, list or array and read
+    as a JAX array. An `optional` quantity defaults to `None`, and is then not a
+    parameter. One that is not `checked` is left to `check_fields`, whose messages name the
+    owner. `default` and `kw_only` are those of `dataclasses.field`.
     """
     allowed = Range(**bounds)
 

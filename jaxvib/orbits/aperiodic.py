@@ -275,7 +275,7 @@ def _judged(
     )
 
 
-def _around(states: np.ndarray, last: np.ndarray, drift: Drift) -> np.ndarray:
+def _around(states: Any, last: Any, drift: Drift) -> np.ndarray:
     """Return states (periods, n, lanes), shifted to be around the last ones."""
     states, last = np.moveaxis(states, -1, 0), np.moveaxis(last, -1, 0)
     away = drift.coordinate(states - last)

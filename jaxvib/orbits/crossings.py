@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Real
 from ..dynamics.flow import end_of
 from ..ensemble import Reason
 from ..foundation.arrays import combine_arrays
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import Number
 from ..kernels import Kernel
@@ -41,7 +41,7 @@ class FieldSection(CheckedArguments, eqx.Module):
     6.0
     """
 
-    period: Float[Array, ""] = quantity(
+    period: Float[Quantity, ""] = quantity(
         "period", "s", "approximate time between crossings", above=0.0
     )
     function: Callable[[Array], Any] | None = eqx.field(static=True, default=None)

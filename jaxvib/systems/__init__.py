@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
+    from ..foundation.quantity import Quantity as Quantity
     from ..foundation.quantity import quantity as quantity
     from .annular import AnnularContact as AnnularContact
     from .assembly import Assembled as Assembled

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.arrays import is_concrete
-from ..foundation.quantity import quantity
+from ..foundation.quantity import OptionalQuantity, Quantity, quantity
 from .freedoms import component
 from .law import ContactLaw, LoadLaw, is_impulsive
 from .part import Part
@@ -58,25 +58,25 @@ class AnnularContact(Part):
     0.004
     """
 
-    directions: Float[Array, "2 n"] = quantity(
+    directions: Float[Quantity, "2 n"] = quantity(
         "directions", "", "directions of the plane's axes"
     )
-    gap: Float[Array, ""] = quantity("gap", "m", "radial clearance", above=0.0)
+    gap: Float[Quantity, ""] = quantity("gap", "m", "radial clearance", above=0.0)
     law: ContactLaw
-    friction_coefficient: Float[Array, ""] = quantity(
+    friction_coefficient: Float[Quantity, ""] = quantity(
         "friction_coefficient", "", "coefficient of friction", default=0.0, at_least=0.0
     )
-    surface_speed: Float[Array, ""] = quantity(
+    surface_speed: Float[Quantity, ""] = quantity(
         "surface_speed", "m/s", "speed of the surface of a spinning body", default=0.0
     )
-    regularization: Float[Array, ""] | None = quantity(
+    regularization: OptionalQuantity[Float[Array, ""]] = quantity(
         "regularization",
         "m/s",
         "sliding speed at 71 % of the friction force",
         optional=True,
         above=0.0,
     )
-    offset: Float[Array, " 2"] = quantity(
+    offset: Float[Quantity, " 2"] = quantity(
         "offset", "m", "position of the hole's centre", default=(0.0, 0.0)
     )
     name: str | None = eqx.field(default=None, static=True)

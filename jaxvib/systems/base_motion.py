@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..foundation.suggestions import nearest
 from .loads import Load
 from .part import Part
@@ -45,7 +45,7 @@ class BaseMotion(Part):
     0.0783
     """
 
-    direction: Float[Array, " n"] = quantity(
+    direction: Float[Quantity, " n"] = quantity(
         "direction", "", "displacement under a unit static motion of the support"
     )
     motion: Load

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import OptionalQuantity, Quantity, quantity
 from .symmetry import check_kinetic_energy
 from .system_repr import SystemRepr
 
@@ -62,10 +62,10 @@ class ElasticSupport(eqx.Module):
     [71.72]
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m", "stiffness of the support", default=0.0, at_least=0.0
     )
-    rotational_stiffness: Float[Array, ""] = quantity(
+    rotational_stiffness: Float[Quantity, ""] = quantity(
         "rotational_stiffness", "N m/rad", "rotational stiffness", default=0.0, at_least=0.0
     )
 
@@ -113,11 +113,11 @@ class Beam(SystemRepr):
     (Clamped(), Free())
     """
 
-    length: Float[Array, ""] = quantity("length", "m", "length of the beam", above=0.0)
-    mass_per_length: Float[Array, ""] = quantity(
+    length: Float[Quantity, ""] = quantity("length", "m", "length of the beam", above=0.0)
+    mass_per_length: Float[Quantity, ""] = quantity(
         "mass_per_length", "kg/m", "mass of the beam per length", above=0.0
     )
-    bending_stiffness: Float[Array, ""] = quantity(
+    bending_stiffness: Float[Quantity, ""] = quantity(
         "bending_stiffness", "N m^2", "bending stiffness E J of the beam", above=0.0
     )
     ends: tuple = eqx.field(converter=_as_ends, default=("clamped", "free"))
@@ -150,32 +150,34 @@ class BeamWithBodies(SystemRepr):
     """
 
     beam: Beam
-    positions: Float[Array, " m"] = quantity(
+    positions: Float[Quantity, " m"] = quantity(
         "positions", "m", "positions of the links", at_least=0.0
     )
-    link_stiffness: Float[Array, " m"] = quantity(
+    link_stiffness: Float[Quantity, " m"] = quantity(
         "link_stiffness", "N/m", "stiffness of the links"
     )
-    link_damping: Float[Array, " m"] = quantity(
+    link_damping: Float[Quantity, " m"] = quantity(
         "link_damping", "N s/m", "damping of the links"
     )
-    link_map: Float[Array, "m n"] = quantity("link_map", "", "map from bodies to links")
-    mass: Float[Array, "n n"] = quantity("mass", "kg", "mass matrix of the bodies")
-    damping: Float[Array, "n n"] = quantity("damping", "N s/m", "damping of the bodies")
-    stiffness: Float[Array, "n n"] = quantity("stiffness", "N/m", "stiffness of the bodies")
-    coupling_stiffness: Float[Array, "n m"] | None = quantity(
+    link_map: Float[Quantity, "m n"] = quantity("link_map", "", "map from bodies to links")
+    mass: Float[Quantity, "n n"] = quantity("mass", "kg", "mass matrix of the bodies")
+    damping: Float[Quantity, "n n"] = quantity("damping", "N s/m", "damping of the bodies")
+    stiffness: Float[Quantity, "n n"] = quantity(
+        "stiffness", "N/m", "stiffness of the bodies"
+    )
+    coupling_stiffness: OptionalQuantity[Float[Array, "n m"]] = quantity(
         "coupling_stiffness",
         "N/m",
         "stiffness of the links' forces on the bodies",
         optional=True,
     )
-    coupling_damping: Float[Array, "n m"] | None = quantity(
+    coupling_damping: OptionalQuantity[Float[Array, "n m"]] = quantity(
         "coupling_damping",
         "N s/m",
         "damping of the links' forces on the bodies",
         optional=True,
     )
-    link_inertance: Float[Array, " m"] = quantity(
+    link_inertance: Float[Quantity, " m"] = quantity(
         "link_inertance", "kg", "inertance of the links", at_least=0.0
     )
     turns: tuple[bool, ...] = eqx.field(static=True)

@@ -10,7 +10,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.machine import memory
-from ..foundation.quantity import Range, check_number, quantity, result_field
+from ..foundation.quantity import (
+    OptionalQuantity,
+    Quantity,
+    Range,
+    check_number,
+    quantity,
+    result_field,
+)
 from ..foundation.result_repr import ResultRepr
 from ..foundation.suggestions import unknown_key
 from ..foundation.text import size_text
@@ -80,7 +87,7 @@ class BeamChain(Linear):
     """
 
     bodies: int = eqx.field(static=True, converter=_whole_number)
-    gamma: Float[Array, ""] = quantity(
+    gamma: Float[Quantity, ""] = quantity(
         "gamma",
         "",
         "squared ratio of rotational to translational frequency",
@@ -88,13 +95,13 @@ class BeamChain(Linear):
         above=0.0,
     )
     ends: str = eqx.field(static=True, default="periodic")
-    mass: Float[Array, ""] = quantity(
+    mass: Float[Quantity, ""] = quantity(
         "mass", "kg", "mass of a body", default=1.0, kw_only=True, above=0.0
     )
-    length: Float[Array, ""] = quantity(
+    length: Float[Quantity, ""] = quantity(
         "length", "m", "length of a beam", default=1.0, kw_only=True, above=0.0
     )
-    bending_stiffness: Float[Array, ""] = quantity(
+    bending_stiffness: Float[Quantity, ""] = quantity(
         "bending_stiffness",
         "N m^2",
         "bending stiffness E J_b of a beam",
@@ -102,7 +109,7 @@ class BeamChain(Linear):
         kw_only=True,
         above=0.0,
     )
-    mass_factors: Float[Array, " bodies"] | None = quantity(
+    mass_factors: OptionalQuantity[Float[Array, " bodies"]] = quantity(
         "mass_factors",
         "",
         "mass of each body over m",
@@ -110,7 +117,7 @@ class BeamChain(Linear):
         kw_only=True,
         above=0.0,
     )
-    inertia_factors: Float[Array, " bodies"] | None = quantity(
+    inertia_factors: OptionalQuantity[Float[Array, " bodies"]] = quantity(
         "inertia_factors",
         "",
         "inertia of each body over J",
@@ -118,7 +125,7 @@ class BeamChain(Linear):
         kw_only=True,
         above=0.0,
     )
-    stiffness_factors: Float[Array, " beams"] | None = quantity(
+    stiffness_factors: OptionalQuantity[Float[Array, " beams"]] = quantity(
         "stiffness_factors",
         "",
         "stiffness of each beam over E J_b",

@@ -9,7 +9,7 @@ import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.arrays import array_namespace
-from ..foundation.quantity import Range, check_range, quantity
+from ..foundation.quantity import Quantity, Range, check_range, quantity
 from .event_form import ContactForm
 from .law import ContactLaw
 
@@ -39,7 +39,7 @@ class HertzContact(ContactLaw):
     1000.0
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m^1.5", "Hertz stiffness K of the contact", above=0.0
     )
     jumps = False
@@ -122,7 +122,7 @@ class LinearContact(ContactLaw):
     1000.0
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m", "stiffness k of the stop", above=0.0
     )
     jumps = False
@@ -162,7 +162,7 @@ class RestitutionContact(ContactLaw):
     0.7
     """
 
-    restitution: Float[Array, ""] = quantity(
+    restitution: Float[Quantity, ""] = quantity(
         "restitution", "", "coefficient of restitution", at_least=0.0, at_most=1.0
     )
     jumps = False

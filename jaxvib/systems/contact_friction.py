@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import OptionalQuantity, Quantity, quantity
 from ..foundation.suggestions import unknown_key
 from .friction import Friction
 from .law import is_impulsive
@@ -46,17 +46,17 @@ class ContactFriction(Friction):
     0.3
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of sliding")
     contact: str | int = eqx.field(static=True)
-    coefficient: Float[Array, ""] = quantity(
+    coefficient: Float[Quantity, ""] = quantity(
         "coefficient", "", "kinetic friction coefficient", at_least=0.0
     )
-    static: Float[Array, ""] | None = quantity(
+    static: OptionalQuantity[Float[Array, ""]] = quantity(
         "static", "", "static friction coefficient", optional=True, at_least=0.0
     )
-    speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
+    speed: Float[Quantity, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
-    stribeck: Float[Array, ""] | None = quantity(
+    stribeck: OptionalQuantity[Float[Array, ""]] = quantity(
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
     curve: SlidingLaw | None = None

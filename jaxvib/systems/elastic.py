@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ..foundation.quantity import Range, check_range, floats, quantity
+from ..foundation.quantity import Quantity, Range, check_range, floats, quantity
 from .contact import LinearContact
 from .freedoms import direction
 from .roles import Linear
@@ -61,18 +61,18 @@ class ElasticStructure(Linear):
     [1.0, 0.5]
     """
 
-    frequencies: Float[Array, " n"] = quantity(
+    frequencies: Float[Quantity, " n"] = quantity(
         "frequencies", "rad/s", "natural frequencies", at_least=0.0
     )
     shapes: Float[Array, "points n"] = eqx.field(converter=_shapes)
     names: tuple[str, ...] = eqx.field(converter=tuple, static=True)
-    damping_ratio: Float[Array, "..."] = quantity(
+    damping_ratio: Float[Quantity, "..."] = quantity(
         "damping_ratio", "", "modal damping ratio", default=0.0, at_least=0.0
     )
-    mass_damping: Float[Array, ""] = quantity(
+    mass_damping: Float[Quantity, ""] = quantity(
         "mass_damping", "1/s", "damping per mass", default=0.0, at_least=0.0
     )
-    stiffness_damping: Float[Array, ""] = quantity(
+    stiffness_damping: Float[Quantity, ""] = quantity(
         "stiffness_damping", "s", "damping per stiffness", default=0.0, at_least=0.0
     )
     residual: Float[Array, "points points"] | None = eqx.field(

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Real
 
-from ..foundation.types import EMPTY, Number
+from ..foundation.types import EMPTY, AnyArray, Number
 
-Time = Real[Array, ""] | float
+Time = Real[AnyArray, ""] | float
 
 
 class Equation(eqx.Module):

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.arrays import host_namespace, is_concrete
-from ..foundation.quantity import check_range, quantity
+from ..foundation.quantity import OptionalQuantity, Quantity, check_range, quantity
 from ..foundation.range import Range
-from ..foundation.types import Number
+from ..foundation.types import UNKNOWN, Number
 from .law import check_traits
 from .part import Part
 from .sliding import SlidingLaw, StribeckCurve
@@ -33,12 +33,7 @@ class Friction(Part):
     """
 
     if TYPE_CHECKING:  # the order of the fields is that of the subclasses
-        direction: Any
-        contact: Any
-        static: Any
-        speed: Any
-        stribeck: Any
-        curve: Any
+        direction = contact = static = speed = stribeck = curve = UNKNOWN
 
     kind = "a friction"
     law = None
@@ -102,14 +97,16 @@ class CoulombFriction(Friction):
     True
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of sliding")
-    force: Float[Array, ""] = quantity("force", "N", "kinetic friction force", at_least=0.0)
-    static: Float[Array, ""] | None = quantity(
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of sliding")
+    force: Float[Quantity, ""] = quantity(
+        "force", "N", "kinetic friction force", at_least=0.0
+    )
+    static: OptionalQuantity[Float[Array, ""]] = quantity(
         "static", "N", "static friction limit", optional=True, at_least=0.0
     )
-    speed: Float[Array, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
+    speed: Float[Quantity, ""] = quantity("speed", "m/s", "speed of the belt", default=0.0)
     name: str | None = eqx.field(default=None, static=True)
-    stribeck: Float[Array, ""] | None = quantity(
+    stribeck: OptionalQuantity[Float[Array, ""]] = quantity(
         "stribeck", "m/s", "Stribeck velocity", optional=True, above=0.0
     )
     curve: SlidingLaw | None = None

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..foundation.types import Number
 from ..linalg import positive_inverse
 from .annular import AnnularContact, annular
@@ -48,9 +48,9 @@ class LinearSystem(Linear):
     [2]
     """
 
-    mass: Float[Array, "n n"] = quantity("mass", "", "mass matrix")
-    damping: Float[Array, "n n"] = quantity("damping", "", "damping matrix")
-    stiffness: Float[Array, "n n"] = quantity("stiffness", "", "stiffness matrix")
+    mass: Float[Quantity, "n n"] = quantity("mass", "", "mass matrix")
+    damping: Float[Quantity, "n n"] = quantity("damping", "", "damping matrix")
+    stiffness: Float[Quantity, "n n"] = quantity("stiffness", "", "stiffness matrix")
 
     def __check_init__(self) -> None:
         shapes = [jnp.shape(m) for m in (self.mass, self.damping, self.stiffness)]
@@ -81,7 +81,7 @@ class AppliedLoad(Part):
     4.0
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the load")
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the load")
     law: LoadLaw
     name: str | None = eqx.field(default=None, static=True)
 

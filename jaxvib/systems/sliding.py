@@ -7,7 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..foundation.types import Number
 from .event_form import product_term
 from .law import Law
@@ -46,7 +46,7 @@ class StribeckCurve(SlidingLaw):
     (2004), section 3.2.
     """
 
-    speed: Float[Array, ""] = quantity("speed", "m/s", "Stribeck velocity", above=0.0)
+    speed: Float[Quantity, ""] = quantity("speed", "m/s", "Stribeck velocity", above=0.0)
 
     def left(self, excess: Number, speed: Number) -> Float[Array, ""]:
         """Return what is left of an excess at a speed, m/s, of either sign."""

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import to_jax, to_numpy
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from .assembly import Assembled, assemble
 from .contact import HertzContact
 from .freedoms import GROUND
@@ -33,11 +33,11 @@ class Body(SystemRepr):
     Body: mass 2 kg, frequency 10 rad/s, damping_ratio 0.01
     """
 
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass", above=0.0)
-    frequency: Float[Array, ""] = quantity(
+    mass: Float[Quantity, ""] = quantity("mass", "kg", "mass", above=0.0)
+    frequency: Float[Quantity, ""] = quantity(
         "frequency", "rad/s", "uncoupled natural angular frequency", above=0.0
     )
-    damping_ratio: Float[Array, ""] = quantity(
+    damping_ratio: Float[Quantity, ""] = quantity(
         "damping_ratio", "", "uncoupled damping ratio", at_least=0.0
     )
 
@@ -72,7 +72,7 @@ class TwoBodyImpact(Mechanical, Linear):
 
     main: Body
     attached: Body
-    gap: Float[Array, ""] = quantity(
+    gap: Float[Quantity, ""] = quantity(
         "gap", "m", "gap between the bodies at rest", at_least=0.0
     )
     contact: ContactLaw

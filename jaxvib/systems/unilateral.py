@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from .freedoms import component
 from .law import ContactLaw, LoadLaw, is_impulsive
 from .part import Part
@@ -27,8 +27,8 @@ class Contact(Part):
     0.01
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the contact")
-    gap: Float[Array, ""] = quantity("gap", "m", "gap at static equilibrium")
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the contact")
+    gap: Float[Quantity, ""] = quantity("gap", "m", "gap at static equilibrium")
     law: ContactLaw
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()

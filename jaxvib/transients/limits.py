@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.quantity import quantity
+from ..foundation.quantity import Quantity, quantity
 from ..systems.event_form import ContactForm
 from ..systems.freedoms import check_direction
 from ..systems.impact import EquationOfMotion
@@ -50,8 +50,8 @@ class Limit(SystemRepr):
     zeros.
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the limit")
-    level: Float[Array, ""] = quantity("level", "m", "level of the limit", above=0.0)
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the limit")
+    level: Float[Quantity, ""] = quantity("level", "m", "level of the limit", above=0.0)
     both: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:

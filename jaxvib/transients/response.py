@@ -283,9 +283,11 @@ class History(eqx.Module):
     )
 
 
-def history(system: System, times: Float[Array, " time"], rtol: float) -> History:
-    """Return the motion of a system from rest at some times (s), NaN where it fails."""
-    start, count = system.rest(), freedoms_of(system)
-    change = simulate(system, start, times, rtol, throw=False).states - start[None]
+def history(
+    system: System, state: Float[Array, " state"], times: Float[Array, " time"], rtol: float
+) -> History:
+    """Return the motion of a system from a state at times (s), NaN where it fails."""
+    count = freedoms_of(system)
+    change = simulate(system, state, times, rtol, throw=False).states - system.rest()[None]
     # states of elements are behind the velocities, and 0 at rest
     return History(times, change[:, :count], change[:, 2 * count :])

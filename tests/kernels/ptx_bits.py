@@ -5,7 +5,6 @@ import numpy as np
 from jaxvib.kernels.cpu.machine_code import Native, host_width
 from jaxvib.kernels.gpu import ptx
 from jaxvib.kernels.lower.lowering import lower_lanes
-from jaxvib.kernels.lower.memory_lowering import lower_lanes_in_memory
 from tests.kernels.ptx_emulator import EmulatedModule
 
 # A block has 64 or 128 threads: one lane, blocks that are full, and one lane more or less.
@@ -69,11 +68,7 @@ def check_bits(
         np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, whole - most)], "edge")
         for array in last
     ]
-    if short is None:
-        lowered = lower_lanes(closed, width)
-    else:
-        lowered = lower_lanes_in_memory(closed, width, short)
-    expected = Native(lowered)(padded, 1)
+    expected = Native(lower_lanes(closed, width, short))(padded, 1)
     for lanes in launches:
         part = [np.ascontiguousarray(array[..., :lanes]) for array in last]
         found = emulated(program, module, part)

@@ -18,10 +18,9 @@ from jaxvib.kernels.calls.kernel import Kernel
 from jaxvib.kernels.cpu.machine_code import Native
 from jaxvib.kernels.gpu.ptx import device_program
 from jaxvib.kernels.ir.assembler import LoweringError
-from jaxvib.kernels.lower.cost_estimate import estimate_instructions, needs_memory
+from jaxvib.kernels.lower.cost_estimate import SHORT, estimate_instructions, needs_memory
 from jaxvib.kernels.lower.in_place import given_up, in_place_of
-from jaxvib.kernels.lower.lowering import Traced, trace
-from jaxvib.kernels.lower.memory_lowering import lower_lanes_in_memory
+from jaxvib.kernels.lower.lowering import Traced, lower_lanes, trace
 from jaxvib.kernels.lower.tangents import is_lowering, values_and_tangents
 from tests.kernels.test_primitives import CASES
 from tests.random_programs import lanes_of, operations
@@ -32,7 +31,7 @@ random = np.random.default_rng(3)
 def program(function, arguments, vector=4, short=1):
     """Return a program whose arrays of more than `short` numbers are in memory."""
     shapes = [jax.ShapeDtypeStruct(a.shape[1:], a.dtype) for a in arguments]
-    return lower_lanes_in_memory(trace(function, shapes)[0], vector, short)
+    return lower_lanes(trace(function, shapes)[0], vector, short)
 
 
 def in_memory(function, arguments, vector=4, short=1):
@@ -237,7 +236,7 @@ def test_a_chain_of_64_states_has_all_its_sensitivities():
 def test_a_program_in_memory_is_kept_on_disk():
     shapes = [jax.ShapeDtypeStruct((n,), float) for n in (2 * CHAIN, CHAIN)]
     closed, results = trace(jax.jacfwd(moved), shapes)
-    lowered = lower_lanes_in_memory(closed, 8)
+    lowered = lower_lanes(closed, 8, SHORT)
     assert lowered.workspace > 8 * (2 * CHAIN) ** 2
     assert deserialize(serialize(Traced(lowered, results, ""))).program == lowered
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.arrays import is_concrete
-from ...foundation.quantity import Range, check_range, floats, quantity
+from ...foundation.quantity import Quantity, Range, check_range, floats, quantity
 from ...foundation.suggestions import CheckedArguments
 from ...systems.chain import BeamChain
 from ...systems.law import ContactLaw, force_of
@@ -40,8 +40,8 @@ class CubicGround(CheckedArguments, eqx.Module):
     -0.6
     """
 
-    stiffness: Float[Array, ""] = quantity("stiffness", "N/m", "linear stiffness")
-    cubic: Float[Array, ""] = quantity("cubic", "N/m^3", "cubic stiffness")
+    stiffness: Float[Quantity, ""] = quantity("stiffness", "N/m", "linear stiffness")
+    cubic: Float[Quantity, ""] = quantity("cubic", "N/m^3", "cubic stiffness")
 
     def force(self, position: Float[Array, "2 bodies"]) -> Float[Array, "2 bodies"]:
         """Return the force (N) and the moment on each body."""
@@ -67,7 +67,7 @@ class Stop(CheckedArguments, eqx.Module):
     """
 
     body: int = eqx.field(static=True)
-    gap: Float[Array, ""] = quantity("gap", "m", "gap at rest")
+    gap: Float[Quantity, ""] = quantity("gap", "m", "gap at rest")
     law: ContactLaw
 
     def force(self, position: Float[Array, "2 bodies"]) -> Float[Array, "2 bodies"]:

@@ -18,9 +18,8 @@ from ..cpu.machine_code import MANY, Native, host_width
 from ..gpu.device_choice import DeviceChoice, by_xla
 from ..gpu.ptx import DeviceProgram
 from ..ir.assembler import LoweringError
-from ..lower.cost_estimate import LONGEST, estimate_instructions, needs_memory
+from ..lower.cost_estimate import LONGEST, SHORT, estimate_instructions, needs_memory
 from ..lower.lowering import Program, Traced, lower_lanes, trace
-from ..lower.memory_lowering import lower_lanes_in_memory
 from ..lower.tangents import is_lowering
 from .call import kernel_call
 
@@ -231,9 +230,9 @@ def _lowered(flat: Callable, shapes: Sequence, in_memory: bool) -> Traced:
     length = estimate_instructions(closed)
     if length > LONGEST and not in_memory:  # before minutes are spent on lowering
         return Traced(None, results, f"it would have about {length} instructions")
-    lower = lower_lanes_in_memory if in_memory else lower_lanes
     try:
-        return Traced(lower(closed, host_width()), results, "")
+        program = lower_lanes(closed, host_width(), SHORT if in_memory else None)
+        return Traced(program, results, "")
     except LoweringError as error:
         return Traced(None, results, str(error))
 
@@ -355,7 +354,7 @@ class _Form:
         """Return the machine code whose lanes share some arguments."""
         if shared not in self._sharing:
             closed, _ = trace(self.flat, self._shapes)
-            program = lower_lanes_in_memory(closed, host_width(), shared=shared)
+            program = lower_lanes(closed, host_width(), SHORT, shared)
             self._sharing[shared] = Native(program, at_once=True)
         return self._sharing[shared]
 

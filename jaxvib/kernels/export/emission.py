@@ -15,9 +15,8 @@ from ...foundation.arrays import is_concrete
 from ...foundation.cache import read_entry, write_entry
 from ..cpu.machine_code import for_all_targets, without_rescheduling
 from ..ir.assembler import LoweringError
-from ..lower.cost_estimate import needs_memory
+from ..lower.cost_estimate import SHORT, needs_memory
 from ..lower.lowering import Program, lower_lanes, trace
-from ..lower.memory_lowering import lower_lanes_in_memory
 
 # Lines of LLVM IR, as LLVM's time grows with their square: 31,000 take it 4 s and make a
 # WebAssembly module of 300 kB, 78,000 take 42 s and make 700 kB.
@@ -45,8 +44,7 @@ def traced_for(function: Callable, arguments: tuple) -> tuple[Any, ClosedJaxpr, 
 
 def lowered(closed: ClosedJaxpr, width: int) -> Program:
     """Lower to vectors of lanes, or with long arrays in memory to vectors along these."""
-    lower = lower_lanes_in_memory if needs_memory(closed) else lower_lanes
-    return lower(closed, width)
+    return lower_lanes(closed, width, SHORT if needs_memory(closed) else None)
 
 
 def _shape(number: Any) -> jax.ShapeDtypeStruct:

@@ -15,8 +15,7 @@ from ...foundation.suggestions import nearest
 from ..cpu.machine_code import for_all_targets, host_features
 from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT
-from ..lower.lowering import Program
-from ..lower.memory_lowering import lower_lanes_in_memory
+from ..lower.lowering import Program, lower_lanes
 from .emission import check_length, emitted, lowered, too_long, traced_for
 from .fused_multiply_add import with_multiply_add
 from .missing_functions import integer_text, library_text, with_own_copies
@@ -249,7 +248,7 @@ def _program(name: str, given: CFunction) -> Program:
         program = lowered(closed, 1)
         # Each number of a long array that is built in would be a name.
         if too_long(program) and any(np.size(each) > SHORT for each in closed.consts):
-            program = lower_lanes_in_memory(closed, 1)
+            program = lower_lanes(closed, 1, SHORT)
         check_length(program)
     except LoweringError as error:
         raise ValueError(f"{name} cannot be compiled by LLVM: {error}") from None

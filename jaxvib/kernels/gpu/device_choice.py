@@ -13,8 +13,9 @@ import numpy as np
 
 from ...foundation.cache import read_entry, write_entry
 from ..cache.code_digest import code_digest
+from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT
-from ..lower.lowering import LoweringError, Program
+from ..lower.lowering import Program
 from .device_check import LANES, UNFINISHED, Subject, Verdict, seconds_per_lane, verdict
 from .device_lanes import run_lanes
 from .driver import Device, DriverError, LoadedProgram, driver

@@ -19,7 +19,6 @@ from ..cpu.machine_code import for_all_targets, without_rescheduling
 from ..ir.assembler import LoweringError
 from ..lower.cost_estimate import SHORT, needs_memory
 from ..lower.lowering import WORK, Lowering, Signature, helpers, lower_lane
-from ..lower.memory_lowering import MemoryLowering
 from .driver import WORKSPACE, workspace_of
 
 ENTRY = "lanes"
@@ -76,10 +75,7 @@ def device_program(
     """
     if short is None and needs_memory(closed):
         short = SHORT
-    if short is None:
-        lowering = Lowering(1, threads=True)
-    else:
-        lowering = MemoryLowering(1, short, threads=True)
+    lowering = Lowering(1, short, threads=True)
     signature = lower_lane(lowering, closed)
     if lowering.workspace > _MOST_MEMORY:
         raise LoweringError(

@@ -31,18 +31,6 @@ _ROWS, _COLUMNS, _ALONE = 4, 4, 8
 _VECTORS = 8
 
 
-def opened(lowering: Any, array: Any) -> Any:
-    """Return an array whose numbers can be read at any place of a loop."""
-    if not lowering.unrolls:
-        return lowering.stored(array)
-    return Named(array, array.flat[0].kind if array.size else "bool")
-
-
-def copied(lowering: Any, array: Any) -> Any:
-    """Return a copy of an array, whose numbers can be read and written."""
-    return opened(lowering, array.copy() if lowering.unrolls else lowering.copy(array))
-
-
 def repeated(
     lowering: Any, first: Sequence[Value], times: int | str, following: Callable
 ) -> list[Value]:
@@ -92,11 +80,15 @@ def columns_of(lowering: Any, number: int) -> Iterator[Sequence[Index]]:
 
 
 def _reduced(combine: Callable, of_nothing: Callable) -> Callable:
-    """Return the lowering of a reduction; `of_nothing(dtype)`: its neutral element."""
+    """Return the lowering of a reduction; `of_nothing(dtype)`: its neutral element.
+
+    Without the parameter `axes` it is one of all numbers.
+    """
 
     def write(lowering, equation, inputs):
         a, (array,) = lowering.assembler, inputs
-        axes, aval = equation.params["axes"], equation.outvars[0].aval
+        aval = equation.outvars[0].aval
+        axes = equation.params.get("axes", range(len(array.shape)))
         if 0 in array.shape:
             return [lowering.array(np.full(aval.shape, of_nothing(aval.dtype), aval.dtype))]
         front = _summed_first(lowering, array, axes)
@@ -120,7 +112,7 @@ def _summed_first(lowering: Any, array: Any, axes: Sequence) -> LongArray:
         flat = array.flat()
         if flat is not None:
             return flat
-    array = opened(lowering, array)
+    array = lowering.stored(array)
     rest = [n for axis, n in enumerate(array.shape) if axis not in axes]
     front = np.moveaxis(array.layout, axes, range(len(axes)))
     return _reshaped(lowering, array, front, (-1, *rest))
@@ -145,8 +137,8 @@ def _extreme(dtype, sign: int):
 def _running(combine: Callable) -> Callable:
     def write(lowering, equation, inputs):
         a, parameters = lowering.assembler, equation.params
-        array = opened(lowering, inputs[0])
-        target = new(lowering, array.shape, array.kind)
+        array = lowering.stored(inputs[0])
+        target = lowering.new(array.shape, array.kind)
         source, result = (
             one.view(np.moveaxis(one.layout, parameters["axis"], 0))
             for one in (array, target)
@@ -171,13 +163,6 @@ def _running(combine: Callable) -> Callable:
     return write
 
 
-def new(lowering: Any, shape: Sequence[int], kind: str) -> Any:
-    """Return a new array, its numbers unset."""
-    if lowering.unrolls:
-        return Named(np.empty(shape, object), kind)
-    return lowering.new(shape, kind)
-
-
 def places(lowering: Any, shape: Sequence[int]) -> Iterator[Sequence[Index]]:
     """Yield all places of a shape, or in an emitted loop its place."""
     if lowering.unrolls:
@@ -196,7 +181,7 @@ def _padded(lowering: Any, equation: Any, inputs: Sequence) -> list:
     else:
         target = lowering.new(aval.shape, kind)
         lowering.fill(target, lowering.long(filling, aval.shape))
-    array = opened(lowering, array)
+    array = lowering.stored(array)
     source, layout = array.layout, target.layout
     for axis, (low, _, between) in enumerate(equation.params["padding_config"]):
         places = low + np.arange(source.shape[axis]) * (between + 1)
@@ -221,7 +206,7 @@ def _multiplied_matrices(lowering: Any, equation: Any, inputs: Sequence) -> list
     columns = right.shape[1]
     if terms == 0:
         return [lowering.array(np.zeros(aval.shape, aval.dtype))]
-    target = new(lowering, (batch, rows, columns), kind)
+    target = lowering.new((batch, rows, columns), kind)
     result = target.view(target.layout.reshape(aval.shape))
     if lowering.unrolls:
         left, right = (
@@ -330,7 +315,7 @@ def _block(
 
 def _matrices(lowering: Any, array: Any, batch, summed) -> Any:
     """Return an array with three axes: batch, others, summed."""
-    array = opened(lowering, array)
+    array = lowering.stored(array)
     others = [axis for axis in range(len(array.shape)) if axis not in (*batch, *summed)]
     shape = [
         int(np.prod([array.shape[axis] for axis in axes]))
@@ -340,13 +325,20 @@ def _matrices(lowering: Any, array: Any, batch, summed) -> Any:
     return _reshaped(lowering, array, front, shape)
 
 
+_any = _reduced(lambda a, p, x, y: a.bitwise_or(x, y), lambda dtype: False)
+_all = _reduced(lambda a, p, x, y: a.bitwise_and(x, y), lambda dtype: True)
+_greatest = _reduced(maximum, lambda dtype: _extreme(dtype, -1))
 TABLE: dict[str, Callable] = {
     "reduce_sum": _reduced(added, lambda dtype: 0),
     "reduce_prod": _reduced(multiplied, lambda dtype: 1),
-    "reduce_max": _reduced(maximum, lambda dtype: _extreme(dtype, -1)),
+    "reduce_max": _greatest,
     "reduce_min": _reduced(minimum, lambda dtype: _extreme(dtype, 1)),
-    "reduce_and": _reduced(lambda a, p, x, y: a.bitwise_and(x, y), lambda dtype: True),
-    "reduce_or": _reduced(lambda a, p, x, y: a.bitwise_or(x, y), lambda dtype: False),
+    "reduce_and": _all,
+    "reduce_or": _any,
+    # equinox's reductions over all lanes of a batch: here each lane is alone
+    "unvmap_all": _all,
+    "unvmap_any": _any,
+    "unvmap_max": _greatest,
     "cumsum": _running(added),
     "cumprod": _running(multiplied),
     "cummax": _running(maximum),

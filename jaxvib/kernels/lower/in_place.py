@@ -13,6 +13,8 @@ from jax.extend import core
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
+from .memory_arrays import Stored
+
 
 def in_place_of(old: Array, new: Array) -> Array:
     """Return `new`, in the memory of `old` if the program's arrays are in memory.
@@ -55,9 +57,24 @@ def _last(name: str) -> core.Primitive:
 _IN_PLACE, _GIVEN_UP = _last("in_place_of"), _last("given_up")
 
 
-def _named(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower them for named numbers, which have no place."""
-    return [inputs[-1]]
+def _in_place(lowering: Any, equation: Any, inputs: Sequence) -> list:
+    """Lower `in_place_of`: store an array in the memory of another."""
+    old, new = inputs
+    if not isinstance(old, Stored) or not old.memory.is_own:
+        return [new]
+    # It may be computed from others of the old one's numbers.
+    new = lowering.kept(new)
+    lowering.replace(old, new)
+    return [old]
 
 
-TABLE: dict[str, Callable] = {"in_place_of": _named, "given_up": _named}
+def _given_up(lowering: Any, equation: Any, inputs: Sequence) -> list:
+    """Lower `given_up`: the array may be replaced where it is."""
+    (array,) = inputs
+    if isinstance(array, Stored) and array.memory.is_own:
+        array = array.view(array.layout)
+        array.given_up = True
+    return [array]
+
+
+TABLE: dict[str, Callable] = {"in_place_of": _in_place, "given_up": _given_up}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir.assembler import Assembler, Value, is_float
-from .axes import copied, opened, places
+from .axes import places
 from .memory_arrays import Computed, Index, LongArray, Named, Run, Stored
 from .primitives import added, each, maximum, minimum, multiplied
 
@@ -146,11 +146,11 @@ def _slice(
 def _dynamic_slice(lowering: Any, equation: Any, inputs: Sequence) -> list:
     starts = {axis: start[()] for axis, start in enumerate(inputs[1:])}
     sizes = equation.params["slice_sizes"]
-    return [_slice(lowering, opened(lowering, inputs[0]), sizes, starts).whole()]
+    return [_slice(lowering, lowering.stored(inputs[0]), sizes, starts).whole()]
 
 
 def _dynamic_update(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    target, update = copied(lowering, inputs[0]), inputs[1]
+    target, update = lowering.copy(inputs[0]), inputs[1]
     starts = {axis: start[()] for axis, start in enumerate(inputs[2:])}
     _slice(lowering, target, update.shape, starts).fill(update)
     return [target]
@@ -199,7 +199,7 @@ def _readable(lowering: Any, indices: Any) -> LongArray:
     """Return indices as an array that can be read in a loop."""
     one = isinstance(indices, np.ndarray) and np.prod(indices.shape[:-1]) == 1
     if lowering.unrolls or one:
-        return Named(indices, indices.flat[0].kind if indices.size else "int32")
+        return Named.of(indices)
     return lowering.kept(lowering.long(indices))
 
 
@@ -223,7 +223,7 @@ def _filling(kind: str, filling: Any) -> Any:
 def _gather(lowering: Any, equation: Any, inputs: Sequence) -> list:
     parameters, a = equation.params, lowering.assembler
     numbers, aval = parameters["dimension_numbers"], equation.outvars[0].aval
-    array, indices = opened(lowering, inputs[0]), _readable(lowering, inputs[1])
+    array, indices = lowering.stored(inputs[0]), _readable(lowering, inputs[1])
     batches = _batches(numbers.operand_batching_dims, numbers.start_indices_batching_dims)
     gone = (*numbers.collapsed_slice_dims, *batches)
     sizes, axes = parameters["slice_sizes"], numbers.start_index_map
@@ -248,7 +248,7 @@ def _scatter(combine: Callable | None) -> Callable:
         numbers = parameters["dimension_numbers"]
         updates = inputs[2] if lowering.unrolls else lowering.long(inputs[2])
         updates = _readable(lowering, updates)
-        target, indices = copied(lowering, inputs[0]), _readable(lowering, inputs[1])
+        target, indices = lowering.copy(inputs[0]), _readable(lowering, inputs[1])
         batches = _batches(
             numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
         )

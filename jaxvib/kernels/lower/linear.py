@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.assembler import LoweringError, Value
-from .axes import along, columns_of, copied, new, opened, repeated, steps
+from .axes import along, columns_of, repeated, steps
 from .memory_arrays import Index, difference, index_value, plus
 
 # Elimination of n unknowns takes n^3/3 products and as many row selections, each an
@@ -32,11 +32,11 @@ def _by_name_if_small(write: Callable) -> Callable:
 
 def _factors(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower P A = L U with partial pivoting, as LAPACK's getrf."""
-    a, matrix = lowering.assembler, copied(lowering, inputs[0])
+    a, matrix = lowering.assembler, lowering.copy(inputs[0])
     rows, columns = matrix.shape
     kind = np.dtype(equation.outvars[1].aval.dtype).name
-    pivots = new(lowering, (min(rows, columns),), kind)
-    order = copied(lowering, lowering.array(np.arange(rows, dtype=kind)))
+    pivots = lowering.new((min(rows, columns),), kind)
+    order = lowering.copy(lowering.array(np.arange(rows, dtype=kind)))
     for k in steps(lowering, 0, min(rows, columns)):
         pivot = _pivot(lowering, matrix, k, kind)
         pivots.write(a, [k], pivot)
@@ -97,8 +97,8 @@ def _swap(lowering: Any, arrays: Sequence, k: Any, pivot: Value) -> None:
 def _triangular(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower the solution of A X = B or X A = B with triangular A."""
     a, parameters = lowering.assembler, equation.params
-    matrix, right = (opened(lowering, array) for array in inputs)
-    result = new(lowering, right.shape, right.kind)
+    matrix, right = (lowering.stored(array) for array in inputs)
+    result = lowering.new(right.shape, right.kind)
     lower = parameters["lower"] != parameters["transpose_a"]
     layout = matrix.layout.T if parameters["transpose_a"] else matrix.layout
     sides = [right.layout, result.layout]
@@ -141,10 +141,10 @@ def _less(
 
 def _cholesky(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower the Cholesky factor L of A = L L^T; NaN if A is not positive definite."""
-    a, matrix = lowering.assembler, opened(lowering, inputs[0])
+    a, matrix = lowering.assembler, lowering.stored(inputs[0])
     size = matrix.shape[0]
     # Its rows are the columns of L: vectors of them are next to each other.
-    upper = copied(lowering, lowering.array(np.zeros(matrix.shape, matrix.kind)))
+    upper = lowering.copy(lowering.array(np.zeros(matrix.shape, matrix.kind)))
     of_column = upper.view(upper.layout.T)
     # XLA symmetrises the matrix first, as for eigenvalues.
     lower = matrix.view(matrix.layout.T)
@@ -176,10 +176,10 @@ def _solution(lowering: Any, equation: Any, inputs: Sequence) -> list:
 
 
 def _order_of_pivots(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    a, pivots = lowering.assembler, opened(lowering, inputs[0])
+    a, pivots = lowering.assembler, lowering.stored(inputs[0])
     aval = equation.outvars[0].aval
     numbers = np.arange(aval.shape[0], dtype=aval.dtype)
-    order = copied(lowering, lowering.array(numbers))
+    order = lowering.copy(lowering.array(numbers))
     for k in steps(lowering, 0, pivots.shape[0]):
         _swap(lowering, [order], k, pivots.at(a, [k]))
     return [order]

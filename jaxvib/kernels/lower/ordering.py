@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..ir.assembler import is_float
-from .primitives import as_array, compared, each, elementwise, put
+from .primitives import as_array, compared, each, elementwise, named, put
 
 
 def _extreme_place(how: str) -> Callable:
@@ -96,12 +96,9 @@ def _place_in_order(a, x):
     return a.bitwise_xor(bits, a.shift("lshr", negative, a.constant(1, kind)))
 
 
-ELEMENTWISE: dict[str, Callable] = {
-    f"{how}_to": _in_total_order(how) for how in ("eq", "le", "lt")
-}
 TABLE: dict[str, Callable] = {
-    **ELEMENTWISE,
-    "argmax": _extreme_place("gt"),
-    "argmin": _extreme_place("lt"),
-    "sort": _sorted,
+    **{f"{how}_to": _in_total_order(how) for how in ("eq", "le", "lt")},
+    "argmax": named(_extreme_place("gt")),
+    "argmin": named(_extreme_place("lt")),
+    "sort": named(_sorted),
 }

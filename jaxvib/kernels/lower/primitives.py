@@ -1,13 +1,29 @@
-"""Lowering of JAX's primitives to LLVM: a table of one function for each."""
+"""Lowering of JAX's primitives to LLVM: a table of one function for each.
 
+Numbers that have names are computed at once, and those of long arrays where they are used.
+"""
+
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..ir import elementary, error_function
 from ..ir.assembler import Assembler, LoweringError, Value, is_float
 from ..ir.expression import Numbers
+from .memory_arrays import (
+    Argument,
+    Computed,
+    LongArray,
+    Repeated,
+    are_whole,
+    index_value,
+)
+
+# Instructions of an elementary function.
+_LONG_FUNCTION = 20
 
 
 def each(function: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
@@ -33,22 +49,98 @@ def boxed(value: Value) -> np.ndarray:
     return result
 
 
-def elementwise(function: Callable) -> Callable:
-    """Return the lowering of a function (assembler, parameters, numbers)."""
+def elementwise(function: Callable, weight: int = 1) -> Callable:
+    """Return the lowering of a function (assembler, parameters, numbers).
+
+    `weight`: about how many instructions it takes.
+    """
 
     def write(lowering, equation, inputs):
-        a, parameters = lowering.assembler, equation.params
-        return [each(lambda *x: function(a, parameters, *x), *inputs)]
+        of_numbers = functools.partial(function, lowering.assembler, equation.params)
+        if lowering.unrolls:
+            return [each(of_numbers, *inputs)]
+        aval = equation.outvars[0].aval
+        arrays = [_broadcast_to(lowering, array, aval.shape) for array in inputs]
+        kind = np.dtype(aval.dtype).name
+        return [_computed(lowering.assembler, of_numbers, arrays, aval.shape, kind, weight)]
 
     return write
 
 
-def _rearranged(function: Callable) -> Callable:
-    """Return the lowering of a rearrangement (arrays, parameters, shape)."""
+def _computed(
+    a: Assembler,
+    function: Callable[..., Value],
+    arrays: Sequence[LongArray],
+    shape: tuple[int, ...],
+    kind: str,
+    weight: int,
+) -> Computed:
+    """Return a function of arrays, computed number by number where it is used."""
+
+    def number(place):
+        read = {id(array): array.at(a, place) for array in arrays}
+        return function(*[read[id(array)] for array in arrays])
+
+    def flattened():
+        found = {id(array): array.flat() for array in arrays}
+        flat = [one for array in arrays if (one := found[id(array)]) is not None]
+        if len(flat) < len(arrays):
+            return None
+        return _computed(a, function, flat, (math.prod(shape),), kind, weight)
+
+    weights = weight + sum(array.weight for array in arrays)
+    return Computed(shape, kind, number, weights, flattened)
+
+
+def _broadcast_to(lowering: Any, array: Any, shape: tuple[int, ...]) -> LongArray:
+    array = lowering.long(array, shape)
+    if array.shape == shape:
+        return array
+    array = lowering.stored(array)
+    return array.view(np.broadcast_to(array.layout, shape))
+
+
+def named(write: Callable) -> Callable:
+    """Return a lowering that takes all arrays by name."""
+
+    def by_name(lowering, equation, inputs):
+        lower = write if lowering.unrolls else type(lowering).by_name
+        return lower(lowering, equation, inputs)
+
+    return by_name
+
+
+def _view(function: Callable) -> Callable:
+    """Return the lowering of a rearrangement (layout, parameters, shape).
+
+    No number is moved where strides can say it.
+    """
 
     def write(lowering, equation, inputs):
-        result = function(inputs, equation.params, equation.outvars[0].aval.shape)
-        return [as_array(result)]
+        parameters, shape = equation.params, equation.outvars[0].aval.shape
+        if isinstance(inputs[0], Argument):
+            return [inputs[0].view(function(inputs[0].places, parameters, shape))]
+        if lowering.unrolls:
+            return [as_array(function(inputs[0], parameters, shape))]
+        array = lowering.long(inputs[0], shape)
+        if isinstance(array, Repeated):
+            return [array.of(shape)]
+        array = lowering.stored(array)
+        layout = function(array.layout, parameters, shape)
+        if not array.holds(layout):
+            array = lowering.copy(array)
+            layout = function(array.layout, parameters, shape)
+        return [array.view(layout)]
+
+    return write
+
+
+def _parts(function: Callable) -> Callable:
+    """Return the lowering of a division into parts (layout, parameters)."""
+
+    def write(lowering, equation, inputs):
+        array = lowering.stored(inputs[0])
+        return [array.view(layout) for layout in function(array.layout, equation.params)]
 
     return write
 
@@ -203,18 +295,13 @@ def _shifted(how: str) -> Callable:
     return lambda a, parameters, x, y: a.shift(how, x, y)
 
 
-def _chosen(lowering, equation, inputs):
-    a, (which, *cases) = lowering.assembler, inputs
+def _chosen(a, parameters, which, *cases):
     result = cases[0]
     for number, case in enumerate(cases[1:], 1):
-        if which.size and which.flat[0].kind == "bool":
-            here = which
-        else:
-            here = each(
-                lambda w, n=number: a.compare("ge", w, a.constant(n, w.kind)), which
-            )
-        result = each(lambda c, x, y: a.select(c, x, y), here, case, result)
-    return [result]
+        bound = a.constant(number, which.kind)
+        here = which if which.kind == "bool" else a.compare("ge", which, bound)
+        result = a.select(here, case, result)
+    return result
 
 
 def _elementary(function: Callable[..., Numbers]) -> Callable:
@@ -223,46 +310,67 @@ def _elementary(function: Callable[..., Numbers]) -> Callable:
         numbers = [Numbers(a, a.convert(one.plain(), "float64")) for one in x]
         return a.convert(function(*numbers).value.plain(), kind)
 
-    return elementwise(write)
+    return elementwise(write, _LONG_FUNCTION)
 
 
 # Shapes.
 
 
-def _broadcast(inputs, parameters, shape):
-    dimensions = parameters["broadcast_dimensions"]
+def _broadcast(layout, parameters, shape):
     spread = [1] * len(shape)
-    for axis, dimension in enumerate(dimensions):
-        spread[dimension] = inputs[0].shape[axis]
-    return np.broadcast_to(inputs[0].reshape(spread), shape)
+    for axis, dimension in enumerate(parameters["broadcast_dimensions"]):
+        spread[dimension] = layout.shape[axis]
+    return np.broadcast_to(layout.reshape(spread), shape)
 
 
-def _sliced(inputs, parameters, shape):
-    strides = parameters["strides"] or (1,) * inputs[0].ndim
+def _sliced(layout, parameters, shape):
+    strides = parameters["strides"] or (1,) * layout.ndim
     bounds = zip(
         parameters["start_indices"], parameters["limit_indices"], strides, strict=True
     )
-    return inputs[0][tuple(slice(*bound) for bound in bounds)]
+    return layout[tuple(slice(*bound) for bound in bounds)]
 
 
-def _unstacked(lowering, equation, inputs):
-    axis = equation.params.get("axis", 0)
-    parts = np.moveaxis(inputs[0], axis, 0)
-    return [as_array(parts[k]) for k in range(parts.shape[0])]
+def _unstacked(layout, parameters):
+    parts = np.moveaxis(layout, parameters.get("axis", 0), 0)
+    return [parts[k, ...] for k in range(parts.shape[0])]
 
 
-def _split(lowering, equation, inputs):
-    ends = np.cumsum(equation.params["sizes"])[:-1]
-    return list(np.split(inputs[0], ends, equation.params["axis"]))
+def _split(layout, parameters):
+    ends = np.cumsum(parameters["sizes"])[:-1]
+    return np.split(layout, ends, parameters["axis"])
 
 
-def _iota(lowering, equation, inputs):
-    shape, dimension = equation.params["shape"], equation.params["dimension"]
-    numbers = np.arange(shape[dimension])
-    numbers = numbers.reshape([-1 if d == dimension else 1 for d in range(len(shape))])
-    return [
-        lowering.array(np.broadcast_to(numbers, shape).astype(equation.params["dtype"]))
-    ]
+def _joined(lowering, equation, inputs):
+    """Lower `concatenate` and `stack`."""
+    parameters, aval = equation.params, equation.outvars[0].aval
+    target = lowering.new(aval.shape, np.dtype(aval.dtype).name)
+    stacked = equation.primitive.name == "stack"
+    axis = parameters.get("axis", 0) if stacked else parameters["dimension"]
+    if axis == 0 and not stacked and are_whole(inputs):
+        return [inputs[0].joined(inputs[1:])]
+    front, first = np.moveaxis(target.layout, axis, 0), 0
+    for array in inputs:
+        length = 1 if stacked else array.shape[axis]
+        part = np.moveaxis(front[first : first + length], 0, axis)
+        layout = part.reshape(array.shape) if stacked else part
+        lowering.fill(target.view(layout), array)
+        first += length
+    return [target]
+
+
+def _counted(lowering, equation, inputs):
+    """Lower `iota`: each number is its index along an axis."""
+    a, axis = lowering.assembler, equation.params["dimension"]
+    aval = equation.outvars[0].aval
+    kind = np.dtype(aval.dtype).name
+    if lowering.unrolls:
+        return [lowering.array(np.indices(aval.shape)[axis].astype(kind))]
+
+    def number(place):
+        return a.convert(index_value(a, place[axis]), kind)
+
+    return [Computed(aval.shape, kind, number, weight=2)]
 
 
 def _empty(lowering, equation, inputs):
@@ -271,25 +379,22 @@ def _empty(lowering, equation, inputs):
     return [lowering.array(np.zeros(kept.shape, kept.dtype))]
 
 
-# Reductions over lanes.
-
-
-def _whole(combine: Callable) -> Callable:
-    def write(lowering, equation, inputs):
-        first, *others = inputs[0].flat
-        for other in others:
-            first = combine(lowering.assembler, {}, first, other)
-        return [boxed(first)]
-
-    return write
-
-
 def _unchanged(lowering, equation, inputs):
     return inputs[: len(equation.outvars)]
 
 
-# Operations on each number of their arguments.
-ELEMENTWISE: dict[str, Callable] = {
+VIEWS = {
+    "broadcast_in_dim": _view(_broadcast),
+    "reshape": _view(lambda x, p, shape: x.reshape(shape)),
+    "squeeze": _view(lambda x, p, shape: x.reshape(shape)),
+    "expand_dims": _view(lambda x, p, shape: x.reshape(shape)),
+    "transpose": _view(lambda x, p, shape: np.transpose(x, p["permutation"])),
+    "rev": _view(lambda x, p, shape: np.flip(x, p["dimensions"])),
+    "slice": _view(_sliced),
+}
+
+
+TABLE: dict[str, Callable] = {
     # arithmetic
     "add": elementwise(added),
     "add_any": elementwise(added),
@@ -327,9 +432,8 @@ ELEMENTWISE: dict[str, Callable] = {
     "shift_left": elementwise(_shifted("shl")),
     "shift_right_logical": elementwise(_shifted("lshr")),
     "shift_right_arithmetic": elementwise(_shifted("ashr")),
-    "select_n": _chosen,
-}
-UNCHANGED: dict[str, Callable] = {
+    "select_n": elementwise(_chosen),
+    # nothing
     "copy": _unchanged,
     "copy_p": _unchanged,
     "device_put": _unchanged,
@@ -337,27 +441,13 @@ UNCHANGED: dict[str, Callable] = {
     "optimization_barrier": _unchanged,
     "nonbatchable": _unchanged,  # equinox's
     "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
-}
-TABLE: dict[str, Callable] = {
-    **ELEMENTWISE,
-    **UNCHANGED,
     # shapes
-    "broadcast_in_dim": _rearranged(_broadcast),
-    "reshape": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
-    "squeeze": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
-    "expand_dims": _rearranged(lambda x, p, shape: x[0].reshape(shape)),
-    "transpose": _rearranged(lambda x, p, shape: np.transpose(x[0], p["permutation"])),
-    "concatenate": _rearranged(lambda x, p, shape: np.concatenate(x, p["dimension"])),
-    "stack": _rearranged(lambda x, p, shape: np.stack(x, p.get("axis", 0))),
-    "rev": _rearranged(lambda x, p, shape: np.flip(x[0], p["dimensions"])),
-    "slice": _rearranged(_sliced),
-    "unstack": _unstacked,
-    "split": _split,
-    "iota": _iota,
+    **VIEWS,
+    "concatenate": _joined,
+    "stack": _joined,
+    "unstack": _parts(_unstacked),
+    "split": _parts(_split),
+    "iota": _counted,
     "empty": _empty,
     "empty2": _empty,
-    # equinox's reductions over all lanes of a batch: here each lane is alone
-    "unvmap_any": _whole(lambda a, p, x, y: a.bitwise_or(x, y)),
-    "unvmap_all": _whole(lambda a, p, x, y: a.bitwise_and(x, y)),
-    "unvmap_max": _whole(maximum),
 }

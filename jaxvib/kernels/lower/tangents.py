@@ -7,13 +7,15 @@ program is lowered together with JAX's JVP of it.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend import core
 
 from .forward_mode import ForwardMode
+from .jvp_rules import is_real
 
 _LOWERING = jax.make_user_context(False)
 
@@ -80,8 +82,10 @@ def _shapes(*arguments, jaxpr, moving, values):
     return [*columns, *results]
 
 
-def _tangents(lowering, equation, inputs):
+def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a jaxpr with its tangents along rows."""
+    if not lowering.unrolls:
+        return _in_memory(lowering, equation, inputs)
     jaxpr, moving = equation.params["jaxpr"], equation.params["moving"]
     arguments, rows = inputs[:-moving], inputs[-moving:]
     duals = ForwardMode(lowering, rows[0].shape[0])
@@ -98,6 +102,43 @@ def _tangents(lowering, equation, inputs):
         for change, variable in zip(found[:values], jaxpr.outvars[:values], strict=True)
     ]
     return [*columns, *results]
+
+
+def _in_memory(lowering: Any, equation: Any, inputs: Sequence) -> list:
+    """Lower a jaxpr and its tangents along rows, which are an axis of long arrays."""
+    parameters = equation.params
+    jaxpr, count = parameters["jaxpr"], parameters["values"]
+    constants = len(jaxpr.constvars)
+    variables = [*jaxpr.constvars, *jaxpr.invars]
+    directions = equation.invars[-1].aval.shape[0]
+    real = [is_real(variable) for variable in jaxpr.outvars[:count]]
+
+    def whole(*arguments):
+        arrays, rows = arguments[: len(variables)], arguments[len(variables) :]
+
+        def of(*moved):
+            closed = core.ClosedJaxpr(jaxpr, arrays[:constants])
+            results = core.jaxpr_as_fun(closed)(*moved)
+            values = results[:count]
+            return [v for v, one in zip(values, real, strict=True) if one], results
+
+        def along(*row):
+            return jax.jvp(of, tuple(arrays[constants:]), row, has_aux=True)[1:]
+
+        columns, results = jax.vmap(along, out_axes=(0, None))(*rows)
+        columns = iter(columns)
+        return [
+            *(
+                next(columns)
+                if one
+                else np.zeros((directions, *v.aval.shape), v.aval.dtype)
+                for one, v in zip(real, jaxpr.outvars, strict=False)
+            ),
+            *results,
+        ]
+
+    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
+    return lowering.closed(jax.make_jaxpr(whole)(*shapes), inputs)
 
 
 TABLE = {"columns": _tangents}

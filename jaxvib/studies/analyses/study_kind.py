@@ -196,8 +196,10 @@ def freedoms(names: Callable[[Any], Sequence[str]]) -> Check:
 
     def check(options, known: Known):
         for name in () if known.system is None else names(options):
-            if name not in known.system.names:
-                raise ValueError(unknown_key("degree of freedom", name, known.system.names))
+            if name not in known.system.freedom_names:
+                raise ValueError(
+                    unknown_key("degree of freedom", name, known.system.freedom_names)
+                )
 
     return check
 

@@ -1,6 +1,7 @@
 """Sweeps of any analysis over parameters of a system, from Python."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -16,7 +17,7 @@ from ..store.fields import Variable, variables, with_coordinates
 
 
 def sweep(
-    analysis: Callable[[eqx.Module], eqx.Module],
+    analysis: Callable[[Any], eqx.Module],
     system: eqx.Module,
     grid: Mapping[str, object] | None = None,
     *,

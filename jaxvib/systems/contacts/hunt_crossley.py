@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ...foundation.quantity import Range, check_range, quantity
+from ...foundation.quantity import OptionalQuantity, Quantity, Range, check_range, quantity
 from ...foundation.suggestions import unknown_key
 from ..contact import HertzContact
 from ..event_form import ContactForm
@@ -41,13 +41,13 @@ class HuntCrossleyContact(ContactLaw):
     1100.0
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m^n", "stiffness K of the contact", above=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "s/m", "damping c of the contact", at_least=0.0
     )
-    exponent: Float[Array, ""] | None = quantity(
+    exponent: OptionalQuantity[Float[Array, ""]] = quantity(
         "exponent", "", "exponent n of the penetration", optional=True, at_least=1.0
     )
     jumps = False

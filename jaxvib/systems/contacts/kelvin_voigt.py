@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ..event_form import ContactForm
 from ..law import ContactLaw
 
@@ -24,10 +24,10 @@ class KelvinVoigtContact(ContactLaw):
     1002.0
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m", "stiffness k of the stop", above=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "N s/m", "damping c of the stop", at_least=0.0
     )
     jumps = True

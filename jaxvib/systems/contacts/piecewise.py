@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.arrays import host_namespace
-from ...foundation.quantity import check_ascending, quantity
+from ...foundation.quantity import Quantity, check_ascending, quantity
 from ..event_form import ContactForm, Stop
 from ..law import ContactLaw
 
@@ -28,10 +28,10 @@ class PiecewiseLinearContact(ContactLaw):
     110.0
     """
 
-    stiffness: Float[Array, " m"] = quantity(
+    stiffness: Float[Quantity, " m"] = quantity(
         "stiffness", "N/m", "stiffnesses of the stop, in order of depth", at_least=0.0
     )
-    depths: Float[Array, " m-1"] = quantity(
+    depths: Float[Quantity, " m-1"] = quantity(
         "depths", "m", "penetrations where the stiffness changes", above=0.0
     )
     jumps = False

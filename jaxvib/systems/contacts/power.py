@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ..law import ContactLaw
 
 
@@ -24,10 +24,10 @@ class PowerContact(ContactLaw):
     100.0
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m^n", "stiffness K of the contact", above=0.0
     )
-    exponent: Float[Array, ""] = quantity(
+    exponent: Float[Quantity, ""] = quantity(
         "exponent", "", "exponent n of the penetration", at_least=1.0
     )
     jumps = False

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .load import ScaledLoad, first_after
 
@@ -24,20 +24,20 @@ class ChirpLoad(ScaledLoad):
     1.0
     """
 
-    amplitude: Float[Array, ""] = quantity("amplitude", "N", "amplitude of the sweep")
-    first_frequency: Float[Array, ""] = quantity(
+    amplitude: Float[Quantity, ""] = quantity("amplitude", "N", "amplitude of the sweep")
+    first_frequency: Float[Quantity, ""] = quantity(
         "first_frequency", "rad/s", "angular frequency at the start", above=0.0
     )
-    last_frequency: Float[Array, ""] = quantity(
+    last_frequency: Float[Quantity, ""] = quantity(
         "last_frequency", "rad/s", "angular frequency at the end", above=0.0
     )
-    duration: Float[Array, ""] = quantity(
+    duration: Float[Quantity, ""] = quantity(
         "duration", "s", "duration of the sweep", above=0.0
     )
-    start: Float[Array, ""] = quantity(
+    start: Float[Quantity, ""] = quantity(
         "start", "s", "time at which the sweep starts", default=0.0
     )
-    phase: Float[Array, ""] = quantity("phase", "rad", "phase at the start", default=0.0)
+    phase: Float[Quantity, ""] = quantity("phase", "rad", "phase at the start", default=0.0)
 
     repeats = False
     breaks = True

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .load import Load, Wave
 
@@ -24,7 +24,7 @@ class ConstantLoad(Load):
     """
 
     # `force` is the law's method; on parameter paths the name is `force`.
-    magnitude: Float[Array, ""] = quantity("force", "N", "constant force")
+    magnitude: Float[Quantity, ""] = quantity("force", "N", "constant force")
 
     constant = True
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import Range, check_number, quantity
+from ...foundation.quantity import Quantity, Range, check_number, quantity
 from ...foundation.types import Number
 from ..system_repr import SystemRepr
 from .fourier import FourierLoad
@@ -31,11 +31,11 @@ class FilteredNoise(SystemRepr):
     1.8829
     """
 
-    density: Float[Array, ""] = quantity(
+    density: Float[Quantity, ""] = quantity(
         "density", "N^2 s/rad", "one-sided density of the white noise", at_least=0.0
     )
-    numerator: Float[Array, " b"] = quantity("numerator", "", "filter numerator")
-    denominator: Float[Array, " a"] = quantity("denominator", "", "filter denominator")
+    numerator: Float[Quantity, " b"] = quantity("numerator", "", "filter numerator")
+    denominator: Float[Quantity, " a"] = quantity("denominator", "", "filter denominator")
 
     def __check_init__(self) -> None:
         above, below = jnp.shape(self.numerator), jnp.shape(self.denominator)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from ...foundation.arrays import is_concrete
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .load import Load, Wave
 from .pieces import FEW_TERMS, FourierPieces
@@ -27,16 +27,16 @@ class FourierLoad(Load):
     4.5
     """
 
-    frequency: Float[Array, ""] = quantity(
+    frequency: Float[Quantity, ""] = quantity(
         "frequency", "rad/s", "angular frequency of the series", above=0.0
     )
-    cosine: Float[Array, " n"] = quantity(
+    cosine: Float[Quantity, " n"] = quantity(
         "cosine", "N", "amplitudes of cos(k w t), k = 1, 2, 3 ..."
     )
-    sine: Float[Array, " n"] = quantity(
+    sine: Float[Quantity, " n"] = quantity(
         "sine", "N", "amplitudes of sin(k w t), k = 1, 2, 3 ..."
     )
-    mean: Float[Array, ""] = quantity("mean", "N", "mean of the load", default=0.0)
+    mean: Float[Quantity, ""] = quantity("mean", "N", "mean of the load", default=0.0)
 
     linear_fields: ClassVar[tuple[str, ...]] = ("cosine", "sine", "mean")
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from .load import ScaledLoad, Wave
 
 
@@ -20,11 +20,11 @@ class HarmonicLoad(ScaledLoad):
     1.08331
     """
 
-    amplitude: Float[Array, ""] = quantity("amplitude", "N", "load amplitude F_0")
-    frequency: Float[Array, ""] = quantity(
+    amplitude: Float[Quantity, ""] = quantity("amplitude", "N", "load amplitude F_0")
+    frequency: Float[Quantity, ""] = quantity(
         "frequency", "rad/s", "angular frequency of the load", above=0.0
     )
-    phase: Float[Array, ""] = quantity(
+    phase: Float[Quantity, ""] = quantity(
         "phase", "rad", "phase of the load at t = 0", default=0.0
     )
 

@@ -2,13 +2,12 @@
 
 import abc
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
-from equinox import AbstractVar
 from jaxtyping import Array, Float, Real
 
-from ...foundation.types import Number
+from ...foundation.types import UNKNOWN, Number
 from ..law import LoadLaw, trait
 
 
@@ -114,7 +113,8 @@ class Load(LoadLaw):
 class ScaledLoad(Load):
     """A load of an `amplitude`, its largest absolute force, N."""
 
-    amplitude: AbstractVar[Float[Array, ""]]
+    if TYPE_CHECKING:  # as a field it would precede those of the subclasses
+        amplitude = UNKNOWN
 
     def largest(self) -> Float[Array, ""]:
         """Return the absolute amplitude, N."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .load import Load
 
@@ -23,10 +23,10 @@ class PolynomialLoad(Load):
     in it (rad/s).
     """
 
-    centre: Float[Array, ""] = quantity("centre", "s", "centre of the expansion")
-    coefficients: Float[Array, " m"] = quantity("coefficients", "N", "of each power")
-    size: Float[Array, ""] = quantity("size", "N", "order of the largest force")
-    highest: Float[Array, ""] = quantity("highest", "rad/s", "highest frequency")
+    centre: Float[Quantity, ""] = quantity("centre", "s", "centre of the expansion")
+    coefficients: Float[Quantity, " m"] = quantity("coefficients", "N", "of each power")
+    size: Float[Quantity, ""] = quantity("size", "N", "order of the largest force")
+    highest: Float[Quantity, ""] = quantity("highest", "rad/s", "highest frequency")
 
     repeats = False
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.arrays import host_namespace, is_concrete
-from ...foundation.quantity import quantity
+from ...foundation.quantity import OptionalQuantity, Quantity, quantity
 from ...foundation.suggestions import nearest
 from ...foundation.types import Number
 from .load import ScaledLoad, first_after
@@ -70,12 +70,12 @@ class PulseLoad(ScaledLoad):
     """
 
     shape: str = eqx.field(static=True)
-    amplitude: Float[Array, ""] = quantity("amplitude", "N", "height of the pulse")
-    start: Float[Array, ""] = quantity("start", "s", "time at which the pulse starts")
-    duration: Float[Array, ""] = quantity(
+    amplitude: Float[Quantity, ""] = quantity("amplitude", "N", "height of the pulse")
+    start: Float[Quantity, ""] = quantity("start", "s", "time at which the pulse starts")
+    duration: Float[Quantity, ""] = quantity(
         "duration", "s", "duration of the pulse", above=0.0
     )
-    every: Float[Array, ""] | None = quantity(
+    every: OptionalQuantity[Float[Array, ""]] = quantity(
         "every", "s", "period of the pulses", optional=True, above=0.0
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.arrays import host_namespace, is_concrete
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .load import Load
 from .pieces import RecordPieces
@@ -42,11 +42,11 @@ class RecordLoad(Load):
     2.0
     """
 
-    times: Float[Array, " n"] = quantity("times", "s", "times of the record")
-    values: Float[Array, " n"] = quantity("values", "N", "forces of the record")
+    times: Float[Quantity, " n"] = quantity("times", "s", "times of the record")
+    values: Float[Quantity, " n"] = quantity("values", "N", "forces of the record")
     periodic: bool = eqx.field(static=True, default=False)
     interpolation: str = eqx.field(static=True, default="linear")
-    scale: Float[Array, ""] = quantity(
+    scale: Float[Quantity, ""] = quantity(
         "scale", "", "scale factor of the values", default=1.0
     )
 

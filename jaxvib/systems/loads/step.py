@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .load import ScaledLoad, first_after
 
@@ -21,8 +21,8 @@ class StepLoad(ScaledLoad):
     (0.0, 10.0)
     """
 
-    amplitude: Float[Array, ""] = quantity("amplitude", "N", "force after the step")
-    start: Float[Array, ""] = quantity("start", "s", "time of the step", default=0.0)
+    amplitude: Float[Quantity, ""] = quantity("amplitude", "N", "force after the step")
+    start: Float[Quantity, ""] = quantity("start", "s", "time of the step", default=0.0)
 
     repeats = False
     breaks = True
@@ -46,9 +46,9 @@ class RampLoad(ScaledLoad):
     5.0
     """
 
-    amplitude: Float[Array, ""] = quantity("amplitude", "N", "force after the ramp")
-    start: Float[Array, ""] = quantity("start", "s", "time at which the ramp starts")
-    duration: Float[Array, ""] = quantity(
+    amplitude: Float[Quantity, ""] = quantity("amplitude", "N", "force after the ramp")
+    start: Float[Quantity, ""] = quantity("start", "s", "time at which the ramp starts")
+    duration: Float[Quantity, ""] = quantity(
         "duration", "s", "duration of the ramp", above=0.0
     )
 

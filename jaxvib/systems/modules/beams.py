@@ -3,8 +3,9 @@
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ...foundation.quantity import Quantity
 from .module import ROTATION, TRANSLATION, Link, Square, body_freedom, quantity
 
 
@@ -32,14 +33,14 @@ class BeamModule(Link):
     [6.119, 60.287]
     """
 
-    length: Float[Array, ""] = quantity("length", "m", "length of the beam", above=0.0)
-    bending_stiffness: Float[Array, ""] = quantity(
+    length: Float[Quantity, ""] = quantity("length", "m", "length of the beam", above=0.0)
+    bending_stiffness: Float[Quantity, ""] = quantity(
         "bending_stiffness", "N m^2", "bending stiffness E J", above=0.0
     )
-    mass_per_length: Float[Array, ""] = quantity(
+    mass_per_length: Float[Quantity, ""] = quantity(
         "mass_per_length", "kg/m", "mass of the beam per length", default=0.0, at_least=0.0
     )
-    material_damping: Float[Array, ""] = quantity(
+    material_damping: Float[Quantity, ""] = quantity(
         "material_damping", "s", "damping over stiffness", default=0.0, at_least=0.0
     )
 
@@ -96,25 +97,25 @@ class FrameModule(Link):
     ('tip.x', 'tip.y', 'tip.z', 'tip.angle_x', 'tip.angle_y', 'tip.angle_z')
     """
 
-    along: Float[Array, " 3"] = quantity(
+    along: Float[Quantity, " 3"] = quantity(
         "along", "m", "vector to the second body", kw_only=True
     )
-    side: Float[Array, " 3"] = quantity(
+    side: Float[Quantity, " 3"] = quantity(
         "side", "", "vector towards the first axis", kw_only=True
     )
-    axial_stiffness: Float[Array, ""] = quantity(
+    axial_stiffness: Float[Quantity, ""] = quantity(
         "axial_stiffness", "N", "axial stiffness E A", above=0.0
     )
-    torsional_stiffness: Float[Array, ""] = quantity(
+    torsional_stiffness: Float[Quantity, ""] = quantity(
         "torsional_stiffness", "N m^2", "torsional stiffness G I_t", above=0.0
     )
-    bending_stiffness: Float[Array, " 2"] = quantity(
+    bending_stiffness: Float[Quantity, " 2"] = quantity(
         "bending_stiffness", "N m^2", "bending stiffnesses E J", above=0.0
     )
-    mass_per_length: Float[Array, ""] = quantity(
+    mass_per_length: Float[Quantity, ""] = quantity(
         "mass_per_length", "kg/m", "mass of the beam per length", default=0.0, at_least=0.0
     )
-    inertia_per_length: Float[Array, ""] = quantity(
+    inertia_per_length: Float[Quantity, ""] = quantity(
         "inertia_per_length",
         "kg m",
         "mass moment about the axis",

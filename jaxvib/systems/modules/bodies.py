@@ -5,6 +5,7 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from ...foundation.quantity import OptionalQuantity, Quantity
 from .module import ROTATION, TRANSLATION, Link, Module, Square, quantity
 
 
@@ -25,16 +26,16 @@ class TranslationTranslation(Link):
     [2.0]
     """
 
-    mass: Float[Array, ""] = quantity(
+    mass: Float[Quantity, ""] = quantity(
         "mass", "kg", "mass of the second body", default=0.0, at_least=0.0
     )
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m", "stiffness of the spring", default=0.0, at_least=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "N s/m", "damping of the damper", default=0.0, at_least=0.0
     )
-    first_mass: Float[Array, ""] = quantity(
+    first_mass: Float[Quantity, ""] = quantity(
         "first_mass", "kg", "mass of the first body", default=0.0, at_least=0.0
     )
 
@@ -74,27 +75,29 @@ class TranslationRotation(Link):
     [4.68231, 8.11144]
     """
 
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass of the rotating body", above=0.0)
-    length: Float[Array, ""] = quantity(
+    mass: Float[Quantity, ""] = quantity(
+        "mass", "kg", "mass of the rotating body", above=0.0
+    )
+    length: Float[Quantity, ""] = quantity(
         "length", "m", "length of the rotating body", above=0.0
     )
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N m/rad", "stiffness of the angular spring", default=0.0, at_least=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "N m s/rad", "damping of the angular damper", default=0.0, at_least=0.0
     )
-    first_mass: Float[Array, ""] = quantity(
+    first_mass: Float[Quantity, ""] = quantity(
         "first_mass", "kg", "mass of the translating body", default=0.0, at_least=0.0
     )
-    inertia: Float[Array, ""] | None = quantity(
+    inertia: OptionalQuantity[Float[Array, ""]] = quantity(
         "inertia",
         "kg m^2",
         "moment of inertia about the mass centre",
         optional=True,
         at_least=0.0,
     )
-    gravity: Float[Array, ""] = quantity(
+    gravity: Float[Quantity, ""] = quantity(
         "gravity", "m/s^2", "acceleration of gravity", default=9.81, at_least=0.0
     )
     standing: bool = eqx.field(static=True, default=False, kw_only=True)
@@ -152,35 +155,35 @@ class RodOnRod(Module):
     carrier: str = eqx.field(static=True)
     first: str = eqx.field(static=True)
     second: str = eqx.field(static=True)
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass of the second rod", above=0.0)
-    length: Float[Array, ""] = quantity(
+    mass: Float[Quantity, ""] = quantity("mass", "kg", "mass of the second rod", above=0.0)
+    length: Float[Quantity, ""] = quantity(
         "length", "m", "length of the second rod", above=0.0
     )
-    first_length: Float[Array, ""] = quantity(
+    first_length: Float[Quantity, ""] = quantity(
         "first_length", "m", "length of the first rod", above=0.0
     )
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness",
         "N m/rad",
         "stiffness of the spring between the rods",
         default=0.0,
         at_least=0.0,
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping",
         "N m s/rad",
         "damping of the damper between the rods",
         default=0.0,
         at_least=0.0,
     )
-    inertia: Float[Array, ""] | None = quantity(
+    inertia: OptionalQuantity[Float[Array, ""]] = quantity(
         "inertia",
         "kg m^2",
         "moment of inertia of the second rod about its mass centre",
         optional=True,
         at_least=0.0,
     )
-    gravity: Float[Array, ""] = quantity(
+    gravity: Float[Quantity, ""] = quantity(
         "gravity", "m/s^2", "acceleration of gravity", default=9.81, at_least=0.0
     )
     standing: bool = eqx.field(static=True, default=False, kw_only=True)

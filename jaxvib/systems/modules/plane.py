@@ -6,6 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...foundation.quantity import OptionalQuantity, Quantity
 from .beams import _bending_weights, _cubic_in_legendre, _legendre_squares
 from .module import ROTATION, TRANSLATION, Link, Square, body_freedom, quantity
 
@@ -30,25 +31,25 @@ class PlaneFrameModule(Link):
     m, or None. **Raises:** `ValueError` naming a field out of its range.
     """
 
-    along: Float[Array, " 2"] = quantity(
+    along: Float[Quantity, " 2"] = quantity(
         "along", "m", "vector from the first end to the second"
     )
-    axial_stiffness: Float[Array, ""] = quantity(
+    axial_stiffness: Float[Quantity, ""] = quantity(
         "axial_stiffness", "N", "axial stiffness E A", above=0.0
     )
-    bending_stiffness: Float[Array, ""] = quantity(
+    bending_stiffness: Float[Quantity, ""] = quantity(
         "bending_stiffness", "N m^2", "bending stiffness E J", above=0.0
     )
-    mass_per_length: Float[Array, ""] = quantity(
+    mass_per_length: Float[Quantity, ""] = quantity(
         "mass_per_length", "kg/m", "mass of the beam per length", default=0.0, at_least=0.0
     )
-    material_damping: Float[Array, ""] = quantity(
+    material_damping: Float[Quantity, ""] = quantity(
         "material_damping", "s", "damping over stiffness", default=0.0, at_least=0.0
     )
-    first_arm: Float[Array, " 2"] | None = quantity(
+    first_arm: OptionalQuantity[Float[Array, " 2"]] = quantity(
         "first_arm", "m", "arm from the first body to the beam", optional=True
     )
-    second_arm: Float[Array, " 2"] | None = quantity(
+    second_arm: OptionalQuantity[Float[Array, " 2"]] = quantity(
         "second_arm", "m", "arm from the second body to the beam", optional=True
     )
 

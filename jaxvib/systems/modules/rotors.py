@@ -3,8 +3,9 @@
 from typing import Any, ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ...foundation.quantity import Quantity
 from .module import ROTATION, TRANSLATION, Module, Square, body_freedom, quantity
 
 
@@ -27,14 +28,14 @@ class SpinningDisc(Module):
     """
 
     body: str = eqx.field(static=True)
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass of the disc", at_least=0.0)
-    diametral_inertia: Float[Array, ""] = quantity(
+    mass: Float[Quantity, ""] = quantity("mass", "kg", "mass of the disc", at_least=0.0)
+    diametral_inertia: Float[Quantity, ""] = quantity(
         "diametral_inertia", "kg m^2", "moment of inertia about a diameter", above=0.0
     )
-    polar_inertia: Float[Array, ""] = quantity(
+    polar_inertia: Float[Quantity, ""] = quantity(
         "polar_inertia", "kg m^2", "moment of inertia about the axis", at_least=0.0
     )
-    spin: Float[Array, ""] = quantity(
+    spin: Float[Quantity, ""] = quantity(
         "spin", "rad/s", "angular velocity about the axis", default=0.0
     )
 

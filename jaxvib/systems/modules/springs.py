@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ...foundation.quantity import Quantity
 from .module import ROTATION, TRANSLATION, Link, Point, Square, quantity
 
 
@@ -20,10 +21,10 @@ class Spring(Link):
     [[900.0, -300.0], [-300.0, 350.0]]
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m", "stiffness of the spring", default=0.0, at_least=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "N s/m", "damping of the damper", default=0.0, at_least=0.0
     )
 
@@ -54,10 +55,10 @@ class AngularSpring(Spring):
     [[100.0, 0.0], [0.0, 3.0]]
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N m/rad", "stiffness of the angular spring", default=0.0, at_least=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "N m s/rad", "damping of the angular damper", default=0.0, at_least=0.0
     )
 
@@ -74,7 +75,7 @@ class PointMass(Point):
     [[2.0, 0.0], [0.0, 1.5]]
     """
 
-    mass: Float[Array, ""] = quantity("mass", "kg", "mass", kw_only=False, at_least=0.0)
+    mass: Float[Quantity, ""] = quantity("mass", "kg", "mass", kw_only=False, at_least=0.0)
 
     kinds: ClassVar[tuple[str, ...]] = (TRANSLATION,)
 
@@ -95,7 +96,7 @@ class PointInertia(Point):
     0.22
     """
 
-    inertia: Float[Array, ""] = quantity(
+    inertia: Float[Quantity, ""] = quantity(
         "inertia", "kg m^2", "moment of inertia", kw_only=False, at_least=0.0
     )
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.arrays import host_namespace
-from ...foundation.quantity import check_ascending, quantity
+from ...foundation.quantity import Quantity, check_ascending, quantity
 from ..event_form import SpringForm, Stop
 from ..law import SpringLaw
 from ..parameter_formulas import ARRAY_FUNCTIONS, expression
@@ -27,7 +27,7 @@ class PolynomialLaw(SpringLaw):
     20.0
     """
 
-    coefficients: Float[Array, " m"] = quantity(
+    coefficients: Float[Quantity, " m"] = quantity(
         "coefficients", "N/m^k", "coefficients of e, e^2, e^3 ..."
     )
     jumps = False
@@ -62,7 +62,7 @@ class PolynomialDamperLaw(SpringLaw):
     6.0
     """
 
-    coefficients: Float[Array, " m"] = quantity(
+    coefficients: Float[Quantity, " m"] = quantity(
         "coefficients", "N (s/m)^k", "coefficients of the rate and its powers"
     )
     jumps = False
@@ -95,8 +95,8 @@ class PiecewiseLinearLaw(SpringLaw):
     2.0
     """
 
-    stiffness: Float[Array, " m"] = quantity("stiffness", "N/m", "slopes of the force")
-    breaks: Float[Array, " m-1"] = quantity(
+    stiffness: Float[Quantity, " m"] = quantity("stiffness", "N/m", "slopes of the force")
+    breaks: Float[Quantity, " m-1"] = quantity(
         "breaks", "m", "elongations where the slope changes"
     )
     jumps = False

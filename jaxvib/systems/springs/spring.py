@@ -1,9 +1,9 @@
 """Nonlinear springs and dampers."""
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ..law import LoadLaw, SpringLaw
 from ..part import Part
 from ..variation import variation_field
@@ -30,7 +30,7 @@ class NonlinearSpring(Part):
       variation  amplitude 0.2, frequency 9 rad/s, phase 0 rad
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the spring")
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the spring")
     law: SpringLaw
     name: str | None = eqx.field(default=None, static=True)
     variation: LoadLaw | None = variation_field()

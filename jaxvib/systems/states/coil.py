@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .element import StateLaw
 
@@ -23,13 +23,13 @@ class CoilCircuit(StateLaw):
     0.6
     """
 
-    inductance: Float[Array, ""] = quantity(
+    inductance: Float[Quantity, ""] = quantity(
         "inductance", "H", "inductance of the coil", above=0.0
     )
-    resistance: Float[Array, ""] = quantity(
+    resistance: Float[Quantity, ""] = quantity(
         "resistance", "ohm", "resistance of coil and load", at_least=0.0
     )
-    coupling: Float[Array, ""] = quantity("coupling", "N/A", "force per current")
+    coupling: Float[Quantity, ""] = quantity("coupling", "N/A", "force per current")
 
     states, units = ("current",), ("A",)
     pulses = jumps = False

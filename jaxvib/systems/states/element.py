@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import OptionalQuantity, Quantity, quantity
 from ...foundation.types import Number
 from ..freedoms import check_direction, is_nowhere
 from ..law import Law
@@ -49,10 +49,10 @@ class StateElement(Part):
       law  inductance 0.1 H, resistance 50 ohm, coupling 3 N/A
     """
 
-    direction: Float[Array, " n"] = quantity("direction", "", "direction of the force")
+    direction: Float[Quantity, " n"] = quantity("direction", "", "direction of the force")
     law: StateLaw
     name: str | None = eqx.field(default=None, static=True)
-    senses: Float[Array, " n"] | None = quantity(
+    senses: OptionalQuantity[Float[Array, " n"]] = quantity(
         "senses", "", "direction of the elongation", optional=True
     )
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .element import StateLaw
 
@@ -22,10 +22,10 @@ class MaxwellElement(StateLaw):
     [60.0]
     """
 
-    stiffness: Float[Array, ""] = quantity(
+    stiffness: Float[Quantity, ""] = quantity(
         "stiffness", "N/m", "stiffness of the spring", above=0.0
     )
-    damping: Float[Array, ""] = quantity(
+    damping: Float[Quantity, ""] = quantity(
         "damping", "N s/m", "damping of the damper", above=0.0
     )
 

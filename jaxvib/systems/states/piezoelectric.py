@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...foundation.quantity import quantity
+from ...foundation.quantity import Quantity, quantity
 from ...foundation.types import Number
 from .element import StateLaw
 
@@ -24,13 +24,13 @@ class PiezoelectricCircuit(StateLaw):
     100.0
     """
 
-    capacitance: Float[Array, ""] = quantity(
+    capacitance: Float[Quantity, ""] = quantity(
         "capacitance", "F", "capacitance of the element", above=0.0
     )
-    resistance: Float[Array, ""] = quantity(
+    resistance: Float[Quantity, ""] = quantity(
         "resistance", "ohm", "resistance of the load", above=0.0
     )
-    coupling: Float[Array, ""] = quantity("coupling", "N/V", "force per voltage")
+    coupling: Float[Quantity, ""] = quantity("coupling", "N/V", "force per voltage")
 
     states, units = ("voltage",), ("V",)
     pulses = jumps = False

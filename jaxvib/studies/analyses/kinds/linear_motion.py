@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .... import systems
-from ...config.quantities import Asked, ByKey, Places
+from ...config.quantities import Asked, Places
 from ...config.tables import Table, option
 from ...pictures.layouts import beam_layout, row_layout
 from ...pictures.motion import coarse
@@ -15,24 +15,15 @@ from ...pictures.swept_lines import sample_lines
 from ...pictures.swept_planes import slider_samples
 from ...resources import lazily, library
 from ...store.finished_study import Run
+from .. import initial_state
 from ..study_kind import Known, Role, StudyKind, freedoms, highest, mapped, where
 
 jnp = lazily("jax.numpy")
 motions = library("dynamics.assembly_motion")
 
-_PLACES = "a table of degrees of freedom with numbers"
-
 
 def _of_force(given: Mapping, places: Places) -> Asked:
     return Asked("N m" if given.get("at") in places.angles else "N")
-
-
-def _displaced(given: Mapping, places: Places) -> ByKey:
-    return places.freedom
-
-
-def _velocity(given: Mapping, places: Places) -> ByKey:
-    return lambda name: places.state(f"rate of {name}")
 
 
 class Harmonic(Table):
@@ -52,15 +43,11 @@ class Harmonic(Table):
 class Options(Table):
     """Initial state, force and times."""
 
-    units_of: ClassVar = {"displacement": _displaced, "velocity": _velocity}
+    units_of: ClassVar = initial_state.UNITS
 
     kind: Literal["linear_motion"] = option("the kind of analysis")
-    displacement: dict[str, float] = option(
-        "displacements at t = 0, m or rad", {}, allowed=_PLACES
-    )
-    velocity: dict[str, float] = option(
-        "velocities at t = 0, m/s or rad/s", {}, allowed=_PLACES
-    )
+    displacement: dict[str, float] = initial_state.displacement()
+    velocity: dict[str, float] = initial_state.velocity()
     force: Harmonic = option("a harmonic force", Harmonic())
     duration: float = option("duration of the simulation", gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
@@ -69,9 +56,7 @@ class Options(Table):
 def compute(system, options: Options, run):
     """Return the exact motion of a system, with the energies of its modules."""
     times = np.linspace(0.0, options.duration, options.points)
-    start = jnp.concatenate(
-        [system.direction(place) for place in (options.displacement, options.velocity)]
-    )
+    start = initial_state.beside_rest(system, options)
     force, loads = options.force, ()
     if force.at is not None:
         numbers = force.amplitude, force.frequency, force.phase
@@ -204,7 +189,7 @@ def _excited(options: Options, known: Known) -> None:
 
 def _named(options: Options) -> list[str]:
     forced = [] if options.force.at is None else [options.force.at]
-    return [*options.displacement, *options.velocity, *forced]
+    return [*initial_state.named(options), *forced]
 
 
 KIND = StudyKind(

@@ -1,9 +1,9 @@
-"""The study `response`: motions from rest under loads of any time history."""
+"""The study `response`: motions under loads of any time history, or of none."""
 
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run, readable
+from .. import initial_state
 from ..noises import EngineName, Level, check_levels
-from ..study_kind import Role, StudyKind, where
+from ..study_kind import Role, StudyKind, freedoms, where
 
 jnp = lazily("jax.numpy")
 limits, motions = library("transients.limits"), library("transients.response")
@@ -28,10 +29,14 @@ _CHUNK = 16
 
 
 class Options(Table):
-    """Duration, times and limits."""
+    """Initial state, duration, times and limits."""
+
+    units_of: ClassVar = initial_state.UNITS
 
     kind: Literal["response"] = option("the kind of analysis")
-    duration: float = option("duration of each motion, from rest", gt=0.0, unit="s")
+    displacement: dict[str, float] = initial_state.displacement()
+    velocity: dict[str, float] = initial_state.velocity()
+    duration: float = option("duration of each motion", gt=0.0, unit="s")
     points: int = option("times, evenly spaced", 481, ge=2, le=10_000)
     limits: dict[str, Level] = option(
         "limits, for first-passage times", {},
@@ -41,17 +46,20 @@ class Options(Table):
 
 
 def compute(system, samples, options: Options, run, progress) -> dict[str, Variable]:
-    """Return histories, peaks, means and passages from rest under any loads."""
+    """Return histories, peaks, means and passages under any loads."""
     reached = [level.limit(system) for level in options.limits.values()]
     engine = motions.chosen_engine(system, options.engine)
     times = jnp.linspace(0.0, options.duration, options.points)
+    moved_by = initial_state.beside_rest(system, options)
 
     def moved(each):
+        state = each.rest()
+        state = state.at[: moved_by.size].add(moved_by)  # behind: states of elements
         found = transients.response(
-            each, options.duration, limits=reached, rtol=run.rtol, engine=engine,
+            each, options.duration, state, limits=reached, rtol=run.rtol, engine=engine,
             throw=False,
         )  # fmt: skip
-        return found, motions.history(each, times, run.rtol)
+        return found, motions.history(each, state, times, run.rtol)
 
     lanes = of_samples.each_system(system, samples)
     both = ensemble.map_samples(moved, lanes, chunk=_CHUNK, progress=progress)
@@ -143,7 +151,10 @@ def _further(run: Run) -> list[str]:
 KIND = StudyKind(
     "response", Options, compute, summary, pictures,
     needs=frozenset({Role.DRIVEN}),
-    checks=(lambda options, known: check_levels(options.limits, known.system),),
+    checks=(
+        lambda options, known: check_levels(options.limits, known.system),
+        freedoms(initial_state.named),
+    ),
     axes=lambda options: {"limit": list(options.limits)} if options.limits else {},
     sample_bytes=lambda options: 400.0 + 32.0 * options.points,
 )  # fmt: skip

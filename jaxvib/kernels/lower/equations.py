@@ -1,33 +1,47 @@
-"""Lowering of a program whose long arrays are in memory, with loops over them.
+"""Lowering of the equations of a jaxpr: of numbers that have names, and of memory.
 
 A name for each number of each array makes short programs fast, and programs of arrays of
-a thousand numbers so long that no compiler can take them. Here only short arrays have
-names.
+a thousand numbers so long that no compiler can take them. There only short arrays have
+names; long ones are in memory, with loops over them.
 """
 
 import contextlib
+import functools
+import math
 import sys
+import sysconfig
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jax.extend import core
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from ..ir.assembler import LoweringError, kind_of, literal, storage
+from ..ir.assembler import (
+    Assembler,
+    LoweringError,
+    Value,
+    kind_of,
+    known,
+    literal,
+    storage,
+)
 from . import (
     axes,
+    control,
+    in_place,
     indexing,
     linear,
-    lowering,
-    memory_control,
-    memory_primitives,
+    loops,
+    ordering,
+    primitives,
+    tangents,
 )
 from .control import counted
-from .cost_estimate import SHORT
-from .lowering import Lowering, Program, check_kind
 from .memory_arrays import (
+    Argument,
     Computed,
     Index,
     Interleaved,
@@ -37,11 +51,16 @@ from .memory_arrays import (
     Repeated,
     Run,
     Stored,
+    loaded,
     plus,
+    store_number,
     times,
 )
 from .workspace import Workspace
 
+# Each number of a lane is an LLVM value. This many take LLVM 10 s, and XLA minutes.
+_MAX_LINES = 300_000
+WORK = "%work"  # the pointer to the workspace
 # Bytes of memory per thread: five matrices of 5000 rows, the largest dense ones.
 _LARGEST = 2**30
 # Numbers of a constant array: a thousand degrees of freedom. They are part of the text.
@@ -51,62 +70,71 @@ _UNROLLED = 4
 # The order of a GPU's memory for the program, and of its arguments. Threads beyond the last
 # lane repeat it, in memory of their own.
 THREADS, _LANES = Interleaved("%threads", "%thread"), Interleaved("%n", "%i")
+# Those that may have long arrays inside.
+_OUTER = {**control.TABLE, **loops.TABLE, **tangents.TABLE}
 _TABLE = {
-    **memory_primitives.TABLE,
+    **primitives.TABLE,
     **axes.TABLE,
+    **ordering.TABLE,
     **indexing.TABLE,
-    **memory_control.TABLE,
     **linear.TABLE,
+    **in_place.TABLE,
+    **_OUTER,
 }
+# Those that take arguments of which nothing is loaded yet.
+_READERS = {*primitives.VIEWS, "concatenate", *control.CALLS}
+# Folders of Python, of installed packages and of this library.
+_NOT_THE_USERS = (
+    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
+    str(Path(__file__).parents[2]),
+)
 
 
-def lower_lanes_in_memory(
-    closed: ClosedJaxpr,
-    vector: int,
-    short: int = SHORT,
-    shared: Collection[int] = (),
-) -> Program:
-    """Lower a jaxpr like `lower_lanes`, with arrays of more than `short` in memory.
+class Lowering:
+    """Lowers the equations of a jaxpr.
 
-    The `shared` arguments, long ones, have no axis of lanes: all read the same.
+    Arrays of up to `short` numbers are NumPy arrays of `Value`; rearranging them emits
+    nothing. The others are `LongArray`: one that one equation uses is computed there, one
+    number after the other, and only others are stored. Without `short` all are named, for
+    `width` lanes at a time. With it there is one lane at a time, and the numbers of an
+    iteration are a `vector` of that width along the last axis; that of the lanes would
+    make arrays so large that they leave the cache.
 
-    **Raises:** `LoweringError` for unsupported operations.
+    `shared`: pointers of arguments that all lanes read; `threads`: whether the target is a
+    GPU, with one lane per thread and few registers, whose threads interleave their
+    numbers; `mask`: the lanes that are active in the current loop or branch, `None` for
+    all; `tables`: definitions of constants that all lanes read; `workspace`: the bytes of
+    memory that the program needs.
     """
-    pointers = {f"%in{k}" for k in shared}
-    return lowering.program_of(MemoryLowering(vector, short, pointers), closed)
 
-
-class MemoryLowering(Lowering):
-    """Lowers the equations of a jaxpr for one lane, with loops over long arrays.
-
-    Arrays of up to `short` numbers are NumPy arrays of `Value`, as in `Lowering`, the
-    others `LongArray`. An array that one equation uses is computed there, one number
-    after the other, and only others are stored. The numbers of an iteration are a
-    `vector` along the last axis; that of the lanes would make arrays so large that they
-    leave the cache. `shared`: pointers of arguments that all lanes read; `threads`:
-    whether the target is a GPU, whose threads interleave their numbers.
-    """
+    workspace: int = 0
 
     def __init__(
         self,
-        vector: int,
-        short: int = SHORT,
+        width: int,
+        short: int | None = None,
         shared: Collection[str] = (),
         threads: bool = False,
     ):
-        super().__init__(1, threads)
-        self.unrolls = short == sys.maxsize
-        self._shared = shared
-        self._order = THREADS if threads else None
-        self.vector, self.short, self._memory = vector, short, Workspace()
+        self.assembler = Assembler(width if short is None else 1)
+        self.vector, self.short = width, sys.maxsize if short is None else short
+        self.threads, self._shared = threads, shared
+        self.mask: Value | None = None
+        self.tables: list[str] = []
+        self._order, self._memory = THREADS if threads else None, Workspace()
         self._constants: dict[tuple, Memory] = {}
+
+    @property
+    def unrolls(self) -> bool:
+        """Whether all arrays have names now, and loops over them are unrolled."""
+        return self.short == sys.maxsize
 
     # Arguments, results and constants.
 
     def load(self, pointer: str, shape: tuple[int, ...], kind: str, align: int) -> Any:
         """Load an argument; the numbers of a long one are in order for one lane only."""
         if not self.is_long(shape):
-            return super().load(pointer, shape, kind, align)
+            return Argument.of(self.assembler, pointer, shape, kind, align)
         shared = pointer in self._shared
         if shared or self.threads:
             order = None if shared else _LANES
@@ -119,7 +147,7 @@ class MemoryLowering(Lowering):
         a.branch(self._is_scattered(pointer, kind), scattered, after)
         a.begin(scattered)
         with counted(self, whole.shape[0]) as number:
-            whole.write(a, [number], lowering.loaded(a, pointer, number, kind, align))
+            whole.write(a, [number], loaded(a, pointer, number, kind, align))
         end = a.block
         a.jump(after)
         a.begin(after)
@@ -138,24 +166,30 @@ class MemoryLowering(Lowering):
 
     def store(self, pointer: str, values: Any, kind: str, align: int) -> None:
         """Store a result."""
+        a = self.assembler
+        values = self.short_array(values) if self.unrolls else values
         if isinstance(values, np.ndarray):
-            return super().store(pointer, values, kind, align)
-        a, whole = self.assembler, self.stored(values)
+            for number, value in enumerate(values.flat):
+                store_number(a, pointer, number, value, kind, align)
+            return
+        whole = self.stored(values)
         strides = np.empty(whole.shape, np.int8).strides
         with self.loops(whole.shape) as place:
             number: int | str = 0
             for index, stride in zip(place, strides, strict=True):
                 number = plus(a, number, times(a, index, stride))
-            lowering.store(a, pointer, number, whole.at(a, place), kind, align)
-        return None
+            store_number(a, pointer, number, whole.at(a, place), kind, align)
 
     def array(self, numbers: Any) -> Any:
         """Return constants as an array; all lanes read the same long one."""
         numbers = np.asarray(numbers)
-        if not self.is_long(numbers.shape):
-            return super().array(numbers)
         kind = numbers.dtype.name
         check_kind(kind)
+        if not self.is_long(numbers.shape):
+            values = np.empty(numbers.shape, object)
+            for place in np.ndindex(numbers.shape):
+                values[place] = self.assembler.constant(numbers[place], kind)
+            return values
         first = numbers.flat[0]
         bits = f"u{numbers.itemsize}"
         if np.all(numbers.view(bits) == first.view(bits)):
@@ -180,15 +214,15 @@ class MemoryLowering(Lowering):
 
     def is_long(self, shape: Sequence[int]) -> bool:
         """Return whether arrays of a shape are in memory."""
-        return int(np.prod(shape)) > self.short
+        return math.prod(shape) > self.short
 
-    def new(self, shape: Sequence[int], kind: str) -> Stored:
-        """Return a new array in memory, its numbers unset."""
+    def new(self, shape: Sequence[int], kind: str) -> Any:
+        """Return a new array, its numbers unset."""
+        if self.unrolls:
+            return Named(np.empty(shape, object), kind)
         size = int(np.prod(shape))
         number = np.dtype(kind).itemsize
-        memory = Memory(
-            lowering.WORK, max(size, 1), number, self._memory, order=self._order
-        )
+        memory = Memory(WORK, max(size, 1), number, self._memory, order=self._order)
         self.workspace = self._memory.size
         if self.workspace > _LARGEST:
             raise LoweringError(f"its arrays take more than {_LARGEST} bytes")
@@ -202,17 +236,34 @@ class MemoryLowering(Lowering):
             value = array.flat[0]
             number = value.plain() if value.number is None else value.number
             return Repeated(shape, value.kind, number)
-        target = self.new(array.shape, array.flat[0].kind if array.size else "bool")
+        target = self.new(array.shape, Named.of(array).kind)
         self.fill(target, array)
         return target
 
-    def stored(self, array: Any) -> Stored:
-        """Return an array in memory."""
+    def short_array(self, array: Any) -> np.ndarray:
+        """Return a long array as names of its numbers."""
+        if isinstance(array, np.ndarray):
+            return array
+        if isinstance(array, Argument):
+            return array.whole()
+        if isinstance(array, Named):
+            return array.layout
+        values = np.empty(array.shape, object)
+        for place in np.ndindex(array.shape):
+            values[place] = array.at(self.assembler, place)
+        return values
+
+    def stored(self, array: Any) -> Any:
+        """Return an array whose numbers can be read at any place of a loop."""
+        if self.unrolls:
+            return Named.of(array)
         array = self.long(array)
         return array if isinstance(array, Stored) else self.copy(array)
 
-    def copy(self, array: Any) -> Stored:
-        """Return a copy of an array, its numbers in order."""
+    def copy(self, array: Any) -> Any:
+        """Return a copy of an array, its numbers in order, which can be written."""
+        if self.unrolls:
+            return Named.of(array.copy())
         array = self.long(array)
         target = self.new(array.shape, array.kind)
         self.fill(target, array)
@@ -222,11 +273,11 @@ class MemoryLowering(Lowering):
         """Return an array that may be read several times."""
         return self.copy(array) if isinstance(array, Computed) else array
 
-    def fill(self, target: Stored, source: Any) -> None:
-        """Store the numbers of an array in another of the same shape."""
+    def fill(self, target: Any, source: Any) -> None:
+        """Set the numbers of an array to those of another of the same shape."""
         a = self.assembler
         if isinstance(target, Named):
-            super().fill(target, source)
+            target.layout[...] = self.short_array(source)
             return
         if isinstance(source, np.ndarray):
             for place in np.ndindex(source.shape):
@@ -322,6 +373,31 @@ class MemoryLowering(Lowering):
 
     # Equations.
 
+    def evaluate(self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence) -> list:
+        """Lower a jaxpr and return its results."""
+        shared, last = self.uses(jaxpr)
+        environment: dict[Any, Any] = {}
+
+        def put(variables, arrays):
+            for variable, array in zip(variables, arrays, strict=True):
+                environment[variable] = self.kept(array) if variable in shared else array
+
+        def read(variable):
+            if isinstance(variable, core.Literal):
+                return self.array(np.asarray(variable.val, variable.aval.dtype))
+            return environment[variable]
+
+        put(jaxpr.constvars, map(self.array, constants))
+        put(jaxpr.invars, arguments)
+        for number, equation in enumerate(jaxpr.eqns):
+            inputs = [read(variable) for variable in equation.invars]
+            put(equation.outvars, self.equation(equation, inputs))
+            self.check_length()
+            # Releases the memory of what is not used any more.
+            for variable in last.get(number, ()):
+                environment.pop(variable, None)
+        return [read(variable) for variable in jaxpr.outvars]
+
     def uses(self, jaxpr: Jaxpr) -> tuple[Collection, dict[int, list]]:
         """Return what several equations use, and what each is the last to use."""
         uses, last = Counter(), {}
@@ -340,31 +416,56 @@ class MemoryLowering(Lowering):
             gone.setdefault(number, []).append(variable)
         return {variable for variable, number in uses.items() if number > 1}, gone
 
+    def check_length(self) -> None:
+        """Raise `LoweringError` if the program is too long."""
+        if len(self.assembler.lines) > _MAX_LINES:
+            raise LoweringError(f"more than {_MAX_LINES} instructions")
+
+    def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list:
+        """Lower a closed jaxpr."""
+        if hasattr(closed, "consts"):
+            return self.evaluate(closed.jaxpr, closed.consts, arguments)
+        return self.evaluate(closed, (), arguments)
+
+    def equation(self, equation: Any, inputs: Sequence) -> list:
+        """Lower one equation."""
+        try:
+            return self.lowered(equation, inputs)
+        except LoweringError as error:
+            error.place = error.place or _line_of(equation)
+            raise
+
     def lowered(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation by its primitive's function."""
         name = equation.primitive.name
-        shapes = [variable.aval.shape for variable in equation.outvars]
-        long = not all(isinstance(array, np.ndarray) for array in inputs)
         write = _TABLE.get(name)
-        # Loops and branches may have long arrays inside.
-        long = long or any(map(self.is_long, shapes)) or name in memory_control.TABLE
-        if write is None or not long:
-            return self.by_name(equation, inputs)
         for variable in (*equation.invars, *equation.outvars):
             check_kind(kind_of(variable.aval.dtype))
-        results = write(self, equation, inputs)
+        if write is None:
+            raise LoweringError(f"JAX's {name} is not supported")
+        shapes = [variable.aval.shape for variable in equation.outvars]
+        long = not all(isinstance(array, np.ndarray) for array in inputs)
+        long = long or any(map(self.is_long, shapes)) or name in _OUTER
+        if not long and not self.unrolls:
+            return self.by_name(equation, inputs)
+        if self.unrolls and name not in _READERS:
+            # The rows of a scan's arrays are read in its loop.
+            first = sum(control.scan_counts(equation.params)) if name == "scan" else None
+            whole = [self.short_array(array) for array in inputs[:first]]
+            inputs = [*whole, *inputs[len(whole) :]]
         return [
-            array if self.is_long(shape) else self.short_array(array)
-            for array, shape in zip(results, shapes, strict=True)
+            array
+            if self.is_long(shape) or isinstance(array, Argument)
+            else self.short_array(array)
+            for array, shape in zip(write(self, equation, inputs), shapes, strict=True)
         ]
 
     def by_name(self, equation: Any, inputs: Sequence) -> list:
         """Lower an equation number by number."""
         whole = [self.short_array(array) for array in inputs]
-        before = self.short, self.unrolls
-        self.short, self.unrolls = sys.maxsize, True
-        results = super().lowered(equation, whole)
-        self.short, self.unrolls = before
+        before, self.short = self.short, sys.maxsize
+        results = self.lowered(equation, whole)
+        self.short = before
         return [
             self.long(array) if self.is_long(array.shape) else array for array in results
         ]
@@ -372,3 +473,19 @@ class MemoryLowering(Lowering):
 
 def _size(array: Stored) -> int:
     return array.layout.size * np.dtype(array.kind).itemsize
+
+
+@functools.cache
+def check_kind(kind: str) -> None:
+    """Raise `LoweringError` for unsupported dtypes; cached, as every variable has one."""
+    if not known(kind):
+        raise LoweringError(f"dtype {kind} is not supported")
+
+
+def _line_of(equation: Any) -> str:
+    """Return the line of the user's code that an equation comes from, "" if unknown."""
+    traceback = equation.source_info.traceback
+    for frame in traceback.frames if traceback else ():
+        if not frame.file_name.startswith(_NOT_THE_USERS):
+            return f" ({frame.file_name}:{frame.line_num})"
+    return ""

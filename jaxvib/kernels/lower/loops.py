@@ -1,17 +1,14 @@
-"""Lowering of loops and branches, whose long arrays are in memory."""
+"""Lowering of loops and branches; what is long in them is in memory."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from jax.extend import core
 
 from ..ir.assembler import kind_of
 from . import control
-from .control import Argument, Table
-from .jvp_rules import is_real
-from .memory_arrays import Memory, Stored
+from .control import Table
+from .memory_arrays import Argument, Memory, Stored
 
 
 def _loop(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -150,26 +147,6 @@ def _row(lowering: Any, array: Table | Argument | Stored, index: str) -> Any:
     return row if lowering.is_long(row.shape) else lowering.short_array(row)
 
 
-def _in_place(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower `in_place_of`: store an array in the memory of another."""
-    old, new = inputs
-    if not isinstance(old, Stored) or not old.memory.is_own:
-        return [new]
-    # It may be computed from others of the old one's numbers.
-    new = lowering.kept(new)
-    lowering.replace(old, new)
-    return [old]
-
-
-def _given_up(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower `given_up`: the array may be replaced where it is."""
-    (array,) = inputs
-    if isinstance(array, Stored) and array.memory.is_own:
-        array = array.view(array.layout)
-        array.given_up = True
-    return [array]
-
-
 def _branch(lowering: Any, equation: Any, inputs: Sequence) -> list:
     """Lower a `cond` or `switch`: branches that no lane takes are skipped.
 
@@ -256,49 +233,4 @@ class _Results:
         return Stored(memory, memory.layout.reshape(self._shape), self._kind)
 
 
-def _tangents(lowering: Any, equation: Any, inputs: Sequence) -> list:
-    """Lower a jaxpr and its tangents along rows, which are an axis of long arrays."""
-    parameters = equation.params
-    jaxpr, count = parameters["jaxpr"], parameters["values"]
-    constants = len(jaxpr.constvars)
-    variables = [*jaxpr.constvars, *jaxpr.invars]
-    directions = equation.invars[-1].aval.shape[0]
-    real = [is_real(variable) for variable in jaxpr.outvars[:count]]
-
-    def whole(*arguments):
-        arrays, rows = arguments[: len(variables)], arguments[len(variables) :]
-
-        def of(*moved):
-            closed = core.ClosedJaxpr(jaxpr, arrays[:constants])
-            results = core.jaxpr_as_fun(closed)(*moved)
-            values = results[:count]
-            return [v for v, one in zip(values, real, strict=True) if one], results
-
-        def along(*row):
-            return jax.jvp(of, tuple(arrays[constants:]), row, has_aux=True)[1:]
-
-        columns, results = jax.vmap(along, out_axes=(0, None))(*rows)
-        columns = iter(columns)
-        return [
-            *(
-                next(columns)
-                if one
-                else np.zeros((directions, *v.aval.shape), v.aval.dtype)
-                for one, v in zip(real, jaxpr.outvars, strict=False)
-            ),
-            *results,
-        ]
-
-    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
-    return lowering.closed(jax.make_jaxpr(whole)(*shapes), inputs)
-
-
-# Those that take arrays by name too.
-SHARED = {"while": _loop, "cond": _branch, "scan": _scan}
-TABLE = {
-    **control.TABLE,
-    **SHARED,
-    "columns": _tangents,
-    "in_place_of": _in_place,
-    "given_up": _given_up,
-}
+TABLE = {"while": _loop, "cond": _branch, "scan": _scan}
