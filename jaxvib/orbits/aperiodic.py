@@ -55,8 +55,8 @@ class TrackedMotions(NamedTuple):
     error: Any
     contacts_per_period: Any
     max_contact_force: Any
-    amplitude: np.ndarray
-    state: np.ndarray
+    amplitude: Any
+    state: Any
     watched: Any
     trail: Any = None
     progress: Any = None
