@@ -18,14 +18,14 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int
 
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason, checkpointed, map_samples
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.parameters import replace
-from .evaluation import Evaluator
-from .measure import Direct, Measure, as_measure
+from .measures.measure import Direct, Measure, as_measure
 from .problem import Problem
+from .searches.evaluation import Evaluator
 from .variables import Bounds, values_at, variables_of
 
 _LEVEL = 0.95  # of the confidence intervals: the customary one

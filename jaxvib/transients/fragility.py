@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ..drawing import Plottable
 from ..ensemble import Reason
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
@@ -18,7 +18,7 @@ _CONVERGED = 1e-9  # relative size of the last Newton step
 _STEEPEST = 1e3  # slope, per width of the data, above which the fit diverges
 
 
-class Fragility(eqx.Module):
+class Fragility(Plottable):
     r"""The lognormal curve $P(x) = \Phi(\ln(x/\theta)/\beta)$ and its standard errors."""
 
     median: Float[Array, ""] = result_field("intensity of probability 1/2, theta")

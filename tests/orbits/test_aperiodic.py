@@ -10,10 +10,10 @@ import jaxvib as jv
 from jaxvib.dynamics.flow import observe
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.aperiodic import LOOKS, WINDOW
-from jaxvib.orbits.classification import Classification, classify, limit_of
-from jaxvib.orbits.settling import GRAZING, track_aperiodic
-from jaxvib.orbits.shooting import scales
+from jaxvib.orbits.searches.aperiodic import LOOKS, WINDOW
+from jaxvib.orbits.shooting.classification import Classification, classify, limit_of
+from jaxvib.orbits.shooting.orbit_shooting import scales
+from jaxvib.orbits.shooting.settling import GRAZING, track_aperiodic
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 UNITS = np.ones(2)

@@ -40,6 +40,7 @@ from . import (
     tangents,
 )
 from .control import counted
+from .jvp_rules import opened
 from .memory_arrays import (
     Argument,
     Computed,
@@ -423,9 +424,7 @@ class Lowering:
 
     def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list:
         """Lower a closed jaxpr."""
-        if hasattr(closed, "consts"):
-            return self.evaluate(closed.jaxpr, closed.consts, arguments)
-        return self.evaluate(closed, (), arguments)
+        return self.evaluate(*opened(closed), arguments)
 
     def equation(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation."""
