@@ -20,7 +20,7 @@ import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
 from ..drawing import Plottable
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field, system_field
 from .measures.measure import Measure, as_measure
@@ -46,6 +46,8 @@ class Fit(Plottable):
     >>> jv.design.fit(both, tower, bounds, [10.0, 24.5]).predicted.round(2).tolist()
     [12.09, 23.9]
     """
+
+    drawn = ("predicted", "data")
 
     values: dict[str, Float[Array, ""]] = result_field("fitted value")
     standard_errors: dict[str, Float[Array, ""]] = result_field("standard error")

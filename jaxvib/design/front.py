@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 
 from ..drawing import Plottable
 from ..ensemble import reason
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
@@ -58,6 +58,8 @@ class Front(Plottable):
     >>> list(jv.design.pareto_front(problem, points=3).objectives)
     ['first', 'mass']
     """
+
+    drawn = ("objectives",)
 
     objectives: dict[str, Float[Array, " points"]] = result_field(
         "objective", "", ("point",)

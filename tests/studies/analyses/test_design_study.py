@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
-from jaxvib.ensemble.evaluation_store import PrefixedStore
+from jaxvib.ensemble.checkpoint import PrefixedStore
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.kinds.design.verified import (
     promised_range,
