@@ -3,7 +3,7 @@
 import atexit
 import gc
 
-from .foundation.signals import handle_signals
+from .foundation.command.signals import handle_signals
 
 # Allocations between garbage collections, a hundred times the default: nearly all
 # objects of a command are imports and compiled programs, which stay alive. Collecting

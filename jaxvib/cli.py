@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from . import __version__
-from .foundation import signals
 from .foundation.cache import MOST, UNUSED, cache_folder, clear, entries, why_private
-from .foundation.command_failures import (
+from .foundation.command import signals
+from .foundation.command.command_failures import (
     INTERRUPTED,
     PATH,
     TRACEBACK,
@@ -23,8 +23,8 @@ from .foundation.command_failures import (
     Commands,
     Refusal,
 )
+from .foundation.command.terminal import pick, print_line, print_result
 from .foundation.environment import use_compilation_cache
-from .foundation.terminal import pick, print_line, print_result
 from .foundation.text import printable, size_text
 from .studies.run import builtin_studies
 
@@ -128,7 +128,7 @@ def run(
     study = _loaded(config, assignments)
     use_compilation_cache()
     if share is not None:
-        from .studies.run import sharing
+        from .studies.run.distributed import sharing
 
         with _refusing(ValueError, in_config=False):
             study = sharing.shared(study, share)
@@ -357,7 +357,7 @@ def merge(directories: tuple[Path, ...], out: Path) -> None:
     started = time.monotonic()
     _refuse_without_study(*directories)
     use_compilation_cache()
-    from .studies.run import merging, sharing
+    from .studies.run.distributed import merging, sharing
 
     with _reading_stores():
         shares = sharing.is_share(directories[0])

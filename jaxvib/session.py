@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .foundation import signals
-from .foundation.terminal import print_line, print_result
+from .foundation.command import signals
+from .foundation.command.terminal import print_line, print_result
 from .studies.analyses.kinds import SYSTEMS
+from .studies.resources import library
 from .studies.run.study import Study
 from .studies.store.lock import Lock
+
+execute = library("studies.run.execute")
 
 DONE, SAMPLES_FAILED = 0, 1  # exit codes; the others are in `cli`
 _TICK = 0.2  # s, refresh interval of the progress line
@@ -74,8 +77,7 @@ class Session:
         else:
             self._lock.acquire()
         print_line(f"{self.study.title}: {self.study.sampling_text()}", err=self._as_json)
-        from .studies.run import execute  # imports JAX
-        from .studies.run.device import choose
+        from .studies.run.device import choose  # imports JAX
         from .studies.run.memory import too_large
 
         if self.study.run.cluster is not None:
@@ -97,7 +99,6 @@ class Session:
 
         **Raises:** `OSError`, `MemoryError` or `RuntimeError` on failure.
         """
-        from .studies.run import execute
         from .studies.run.progress import Progress
 
         asked = execute.samples_asked(self.study)
@@ -114,7 +115,8 @@ class Session:
 
     def report(self) -> int:
         """Draw the report, print the summary and return the exit code."""
-        from .studies.run import sharing, summary
+        from .studies.run import summary
+        from .studies.run.distributed import sharing
 
         if self.study.share is not None:
             found = sharing.summary(self.study, self.directory)

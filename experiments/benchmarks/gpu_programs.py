@@ -24,8 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.branches.corrector import LaneData
-from jaxvib.branches.orbit_equations import orbit_corrector
+from jaxvib.branches.equations.corrector import LaneData
+from jaxvib.branches.equations.orbit_equations import orbit_corrector
 from jaxvib.dynamics.events import Request, integrate_events, motion_kernel
 from jaxvib.dynamics.flow import solve_system
 from jaxvib.dynamics.motion import Want
@@ -34,7 +34,7 @@ from jaxvib.kernels.gpu import ptx
 from jaxvib.kernels.lower.lowering import trace
 from jaxvib.kernels.lower.tangents import values_and_tangents
 from jaxvib.linalg.eigen import eigenvalues
-from jaxvib.orbits.motion_kernels import poincare_kernel, shooting_kernel
+from jaxvib.orbits.shooting.motion_kernels import poincare_kernel, shooting_kernel
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
 DRIVERS = (12000, 13000)

@@ -22,7 +22,7 @@ SYSTEM = """
 import itertools, os, time
 import numpy as np
 import jaxvib as jv
-from jaxvib.orbits.regimes import regimes
+from jaxvib.orbits.samples.regimes import regimes
 linear = jv.assemble([
     jv.TranslationTranslation(a, b, mass=1.0, stiffness=40.0, damping=2.0)
     for a, b in itertools.pairwise(["ground", "a", "b", "c"])

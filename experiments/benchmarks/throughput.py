@@ -103,7 +103,7 @@ def wait(folder: Path, who: str, workers: int) -> None:
     from experiments.faulting.workers import Forked
     from jaxvib import cli
     from jaxvib.studies.run import execute
-    from jaxvib.studies.run.processes import ProcessExecutor
+    from jaxvib.studies.run.distributed.processes import ProcessExecutor
 
     install(waiting)
     execute.ProcessExecutor = functools.partial(ProcessExecutor, start=Forked)

@@ -20,7 +20,7 @@ import scipy.optimize
 import jaxvib as jv
 from experiments.benchmarks.regime_map import machine
 from jaxvib.design import Limit, Problem, SearchSettings, bifurcation_measure, optimise
-from jaxvib.design.evaluation import Evaluator
+from jaxvib.design.searches.evaluation import Evaluator
 
 RESULT = Path(__file__).with_suffix(".json")
 STARTS, FEW = 200, 4

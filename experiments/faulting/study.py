@@ -28,7 +28,8 @@ from jaxvib import cli
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.study_kind import StudyKind
 from jaxvib.studies.config.tables import Table
-from jaxvib.studies.run import chunk, device, execute, record, worker_tasks
+from jaxvib.studies.run import chunk, device, execute, record
+from jaxvib.studies.run.distributed import worker_tasks
 from jaxvib.studies.store.fields import Variable
 
 OUT = "there"

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxvib.studies.run import cluster, execute, executors
-from jaxvib.studies.run.processes import ProcessExecutor
-from jaxvib.studies.run.worker import serve
+from jaxvib.studies.run import execute
+from jaxvib.studies.run.distributed import cluster, executors
+from jaxvib.studies.run.distributed.processes import ProcessExecutor
+from jaxvib.studies.run.distributed.worker import serve
 
 from .stores import Judge
 from .study import folder, outside, run

@@ -34,7 +34,7 @@ from jaxvib.foundation import arrays
 from jaxvib.studies.config.document import Document
 from jaxvib.studies.config.tables import Table
 from jaxvib.studies.run.study import Study
-from jaxvib.systems.system import System
+from jaxvib.systems.base.system import System
 
 from .sources import PACKAGE
 

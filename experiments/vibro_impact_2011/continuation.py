@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from jaxvib.branches.point import orbit_at, shooting_at
+from jaxvib.branches.equations.point import orbit_at, shooting_at
 from tests.independent import TwoBody, motion
 
 PATH = "load.amplitude"

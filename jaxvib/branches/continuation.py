@@ -14,20 +14,20 @@ from ..foundation.arrays import (
     partition_arrays,
     to_jax,
 )
-from ..foundation.progress import Report, progress_reporter
+from ..foundation.command.progress import Report, progress_reporter
 from ..orbits.limit_cycle import LimitCycle
 from ..orbits.periodic_orbit import PeriodicOrbit
-from ..orbits.regimes import batched
+from ..orbits.samples.regimes import batched
+from ..systems.base.system import System
 from ..systems.fields import is_autonomous
 from ..systems.parameters import parameter_at, parameters
-from ..systems.system import System
 from ..systems.unforced import is_unforced
-from .body_cycles import continue_body_cycle
-from .branch import Branch
-from .cycles import CycleBranch, continue_cycle
-from .orbit_problem import orbit_problem, trace_orbits
-from .parameter_range import parameter_range
-from .settings import USUAL, ContinuationSettings, report_to
+from .problems.body_cycles import continue_body_cycle
+from .problems.cycles import CycleBranch, continue_cycle
+from .problems.orbit_problem import orbit_problem, trace_orbits
+from .results.branch import Branch
+from .tracing.parameter_range import parameter_range
+from .tracing.settings import USUAL, ContinuationSettings, report_to
 
 METHODS = ("arclength",)
 
@@ -54,10 +54,10 @@ def continue_orbit(
 ) -> Branch | CycleBranch:
     r"""Continue a periodic orbit along a parameter, in both directions from its value.
 
-    Pseudo-arclength continuation (`branches.arclength`) passes folds and ends at a
+    Pseudo-arclength continuation (`tracing.arclength`) passes folds and ends at a
     bound or where the branch closes. If the largest step is shorter than the step size
     control allows, up to 32 points are corrected at once. Bifurcations along the branch
-    are in `.bifurcations` (`branches.test_functions`). A branch of orbits of an even
+    are in `.bifurcations` (`tracing.test_functions`). A branch of orbits of an even
     number of periods ends where they become orbits of half the period (the reason
     `PERIOD_HALVED`); this period doubling is among the `bifurcations`.
 
@@ -65,12 +65,12 @@ def continue_orbit(
     additional unknown, down to the equilibrium to which it shrinks (the reason
     `EQUILIBRIUM`) or to the cycle of half its period; the result is a `CycleBranch`.
     It uses multiple shooting, with shorter `segments` where the motion is fast
-    (`branches.cycle_equations`). If the flow's error would exceed 1e-5 of a segment's
+    (`equations.cycle_equations`). If the flow's error would exceed 1e-5 of a segment's
     end, or 0.1 of a multiplier, as along a canard, their number is multiplied by four
     from there on; with a number in the settings, the branch ends with the reason
     `TOO_FEW_SEGMENTS`.
 
-    So are cycles of bodies (`branches.body_cycles`). Where sticking or an impact begins
+    So are cycles of bodies (`problems.body_cycles`). Where sticking or an impact begins
     or ends is a `"grazing"`, beyond which other cycles follow, or none (`GRAZING`). They
     are single segments: a branch may end where a multiplier grows without bound
     (`TOO_FEW_SEGMENTS`), as where the speeds of two belts meet.

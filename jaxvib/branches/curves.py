@@ -17,13 +17,10 @@ from ..foundation.arrays import combine_arrays, one_lane, partition_arrays, to_j
 from ..foundation.quantity import Range, check_range, result_field
 from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
+from ..systems.base.system import System
 from ..systems.parameters import enclosing_bounds, parameter_at, parameters, unknown_key
-from ..systems.system import System
-from .arclength import both_ways
-from .bifurcation_results import BifurcationPoint
-from .branch import Branch, passing
-from .corrector import Corrected, LaneData, lane_corrector
-from .defining_equations import (
+from .equations.corrector import Corrected, LaneData, lane_corrector
+from .equations.defining_equations import (
     KINDS,
     beginnings,
     equations,
@@ -32,14 +29,17 @@ from .defining_equations import (
     touching,
     with_values,
 )
-from .parameter_range import check_periods_along
-from .pictures import plot_curves
-from .point import orbit_at, shooting_at
-from .problem import BranchProblem
-from .settings import USUAL, ContinuationSettings, report_to
-from .test_functions import EvaluatedPoints, LocatedZero, Test, pairs, product
-from .tracer import Limits
-from .tracing import Traced, trace
+from .equations.point import orbit_at, shooting_at
+from .results.bifurcation_results import BifurcationPoint
+from .results.branch import Branch, passing
+from .results.pictures import plot_curves
+from .tracing.arclength import both_ways
+from .tracing.parameter_range import check_periods_along
+from .tracing.problem import BranchProblem
+from .tracing.settings import USUAL, ContinuationSettings, report_to
+from .tracing.test_functions import EvaluatedPoints, LocatedZero, Test, pairs, product
+from .tracing.trace import Traced, trace
+from .tracing.tracer import Limits
 
 # Noise of test functions: the root of the matrix error (double multiplier). Without
 # damping, two multipliers are at 1 or -1 along the whole curve.
@@ -205,7 +205,7 @@ _SAME = 5e-3  # tolerance of equal points, relative to a parameter's range
 _NOT_OF_CURVES = ("segments", "rtol", "evidence", "events", "stop_at")
 
 
-class BifurcationCurve(Plottable, eqx.Module):
+class BifurcationCurve(Plottable):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
     `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points. `ends` has
@@ -273,7 +273,7 @@ def continue_bifurcation(
         jv.branches.continue_bifurcation(system, point, bounds)
 
     For folds, period doublings, Neimark-Sacker points and grazing. Pseudo-arclength
-    continuation (`branches.arclength`) passes turning points in either parameter and
+    continuation (`tracing.arclength`) passes turning points in either parameter and
     cusps. A curve of Neimark-Sacker points ends where the two multipliers meet at 1 or
     -1 (`STRONG_RESONANCE`); a curve of another kind except grazing ends at a grazing
     orbit where no step is short enough (`GRAZING`), and a curve of grazing where its

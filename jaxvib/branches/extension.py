@@ -10,12 +10,12 @@ import numpy as np
 from .. import linalg
 from ..ensemble import Reason, reason
 from ..foundation.arrays import equal_lanes, partition_arrays
-from ..systems.system import System
-from .branch import Branch
-from .orbit_problem import orbit_problem, traced_branches
-from .parameter_range import parameter_range
-from .settings import USUAL, ContinuationSettings, report_to
-from .tracer import RUNNING, BranchPoint, Tracer
+from ..systems.base.system import System
+from .problems.orbit_problem import orbit_problem, traced_branches
+from .results.branch import Branch
+from .tracing.parameter_range import parameter_range
+from .tracing.settings import USUAL, ContinuationSettings, report_to
+from .tracing.tracer import RUNNING, BranchPoint, Tracer
 
 _OPEN = (Reason.PARAMETER_BOUND, Reason.POINT_LIMIT, Reason.EVENT)
 

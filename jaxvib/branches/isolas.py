@@ -17,16 +17,16 @@ from ..orbits.periodic_orbit import (
     check_periods,
     orbit_from_guess,
 )
-from ..orbits.shooting import scales
+from ..orbits.shooting.orbit_shooting import scales
+from ..systems.base.system import System
 from ..systems.drift import modulo_drift
 from ..systems.fields import state_size
 from ..systems.parameters import parameter_at
-from ..systems.system import System
-from .branch import Branch, passing
 from .continuation import continue_orbit
-from .parameter_range import parameter_range
-from .point import at
-from .settings import USUAL, ContinuationSettings
+from .equations.point import at
+from .results.branch import Branch, passing
+from .tracing.parameter_range import parameter_range
+from .tracing.settings import USUAL, ContinuationSettings
 
 _ONE = 1e-6  # relative distance below which orbits are equal
 _SAME = 0.02  # relative distance to a branch below which an orbit is on it

@@ -10,29 +10,29 @@ from jaxtyping import Array, Float, Real
 
 from ..ensemble import Reason
 from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
+from ..foundation.command.progress import Report, progress_reporter
 from ..foundation.environment import require_float64
-from ..foundation.progress import Report, progress_reporter
 from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
-from ..systems.conservative import total_energy, why_not_conservative
+from ..systems.conservative import at_rest, total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem
-from .arclength import both_ways
-from .bifurcation_results import FieldBifurcation, found_bifurcation
-from .branch import AbstractBranch
-from .check import BranchCheck
-from .corrector import LaneData, system_corrector
-from .mode_equations import FreeMotion, frequency_near, mode_evaluator, mode_map
-from .problem import BranchProblem
-from .settings import USUAL, ContinuationSettings
-from .test_functions import (
+from .equations.corrector import LaneData, solved_near, system_corrector
+from .equations.mode_equations import FreeMotion, mode_evaluator, mode_map, mode_residual
+from .results.bifurcation_results import FieldBifurcation, found_bifurcation
+from .results.branch import AbstractBranch
+from .results.check import BranchCheck
+from .tracing.arclength import both_ways
+from .tracing.problem import BranchProblem
+from .tracing.settings import USUAL, ContinuationSettings
+from .tracing.test_functions import (
     OF_MULTIPLIERS,
     LocatedZero,
     complex_pair,
     off_circle,
     past_circle,
 )
-from .tracer import Limits
-from .tracing import trace
+from .tracing.trace import trace
+from .tracing.tracer import Limits
 
 # Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
@@ -75,7 +75,9 @@ class NonlinearMode(AbstractBranch):
         z = here.state / (units[:-2] * jnp.sqrt(here.energy))
         level = jnp.log(jnp.asarray(energy, float))
         x = jnp.concatenate([z, jnp.stack([here.period / units[-2], level])])
-        return frequency_near(static, leaves, _data((), units, USUAL), x)
+        given = leaves, scaled_data((), units, USUAL), x
+        period = solved_near(mode_map, mode_residual, static, *given)[-1] * units[-2]
+        return 2 * jnp.pi / period
 
     def check(self, *_: Any, **__: Any) -> BranchCheck:
         """Raise `ValueError`: orbits of one energy are not isolated by themselves."""
@@ -100,20 +102,23 @@ def nonlinear_modes(
     that stored in springs and contacts. Small ones of one frequency are those of a linear
     mode. From where they cease to be linear they are continued to larger energies by
     pseudo-arclength continuation, also through the touching of elastic stops
-    (`branches.mode_equations`). Their frequencies over the energy are the backbone of the
+    (`equations.mode_equations`). Their frequencies over the energy are the backbone of the
     mode. The two multipliers along the family are 1, and left out. The others are pairs
     on the unit circle (elliptic) or not (hyperbolic), and become so where they meet: at
     1, a `"fold"` or `"branch_point"`, at -1, a `"period_doubling"`, or elsewhere on the
-    circle, a `"krein"` point.
+    circle, a `"krein"` point. Beside a saddle, over which motions escape, families end
+    where periods depend so much on the energy that they are known no more
+    (`TOO_FEW_SEGMENTS`: a smaller `rtol` leads farther).
 
     **Arguments:** `mode`: its position among `natural_modes`, from 0. `energy`: the
     largest, J. `settings`, `progress`: as for `continue_orbit`, with steps in the
     logarithm of the energy.
 
-    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or laws
-    without an energy, a contact that touches at rest, a mode that does not exist, a rigid
-    or unstable one, or an energy that is not positive, or up to which motions are linear,
-    as below that of a stop; `RuntimeError` if no motion is found near the linear mode.
+    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or
+    contacts without an energy, a contact that touches at rest, a mode that does not exist,
+    a rigid or unstable one, or an energy that is not positive, or up to which motions are
+    linear, as below that of a stop; `RuntimeError` if no motion is found near the linear
+    mode.
 
     **Source:** Kerschen, Peeters, Golinval and Vakakis, *Mech. Syst. Signal Process.* 23
     (2009) 170; Peeters et al., *ibid.* 195.
@@ -153,13 +158,23 @@ def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
         raise ValueError(
             f"nonlinear_modes: {why}; allowed: an ImpactSystem without loads and losses"
         )
+    open_at_rest(system)
+    return checked_mode(system, mode)
+
+
+def open_at_rest(system: ImpactSystem) -> None:
+    """Raise `ValueError` if a contact touches at rest."""
     depths = np.asarray(system.equation().penetrations(system.rest()))
     for place in np.flatnonzero(depths >= 0):
         raise ValueError(
             f"contacts.{system.contacts[place].name or place}.gap: the contact touches at "
             "rest, and no motion is linear; allowed: gaps that are open there"
         )
-    modes = natural_modes(system)
+
+
+def checked_mode(system: ImpactSystem, mode: int) -> NaturalModes:
+    """Return the linear modes; `ValueError` unless the given one is one that vibrates."""
+    modes = natural_modes(at_rest(system) if system.springs else system)
     check_range("mode", mode, "", Range(at_least=0, at_most=len(modes.frequencies) - 1))
     frequency = float(modes.frequencies[mode])
     if not frequency > 0:
@@ -175,7 +190,8 @@ def _units(masses: Array, frequency: Array) -> Array:
     return jnp.concatenate([speeds / frequency, speeds, ends])
 
 
-def _data(leaves: Any, units: Any, settings: ContinuationSettings) -> LaneData:
+def scaled_data(leaves: Any, units: Any, settings: ContinuationSettings) -> LaneData:
+    """Return the data of one branch whose unknowns have these scales."""
     rtol = np.asarray(settings.rtol)
     tight = rtol * settings.factor
     return LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
@@ -214,7 +230,7 @@ class ModeProblem(BranchProblem):
         leaves = jax.tree.map(np.asarray, leaves)
         masses = jnp.diagonal(system.matrices()[0])
         units = np.asarray(_units(masses, jnp.asarray(frequency)))
-        data = one_lane(_data(leaves, units, settings))
+        data = one_lane(scaled_data(leaves, units, settings))
         corrector = system_corrector(mode_map, static, "energy")
         super().__init__(static, "energy", data, corrector, mode_evaluator(static))
         self.resolution = float(settings.rtol)

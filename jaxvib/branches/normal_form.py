@@ -24,11 +24,11 @@ from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
 from ..foundation.quantity import result_field
 from ..orbits.limit_cycle import reflection
+from ..systems.base.system import System
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.fields import is_autonomous
 from ..systems.parameters import replace
-from ..systems.system import System
-from .bifurcation_results import BifurcationPoint, FieldBifurcation
+from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 
 _RTOL = 1e-12  # of flows, whose third derivatives are taken
 # Steps of differences that confirm the derivatives, relative to the state, and how

@@ -12,18 +12,18 @@ from .. import linalg
 from ..ensemble import Reason, map_samples
 from ..foundation.arrays import one_lane, partition_arrays
 from ..orbits.limit_cycle import reflection
+from ..systems.base.system import System
 from ..systems.fields import is_autonomous
-from ..systems.system import System
-from .bifurcation_results import BifurcationPoint, FieldBifurcation
-from .branch import Branch
-from .cycle_equations import motion
-from .cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem
-from .equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
-from .orbit_problem import orbit_problem
-from .parameter_range import parameter_range
-from .point import at
-from .settings import USUAL, ContinuationSettings, report_to
-from .tracer import BranchPoint, Tracer, TracerContext, axis_of
+from .equations.cycle_equations import motion
+from .equations.point import at
+from .problems.cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem
+from .problems.equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
+from .problems.orbit_problem import orbit_problem
+from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
+from .results.branch import Branch
+from .tracing.parameter_range import parameter_range
+from .tracing.settings import USUAL, ContinuationSettings, report_to
+from .tracing.tracer import BranchPoint, Tracer, TracerContext, axis_of
 
 # Relative distances of the first point from the bifurcation, tried in order.
 _REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)

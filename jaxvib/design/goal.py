@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..foundation.types import AnyArray
-from .measure import Measure, as_measure
+from .measures.measure import Measure, as_measure
 
 GOALS = ("minimise", "maximise")
 _COMBINED: dict[str, Callable] = {

@@ -29,7 +29,7 @@ from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..systems.parameters import replace
 from .fitting import CLOSER, Fit, fit
 from .joint_intervals import Piece, joint_intervals
-from .measure import Measure, Outcome, as_measure, itself
+from .measures.measure import Measure, Outcome, as_measure, itself
 from .settings import SearchSettings
 from .variables import Bounds
 

@@ -9,16 +9,16 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 
 from ..ensemble import Reason, reason
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.suggestions import unknown_key
-from .evaluation import Evaluation, Evaluator
-from .first_order import GradientTransformation, descend
-from .history import Design, best_of, design_of, starts_of
-from .measure import EvaluationLostError
+from .measures.measure import EvaluationLostError
 from .problem import Problem
-from .scipy_methods import CONSTRAINED, METHODS
+from .searches.evaluation import Evaluation, Evaluator
+from .searches.first_order import GradientTransformation, descend
+from .searches.history import Design, best_of, design_of, starts_of
+from .searches.scipy_methods import CONSTRAINED, METHODS
+from .searches.smoothness import Notice
 from .settings import USUAL, SearchSettings
-from .smoothness import Notice
 
 ADAM = "adam"
 ALL_METHODS = (ADAM, *METHODS)

@@ -18,7 +18,7 @@ from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal
-from .measure import Measure, as_measure, itself
+from .measures.measure import Measure, as_measure, itself
 from .variables import Bounds, Variable, values_at, variables_of
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.types import Number
-from ..systems.around import AroundEquation, AroundSystem
+from ..systems.base.around import AroundEquation, AroundSystem
 from .measure import Measure, bodies_of
 from .motion import Motion
 

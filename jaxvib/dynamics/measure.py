@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..foundation.types import Number
-from ..systems.equation import Equation
+from ..systems.base.equation import Equation
 from ..systems.impact import EquationOfMotion
 
 

@@ -12,10 +12,10 @@ from ..ensemble import raise_if_empty
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range
 from ..foundation.types import Number
-from ..systems.annular import annular
-from ..systems.equation import Equation
+from ..systems.base.equation import Equation
+from ..systems.base.system import System
+from ..systems.contacts.annular import annular
 from ..systems.impact import ImpactSystem
-from ..systems.system import System
 from .engines.choice import ENGINES, engine_for
 from .flow import checked_state
 from .measure import Measure, bodies_of, velocities_in

@@ -11,9 +11,9 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, floats
-from ..systems.chain import BeamChain
+from ..systems.base.roles import Linear
 from ..systems.loads import as_load
-from ..systems.roles import Linear
+from ..systems.structures.chain import BeamChain
 
 _NORM, _SQUARINGS = 4.0, 64  # of the scaled exponential: its norm, and at most how many
 

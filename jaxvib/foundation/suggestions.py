@@ -22,8 +22,8 @@ _REPLACED = {
     "name 'SteppingEngine'": "write dynamics.engines.DiffraxEngine",
     "name 'Segment'": "write dynamics.engines.Want",
     "name 'Observation'": "write dynamics.engines.Motion",
-    "name 'ElasticLaw'": "write systems.law.ContactLaw",
-    "name 'DampedLaw'": "write systems.law.ContactLaw",
+    "name 'ElasticLaw'": "write systems.base.law.ContactLaw",
+    "name 'DampedLaw'": "write systems.base.law.ContactLaw",
     "name 'kanai_tajimi_noise'": "write FilteredNoise.kanai_tajimi",
 }
 _MOST_COMPARED = 1000  # names: takes a second

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.arrays import require_concrete
+from ..systems.base.roles import Linear
 from ..systems.parameters import parameter_at, replace
-from ..systems.roles import Linear
 from .modal import natural_modes
 
 # Relative to the largest: modes of closer frequencies are mixed by rounding errors.

@@ -13,11 +13,11 @@ from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..linalg.sparse_modes import sparse_modes
-from ..systems.beam import BeamWithBodies
-from ..systems.elastic import ElasticStructure
+from ..systems.base.roles import Linear
+from ..systems.files.matrix_files import ReadMatrices
 from ..systems.linear_part import linear_part
-from ..systems.matrix_files import ReadMatrices
-from ..systems.roles import Linear
+from ..systems.structures.beam import BeamWithBodies
+from ..systems.structures.elastic import ElasticStructure
 from .beams.modes import beam_eigenvalues
 from .beams.response import beam_response
 from .modal import natural_modes

@@ -6,13 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..drawing import Plottable
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.assembly import Assembled
+from ..systems.base.roles import Linear
 from ..systems.impact import LinearSystem
 from ..systems.linear_part import linear_part
-from ..systems.roles import Linear
 from .modal import damped_modes, natural_modes
 
 _NAMED = 2  # modules and degrees of freedom listed in `describe`
@@ -86,7 +87,7 @@ def energy_shares(system: Linear) -> EnergyShares:
     )
 
 
-class ModeTable(eqx.Module):
+class ModeTable(Plottable):
     """Undamped modes with energy shares, and the damped eigenvalues.
 
     One eigenvalue of each conjugate pair is listed, ascending in modulus.

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
 from ..foundation.quantity import floats
+from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part_alone
-from ..systems.roles import Linear
 
 Place = str | int | Mapping[str, float] | Real[ArrayLike, " n"] | Sequence[Any]
 

@@ -6,22 +6,22 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
-from ..drawing import Axis, Chart, Line, Plottable, draw, spectrum_chart
+from ..drawing import Axis, Chart, Line, draw, spectrum_chart
 from ..drawing.axes import Axes
+from ..drawing.plottable import ResultRepr
 from ..foundation.arrays import HOST, array_namespace, require_concrete, to_numpy
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..foundation.types import AnyArray
-from ..systems.chain import BeamChain
+from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part
-from ..systems.roles import Linear
+from ..systems.structures.chain import BeamChain
 from .natural import check_natural, check_not_gyroscopic, nan_unless_natural
 
 # Relative difference below which components of a shape are equal, well above rounding.
 _ALIKE = 1e-9
 
 
-class NaturalModes(Plottable, ResultRepr):
+class NaturalModes(ResultRepr):
     """Undamped modes, ascending in frequency; shapes have unit modal mass."""
 
     frequencies: Float[Array, " mode"] = result_field(
@@ -43,7 +43,7 @@ class NaturalModes(Plottable, ResultRepr):
         return draw(shapes_chart(self.shapes, self.frequencies), ax)
 
 
-class DampedModes(Plottable, ResultRepr):
+class DampedModes(ResultRepr):
     r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, padded with NaN.
 
     One of each conjugate pair (Im >= 0) and all real values, ascending in modulus.

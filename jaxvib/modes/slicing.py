@@ -19,9 +19,9 @@ from scipy.sparse import csc_array, diags_array
 from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import require_concrete
 from ..foundation.quantity import Range, check_range
-from ..systems.chain import BeamChain
+from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part
-from ..systems.roles import Linear
+from ..systems.structures.chain import BeamChain
 from .modal import natural_frequencies
 from .natural import check_natural, check_not_gyroscopic
 

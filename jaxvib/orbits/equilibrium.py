@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, PyTree, Real
 
 from .. import linalg
-from ..drawing import Labels, Plottable, draw, spectrum_chart
+from ..drawing import Labels, draw, spectrum_chart
 from ..drawing.axes import Axes
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
@@ -19,10 +19,10 @@ from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray
+from ..systems.base.system import System
 from ..systems.fields import check_autonomous
-from ..systems.system import System
-from .implicit import differentiable_once, implicit_root
-from .multipliers import VERDICTS, multiplier_error, verdict
+from .shooting.implicit import differentiable_once, implicit_root
+from .shooting.multipliers import VERDICTS, multiplier_error, verdict
 
 # About ten halvings and doublings of the damping, several times.
 _MOST_ITERATIONS = 100
@@ -36,7 +36,7 @@ FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 _SINGULAR = 1e13
 
 
-class Equilibrium(Plottable, Result):
+class Equilibrium(Result):
     r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
 
     `state` and `eigenvalues` are differentiable with respect to every parameter of the

@@ -18,22 +18,22 @@ from ..foundation.arrays import combine_arrays, partition_arrays, stop_gradient_
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_number, check_range, result_field
 from ..foundation.types import Number
+from ..systems.base.system import System
 from ..systems.drift import across_drift, check_drift, modulo_drift
-from ..systems.system import System
-from .cycle_shooting import CycleShooting, rate_of, shoot_cycle
 from .equilibrium import FIELD_ROUNDING
-from .error_estimates import error_factor
-from .implicit import implicit_root
-from .motion_pictures import PlottableMotion
-from .multipliers import (
+from .orbit import WithProgress, invalidate
+from .shooting.cycle_shooting import CycleShooting, rate_of, shoot_cycle
+from .shooting.error_estimates import error_factor
+from .shooting.implicit import implicit_root
+from .shooting.motion_pictures import PlottableMotion
+from .shooting.multipliers import (
     VERDICTS,
     floquet_multipliers,
     modulus,
     multiplier_error,
     verdict,
 )
-from .orbit import WithProgress, invalidate
-from .orbit_derivatives import Revolution, differentiable_values
+from .shooting.orbit_derivatives import Revolution, differentiable_values
 
 # Of the condition and of the residual, in units, of a cycle that is one of a family.
 _SINGULAR, _COMES_BACK = 1e10, 1e-6

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
+from ..drawing.plottable import ResultRepr
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
@@ -16,9 +17,8 @@ from ..ensemble.result import Result
 from ..foundation.arrays import partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
+from ..systems.base.system import System
 from ..systems.periods import check_period, period_of
-from ..systems.system import System
 from ..systems.unforced import (
     UnforcedSystem,
     field_in_spans,
@@ -27,8 +27,8 @@ from ..systems.unforced import (
 )
 from .crossings import FieldSection, crossings_kernel
 from .settings import MOST_PERIODS
-from .settling import poincare_map
-from .shooting import no_period, ratios
+from .shooting.orbit_shooting import no_period, ratios
+from .shooting.settling import poincare_map
 
 _BLOCKS = 8  # whose means give the standard error, to a quarter of its value
 _RESOLVED = 1e-13  # a direction that shrinks more than this, next to others, is rounding

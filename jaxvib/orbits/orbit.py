@@ -29,13 +29,13 @@ from ..foundation.arrays import (
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray, Integer, Number
 from ..kernels.calls import elementwise
+from ..systems.base.system import System
 from ..systems.drift import modulo_drift
-from ..systems.system import System
-from .error_estimates import assess_orbit
-from .implicit import KernelFunction, implicit_root, with_derivative_of
-from .motion_kernels import ShootingDetails
-from .motion_pictures import PlottableMotion
-from .multipliers import (
+from .shooting.error_estimates import assess_orbit
+from .shooting.implicit import KernelFunction, implicit_root, with_derivative_of
+from .shooting.motion_kernels import ShootingDetails
+from .shooting.motion_pictures import PlottableMotion
+from .shooting.multipliers import (
     ROUNDING,
     VERDICTS,
     floquet_multipliers,
@@ -43,8 +43,8 @@ from .multipliers import (
     state_rounding,
     verdict,
 )
-from .orbit_derivatives import Revolution, differentiable_values
-from .shooting import Shift, ShootingResult
+from .shooting.orbit_derivatives import Revolution, differentiable_values
+from .shooting.orbit_shooting import Shift, ShootingResult
 
 # Without error bars, multipliers nearer to the unit circle than this are undecided: far
 # more than the error of a contact's onset (`error_estimates._multiplier_bar`).

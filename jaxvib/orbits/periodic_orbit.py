@@ -24,18 +24,14 @@ from ..foundation.arrays import (
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range
 from ..foundation.types import AnyArray, Number
+from ..systems.base.system import System
 from ..systems.conservative import why_not_conservative
 from ..systems.drift import modulo_drift
 from ..systems.fields import AutonomousSystem, is_autonomous
 from ..systems.impact import ImpactSystem
 from ..systems.periods import check_period
-from ..systems.system import System
 from ..systems.unforced import is_unforced, refuse_period
-from .error_estimates import error_factor as error_factor
-from .implicit import differentiable_once
 from .limit_cycle import LimitCycle, limit_cycle
-from .motion_kernels import shoot_in_modes, shooting_kernel
-from .multipliers import UNSTABLE
 from .orbit import PeriodicOrbit as PeriodicOrbit
 from .orbit import (
     orbit_from_shooting,
@@ -44,10 +40,14 @@ from .orbit import (
     without_derivative,
 )
 from .orbit import unknown_orbits as unknown_orbits
-from .settling import GRAZING as GRAZING
-from .shooting import scales
-from .transient import LONGEST_PERIOD as LONGEST_PERIOD
-from .transient import PLAUSIBLE, run_transient
+from .shooting.error_estimates import error_factor as error_factor
+from .shooting.implicit import differentiable_once
+from .shooting.motion_kernels import shoot_in_modes, shooting_kernel
+from .shooting.multipliers import UNSTABLE
+from .shooting.orbit_shooting import scales
+from .shooting.settling import GRAZING as GRAZING
+from .shooting.transient import LONGEST_PERIOD as LONGEST_PERIOD
+from .shooting.transient import PLAUSIBLE, run_transient
 
 _NEAR = 0.1  # of its size: an orbit farther from the end of a transient is another one
 _OF_GUESS = "omit the guess to settle first, or see jv.orbits.regimes"

@@ -7,8 +7,8 @@ from ..dynamics.engines import check_engine
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import CheckedArguments
 from .crossings import FieldSection
-from .error_estimates import error_factor
 from .periodic_orbit import LONGEST_PERIOD
+from .shooting.error_estimates import error_factor
 
 # Upper limit of the number of periods per call: more are a mistake, and would not fit
 # into memory.

@@ -10,8 +10,8 @@ from ..foundation.new_files import refuse_taken, write_new
 from ..foundation.range import Range
 from ..foundation.text import printable
 from ..kernels.export.object_code import ObjectCode, Target, object_code, target_of
+from ..systems.base.system import System
 from ..systems.parameters import part_names
-from ..systems.system import System
 from .motion_functions import RETURN_CODES, RTOL, MotionFunctions, unique_names
 
 _ABOUT = {

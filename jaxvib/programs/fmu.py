@@ -19,7 +19,7 @@ from .. import __version__
 from ..ensemble import reason
 from ..foundation.new_files import refuse_taken, write_new
 from ..kernels.export.object_code import HOST, CFunction, object_code, target_of
-from ..systems.system import System
+from ..systems.base.system import System
 from .c_program import check_name
 from .model_description import Description, Variables, with_external_forces
 from .motion_functions import RETURN_CODES, RTOL, MotionFunctions

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from ..foundation.range import Range
 from ..foundation.text import printable
 from ..systems import AppliedLoad, ConstantLoad, ImpactSystem, TwoBodyImpact
+from ..systems.base.system import System
 from ..systems.parameters import part_names
-from ..systems.system import System
 from .motion_functions import MotionFunctions
 
 _VERSION = "3.0"

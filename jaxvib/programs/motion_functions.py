@@ -17,7 +17,7 @@ from ..ensemble import Reason
 from ..foundation.range import Range
 from ..kernels.export.object_code import CFunction
 from ..systems import parameters, replace
-from ..systems.system import System, state_shape
+from ..systems.base.system import System, state_shape
 
 RTOL = 1e-10  # default of `flow`
 # Of motions: `FIELD_JUMPS` if derivatives by the state are asked for.

@@ -14,9 +14,9 @@ from jaxtyping import Array, Float
 from ..foundation.arrays import is_concrete, to_jax
 from ..foundation.suggestions import nearest, unknown_key
 from ..foundation.text import truncate
-from .freedoms import is_ground
+from .base.freedoms import is_ground
+from .base.roles import Linear
 from .modules.module import ROTATION, Module, entries
-from .roles import Linear
 from .symmetry import SINGULAR
 
 _LARGEST_CHECKED = 500  # degrees of freedom; above, a dense check costs too much

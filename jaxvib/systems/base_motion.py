@@ -10,9 +10,9 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.quantity import Quantity, quantity
 from ..foundation.suggestions import nearest
+from .base.part import Part
+from .base.system import System
 from .loads import Load
-from .part import Part
-from .system import System
 
 # Number of time derivatives to an acceleration, and the unit.
 GIVEN: Mapping[str, tuple[int, str]] = {

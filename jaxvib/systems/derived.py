@@ -10,10 +10,10 @@ from jaxtyping import Array
 
 from ..foundation.suggestions import unknown_key
 from ..foundation.units import is_si
+from .base.system import Mechanical
+from .base.system_repr import SystemRepr
 from .parameter_formulas import ordered
 from .parameters import System, named_values, parameters, replace
-from .system import Mechanical
-from .system_repr import SystemRepr
 
 
 class Variables(SystemRepr):

@@ -20,10 +20,10 @@ from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
 from ..foundation.types import AnyArray
 from ..kernels.lower.tangents import map_rows
+from .base.roles import Linear
+from .base.system import System, state_shape
+from .base.system_repr import with_field
 from .loads import time_varying
-from .roles import Linear
-from .system import System, state_shape
-from .system_repr import with_field
 from .variation import varies
 
 # Of the rates, and of those of a unit of the shift: a shift changes them by rounding only.

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import combine_arrays, has_tangents, is_concrete, partition_arrays
 from ..foundation.quantity import Range, check_count, check_range
+from .base.equation import Equation, Time
+from .base.system import System
 from .drift import Drift
-from .equation import Equation, Time
 from .parameters import as_given, named_values
-from .system import System
 
 
 class FieldEquation(Equation):

@@ -12,17 +12,19 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from ..foundation.quantity import Quantity, quantity
 from ..foundation.types import Number
 from ..linalg import positive_inverse
-from .annular import AnnularContact, annular
+from .base.equation import Equation, Time
+from .base.freedoms import component
+from .base.law import LoadLaw, force_of, is_damped, is_impulsive, trait
+from .base.part import Part
+from .base.roles import Linear
+from .base.system import Mechanical
 from .base_motion import BaseMotion
-from .contact_friction import pressing_contacts
-from .equation import Equation, Time
-from .freedoms import component
-from .friction import Friction, friction_forces
-from .law import LoadLaw, force_of, is_damped, is_impulsive, trait
+from .contacts.annular import AnnularContact, annular
+from .contacts.unilateral import Contact
+from .frictions.contact_friction import pressing_contacts
+from .frictions.friction import Friction, friction_forces
 from .loads import never_repeats, time_varying
-from .part import Part
 from .periods import check_period, period_of_loads
-from .roles import Linear
 from .springs import NonlinearSpring
 from .states import (
     CoupledEquation,
@@ -31,8 +33,6 @@ from .states import (
     named_states,
 )
 from .symmetry import check_mass, lacks_mass
-from .system import Mechanical
-from .unilateral import Contact
 from .variation import at_time, factor_at, known_laws, variations_of
 
 AnyContact = Contact | AnnularContact

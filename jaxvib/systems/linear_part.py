@@ -10,13 +10,13 @@ from jaxtyping import Array, Float
 
 from ..foundation.arrays import is_concrete
 from ..foundation.environment import require_float64
-from .around import part
+from .base.around import part
+from .base.law import force_of
+from .base.roles import Linear
+from .base.system import System
 from .impact import ImpactSystem
-from .law import force_of
 from .loads import time_varying
-from .roles import Linear
 from .springs import NonlinearSpring
-from .system import System
 
 # Elongations and rates on both sides of 0, far below any length of a system: a law that
 # is smooth there has the same slope at all of them ...

@@ -5,8 +5,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .around import AroundSystem
-from .system import Mechanical, System
+from .base.around import AroundSystem
+from .base.system import Mechanical, System
 from .unforced import UnforcedSystem
 
 

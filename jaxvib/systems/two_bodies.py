@@ -9,17 +9,17 @@ from jaxtyping import Array, Float, Real
 from ..foundation.arrays import to_jax, to_numpy
 from ..foundation.quantity import Quantity, quantity
 from .assembly import Assembled, assemble
-from .contact import HertzContact
-from .freedoms import GROUND
+from .base.freedoms import GROUND
+from .base.law import ContactLaw, LoadLaw
+from .base.roles import Linear
+from .base.system import Mechanical
+from .base.system_repr import SystemRepr
+from .contacts.contact import HertzContact
+from .contacts.unilateral import Contact
 from .impact import AppliedLoad, EquationOfMotion, equation_of_motion
-from .law import ContactLaw, LoadLaw
 from .loads import HarmonicLoad
 from .modules.bodies import TranslationTranslation
 from .periods import period_of_loads
-from .roles import Linear
-from .system import Mechanical
-from .system_repr import SystemRepr
-from .unilateral import Contact
 
 
 class Body(SystemRepr):

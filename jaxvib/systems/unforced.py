@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from .around import part
+from .base.around import part
+from .base.equation import Equation, Time
+from .base.system import System
 from .drift import Drift
-from .equation import Equation, Time
 from .fields import is_autonomous
 from .loads import time_varying
-from .system import System
 from .variation import varies
 
 # An exponent above the degree of polynomial forces, which has no effect within a

@@ -7,7 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ..foundation.types import Number
-from .law import LoadLaw, ScaledLaw
+from .base.law import LoadLaw, ScaledLaw
 from .loads import as_load, time_varying
 
 # A variation is a load law whose values are relative, not forces.

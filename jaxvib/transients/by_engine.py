@@ -13,10 +13,10 @@ from ..dynamics.measures import Squares
 from ..dynamics.motion import Motion, Want
 from ..dynamics.observables import init_observables
 from ..ensemble import Reason
-from ..systems.around import AroundSystem
+from ..systems.base.around import AroundSystem
+from ..systems.base.system import System
 from ..systems.impact import EquationOfMotion
 from ..systems.loads import as_load
-from ..systems.system import System
 from .limits import Limit, Moving, with_limits
 
 # Safeguard: more pieces than any load of reasonable duration.

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..foundation.quantity import Quantity, quantity
-from ..systems.event_form import ContactForm
-from ..systems.freedoms import check_direction
+from ..systems.base.event_form import ContactForm
+from ..systems.base.freedoms import check_direction
+from ..systems.base.law import ContactLaw
+from ..systems.base.system import System, equation_shape
+from ..systems.base.system_repr import SystemRepr, with_field
+from ..systems.contacts.unilateral import Contact
 from ..systems.impact import EquationOfMotion
-from ..systems.law import ContactLaw
 from ..systems.states.coupled import CoupledEquation
-from ..systems.system import System, equation_shape
-from ..systems.system_repr import SystemRepr, with_field
-from ..systems.unilateral import Contact
 
 
 class Threshold(ContactLaw):

@@ -18,7 +18,7 @@ from ..dynamics.observables import (
 from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
 from ..foundation.zero_tangents import is_zero, symbolic_zero, zero_tangent
 from ..kernels.calls.derivative_rule import with_rule
-from ..systems.law import force_of
+from ..systems.base.law import force_of
 from ..systems.variation import at_time
 from .limits import Moving
 

@@ -13,9 +13,9 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Real
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, floats
 from ..linalg import balance
+from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part_alone
 from ..systems.loads import FilteredNoise
-from ..systems.roles import Linear
 
 # The first step is 5e-20 of the time: its series converge for rates below 1e18 over the
 # time. exp(A h) - 1 is doubled instead of exp(A h), which keeps the digits of slow

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.defining_equations import Setting, second_compound, touching
-from jaxvib.branches.touches import Stop
+from jaxvib.branches.equations.defining_equations import Setting, second_compound, touching
+from jaxvib.branches.equations.touches import Stop
 from jaxvib.ensemble import Reason
 from tests.independent import TwoBody, motion, periodic_orbit
 from tests.systems_table import SOFT

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 from scipy.optimize import brentq, minimize_scalar
 
 import jaxvib as jv
-from jaxvib.branches.cycle_margins import margin_of
+from jaxvib.branches.equations.cycle_margins import margin_of
 from tests.dynamics.test_friction import NUMBERS, on_a_belt, stick_slip
 
 SPEED = "frictions.0.speed"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import elementwise
 
-from jaxvib.branches.location import find_roots
+from jaxvib.branches.tracing.location import find_roots
 
 TOLERANCES = [1e-3, 1e-9, 1e-15]
 

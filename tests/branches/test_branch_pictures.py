@@ -10,6 +10,7 @@ import xarray
 
 import jaxvib as jv
 from jaxvib.branches.curves import CodimensionTwoPoint
+from jaxvib.branches.equations.point import at
 from jaxvib.foundation.arrays import to_jax
 from jaxvib.orbits.periodic_orbit import unknown_orbits
 
@@ -152,7 +153,7 @@ def test_quantities_that_are_not_there_are_named(at_rest, around):
     with pytest.raises(ValueError, match="unknown measure 'amplitud'"):
         around.plot(measure="amplitud")
     with pytest.raises(ValueError, match="do not start periodic motions"):
-        around.plot(measure="norm", system=jv.branches.point.at(growing, "p", 0.0))
+        around.plot(measure="norm", system=at(growing, "p", 0.0))
     with pytest.raises(ValueError, match="labels: 1 of 2 branches"):
         jv.branches.plot_branches([at_rest, around], labels=["one"])
 

@@ -7,8 +7,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import jaxvib as jv
-from jaxvib.branches.chords import _minima, _unresolved
-from jaxvib.branches.test_functions import OF_MULTIPLIERS, EvaluatedPoints, changed
+from jaxvib.branches.tracing.chords import _minima, _unresolved
+from jaxvib.branches.tracing.test_functions import OF_MULTIPLIERS, EvaluatedPoints, changed
 
 DAMPING, DEPTH = 0.01, 0.1
 mathieu = jv.forced_system(

@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.branches.cycle_equations import graded_product, unresolved
+from jaxvib.branches.equations.cycle_equations import graded_product, unresolved
 from tests import zoo
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.defining_equations import has_torus
+from jaxvib.branches.equations.defining_equations import has_torus
 from jaxvib.ensemble import Reason
 
 RATE = np.log(6.59)  # a multiplier 6.59 over a period of 1

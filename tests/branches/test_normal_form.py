@@ -7,7 +7,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.branches import normal_form
-from jaxvib.branches.bifurcation_results import field_bifurcation
+from jaxvib.branches.results.bifurcation_results import field_bifurcation
 from tests import zoo
 
 TAU = 2 * np.pi

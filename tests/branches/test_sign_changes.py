@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from jaxvib.branches.corrector import Corrected, LaneData
-from jaxvib.branches.location import locate
-from jaxvib.branches.problem import BranchProblem
-from jaxvib.branches.test_functions import (
+from jaxvib.branches.equations.corrector import Corrected, LaneData
+from jaxvib.branches.tracing.location import locate
+from jaxvib.branches.tracing.problem import BranchProblem
+from jaxvib.branches.tracing.test_functions import (
     OF_MULTIPLIERS,
     EvaluatedPoints,
     branch_point,
     fold,
     sign_changes,
 )
-from jaxvib.branches.tracer import BranchPoint
+from jaxvib.branches.tracing.tracer import BranchPoint
 
 
 class Flat(BranchProblem):

@@ -14,7 +14,7 @@ from jaxvib.design import (
     stable_range_measure,
     worst_over_box,
 )
-from jaxvib.design.evaluation import Evaluator
+from jaxvib.design.searches.evaluation import Evaluator
 from tests import zoo
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.design import EvaluationLostError, branch_maximum, branch_maximum_measure
-from jaxvib.design.evaluation import Evaluator
 from jaxvib.design.problem import Problem
+from jaxvib.design.searches.evaluation import Evaluator
 
 STIFFNESS, DAMPING, FORCE = 100.0, 3.0, 2.0
 FREQUENCY = "loads.push.law.frequency"

@@ -27,7 +27,7 @@ from jaxvib.design import (
     stable_range_measure,
     white_noise_measure,
 )
-from jaxvib.design.evaluation import Evaluator
+from jaxvib.design.searches.evaluation import Evaluator
 from jaxvib.studies.analyses.measure_options import KEYS
 from tests import zoo
 

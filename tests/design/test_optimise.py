@@ -24,7 +24,7 @@ from jaxvib.design import (
     response_measure,
     white_noise_measure,
 )
-from jaxvib.design.measure import Outcome, as_measure
+from jaxvib.design.measures.measure import Outcome, as_measure
 from jaxvib.design.optimise import ALL_METHODS
 from jaxvib.foundation.quantity import quantity
 

@@ -8,7 +8,7 @@ import pytest
 
 import jaxvib as jv
 from jaxvib.design import peaks_measure
-from jaxvib.design.response_peaks import response_peaks
+from jaxvib.design.measures.response_peaks import response_peaks
 
 LOW, HIGH = 0.5, 200.0
 

@@ -9,8 +9,8 @@ from scipy.linalg import expm
 
 import jaxvib as jv
 from jaxvib.design import Notice, notice
-from jaxvib.design.orbit_measures import OrbitAnalysis
-from jaxvib.design.smoothness import NEAR, noticed
+from jaxvib.design.measures.orbit import OrbitAnalysis
+from jaxvib.design.searches.smoothness import NEAR, noticed
 
 soft = jv.two_body_impact(contact=jv.HertzContact(3.504e7))
 FREQUENCY = 5.8

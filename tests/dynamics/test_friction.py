@@ -8,8 +8,8 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.dynamics.flow import observe
-from jaxvib.systems.event_form import product_term
-from jaxvib.systems.sliding import SlidingLaw
+from jaxvib.systems.base.event_form import product_term
+from jaxvib.systems.frictions.sliding import SlidingLaw
 
 MASS, STIFFNESS, SLIDING, STATIC, BELT = 2.0, 50.0, 3.0, 5.0, 0.1
 NUMBERS = jnp.asarray([MASS, STIFFNESS, SLIDING, STATIC, BELT])

@@ -10,7 +10,7 @@ from scipy.linalg import expm
 from scipy.optimize import fsolve
 
 import jaxvib as jv
-from jaxvib.systems.event_form import ContactForm, Stop
+from jaxvib.systems.base.event_form import ContactForm, Stop
 
 MASS, DAMPING, STIFFNESS, FREQUENCY = 1.3, 0.2, 4.0, 2.1
 SLOPES = [30.0, 90.0, 10.0]

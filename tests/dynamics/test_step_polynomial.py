@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.dynamics.step_polynomial import Polynomial, cubic_defect, step_polynomial
+from jaxvib.dynamics.stepping.step_polynomial import (
+    Polynomial,
+    cubic_defect,
+    step_polynomial,
+)
 
 numbers = st.floats(-3, 3)
 

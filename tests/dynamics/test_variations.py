@@ -17,6 +17,7 @@ from scipy.special import mathieu_a, mathieu_b
 import jaxvib as jv
 from jaxvib.dynamics.energy_balance import energy_balance
 from jaxvib.dynamics.modal import modal_form
+from jaxvib.systems.base.system_repr import SystemRepr
 
 TURN = 2 * np.pi
 ONE = np.ones(1)
@@ -310,7 +311,7 @@ def test_a_hard_stop_beside_a_pumped_spring_reflects_its_motion():
     np.testing.assert_allclose(found, -np.sign(through[0]) * through, atol=1e-10)
 
 
-class Square(jv.systems.system_repr.SystemRepr):
+class Square(SystemRepr):
     """A user's periodic law, v = depth sin^3(w t)."""
 
     depth: jax.Array

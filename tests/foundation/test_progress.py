@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from jaxvib.foundation import progress
-from jaxvib.foundation.progress import progress_reporter, without_progress
+from jaxvib.foundation.command import progress
+from jaxvib.foundation.command.progress import progress_reporter, without_progress
 
 
 class Terminal(io.StringIO):

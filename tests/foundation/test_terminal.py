@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jaxvib.foundation.terminal import wrapped
+from jaxvib.foundation.command.terminal import wrapped
 
 REGIMES = "regimes    " + ", ".join(
     f"{n}.5% +- 0.7% period {n} with {n} contacts" for n in range(9)
@@ -41,7 +41,8 @@ def test_a_command_stays_in_one_line(label):
 
 
 def test_a_terminal_gets_short_lines_and_a_pipe_whole_ones():
-    code = f"from jaxvib.foundation.terminal import print_line; print_line({REGIMES!r})"
+    module = "jaxvib.foundation.command.terminal"
+    code = f"from {module} import print_line; print_line({REGIMES!r})"
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert piped.stdout == f"{REGIMES}\n"
     master, terminal = os.openpty()

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.branches.corrector import LaneData
-from jaxvib.branches.orbit_equations import orbit_corrector
+from jaxvib.branches.equations.corrector import LaneData
+from jaxvib.branches.equations.orbit_equations import orbit_corrector
 from jaxvib.dynamics.flow import observe_with_monodromy
 from jaxvib.foundation.arrays import partition_arrays
-from jaxvib.orbits.motion_kernels import beginning_kernel, poincare_kernel
+from jaxvib.orbits.shooting.motion_kernels import beginning_kernel, poincare_kernel
 from tests.systems_table import MOTIONS, hard_stop, springs
 
 bodies = jv.two_body_impact()

@@ -14,8 +14,8 @@ from jaxvib.dynamics.integrated_system import IntegratedSystem
 from jaxvib.dynamics.measures import Squares
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import DriftingCycle, DriftingOrbit
-from jaxvib.orbits.sample_cycles import _reason
-from jaxvib.orbits.sample_orbits import _approaches
+from jaxvib.orbits.samples.sample_cycles import _reason
+from jaxvib.orbits.samples.sample_orbits import _approaches
 
 FREQUENCY = "loads.drive.law.frequency"
 TURN = 2 * np.pi

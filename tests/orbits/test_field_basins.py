@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import SettlingSettings, basins
-from jaxvib.orbits.field_attractors import _distance_from
+from jaxvib.orbits.searches.field_attractors import _distance_from
 
 NAMES = ("c0", "c1", "c2", "c3")
 BOX = np.random.default_rng(3).uniform(-4, 4, (400, 2))

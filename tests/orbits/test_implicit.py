@@ -5,7 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxvib.orbits.implicit import KernelFunction, implicit_root, with_derivative_of
+from jaxvib.orbits.shooting.implicit import (
+    KernelFunction,
+    implicit_root,
+    with_derivative_of,
+)
 
 
 def residual(root, parameters):

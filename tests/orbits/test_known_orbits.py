@@ -10,17 +10,17 @@ import pytest
 import jaxvib as jv
 from jaxvib import linalg
 from jaxvib.foundation.arrays import to_numpy
-from jaxvib.orbits.linear_steady_state import (
+from jaxvib.orbits.periodic_orbit import orbit_from_guess
+from jaxvib.orbits.shooting.linear_steady_state import (
     linear_steady_state,
     stays_apart,
     transient_periods,
 )
-from jaxvib.orbits.multipliers import (
+from jaxvib.orbits.shooting.multipliers import (
     floquet_multipliers,
     multiplier_error,
     state_rounding,
 )
-from jaxvib.orbits.periodic_orbit import orbit_from_guess
 
 # What cancels is as large as rounding, whichever order its terms come in.
 ROUNDED = {"residual": 1e-13, "determinant_defect": 1e-9, "state_error": 1e-13}

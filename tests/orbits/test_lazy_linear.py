@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxvib.orbits.implicit import with_derivative_of
+from jaxvib.orbits.shooting.implicit import with_derivative_of
 
 X = jnp.array([0.3, 1.7])
 

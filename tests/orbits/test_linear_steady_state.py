@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.orbits.linear_steady_state import (
+from jaxvib.orbits.shooting.linear_steady_state import (
     linear_but_for_contacts,
     linear_steady_state,
     never_settles,

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from jaxvib.ensemble import Reason
-from jaxvib.orbits.shooting import ratios
+from jaxvib.orbits.shooting.orbit_shooting import ratios
 from jaxvib.systems.unforced import unforced_system
 from tests import zoo
 

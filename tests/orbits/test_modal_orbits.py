@@ -9,7 +9,7 @@ import jaxvib as jv
 from jaxvib.dynamics.modal import ModalForm, modal_form
 from jaxvib.ensemble import Reason
 from jaxvib.foundation.arrays import partition_arrays
-from jaxvib.orbits.modal_lanes import modal_groups
+from jaxvib.orbits.samples.modal_lanes import modal_groups
 from jaxvib.studies.run.builtin_studies import find
 from jaxvib.studies.run.system_file import read_system
 from tests.modal_cantilever import (

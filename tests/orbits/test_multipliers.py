@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxvib.orbits import multipliers
-from jaxvib.orbits.multipliers import verdict
+from jaxvib.orbits.shooting import multipliers
+from jaxvib.orbits.shooting.multipliers import verdict
 
 # Not an operation at a time, each of which is compiled.
 floquet_multipliers = jax.jit(multipliers.floquet_multipliers)

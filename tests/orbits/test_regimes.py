@@ -7,7 +7,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import SettlingSettings, orbit_trajectories, regimes
-from jaxvib.orbits.motion_kernels import shooting_kernel
+from jaxvib.orbits.shooting.motion_kernels import shooting_kernel
 from tests.independent import TwoBody, settle
 
 system = jv.two_body_impact()

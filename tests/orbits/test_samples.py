@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxvib as jv
-from jaxvib.orbits.regimes import batched
+from jaxvib.orbits.samples.regimes import batched
 from jaxvib.studies.analyses.sample_systems import each_system
 
 PUSH = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 2.5), "push")

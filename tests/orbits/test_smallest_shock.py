@@ -6,7 +6,7 @@ import pytest
 import jaxvib as jv
 from jaxvib.ensemble import Reason
 from jaxvib.orbits import smallest_shock
-from jaxvib.orbits.smallest_shock import smallest_shocks
+from jaxvib.orbits.searches.smallest_shock import smallest_shocks
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load

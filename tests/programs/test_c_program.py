@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib import cli
-from jaxvib.foundation.command_failures import BAD_INPUT
+from jaxvib.foundation.command.command_failures import BAD_INPUT
 from jaxvib.kernels.export.object_code import object_code, target_of
 from jaxvib.programs.c_program import CProgram
 from jaxvib.programs.motion_functions import RTOL, MotionFunctions

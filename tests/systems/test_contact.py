@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxvib.systems.contact import HertzContact, LinearContact, shape_factor
+from jaxvib.systems.contacts.contact import HertzContact, LinearContact, shape_factor
 
 steel_on_steel = HertzContact(1.54e11)
 lengths = st.floats(1e-12, 1e-1)  # m

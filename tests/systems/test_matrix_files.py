@@ -12,7 +12,7 @@ import scipy.io
 import scipy.sparse
 
 import jaxvib as jv
-from jaxvib.systems import array_files
+from jaxvib.systems.files import array_files
 
 MASS = np.diag([1.0, 2.0, 3.0])
 DAMPING = np.diag([0.1, 0.0, 0.2])

@@ -11,8 +11,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from jaxvib.systems.event_form import form_of
-from jaxvib.systems.law import ContactLaw, is_impulsive, trait
+from jaxvib.systems.base.event_form import form_of
+from jaxvib.systems.base.law import ContactLaw, is_impulsive, trait
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_laws.md"
 RESULTS = {"orbit", "sweep", "state", "slopes"}  # take 12 s to compile

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_range
-from ...systems.chain import BeamChain
+from ...systems.structures.chain import BeamChain
 
 
 def random_velocities(

@@ -12,8 +12,8 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import Quantity, Range, check_range, floats, quantity
 from ...foundation.suggestions import CheckedArguments
-from ...systems.chain import BeamChain
-from ...systems.law import ContactLaw, force_of
+from ...systems.base.law import ContactLaw, force_of
+from ...systems.structures.chain import BeamChain
 
 # Symmetric compositions of Verlet steps, by order; first halves, the middle one last.
 _COMPOSITIONS = {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...foundation.arrays import is_concrete, stop_gradient_tree
 from ...foundation.environment import require_float64
 from ...foundation.suggestions import replaced
-from ...systems.system import System, equation_shape, structural_fact
+from ...systems.base.system import System, equation_shape, structural_fact
 from ..events import requires_events_reason
 from ..modal import ModalForm, modal_form
 from .engine import Engine

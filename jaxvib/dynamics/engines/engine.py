@@ -12,8 +12,8 @@ from jaxtyping import Array
 
 from ...ensemble import Reason
 from ...foundation.types import Number
-from ...systems.equation import Equation
-from ...systems.system import System
+from ...systems.base.equation import Equation
+from ...systems.base.system import System
 from ..integrated_system import IntegratedSystem
 from ..motion import Motion, Want, in_succession
 

@@ -11,8 +11,8 @@ from jaxtyping import Array
 from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.quantity import Range, check_range
 from ...foundation.types import Number
-from ...systems.equation import Equation
-from ...systems.system import System
+from ...systems.base.equation import Equation
+from ...systems.base.system import System
 from ..events import (
     ORDER,
     event_problem,
@@ -21,7 +21,7 @@ from ..events import (
     unsupported_reason,
 )
 from ..motion import Motion, Want
-from ..time_blocks import sampled
+from ..stepping.time_blocks import sampled
 from .engine import Engine
 
 

@@ -17,7 +17,7 @@ from ...foundation.arrays import (
 from ...foundation.types import Number
 from ...foundation.zero_tangents import is_zero
 from ...kernels.calls.derivative_rule import with_rule
-from ...systems.equation import Equation
+from ...systems.base.equation import Equation
 from ..modal import ModalForm, modal_flow, modal_form
 from ..motion import Motion, Want
 from ..observables import init_observables

@@ -16,17 +16,17 @@ from ...foundation.types import Number
 from ...kernels import Kernel
 from ...kernels.calls.kernel_cache import cached_kernel
 from ...kernels.lower.tangents import map_rows
-from ...systems.equation import Equation
-from ...systems.system import System
-from ..breakpoints import crossed
+from ...systems.base.equation import Equation
+from ...systems.base.system import System
 from ..events import requires_events_reason
 from ..integrated_system import IntegratedSystem
 from ..motion import Motion, Want
 from ..observables import init_observables, steps_over_contact, update_observables
-from ..scales import scales_of
-from ..solve import Problem, Tolerance, augmented, solve
-from ..step_limits import PROBES, has_jump, longest_step
-from ..time_blocks import sampled
+from ..stepping.breakpoints import crossed
+from ..stepping.scales import scales_of
+from ..stepping.solve import Problem, Tolerance, augmented, solve
+from ..stepping.step_limits import PROBES, has_jump, longest_step
+from ..stepping.time_blocks import sampled
 from .engine import Engine, forces_in, states_at
 
 
@@ -212,6 +212,6 @@ class DiffraxEngine(SteppedEngine):
 
 def _integration():
     """Return the module that uses diffrax, whose import takes as long as jaxvib's."""
-    from .. import integration
+    from ..stepping import integration
 
     return integration

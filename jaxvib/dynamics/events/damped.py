@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...systems.event_form import product_term
+from ...systems.base.event_form import product_term
 from .rows import minus, where
 from .scalar_system import ContactTerm, ScalarSystem, along, gap
 from .series import Series, combination, value

@@ -10,7 +10,7 @@ from jaxtyping import Array
 
 from ...ensemble import Reason
 from ...foundation.types import Number
-from ...systems.equation import Time
+from ...systems.base.equation import Time
 from ...systems.impact import EquationOfMotion
 from ..measure import Measure
 from ..motion import Motion

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...systems.event_form import form_of
+from ...systems.base.event_form import form_of
 from ...systems.impact import EquationOfMotion
 from ...systems.loads import Load
 

@@ -20,7 +20,7 @@ from jaxtyping import Array
 
 from ...foundation.arrays import stop_gradient_tree
 from ...foundation.types import Number
-from ...systems.friction import sliding_share
+from ...systems.frictions.friction import sliding_share
 from ...systems.impact import EquationOfMotion
 from .hard_stop import (
     active_contacts,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...systems.event_form import product_term
+from ...systems.base.event_form import product_term
 from .damped import closes, damped_signal, force_factor
 from .factors import ScaledSeries
 from .flight import ONSET, onset_signal, pushes

@@ -7,7 +7,7 @@ from jaxtyping import Array
 
 from ...foundation.arrays import stop_gradient_tree
 from ..observables import Observables, observe_forces, observe_path
-from ..step_polynomial import Polynomial, RootPath
+from ..stepping.step_polynomial import Polynomial, RootPath
 from .damped import separated
 from .hard_stop import Impacts
 from .scalar_system import ScalarSystem, along

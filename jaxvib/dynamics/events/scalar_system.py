@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ...foundation.types import Number
-from ...systems.annular import annular
-from ...systems.equation import Equation
-from ...systems.event_form import ContactForm, has_event_form
+from ...systems.base.equation import Equation
+from ...systems.base.event_form import ContactForm, has_event_form
+from ...systems.base.law import trait
+from ...systems.contacts.annular import annular
 from ...systems.impact import EquationOfMotion
-from ...systems.law import trait
 from ...systems.loads import ConstantLoad, Load, as_load
 from ...systems.variation import variations_of
 from .factors import Acting, acting_parts

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ..step_polynomial import value as value
-from ..step_polynomial import value_and_slope as value_and_slope
+from ..stepping.step_polynomial import value as value
+from ..stepping.step_polynomial import value_and_slope as value_and_slope
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence

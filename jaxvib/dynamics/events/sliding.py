@@ -7,10 +7,10 @@ import equinox as eqx
 import jax
 
 from ...foundation.types import Number
-from ...systems.event_form import product_term
-from ...systems.friction import sticking_limit
+from ...systems.base.event_form import product_term
+from ...systems.frictions.friction import sticking_limit
+from ...systems.frictions.sliding import SlidingLaw
 from ...systems.impact import EquationOfMotion
-from ...systems.sliding import SlidingLaw
 from .rows import dot, minus
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...systems.event_form import product_term
+from ...systems.base.event_form import product_term
 from .factors import Acting, ScaledSeries, steepest
 from .rows import dot, minus
 

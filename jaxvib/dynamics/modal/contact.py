@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...foundation.types import Number
+from ...systems.base.law import force_of
 from ...systems.impact import EquationOfMotion
-from ...systems.law import force_of
 from .axes import are_alike, axes_of, axis_forces
 from .collocation import NODES, PLACES, SHARES_OF_TERMS, Collocation
 from .gaps import Gaps

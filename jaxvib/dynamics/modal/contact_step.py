@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ...foundation.types import Number
-from ...systems.law import force_of
+from ...systems.base.law import force_of
 from .axes import axes_of, in_its_axes
 from .collocation import NODES, PLACES, WEIGHTS, Collocation
 from .contact import Forces, forces_ahead, missed, nodal_forces, rates_of_amplitudes
@@ -281,9 +281,7 @@ def unresolved(
     vibrates = jnp.hypot(*jnp.split(rates, 2)) / paces + follows
     wrong = jnp.minimum((paces * length) ** 8 / _SLOWLY, _MOST)
     along = jnp.hypot(*jnp.split(gaps.rows[0], 2, axis=-1)) @ (vibrates * wrong)
-    axes = gaps.axes
-    both = jnp.hypot(along[axes.first], along[axes.second])
-    return jnp.where(axes.is_round, both, along[axes.first])
+    return gaps.axes.sizes(along)
 
 
 def rubbed(

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ...systems.event_form import form_of
-from ...systems.law import trait
+from ...systems.base.event_form import form_of
+from ...systems.base.law import trait
 from .collocation import PLACES
 from .crossing import bracket
 from .gaps import Gaps

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 
 from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
+from ...systems.base.law import is_impulsive, trait
+from ...systems.base.system import Mechanical, System, state_shape
 from ...systems.impact import EquationOfMotion, equation_of_motion
-from ...systems.law import is_impulsive, trait
 from ...systems.loads import as_load
-from ...systems.system import Mechanical, System, state_shape
 from ...systems.variation import variations_of
 from ..linear_modes import forced_motion, modal_blocks
 from .axes import axes_of
@@ -62,6 +62,7 @@ class ModalForm(Mechanical):
     phases: Phases | None
 
     has_contacts = True
+    in_memory = True
 
     def equation(self) -> EquationOfMotion:
         """Return the equation of motion, ready to be evaluated."""

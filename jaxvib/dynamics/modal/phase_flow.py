@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..observables import Observables, observe_path
-from ..step_polynomial import step_polynomial
+from ..stepping.step_polynomial import step_polynomial
 from .displaced import Displaced, Observed, displaced
 from .gaps import SOON, pressed
 from .modal_form import ModalForm

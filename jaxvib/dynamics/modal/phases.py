@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...systems.contact import LinearContact
+from ...systems.contacts.contact import LinearContact
 from ...systems.impact import EquationOfMotion
 from ..linear_modes import forced_motion, modal_blocks
 from .collocation import Eigenvalues

@@ -14,7 +14,14 @@ from jax.extend.core import ClosedJaxpr
 
 from ..ir.assembler import Value, kind_of
 from .control import Table, counted, loop_parts, repeat
-from .jvp_rules import called, has_zero_tangents, is_real, jvp_of, results_with_tangents
+from .jvp_rules import (
+    called,
+    has_zero_tangents,
+    is_real,
+    jvp_of,
+    opened,
+    results_with_tangents,
+)
 from .primitives import each
 
 # Directions per iteration of that loop. Two share their loads, which saves a twentieth
@@ -140,9 +147,7 @@ class ForwardMode:
         self, closed: ClosedJaxpr, arguments: Sequence, changes: Sequence
     ) -> tuple[list, list]:
         """Lower a closed jaxpr with tangents."""
-        jaxpr, constants = closed, ()
-        if hasattr(closed, "consts"):
-            jaxpr, constants = closed.jaxpr, closed.consts
+        jaxpr, constants = opened(closed)
         known = [(v, self.lowering.array(c), None) for v, c in
                  zip(jaxpr.constvars, constants, strict=True)]  # fmt: skip
         return self.evaluate(

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from ...foundation.types import AnyArray
-from ...systems.beam import Clamped, Hinged, Sliding
+from ...systems.structures.beam import Clamped, Hinged, Sliding
 
 _CONDITIONS = {"clamped": (0, 1), "hinged": (0, 2), "sliding": (1, 3), "free": (2, 3)}
 

@@ -30,7 +30,7 @@ from jaxtyping import Array, Complex, Float
 
 from ...foundation.arrays import is_concrete
 from ...foundation.environment import require_float64
-from ...systems.beam import BeamWithBodies, ElasticSupport
+from ...systems.structures.beam import BeamWithBodies, ElasticSupport
 from .bare_beam import bare_end
 
 # |beta| below which the waves are series: above it, cancellation in sinh - sin etc.

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex
 
-from ...systems.beam import BeamWithBodies
+from ...systems.structures.beam import BeamWithBodies
 from .characteristic import Dimensionless, dimensionless, equilibrated, matrix, mixing
 from .modes import deflection
 

@@ -11,8 +11,8 @@ from ...drawing.chosen_units import chosen_unit
 from ...foundation.range import Range
 from ...studies.store.finished_study import readable
 from ...systems import parameters
+from ...systems.base.system import System
 from ...systems.parameters import parameter_at
-from ...systems.system import System
 
 Swept = Mapping[str, tuple[float, float]]
 _SUBSCRIPT = re.compile(r"(?<=\w)_(\d+)")

@@ -21,8 +21,8 @@ from ...foundation.types import AnyArray
 from ...kernels import WebAssembly, web_assembly
 from ...kernels.calls.kernel_cache import cached_fact
 from ...systems import replace
+from ...systems.base.system import System, state_shape
 from ...systems.sample_checks import value_faults
-from ...systems.system import System, state_shape
 from .records import examples, with_pieces
 
 RTOL = 1e-10  # of the integration, as of `flow`

@@ -11,7 +11,7 @@ from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...foundation.quantity import check_range
 from ...foundation.range import Range
-from ...systems.system import System
+from ...systems.base.system import System
 from ...systems.two_bodies import TwoBodyImpact
 from ..packing import UNITS, pack
 from ..parts import policy, scripts, text_of, version

@@ -10,10 +10,10 @@ import numpy as np
 from ...drawing import colours
 from ...drawing.chosen_units import chosen_unit
 from ...kernels import WebAssembly
-from ...systems.annular import annular
-from ...systems.law import is_impulsive
+from ...systems.base.law import is_impulsive
+from ...systems.base.system import Mechanical, System, state_shape
+from ...systems.contacts.annular import annular
 from ...systems.parameters import part_names, replace
-from ...systems.system import Mechanical, System, state_shape
 from .controls import Swept, controls
 from .kernels import faults, modules
 from .records import records

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...systems.base.system import System
 from ...systems.impact import ImpactSystem
 from ...systems.loads import Load, PolynomialLoad
 from ...systems.parameters import part_names
-from ...systems.system import System
 from ..packing import Exact
 
 Pieces = Mapping[str, Mapping[str, Any]]  # centre and row of each record

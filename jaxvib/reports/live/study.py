@@ -12,8 +12,8 @@ from ...studies.run.chunk import build
 from ...studies.run.study import load_text
 from ...studies.store.finished_study import Run
 from ...studies.systems.base import Role
+from ...systems.base.system import System
 from ...systems.parameters import parameters, whole_path
-from ...systems.system import System
 from ..packing import Exact
 from .controls import Swept
 from .panel import panel

@@ -185,7 +185,7 @@ def build_measure(
     arguments = [given[key] for key in kind.needed.split()]
     match options.measure:
         case "periodic_orbit":
-            factor = library("orbits.error_estimates").error_factor(run.evidence)
+            factor = library("orbits.shooting.error_estimates").error_factor(run.evidence)
             keywords["rtol"] = max(run.rtol * factor, 1e-13)
         case "contact_impulse":
             arguments = [keywords.pop("component", 0)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..resources import library
 
-freedoms_of = library("systems.freedoms")
+freedoms_of = library("systems.base.freedoms")
 
 
 def row_layout(modules: dict, names: list[str], turns: np.ndarray) -> dict:

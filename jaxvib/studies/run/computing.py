@@ -10,8 +10,8 @@ import jax
 import numpy as np
 
 from ...ensemble import Reason
-from ...ensemble.evaluation_store import EvaluationStore, PrefixedStore
-from ...foundation.progress import without_progress
+from ...ensemble.checkpoint import EvaluationStore, PrefixedStore
+from ...foundation.command.progress import without_progress
 from ...kernels.calls.kernel import LOWERING_EVENT
 from ...kernels.cpu.machine_code import COMPILED
 from ..analyses.kinds import ANALYSES

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason, checkpointing, use_executor
-from ...ensemble.evaluation_store import PrefixedStore
-from ...foundation import signals
-from ...foundation.progress import without_progress
+from ...ensemble.checkpoint import PrefixedStore
+from ...foundation.command import signals
+from ...foundation.command.progress import without_progress
 from ...kernels.gpu.device_choice import computed_on
 from ..analyses.kinds import ANALYSES
 from ..config.toml_writer import to_toml
@@ -19,15 +19,15 @@ from ..store.store import Store
 from ..store.times import Times
 from .chunk import build as build
 from .chunk import chunk_fields, chunk_numbers, chunk_part
-from .cluster import ClusterSearch, DaskExecutor
-from .cluster import require_dask as require_dask
 from .computing import CompileTimes
-from .executors import Executor, Fields, LocalExecutor, dispatch, skipped
-from .processes import ProcessExecutor
+from .distributed.cluster import ClusterSearch, DaskExecutor
+from .distributed.cluster import require_dask as require_dask
+from .distributed.executors import Executor, Fields, LocalExecutor, dispatch, skipped
+from .distributed.processes import ProcessExecutor
+from .distributed.worker import task
 from .record import record
 from .status import LiveStatus
 from .study import Study
-from .worker import task
 
 
 def open_store(study: Study, directory: Path, device: str, *, resume: bool) -> Store:

@@ -4,7 +4,7 @@ import shutil
 import sys
 import threading
 
-from ...foundation.progress import bar_type
+from ...foundation.command.progress import bar_type
 
 # Always samples/s: tqdm would invert rates below one.
 _FORMAT = (

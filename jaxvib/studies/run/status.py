@@ -17,7 +17,7 @@ from ..store.journal import Journal
 from ..store.lock import is_held
 from ..store.recovery import has_study
 from ..store.share import Share
-from .executors import Worker
+from .distributed.executors import Worker
 
 FILE = "running.json"
 _EVERY = 2.0  # s between updates of `running.json`

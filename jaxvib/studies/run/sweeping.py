@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 
 from ...ensemble import map_samples
-from ...foundation.progress import Report, progress_reporter
+from ...foundation.command.progress import Report, progress_reporter
 from ...foundation.quantity import check_range
 from ...systems.parameters import parameter_at
 from ..analyses.sample_systems import each_system

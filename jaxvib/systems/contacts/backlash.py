@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import Range, check_range, floats
-from ..law import ContactLaw, LoadLaw
-from ..unilateral import Contact
+from ..base.law import ContactLaw, LoadLaw
+from .unilateral import Contact
 
 
 def backlash(

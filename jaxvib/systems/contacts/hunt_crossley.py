@@ -6,9 +6,9 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.quantity import OptionalQuantity, Quantity, Range, check_range, quantity
 from ...foundation.suggestions import unknown_key
-from ..contact import HertzContact
-from ..event_form import ContactForm
-from ..law import ContactLaw
+from ..base.event_form import ContactForm
+from ..base.law import ContactLaw
+from .contact import HertzContact
 from .power import PowerContact
 
 _HERTZ = 1.5  # the exponent of two smooth bodies

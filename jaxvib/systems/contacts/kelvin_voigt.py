@@ -4,8 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import Quantity, quantity
-from ..event_form import ContactForm
-from ..law import ContactLaw
+from ..base.event_form import ContactForm
+from ..base.law import ContactLaw
 
 
 class KelvinVoigtContact(ContactLaw):

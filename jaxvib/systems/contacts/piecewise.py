@@ -7,8 +7,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.arrays import host_namespace
 from ...foundation.quantity import Quantity, check_ascending, quantity
-from ..event_form import ContactForm, Stop
-from ..law import ContactLaw
+from ..base.event_form import ContactForm, Stop
+from ..base.law import ContactLaw
 
 
 class PiecewiseLinearContact(ContactLaw):

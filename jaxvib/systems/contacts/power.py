@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import Quantity, quantity
-from ..law import ContactLaw
+from ..base.law import ContactLaw
 
 
 class PowerContact(ContactLaw):

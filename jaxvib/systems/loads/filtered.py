@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.quantity import Quantity, Range, check_number, quantity
 from ...foundation.types import Number
-from ..system_repr import SystemRepr
+from ..base.system_repr import SystemRepr
 from .fourier import FourierLoad
 from .noise import generator, harmonics_below
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from ...foundation.types import UNKNOWN, Number
-from ..law import LoadLaw, trait
+from ..base.law import LoadLaw, trait
 
 
 class Wave(NamedTuple):

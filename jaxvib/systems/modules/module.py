@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import check_fields
 from ...foundation.quantity import quantity as any_quantity
-from ..freedoms import GROUND
-from ..system_repr import SystemRepr
+from ..base.freedoms import GROUND
+from ..base.system_repr import SystemRepr
 
 TRANSLATION = "translation"
 ROTATION = "rotation"

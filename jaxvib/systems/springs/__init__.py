@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ...foundation.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from ..law import SpringLaw as SpringLaw
+    from ..base.law import SpringLaw as SpringLaw
     from .laws import FunctionLaw as FunctionLaw
     from .laws import PiecewiseLinearLaw as PiecewiseLinearLaw
     from .laws import PolynomialDamperLaw as PolynomialDamperLaw

@@ -10,8 +10,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ...foundation.arrays import host_namespace
 from ...foundation.quantity import Quantity, check_ascending, quantity
-from ..event_form import SpringForm, Stop
-from ..law import SpringLaw
+from ..base.event_form import SpringForm, Stop
+from ..base.law import SpringLaw
 from ..parameter_formulas import ARRAY_FUNCTIONS, expression
 from ..parameters import as_given, named_values
 

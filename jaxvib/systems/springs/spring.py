@@ -4,8 +4,8 @@ import equinox as eqx
 from jaxtyping import Float
 
 from ...foundation.quantity import Quantity, quantity
-from ..law import LoadLaw, SpringLaw
-from ..part import Part
+from ..base.law import LoadLaw, SpringLaw
+from ..base.part import Part
 from ..variation import variation_field
 
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...foundation.types import Number
-from ..around import AroundEquation, part
-from ..equation import Time
-from ..law import trait
+from ..base.around import AroundEquation, part
+from ..base.equation import Time
+from ..base.law import trait
 from ..parameters import part_names
 from .element import StateElement
 

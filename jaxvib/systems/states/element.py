@@ -7,9 +7,9 @@ from jaxtyping import Array, Float
 
 from ...foundation.quantity import OptionalQuantity, Quantity, quantity
 from ...foundation.types import Number
-from ..freedoms import check_direction, is_nowhere
-from ..law import Law
-from ..part import Part
+from ..base.freedoms import check_direction, is_nowhere
+from ..base.law import Law
+from ..base.part import Part
 
 
 class StateLaw(Law):

@@ -16,8 +16,8 @@ from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load
 from jaxvib.studies.systems.base import Role
-from jaxvib.systems.roles import Linear
-from jaxvib.systems.system import System
+from jaxvib.systems.base.roles import Linear
+from jaxvib.systems.base.system import System
 from tests.studies.pushed import CONFIG
 
 SEARCHES = ["design", "fit", "pareto_front", "sensitivity"]

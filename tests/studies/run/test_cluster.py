@@ -12,11 +12,12 @@ from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.config.toml_writer import to_toml
-from jaxvib.studies.run import cluster, execute
+from jaxvib.studies.run import execute
 from jaxvib.studies.run.chunk import Silent, compute_chunk
+from jaxvib.studies.run.distributed import cluster
+from jaxvib.studies.run.distributed.worker import task
 from jaxvib.studies.run.record import record
 from jaxvib.studies.run.study import load
-from jaxvib.studies.run.worker import task
 from tests.studies.pushed import CONFIG, KIND, install
 from tests.studies.store.test_store import array_files
 

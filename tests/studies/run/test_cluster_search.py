@@ -8,9 +8,9 @@ import pytest
 
 from jaxvib.ensemble import map_samples, use_executor
 from jaxvib.studies.config.toml_writer import to_toml
-from jaxvib.studies.run import worker_tasks
 from jaxvib.studies.run.chunk import Silent
-from jaxvib.studies.run.cluster import ClusterSearch
+from jaxvib.studies.run.distributed import worker_tasks
+from jaxvib.studies.run.distributed.cluster import ClusterSearch
 from jaxvib.studies.run.record import record
 from jaxvib.studies.run.study import load_text
 from tests.ensemble.test_checkpoint import Notes, StoppedError, search

@@ -12,9 +12,9 @@ import jaxvib as jv
 from jaxvib import cli
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.study_kind import StudyKind
+from jaxvib.studies.run.distributed.worker_tasks import compute_chunk
 from jaxvib.studies.run.refining import COMPUTED, FILLED, RIGHT, WRONG, words
 from jaxvib.studies.run.study import load_text
-from jaxvib.studies.run.worker_tasks import compute_chunk
 from jaxvib.studies.store.fields import Variable
 from tests.studies.pushed import PushedOptions
 

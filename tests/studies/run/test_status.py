@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from jaxvib import cli
 from jaxvib.studies.run import status
-from jaxvib.studies.run.executors import Worker
+from jaxvib.studies.run.distributed.executors import Worker
 from jaxvib.studies.run.status import LiveStatus
 from jaxvib.studies.store.lock import Lock
 from tests.studies.pushed import CONFIG, KIND, install

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 import jaxvib as jv
 from jaxvib import cli
-from jaxvib.foundation.command_failures import BAD_INPUT
+from jaxvib.foundation.command.command_failures import BAD_INPUT
 from jaxvib.studies.run.builtin_studies import find
 from jaxvib.studies.run.system_file import read_system
 

@@ -20,10 +20,20 @@ from jaxvib import cli
 from jaxvib.studies.config.toml_writer import to_toml
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.chunk import compute_chunk
-from jaxvib.studies.run.executors import Failure, LocalExecutor, dispatch, skipped
-from jaxvib.studies.run.processes import ProcessExecutor, Share, _Command, worker_shares
+from jaxvib.studies.run.distributed.executors import (
+    Failure,
+    LocalExecutor,
+    dispatch,
+    skipped,
+)
+from jaxvib.studies.run.distributed.processes import (
+    ProcessExecutor,
+    Share,
+    _Command,
+    worker_shares,
+)
+from jaxvib.studies.run.distributed.worker_tasks import incompatibility
 from jaxvib.studies.run.study import load
-from jaxvib.studies.run.worker_tasks import incompatibility
 from jaxvib.studies.store.dataset import open_study
 from jaxvib.studies.store.fields import Variable
 from jaxvib.studies.store.store import Store
@@ -408,7 +418,7 @@ def test_a_stopped_worker_whose_driver_was_killed_ends_when_it_is_woken(tmp_path
         time.sleep(0.1)
         found = [each.read_text().split() for each in children.glob("*/children")]
         every = sorted(int(pid) for pids in found for pid in pids)
-        workers = [pid for pid in every if "run.worker" in command_of(pid)]
+        workers = [pid for pid in every if "distributed.worker" in command_of(pid)]
     stopped, other = workers
     time.sleep(2.0)  # at its imports, or at a chunk
     os.kill(stopped, signal.SIGSTOP)

@@ -21,8 +21,8 @@ from ...store.finished_study import Run
 from ..study_kind import Known, Role, StudyKind, once
 
 basin_pictures = library("orbits.pictures")
-attractors_of = library("orbits.attractors")
-shocks_of = library("orbits.smallest_shock")
+attractors_of = library("orbits.searches.attractors")
+shocks_of = library("orbits.searches.smallest_shock")
 
 
 def _states(given: Mapping, places: Places) -> ByKey:

@@ -1,0 +1,1 @@
+"""Equations of orbits, cycles, modes and bifurcations, and their correction by Newton."""

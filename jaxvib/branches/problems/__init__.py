@@ -1,0 +1,1 @@
+"""Branches and bifurcations of each kind of motion: orbits, cycles, equilibria."""

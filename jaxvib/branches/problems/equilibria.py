@@ -1,0 +1,206 @@
+"""Continuation of equilibria along a parameter, with folds and Hopf points."""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex
+
+from ...dynamics.stepping.scales import field_scales
+from ...ensemble import Reason, reason
+from ...foundation.arrays import one_lane, partition_arrays, to_jax
+from ...orbits.equilibrium import Equilibrium, equilibrium_at
+from ...systems.base.system import System
+from ...systems.fields import check_autonomous
+from ...systems.parameters import parameter_at
+from ..equations.corrector import LaneData, system_corrector, system_evaluator
+from ..equations.point import at
+from ..results.bifurcation_results import FieldBifurcation, found_bifurcation
+from ..results.branch import AbstractBranch
+from ..tracing.arclength import both_ways, run_in_scale
+from ..tracing.parameter_range import parameter_range
+from ..tracing.problem import BranchProblem
+from ..tracing.settings import USUAL, ContinuationSettings, report_to
+from ..tracing.test_functions import (
+    LocatedZero,
+    branch_point,
+    complex_pair,
+    fold,
+    pairs,
+    past_axis,
+)
+from ..tracing.trace import trace
+from ..tracing.tracer import Limits, Tracer
+
+# Newton's method converges to rounding errors of the field.
+_RTOL, _CLOSE = 1e-12, 1e-14
+# Tolerance of a zero or imaginary eigenvalue, relative to the largest.
+_NEAR = 1e-5
+# Eigenvalues nearer to the axis count as stable, relative to the largest.
+_PAST = 1e-11
+# Settings that apply to orbits only.
+_NOT_OF_EQUILIBRIA = ("segments", "events", "stop_at")
+
+
+class EquilibriumBranch(AbstractBranch):
+    """Equilibria along one parameter, in their order along the branch.
+
+    `orbits`: an `Equilibrium` whose fields have a leading axis of points. `ends`
+    has the reason codes of the first and the last point.
+    """
+
+    noun = "equilibria"
+
+    orbits: Equilibrium
+    bifurcations: tuple[FieldBifurcation, ...] = ()
+
+    @property
+    def equilibria(self) -> Equilibrium:
+        """The equilibria: `orbits`."""
+        return self.orbits
+
+    @property
+    def eigenvalues(self) -> Complex[Array, "points n"]:
+        """The eigenvalues, 1/s, largest real part first."""
+        return self.orbits.eigenvalues
+
+
+def continue_equilibrium(
+    system: System,
+    point: Equilibrium,
+    path: str,
+    bounds: tuple[float, float],
+    *,
+    settings: ContinuationSettings = USUAL,
+    progress: Callable[[int], None] | None = None,
+) -> EquilibriumBranch:
+    r"""Continue an equilibrium along a parameter, in both directions from its value.
+
+    Pseudo-arclength continuation passes folds, as in `continue_orbit`. Bifurcations are
+    located on the branch and are in `.bifurcations`: a "fold", where the parameter
+    turns back; a "branch_point", where another branch crosses, $\det J = 0$; a "hopf"
+    point, with a complex pair $\lambda = \pm i \omega$ on the imaginary axis,
+    $\prod_{i<j} (\lambda_i + \lambda_j) = 0$, and its `frequency`. `switch_branch`
+    continues the cycles from a Hopf point.
+
+    **Arguments:** `point`: of `system`. `path`, `bounds`: the parameter and its range,
+    which contains the system's own value. `settings`: the steps. `progress`: is called
+    with the number of points found since its last call.
+
+    **Raises:** `ValueError` for a system that is not autonomous, an unknown path,
+    bounds that do not enclose the system's value, or an equilibrium that was not found.
+
+    **Source:** Keller, in Rabinowitz (ed.), *Applications of Bifurcation Theory* (1977);
+    Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.2.
+    """
+    check_autonomous(system, "continue_equilibrium")
+    settings.refuse("continue_equilibrium", *_NOT_OF_EQUILIBRIA)
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings)
+    if int(point.result) != Reason.SUCCESS:
+        raise ValueError(f"equilibrium was not found: {reason(point.result)}")
+    problem = EquilibriumProblem(system, path, point.state, extent.span)
+    start = np.append(point.state, value) / problem.units
+    pairs = both_ways(problem, start[None], extent.limits)
+    return problem.traced(pairs[0], extent.limits, report_to(progress))
+
+
+def _scaled(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return eigenvalues relative to the largest modulus of each point."""
+    largest = np.abs(eigenvalues).max(-1, keepdims=True)
+    return eigenvalues / np.where(largest > 0, largest, 1.0)
+
+
+def _off_axis(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return the distances of complex eigenvalues from the imaginary axis."""
+    return np.where(eigenvalues.imag > 0, np.abs(eigenvalues.real), np.inf)
+
+
+_TESTS = (
+    fold(0.0),
+    complex_pair(
+        "hopf",
+        past_axis,
+        lambda seen: _off_axis(seen.eigenvalues).min(-1),
+        lambda eigenvalues: pairs(_scaled(eigenvalues), np.add),
+    ),
+    branch_point(0.0, _scaled),
+)
+
+
+class EquilibriumProblem(BranchProblem):
+    """Equilibria of one autonomous system; distances are relative to the eigenvalues."""
+
+    tests = tuple(test._replace(tolerance=_NEAR) for test in _TESTS)
+    # A window of a thousandth of the range is seen, at some 10 us for each place.
+    places = 1024
+
+    def __init__(self, system, path: str, state, span: float):
+        leaves, static = partition_arrays(system)
+        units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
+        data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
+        corrector = system_corrector(_equations, static, path)
+        evaluator = system_evaluator(_equilibrium, static, path)
+        super().__init__(static, path, data, corrector, evaluator)
+
+    def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
+        """Return the eigenvalues of the Jacobian."""
+        return np.asarray(solutions.eigenvalues)
+
+    def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
+        """Return the numbers of eigenvalues to the right of the imaginary axis."""
+        return (_scaled(eigenvalues).real > _PAST).sum(-1)
+
+    def size(self, eigenvalues: np.ndarray) -> float:
+        """Return the modulus of the largest eigenvalue."""
+        return np.abs(eigenvalues).max()
+
+    def result(self, find: LocatedZero) -> FieldBifurcation:
+        """Return a located bifurcation, a Hopf point with its frequency."""
+        turning = find.eigenvalues[_off_axis(find.eigenvalues).argmin()].imag
+        frequency = turning if find.kind == "hopf" else np.nan
+        period = 2 * np.pi / frequency
+        return found_bifurcation(find, "equilibrium", self.path, period, frequency)
+
+    def traced(
+        self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
+    ) -> EquilibriumBranch:
+        """Return the branch traced by a pair of tracers."""
+        problem, pair = run_in_scale(self, pair, limits, report)
+        (found,) = trace(problem, [pair], limits, report)
+        return EquilibriumBranch(orbits=to_jax(found.solutions), **self.fields(found))
+
+
+@eqx.filter_jit
+def equilibrium_units(system: System, state: Array) -> Array:
+    """Return the scales of an equilibrium's components."""
+    field = system.equation().vector_field
+    matrix = jax.jacfwd(lambda state: field(0.0, state))(state)
+    fastest = jnp.linalg.norm(matrix)
+    period = 2 * jnp.pi / jnp.where(fastest > 0, fastest, 1.0)
+    known = field_scales(field, 0.0, state, period)
+    size = jnp.maximum(known.least, known.sizes(state))
+    noise = jnp.finfo(float).eps * jnp.max(size)
+    return jnp.where(size > noise, size, 1.0)
+
+
+def _equations(system: System, path: str, data: LaneData, predicted: Array, x: Array):
+    """Return the residual of an equilibrium's equations, see `lane_corrector`."""
+
+    def rate(x):
+        unscaled = x * data.units
+        there = at(system, path, unscaled[-1])
+        found = there.equation().vector_field(0.0, unscaled[:-1])
+        return found / data.units[:-1], found / data.units[:-1]
+
+    matrix, left = jax.jacfwd(rate, has_aux=True)(x)
+    return left, matrix, (matrix[:, :-1], jnp.zeros(()))
+
+
+def _equilibrium(system: System, data: LaneData, x: Array) -> Equilibrium:
+    """Return the equilibrium of a scaled point."""
+    leaves, static = partition_arrays(system)
+    units, nothing = data.units[:-1], jnp.asarray(0, jnp.int32)
+    return equilibrium_at(static, leaves, x[:-1] * units, units, nothing, nothing)

@@ -1,0 +1,1 @@
+"""Measures: what a design is judged by, with derivatives."""

@@ -1,0 +1,1 @@
+"""Searches by optax and SciPy, and the history of what they evaluated."""

@@ -1,0 +1,1 @@
+"""Integration in steps with controlled errors."""

@@ -1,0 +1,1 @@
+"""What commands print and how they end. Free of heavy imports."""

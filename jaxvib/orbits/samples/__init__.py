@@ -1,0 +1,1 @@
+"""Motions of many samples: regimes, diagrams, trajectories."""

@@ -1,0 +1,1 @@
+"""Searches for attractors, their basins, and how robust they are."""

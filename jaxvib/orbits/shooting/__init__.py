@@ -1,0 +1,1 @@
+"""Shooting, settling and multipliers of one motion."""

@@ -1,0 +1,1 @@
+"""Chunks of a study in processes, on clusters and in shares."""

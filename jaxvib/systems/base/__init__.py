@@ -1,0 +1,1 @@
+"""Base classes of systems, equations of motion, laws and parts."""

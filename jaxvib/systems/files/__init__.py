@@ -1,0 +1,1 @@
+"""Systems from matrix files of other programs."""

@@ -1,0 +1,1 @@
+"""Dry friction of bodies and of contacts."""

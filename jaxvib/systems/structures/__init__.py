@@ -1,0 +1,1 @@
+"""Beams with bodies, chains of particles, elastic structures in their modes."""
