@@ -6,7 +6,7 @@ import scipy.linalg
 import scipy.sparse
 
 import jaxvib as jv
-from jaxvib.systems.massless import condensed
+from jaxvib.systems.files.massless import condensed
 
 # A frame of five nodes: the second, third and last have no mass.
 MASS = np.diag([2.0, 0.0, 0.0, 1.5, 0.0])

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float
 from ...linalg.sparse_modes import sparse_modes
 from ..base.freedoms import direction
 from ..impact import LinearSystem
-from ..massless import Condensed, condensed
 from ..symmetry import check_kinetic_energy, check_mass, check_symmetric
 from .array_files import LOADERS, square_array
+from .massless import Condensed, condensed
 
 _SOFT = 1e-9  # of the largest eigenvalue: smaller negative ones are rounding
 _SHOWN = 6  # of the lowest natural frequencies
@@ -46,7 +46,7 @@ class ReadMatrices(NamedTuple):
     """A system read from files, with properties of its matrices.
 
     **Fields:** `system`: without its motions of no mass, which follow statically
-    (`systems.massless`); None above 5000 degrees of freedom, whose modes
+    (`systems.files.massless`); None above 5000 degrees of freedom, whose modes
     `elastic_structure` computes; `frequencies`: the lowest non-zero and the highest
     natural frequency, rad/s: if they are not those of the structure, a file is in other
     units than kg, N/m and N s/m; the highest is NaN above 5000; `free`: the number of

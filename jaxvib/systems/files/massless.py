@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # loads submodules lazily: .linalg takes 0.1 s
 
-from .symmetry import SINGULAR
+from ..symmetry import SINGULAR
 
 
 class Condensed(NamedTuple):
