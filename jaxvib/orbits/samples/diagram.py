@@ -165,7 +165,7 @@ def bifurcation_diagram(
             lanes = leaves, starts, tolerance
             seen = map_samples(stage, lanes, chunk=settings.chunk, progress=report)
     last = seen.trail[:, -1]
-    tracked = found.find(last, seen.nearest, seen.result, seen.period)
+    tracked = found.find(last, seen.nearest, seen.result, seen.period, True)
     orbits = _with_exponents(found.orbits)
     states = _aperiodic_states(seen.trail, *tracked)
     periodic = np.flatnonzero(orbits.periods)

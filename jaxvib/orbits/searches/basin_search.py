@@ -226,7 +226,7 @@ class Search:
         leaves = one_lane(self.leaves)
         tracked = track_motions(
             leaves, self.static, state[None], engine=self.engine,
-            longest=self.longest, chunk=self.chunk,
+            longest=self.longest, chunk=self.chunk, trails=True,
         )  # fmt: skip
         one = jax.tree.map(lambda leaf: leaf[0], tracked)
         if not Reason(one.code).motion or Reason(one.code).undecided:

@@ -140,7 +140,7 @@ class Records(NamedTuple):
     each period, else None.
     """
 
-    states: Float[Array, "periods n"]
+    states: Float[Any, "periods n"]
     growth: Float[Array, " periods"]
     onsets: Float[Array, ""]
     force: Float[Array, ""]
