@@ -85,11 +85,10 @@ MORE_ARGUMENTS = {
 }
 # Import statements inside functions, of our own modules and of others.
 LAZY_IMPORTS = {
-    "branches": 1,
     "__main__": 1,
     "cli": 18,
     "design": 2,
-    "drawing": 7,
+    "drawing": 8,
     "dynamics": 2,
     "ensemble": 2,
     "foundation": 5,

@@ -35,7 +35,7 @@ WITHOUT_EXAMPLE = """
     PlaneFrameModule SpinningDisc Variables bifurcation_diagram bifurcation_point
     branches.BifurcationCurve branches.BifurcationPoint branches.CycleBranch
     branches.EquilibriumBranch branches.FieldBifurcation branches.FreeMotion
-    branches.NonlinearMode branches.bifurcation_curves
+    branches.NonlinearMode branches.PhaseResonance branches.bifurcation_curves
     branches.continue_bifurcation branches.find_branches branches.plot_curves
     continue_equilibrium derived
     design.Problem ensemble.TwoStageFunction orbits.BifurcationDiagram orbits.PeriodicOrbit

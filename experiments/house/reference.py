@@ -128,6 +128,7 @@ GROUPS = {
         branches.continue_bifurcation branches.BifurcationCurve continue_equilibrium
         branches.EquilibriumBranch branches.plot_branches branches.plot_curves
         branches.normal_form branches.NormalForm nonlinear_modes branches.NonlinearMode
+        branches.phase_resonance branches.PhaseResonance
         branches.FreeMotion
         """,
     ),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .nonlinear_modes import nonlinear_modes as nonlinear_modes
     from .normal_form import NormalForm as NormalForm
     from .normal_form import normal_form as normal_form
+    from .phase_resonance import PhaseResonance as PhaseResonance
+    from .phase_resonance import phase_resonance as phase_resonance
     from .problems.bifurcation import bifurcation_point as bifurcation_point
     from .problems.cycles import CycleBranch as CycleBranch
     from .problems.equilibria import EquilibriumBranch as EquilibriumBranch

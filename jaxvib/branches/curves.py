@@ -36,7 +36,7 @@ _SAME = 5e-3  # tolerance of equal points, relative to a parameter's range
 _NOT_OF_CURVES = ("segments", "rtol", "evidence", "events", "stop_at")
 
 
-class BifurcationCurve(Plottable, eqx.Module):
+class BifurcationCurve(Plottable):
     """Bifurcations of one kind along a curve in two parameters, in their order.
 
     `orbits`: a `PeriodicOrbit`, of autonomous systems an `Equilibrium` or a `LimitCycle`,

@@ -19,10 +19,10 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
 
-from ..ensemble.evaluation_store import EvaluationStore
+from ..drawing import Plottable
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
-from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import NotebookRepr
+from ..foundation.quantity import Range, check_range, result_field, system_field
 from .measures.measure import Measure, as_measure
 from .optimise import optimise
 from .problem import Problem
@@ -35,7 +35,7 @@ from .variables import Bounds
 CLOSER = SearchSettings(tolerance=1e-12)
 
 
-class Fit(NotebookRepr):
+class Fit(Plottable):
     """Fitted parameters with standard errors and confidence intervals.
 
     `values`, `standard_errors`, `intervals` (95 %): by path. Errors are NaN if a
@@ -47,9 +47,11 @@ class Fit(NotebookRepr):
     [12.09, 23.9]
     """
 
-    values: dict[str, Float[Array, ""]]
-    standard_errors: dict[str, Float[Array, ""]]
-    intervals: dict[str, Float[Array, " 2"]]
+    drawn = ("predicted", "data")
+
+    values: dict[str, Float[Array, ""]] = result_field("fitted value")
+    standard_errors: dict[str, Float[Array, ""]] = result_field("standard error")
+    intervals: dict[str, Float[Array, " 2"]] = result_field("95 % interval", "", ("bound",))
     correlation: Float[Array, "parameters parameters"] = result_field(
         "correlation of the parameters", "", ("parameter", "other")
     )
@@ -60,7 +62,7 @@ class Fit(NotebookRepr):
     data: Float[Array, " data"] = result_field("measured numbers", "", ("datum",))
     deviation: Float[Array, ""] = result_field("deviation of the data from the fit")
     design: Design
-    system: eqx.Module
+    system: eqx.Module = system_field()
     result: Int[Array, ""] = result_field("reason code")
 
     def __repr__(self) -> str:

@@ -22,11 +22,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..drawing import Plottable
 from ..ensemble import reason
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import NotebookRepr
 from ..foundation.suggestions import unknown_key
 from .optimise import starting_points
 from .problem import Problem
@@ -39,7 +39,7 @@ _SAME = 1e-8  # difference, relative to an objective's range, that counts as equ
 _BETTER = 1e-6  # improvement, relative to an objective's range, that counts as better
 
 
-class Front(NotebookRepr):
+class Front(Plottable):
     """Designs along a Pareto front.
 
     `objectives`, `variables`, `limits` (slack, negative if violated): by name or path,
@@ -59,9 +59,15 @@ class Front(NotebookRepr):
     ['first', 'mass']
     """
 
-    objectives: dict[str, Float[Array, " points"]]
-    variables: dict[str, Float[Array, " points"]]
-    limits: dict[str, Float[Array, " points"]]
+    drawn = ("objectives",)
+
+    objectives: dict[str, Float[Array, " points"]] = result_field(
+        "objective", "", ("point",)
+    )
+    variables: dict[str, Float[Array, " points"]] = result_field("variable", "", ("point",))
+    limits: dict[str, Float[Array, " points"]] = result_field(
+        "distance to the limit", "", ("point",)
+    )
     weights: Float[Array, "points goals"] = result_field(
         "weight of each end in the reference point", "", ("point", "goal")
     )
@@ -72,7 +78,7 @@ class Front(NotebookRepr):
         "relative gradient, less active limits", "", ("point",)
     )
     result: Int[Array, " points"] = result_field("reason code", "", ("point",))
-    ends: dict[str, Int[Array, ""]]
+    ends: dict[str, Int[Array, ""]] = result_field("reason code of its own search")
     evaluations: Int[Array, ""] = result_field("total number of evaluations")
 
     def __repr__(self) -> str:

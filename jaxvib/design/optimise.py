@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 
 from ..ensemble import Reason, reason
-from ..ensemble.evaluation_store import EvaluationStore
+from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.suggestions import unknown_key
 from .measures.measure import EvaluationLostError
 from .problem import Problem

@@ -18,10 +18,10 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int
 
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason, checkpointed, map_samples
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.parameters import replace
 from .measures.measure import Direct, Measure, as_measure
 from .problem import Problem
@@ -40,6 +40,8 @@ class LocalSensitivity(ResultRepr):
     >>> jv.design.local_sensitivity(first, tower, bounds).normalised.round(3).tolist()
     [[0.333]]
     """
+
+    drawn = ("normalised",)
 
     paths: tuple[str, ...] = eqx.field(static=True)
     values: Float[Array, " numbers"] = result_field("value", "", ("number",))
@@ -66,6 +68,8 @@ class SobolIndices(ResultRepr):
     ... ).tolist()
     [[0.6, 0.5]]
     """
+
+    drawn = ("total_order", "first_order")
 
     paths: tuple[str, ...] = eqx.field(static=True)
     mean: Float[Array, " numbers"] = result_field("mean over the ranges", "", ("number",))

@@ -7,9 +7,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
+from ..drawing import Plottable
 from ..ensemble import Reason
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import NotebookRepr
 from ..orbits.searches.robustness import share_intervals
 from ..orbits.shooting.multipliers import STABLE
 from ..systems.fields import is_autonomous
@@ -23,7 +23,7 @@ _LOST = None, -1  # the branch does not reach the value
 _ON_WAY = 0.05
 
 
-class RangeVerification(NotebookRepr):
+class RangeVerification(Plottable):
     """Motions at random points of a range, each with its stability.
 
     `unstable_bound`: with 95 % confidence less than this share of the range is not
@@ -40,7 +40,9 @@ class RangeVerification(NotebookRepr):
     parameter: Float[np.ndarray, " point"] = result_field(
         "value of the parameter", "", ("point",)
     )
-    others: dict[str, Float[np.ndarray, " point"]]
+    others: dict[str, Float[np.ndarray, " point"]] = result_field(
+        "value of another parameter", "", ("point",)
+    )
     stable: Int[np.ndarray, " point"] = result_field(
         "1 stable, 0 unstable, -1 undecided or not found", "", ("point",)
     )

@@ -9,9 +9,9 @@ import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Float, Int
 
+from ..drawing import Plottable
 from ..ensemble import Reason
-from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import NotebookRepr
+from ..foundation.quantity import Range, check_range, result_field, system_field
 from .measures.measure import EvaluationLostError, Measure
 from .optimise import searched
 from .problem import Problem
@@ -23,7 +23,7 @@ _DESCENT = SearchSettings(steps=50, tolerance=1e-8)  # a corner is reached in a 
 _MOST_CORNERS = 8  # parameters of which all corners are evaluated: 256
 
 
-class WorstCase(NotebookRepr):
+class WorstCase(Plottable):
     """The worst value found in a box, and where; not certified.
 
     It was found at samples and by descent from the worst of them. `lost`: the samples
@@ -38,7 +38,7 @@ class WorstCase(NotebookRepr):
     """
 
     value: Float[np.ndarray, ""] = result_field("worst value found")
-    values: dict[str, Float[np.ndarray, ""]]
+    values: dict[str, Float[np.ndarray, ""]] = result_field("parameter there")
     sampled: Float[np.ndarray, " sample"] = result_field(
         "values at the samples, corners of the box first", "", ("sample",)
     )
@@ -48,7 +48,7 @@ class WorstCase(NotebookRepr):
     at_corner: bool = eqx.field(static=True)
     lost: Int[np.ndarray, ""] = result_field("samples without a value")
     evaluations: Int[np.ndarray, ""] = result_field("evaluations")
-    system: eqx.Module
+    system: eqx.Module = system_field()
     result: Int[np.ndarray, ""] = result_field("reason code")
 
     def __repr__(self) -> str:

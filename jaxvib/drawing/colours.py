@@ -66,11 +66,6 @@ SCALES = {
 }  # fmt: skip
 
 
-def regime_colour(periods: int, contacts: int) -> str:
-    """Return the colour of a period-n regime with k contacts per orbit."""
-    return regime_class(periods, contacts)[0]
-
-
 def regime_class(periods: int, contacts: int) -> tuple[str, str]:
     """Return the colour of a regime and the name of the class of this colour."""
     if periods not in _PERIODIC:
@@ -92,20 +87,3 @@ def period_colour(periods: int) -> str:
 def motion_colour(name: str) -> str:
     """Return the colour of a motion without a period, given its status name."""
     return _WITHOUT_PERIOD.get(name, UNDECIDED)
-
-
-def class_colours() -> dict[str, str]:
-    """Return all class colours of regime maps by class name."""
-    colours = {
-        f"period {n}, shade {i}": colour
-        for n, shades in _PERIODIC.items()
-        for i, colour in enumerate(shades)
-    }
-    return colours | {
-        "longer periods": LONGER,
-        "unresolved": UNRESOLVED,
-        "quasi-periodic": QUASI_PERIODIC,
-        "chaotic": CHAOTIC,
-        "undecided": UNDECIDED,
-        "failed": FAILED,
-    }

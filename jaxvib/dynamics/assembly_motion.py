@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ..drawing import Plottable
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.assembly import Assembled
 from ..systems.impact import AppliedLoad, ImpactSystem
 from .propagation import propagate
 
 
-class AssemblyMotion(eqx.Module):
+class AssemblyMotion(Plottable):
     """Displacements or rotations and their rates over time, and energies by module."""
 
     instants: Float[Array, " time"] = result_field("time", "s", ("time",))

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ..drawing.plottable import ResultRepr
 from ..foundation.arrays import require_concrete, to_numpy
 from ..foundation.quantity import Range, check_range, floats, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.base.event_form import form_of
 from ..systems.base.law import force_of
 from ..systems.impact import ImpactSystem

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.base.law import force_of
 from ..systems.base.system import System, equation_shape
 from ..systems.conservative import energies

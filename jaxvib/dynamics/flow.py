@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..drawing import Labels, Plottable, draw
+from ..drawing import Labels, draw
 from ..drawing.axes import Axes
+from ..drawing.plottable import ResultRepr
 from ..ensemble import raise_if_empty
 from ..foundation.arrays import is_concrete, to_numpy
 from ..foundation.quantity import Range, check_ascending, check_range, floats, result_field
-from ..foundation.result_repr import ResultRepr
 from ..foundation.types import Number
 from ..systems.base.system import System, state_shape
 from .engines.choice import engine_of
@@ -23,7 +23,7 @@ from .observables import Observables
 from .pictures import trajectory_animation, trajectory_chart, trajectory_text
 
 
-class Trajectory(Plottable, ResultRepr):
+class Trajectory(ResultRepr):
     """A motion at given times; NaN after its solve failed.
 
     >>> motion = jv.simulate(system, system.rest(), np.linspace(0.0, 5.0, 51))

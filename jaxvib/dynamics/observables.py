@@ -321,20 +321,15 @@ def observe_path(
         turns, jnp.minimum(observables.nearest, jnp.abs(peak)), observables.nearest
     )
     moved = _displaced(observables, time_at, path, path_turns, path_tau, right)
-    return Observables(
-        jnp.where(better, peak, observables.deepest),
-        jnp.where(better, time_at(at_peak), observables.deepest_time),
-        after[0] > 0,
-        first,
-        observables.onsets + counted.astype(jnp.int32),
-        observables.duration + share * length,
-        nearest,
-        excursion,
-        observables.impulse,
-        observables.lost,
-        observables.strongest,
-        observables.strongest_time,
-        *moved,
+    return moved._replace(
+        deepest=jnp.where(better, peak, observables.deepest),
+        deepest_time=jnp.where(better, time_at(at_peak), observables.deepest_time),
+        touching=after[0] > 0,
+        first_touch=first,
+        onsets=observables.onsets + counted.astype(jnp.int32),
+        duration=observables.duration + share * length,
+        nearest=nearest,
+        excursion=excursion,
     )
 
 
@@ -409,17 +404,17 @@ def _changes_sides(equation, reach, before, after):
 
 
 def _displaced(observables: Observables, time_at: Callable, path, turns, tau, after):
-    """Return the extreme displacements after a step, and their times."""
+    """Return the observables with the extreme displacements after a step."""
     turning = jnp.where(turns, path.value(tau), after[0])
     above, below = after[0] > turning, after[0] < turning
     high, at_high = jnp.where(above, after[0], turning), jnp.where(above, 1.0, tau)
     low, at_low = jnp.where(below, after[0], turning), jnp.where(below, 1.0, tau)
     higher, lower = high > observables.highest, low < observables.lowest
-    return (
-        jnp.where(higher, high, observables.highest),
-        jnp.where(higher, time_at(at_high), observables.highest_time),
-        jnp.where(lower, low, observables.lowest),
-        jnp.where(lower, time_at(at_low), observables.lowest_time),
+    return observables._replace(
+        highest=jnp.where(higher, high, observables.highest),
+        highest_time=jnp.where(higher, time_at(at_high), observables.highest_time),
+        lowest=jnp.where(lower, low, observables.lowest),
+        lowest_time=jnp.where(lower, time_at(at_low), observables.lowest_time),
     )
 
 

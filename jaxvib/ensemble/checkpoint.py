@@ -11,18 +11,48 @@ import itertools
 import threading
 import zlib
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from .evaluation_store import EvaluationStore
-
 # Bytes, a small part of a study's memory: evaluations beyond that are not stored, and
 # are computed again on resumption.
 _MOST = 1 << 30
+
+
+@runtime_checkable
+class EvaluationStore(Protocol):
+    """A store of intermediate results, from which an interrupted search resumes."""
+
+    def get(self, key: str) -> list[np.ndarray] | None:
+        """Return the arrays stored under a key, or None."""
+        return None
+
+    def put(self, key: str, arrays: list[np.ndarray]) -> None:
+        """Store arrays under a key."""
+        return
+
+
+class NoStore(EvaluationStore):
+    """A store that keeps nothing."""
+
+
+class PrefixedStore:
+    """A view of a store in which all keys have a prefix."""
+
+    def __init__(self, store: EvaluationStore, prefix: str):
+        self._store, self._prefix = store, prefix
+
+    def get(self, key: str) -> list[np.ndarray] | None:
+        """Return the arrays stored under a key, or None."""
+        return self._store.get(self._prefix + key)
+
+    def put(self, key: str, arrays: list[np.ndarray]) -> None:
+        """Store arrays under a key."""
+        self._store.put(self._prefix + key, arrays)
 
 
 class Checkpoint:

@@ -29,6 +29,8 @@ PyTree = Any
 SPARE_LANES = 8
 # Fewer chunks of a kernel leave cores idle at the end.
 _CHUNKS_PER_CORE = 4
+# Parts of a kernel's map, at most, that are stored or reported one after the other.
+_PARTS = 64
 # Number of samples from which a kernel is compiled at the highest level.
 _MANY = 1024
 
@@ -75,6 +77,7 @@ def map_samples(
     *,
     chunk: int = 64,
     progress: Callable[[int], None] | None = None,
+    in_order: bool = True,
 ) -> PyTree:
     """Map a function of one sample over the leading axis of all samples.
 
@@ -90,6 +93,7 @@ def map_samples(
     **Arguments:** `function`: of one sample, jittable or a kernel; pass the same object
     again to reuse its compiled form. `chunk`: smaller ones suit calls with few samples.
     `progress`: called with the number of samples finished since the last call.
+    `in_order`: whether results are in C order; a kernel's are written with samples last.
     **Returns:** the results, stacked along a leading axis, as NumPy arrays. **Raises:**
     `ValueError` for no samples, arrays of unequal lengths or a chunk below 1.
 
@@ -106,13 +110,15 @@ def map_samples(
     number = _number(samples, cost)
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
-    order = np.arange(number) if cost is None else np.argsort(cost, kind="stable")
-    work = _Work(function, samples, order, chunk, progress)
+    order = None if cost is None else np.argsort(cost, kind="stable")
+    if order is not None:
+        samples = gather_lanes(samples, order)
+    work = _Work(function, samples, number, chunk, progress)
     others = current_executor() if len(work.starts) > 1 else None
     others = others or work.gpus()
     parts = work.here() if others is None else work.by(others)
-    found = concatenate_lanes(parts)
-    return found if cost is None else gather_lanes(found, np.argsort(order, kind="stable"))
+    found = parts[0] if len(parts) == 1 and not in_order else concatenate_lanes(parts)
+    return found if order is None else gather_lanes(found, np.argsort(order, kind="stable"))
 
 
 class _OfArrays(NamedTuple):
@@ -126,15 +132,15 @@ class _OfArrays(NamedTuple):
 
 
 class _Work:
-    """A map split into chunks, identified by their starts in the order of cost."""
+    """A map split into chunks, identified by their starts."""
 
-    def __init__(self, function, samples: PyTree, order: np.ndarray, chunk: int, progress):
-        self._function, self._samples, self._order = function, samples, order
+    def __init__(self, function, samples: PyTree, number: int, chunk: int, progress):
+        self._function, self._samples, self._number = function, samples, number
         self._chunk, self._progress = chunk, progress
         self._compiled = _compiled(function)
         self._devices = len(self._compiled.devices(self._first_sample()))
         self._stride = chunk * self._devices
-        self.starts = range(0, len(order), self._stride)
+        self.starts = range(0, number, self._stride)
         self._checkpoint = current_checkpoint()
         self._name = self._checkpoint.begin() if self._checkpoint else ""
 
@@ -145,10 +151,12 @@ class _Work:
         ready = ahead.get(self._chunk)
         if ready is not None:
             ready.result()
-        native = _native(self._function, one, len(self._order))
+        native = _native(self._function, one, self._number)
         if native is not None and self._checkpoint is None and self._progress is None:
-            lanes = gather_lanes(self._samples, self._order)
-            return [native.map(lanes, threads=usable_cores())]
+            return [native.map(self._samples, threads=usable_cores())]
+        if native is not None:  # whose results do not depend on chunks
+            self._stride = max(self._stride, -(-self._number // _PARTS))
+            self.starts = range(0, self._number, self._stride)
         # Vectors of few chunks are distributed to all cores.
         few = len(self.starts) < _CHUNKS_PER_CORE * usable_cores()
         threads = usable_cores() if few else 1
@@ -177,7 +185,7 @@ class _Work:
 
     def gpus(self) -> "_Gpus | None":
         """Return the GPUs of this machine if they compute these samples."""
-        function, number = self._function, len(self._order)
+        function, number = self._function, self._number
         if not isinstance(function, Kernel) or number <= _MANY:
             return None
         return _Gpus(function) if function.uses_gpus(self._samples) else None
@@ -218,8 +226,7 @@ class _Work:
         return f"{self._name}/{start}"
 
     def _lanes(self, start: int) -> PyTree:
-        lanes = self._order[start : start + self._stride]
-        return gather_lanes(self._samples, lanes)
+        return gather_lanes(self._samples, slice(start, start + self._stride))
 
     def _first_sample(self) -> PyTree:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[0], self._samples)

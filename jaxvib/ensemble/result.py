@@ -9,13 +9,13 @@ import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, ArrayLike, Int
 
+from ..drawing.plottable import Plottable
 from ..foundation.arrays import is_concrete
-from ..foundation.result_repr import NotebookRepr
 from ..foundation.types import Integer
 from .reasons import Reason, reason
 
 
-class Result(NotebookRepr):
+class Result(Plottable):
     """The result of one sample, or of a batch of samples.
 
     Subclasses declare their fields by `result_field`, `result` among them, and `_lines`.

@@ -76,6 +76,11 @@ def result_field(description: str, unit: str = "", axes: tuple[str, ...] = ()) -
     return eqx.field(metadata=metadata)
 
 
+def system_field() -> Any:
+    """Declare the field of a result that holds its system, which is no number of it."""
+    return eqx.field(metadata={"system": True})
+
+
 def real_array(value: Any) -> Array:
     """Convert to a JAX array: float64, unless the dtype is floating already."""
     require_float64()

@@ -20,21 +20,19 @@ _MOST_LINES = 8  # of a result
 _MOST_NUMBERS = 4  # listed; larger arrays show shape and range
 
 
-class ResultRepr(NotebookRepr):
-    """Base of results; its repr shows the fields declared by `result_field`."""
-
-    def __repr__(self) -> str:
-        lines = []
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if "description" in field.metadata and value is not None:
-                lines.append((field.name, _field_text(field, value)))
-        width = max((len(name) for name, _ in lines), default=0)
-        listed = [f"  {name:{width}}  {words}" for name, words in lines]
-        if len(listed) >= _MOST_LINES:
-            hidden = len(listed) - _MOST_LINES + 2
-            listed = [*listed[: _MOST_LINES - 2], f"  and {hidden} more fields"]
-        return "\n".join([type(self).__name__, *listed])
+def field_lines(result: object) -> list[str]:
+    """Return lines with the fields of a module that are declared by `result_field`."""
+    lines = []
+    for field in dataclasses.fields(result):  # ty: ignore[invalid-argument-type]
+        value = getattr(result, field.name)
+        if "description" in field.metadata and value is not None:
+            lines.append((field.name, _field_text(field, value)))
+    width = max((len(name) for name, _ in lines), default=0)
+    listed = [f"  {name:{width}}  {words}" for name, words in lines]
+    if len(listed) >= _MOST_LINES:
+        hidden = len(listed) - _MOST_LINES + 2
+        listed = [*listed[: _MOST_LINES - 2], f"  and {hidden} more fields"]
+    return listed
 
 
 def _field_text(field, value) -> str:

@@ -7,7 +7,8 @@ singular values. Small ones are as accurate as large ones.
 Veselic, *Jacobi's method is more accurate than QR* (1992).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,37 +50,49 @@ def symmetric_system(matrix: Float[Array, "n n"]) -> tuple[Array, Array]:
     of each vector (the first of equal ones) is positive.
     """
     lower = jnp.tril(matrix)
-    a = lower + jnp.tril(matrix, -1).T
-    finite = jnp.all(jnp.isfinite(a))
-    a = jnp.where(finite, a, 0.0)
-    size = jnp.max(jnp.abs(a))
-    scale = power_of_two(jnp.where(size > np.finfo(float).tiny, size, 1.0))
-    number = a.shape[0]
-
-    def goes_on(state):
-        return state[2] & (state[3] < _MOST_SWEEPS)
-
-    def sweep(state):
-        a, basis, moved, count = state[0], state[1], jnp.asarray(False), state[3]
-        for i in range(number - 1):
-            for j in range(i + 1, number):
-                a, basis, turned = _annihilated(a, basis, i, j)
-                moved = moved | turned
-        return a, basis, moved, count + 1
-
-    begun = a / scale, jnp.eye(number), jnp.asarray(number > 1), jnp.asarray(0, jnp.int32)
-    a, basis, *_ = jax.lax.while_loop(goes_on, sweep, begun)
+    a, scale, known = _scaled(lower + jnp.tril(matrix, -1).T)
+    a, basis = _swept(_annihilated, (a, jnp.eye(a.shape[0])), a.shape[0])
     values = jnp.diagonal(a)
     order = jnp.argsort(values)
-    known = jnp.where(finite, 1.0, jnp.nan)
     largest = jnp.argmax(jnp.abs(basis), axis=0)
     sign = jnp.take_along_axis(basis, largest[None], axis=0)
     basis = basis * jnp.where(sign < 0, -1.0, 1.0)
     return values[order] * (scale * known), basis[:, order] * known
 
 
-def _annihilated(a, basis, i: int, j: int):
+def _scaled(a):
+    """Return a matrix of size 1 to 2, its scale, and 1; 0 and NaN if not finite."""
+    finite = jnp.all(jnp.isfinite(a))
+    a = jnp.where(finite, a, 0.0)
+    size = jnp.max(jnp.abs(a))
+    scale = power_of_two(jnp.where(size > np.finfo(float).tiny, size, 1.0))
+    return a / scale, scale, jnp.where(finite, 1.0, jnp.nan)
+
+
+def _swept(turn: Callable, start: Any, number: int) -> Any:
+    """Return a state turned for each pair of `number` columns, until none needs it.
+
+    `turn(state, i, j)` returns the next one, and whether it differs.
+    """
+
+    def goes_on(last):
+        return last[1] & (last[2] < _MOST_SWEEPS)
+
+    def sweep(last):
+        state, moved = last[0], jnp.asarray(False)
+        for i in range(number - 1):
+            for j in range(i + 1, number):
+                state, turned = turn(state, i, j)
+                moved = moved | turned
+        return state, moved, last[2] + 1
+
+    begun = start, jnp.asarray(number > 1), jnp.asarray(0, jnp.int32)
+    return jax.lax.while_loop(goes_on, sweep, begun)[0]
+
+
+def _annihilated(state, i: int, j: int):
     """Rotate a matrix so that (i, j) becomes 0, and its basis."""
+    a, basis = state
     p, q, w = a[i, i], a[j, j], a[i, j]
     oblique = jnp.abs(w) > _ROUNDING * jnp.sqrt(jnp.abs(p)) * jnp.sqrt(jnp.abs(q))
     cosine, sine, tangent = _rotation(p, q, w, oblique)
@@ -95,7 +108,7 @@ def _annihilated(a, basis, i: int, j: int):
     left, right = basis[:, i], basis[:, j]
     turned = list(basis.T)
     turned[i], turned[j] = cosine * left - sine * right, sine * left + cosine * right
-    return jnp.stack(columns, axis=1), jnp.stack(turned, axis=1), oblique
+    return (jnp.stack(columns, axis=1), jnp.stack(turned, axis=1)), oblique
 
 
 def _set(vector, place: int, value):
@@ -105,33 +118,20 @@ def _set(vector, place: int, value):
 
 def _rotated(matrix, with_basis: bool):
     """Return orthogonal columns, their lengths in descending order, and the rotations."""
-    a = matrix.T if matrix.shape[0] < matrix.shape[1] else matrix
-    finite = jnp.all(jnp.isfinite(a))
-    a = jnp.where(finite, a, 0.0)
-    size = jnp.max(jnp.abs(a))
-    scale = power_of_two(jnp.where(size > np.finfo(float).tiny, size, 1.0))
-    number = a.shape[1]
+    a, scale, known = _scaled(matrix.T if matrix.shape[0] < matrix.shape[1] else matrix)
+    rows, number = a.shape
     start = jnp.eye(number) if with_basis else jnp.zeros((0, number))
-    rows = a.shape[0]
-    stacked = jnp.concatenate([a / scale, start])
 
-    def goes_on(state):
-        return state[1] & (state[2] < _MOST_SWEEPS)
+    def turn(columns, i, j):
+        columns = list(columns)
+        columns[i], columns[j], turned = _pair(columns[i], columns[j], rows)
+        return columns, turned
 
-    def sweep(state):
-        columns, moved = list(state[0].T), jnp.asarray(False)
-        for i in range(number - 1):
-            for j in range(i + 1, number):
-                columns[i], columns[j], turned = _pair(columns[i], columns[j], rows)
-                moved = moved | turned
-        return jnp.stack(columns, axis=1), moved, state[2] + 1
-
-    begun = stacked, jnp.asarray(number > 1), jnp.asarray(0, jnp.int32)
-    stacked, *_ = jax.lax.while_loop(goes_on, sweep, begun)
+    columns = list(jnp.concatenate([a, start]).T)
+    stacked = jnp.stack(_swept(turn, columns, number), axis=1)
     columns, basis = stacked[:rows], stacked[rows:]
     lengths = jnp.sqrt(jnp.sum(columns * columns, axis=0))
     order = jnp.argsort(-lengths)
-    known = jnp.where(finite, 1.0, jnp.nan)
     values = lengths[order] * scale * known
     return columns[:, order] * (scale * known), values, basis[:, order] * known
 

@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..drawing import Plottable
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.assembly import Assembled
 from ..systems.base.roles import Linear
 from ..systems.impact import LinearSystem
@@ -86,7 +87,7 @@ def energy_shares(system: Linear) -> EnergyShares:
     )
 
 
-class ModeTable(eqx.Module):
+class ModeTable(Plottable):
     """Undamped modes with energy shares, and the damped eigenvalues.
 
     One eigenvalue of each conjugate pair is listed, ascending in modulus.

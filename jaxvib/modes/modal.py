@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
-from ..drawing import Axis, Chart, Line, Plottable, draw, spectrum_chart
+from ..drawing import Axis, Chart, Line, draw, spectrum_chart
 from ..drawing.axes import Axes
+from ..drawing.plottable import ResultRepr
 from ..foundation.arrays import HOST, array_namespace, require_concrete, to_numpy
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..foundation.types import AnyArray
 from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part
@@ -21,7 +21,7 @@ from .natural import check_natural, check_not_gyroscopic, nan_unless_natural
 _ALIKE = 1e-9
 
 
-class NaturalModes(Plottable, ResultRepr):
+class NaturalModes(ResultRepr):
     """Undamped modes, ascending in frequency; shapes have unit modal mass."""
 
     frequencies: Float[Array, " mode"] = result_field(
@@ -43,7 +43,7 @@ class NaturalModes(Plottable, ResultRepr):
         return draw(shapes_chart(self.shapes, self.frequencies), ax)
 
 
-class DampedModes(Plottable, ResultRepr):
+class DampedModes(ResultRepr):
     r"""Modes of $(\lambda^2 M + \lambda D + C) x = 0$, padded with NaN.
 
     One of each conjugate pair (Im >= 0) and all real values, ascending in modulus.
@@ -96,7 +96,7 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     strains = to_numpy(system.strain_rows())
     if strains is None:
         check_natural(mass, stiffness)
-        found = _signed_root(_eigenvalues(mass, stiffness))
+        found = _frequencies(_eigenvectors(mass, stiffness)[0])
     elif array_namespace(strains, mass, stiffness) is HOST:
         found = _strain_modes(strains, mass)[0]
     else:
@@ -125,7 +125,7 @@ def natural_modes(system: Linear) -> NaturalModes:
     if strains is None:
         check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
-        found = _signed_root(_without_noise(values)), shapes
+        found = _frequencies(values), shapes
     else:
         found = _strain_modes(strains, mass)
     frequencies, shapes = nan_unless_natural(*matrices, found)
@@ -260,19 +260,11 @@ def _largest_component(shapes):
     return xp.take_along_axis(shapes, xp.argmax(alike, 0)[None], 0)
 
 
-def _eigenvalues(mass, stiffness):
-    return _without_noise(_eigenvectors(mass, stiffness)[0])
-
-
-def _without_noise(values):
+def _frequencies(values):
+    """Return the roots of eigenvalues, of which small ones are rounding."""
     xp = array_namespace(values)
     sizes = xp.abs(values)
-    return xp.where(sizes > _noise(sizes, values.shape[0]), values, 0.0)
-
-
-def _signed_root(values):
-    xp = array_namespace(values)
-    still = values == 0
+    still = ~(sizes > _noise(sizes, values.shape[0]))
     with np.errstate(invalid="ignore"):  # NaN for statically unstable modes
         return xp.where(still, 0.0, xp.sqrt(xp.where(still, 1.0, values)))
 

@@ -15,9 +15,8 @@ from ..foundation.arrays import combine_arrays
 from ..foundation.quantity import Quantity, quantity
 from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import Number
-from ..kernels import Kernel
-from ..kernels.calls.kernel_cache import cached_kernel
 from ..systems.base.system import System
+from ..systems.lane_kernel import lane_kernel
 from ..systems.unforced import UnforcedSystem, unforced_system
 
 # Steps in a period at whose ends the sign is examined, and periods without a crossing
@@ -163,26 +162,27 @@ def _root(system, value, before, span, rtol, engine):
     return time, at(time)[0]
 
 
-@functools.lru_cache(maxsize=64)
+@lane_kernel
 def crossings_kernel(
-    static: System, function: Callable | None, skip: int, count: int, engine: str
-) -> Kernel:
+    lane: Any,
+    static: System,
+    function: Callable | None,
+    skip: int,
+    count: int,
+    engine: str,
+) -> Crossings:
     """Return the kernel of lanes (leaves, state, rtol, period) to their crossings.
 
     `count` of them, after the first `skip`. `function`: that of the section.
     """
-
-    def stage(lane):
-        leaves, state, rtol, period = lane
-        moved = combine_arrays(leaves, static)
-        system = unforced_system(moved, period, "a Poincaré section")
-        section = FieldSection(period, function)
-        if not skip:
-            return crossings(system, section, state, count, rtol, engine)
-        before = crossings(system, section, state, skip, rtol, engine)
-        found = crossings(system, section, before.end, count, rtol, engine)
-        result = jnp.where(before.result == Reason.SUCCESS, found.result, before.result)
-        lost = jnp.where(before.result == Reason.SUCCESS, 0.0, jnp.nan)
-        return Crossings(found.states + lost, found.times + lost, found.end, result)
-
-    return cached_kernel(stage, static, function, skip, count, engine)
+    leaves, state, rtol, period = lane
+    moved = combine_arrays(leaves, static)
+    system = unforced_system(moved, period, "a Poincaré section")
+    section = FieldSection(period, function)
+    if not skip:
+        return crossings(system, section, state, count, rtol, engine)
+    before = crossings(system, section, state, skip, rtol, engine)
+    found = crossings(system, section, before.end, count, rtol, engine)
+    result = jnp.where(before.result == Reason.SUCCESS, found.result, before.result)
+    lost = jnp.where(before.result == Reason.SUCCESS, 0.0, jnp.nan)
+    return Crossings(found.states + lost, found.times + lost, found.end, result)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, PyTree, Real
 
 from .. import linalg
-from ..drawing import Labels, Plottable, draw, spectrum_chart
+from ..drawing import Labels, draw, spectrum_chart
 from ..drawing.axes import Axes
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
@@ -36,7 +36,7 @@ FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 _SINGULAR = 1e13
 
 
-class Equilibrium(Plottable, Result):
+class Equilibrium(Result):
     r"""A state $x$ with $f(x, p) = 0$, and the eigenvalues of $J = \partial f/\partial x$.
 
     `state` and `eigenvalues` are differentiable with respect to every parameter of the

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
+from ..drawing.plottable import ResultRepr
 from ..dynamics.engines import check_engine
 from ..dynamics.flow import checked_state, solve_system
 from ..ensemble import Reason, raise_if_empty
@@ -16,7 +17,6 @@ from ..ensemble.result import Result
 from ..foundation.arrays import partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_range, result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.base.system import System
 from ..systems.periods import check_period, period_of
 from ..systems.unforced import (

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
+from ..drawing.plottable import ResultRepr
 from ..ensemble import Reason, raise_if_empty
 from ..foundation.arrays import combine_arrays, partition_arrays
 from ..foundation.environment import require_float64
 from ..foundation.quantity import result_field
-from ..foundation.result_repr import ResultRepr
 from ..systems.base.law import force_of
 from ..systems.frictions.friction import sliding_share, sticking_limit
 from ..systems.impact import EquationOfMotion, ImpactSystem, is_hard

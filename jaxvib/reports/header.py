@@ -14,6 +14,7 @@ from ..foundation.text import duration_text
 from ..studies.analyses.kinds import ANALYSES
 from ..studies.config.tables import flattened
 from ..studies.pictures.regimes import periodic
+from ..studies.run.study import load_text
 from ..studies.store.finished_study import Run, readable
 from .parts import escaped
 
@@ -31,7 +32,8 @@ def head(runs: Sequence[Run]) -> str:
     title = ", ".join(dict.fromkeys(escaped(run.study["title"]) for run in runs))
     lead = "".join(f"<p class='lead'>{_lead(run, len(runs) > 1)}</p>" for run in runs)
     facts = _strip(runs[0]) if len(runs) == 1 else _table(runs)
-    return f"<h1>{title}</h1>{lead}{facts}{_shortfalls(runs)}"
+    found = "".join(_found(run, len(runs) > 1) for run in runs)
+    return f"<h1>{title}</h1>{lead}{facts}{found}{_shortfalls(runs)}"
 
 
 def foot(runs: Sequence[Run]) -> str:
@@ -92,6 +94,26 @@ def _outdated(run: Run) -> bool:
                    for key in ("kind", "measure"))  # fmt: skip
     numbers = tuple(int(number) for number in re.findall(r"\d+", _version(run))[:3])
     return followed and '"contact": "hard"' in config and numbers < _RIGHT_SINCE
+
+
+def _found(run: Run, named: bool) -> str:
+    """Return the results in words, as the terminal tells them, as a table.
+
+    Nothing for studies of other versions whose config or fields are not known here.
+    """
+    try:
+        study = load_text(run.config, run.name)
+        lines = ANALYSES[run.analysis].summary(run.field, study)
+    except (KeyError, ValueError):
+        return ""
+    rows = []
+    for line in lines:
+        label, _, words = line.partition("  ")
+        both = f"<th scope='row'>{escaped(label)}</th><td>{escaped(words.strip())}</td>"
+        rows.append(both if words else f"<td colspan='2'>{escaped(line)}</td>")
+    title = f"<caption>{escaped(run.name)}</caption>" * named
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table class='found'>{title}<tbody>{body}</tbody></table>"
 
 
 def _strip(run: Run) -> str:

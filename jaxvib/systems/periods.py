@@ -1,6 +1,5 @@
 """Common periods of loads, and verification of declared periods."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +11,10 @@ from jaxtyping import Array, Bool, Float
 
 from ..foundation.arrays import combine_arrays, is_concrete, partition_arrays
 from ..foundation.environment import require_float64
-from ..kernels import Kernel
-from ..kernels.calls.kernel_cache import cached_kernel
 from ..kernels.lower.tangents import map_rows
 from .base.system import System, state_shape
 from .drift import check_drift, is_invariant
+from .lane_kernel import lane_kernel
 from .loads import as_load, never_repeats, time_varying
 from .variation import Variation, variations_of
 
@@ -129,19 +127,15 @@ def without_period(loads: Sequence, variations: Sequence[Variation] = ()) -> str
     )
 
 
-@functools.lru_cache(maxsize=64)
-def _checked_kernel(static) -> Kernel:
+@lane_kernel
+def _checked_kernel(numbers, static):
     """Return the kernel of parameters to (period, whether the field has it).
 
     XLA would need longer to compile the division of a period than LLVM for all of it.
     """
-
-    def differences(numbers):
-        system = combine_arrays(numbers, static)
-        period = jnp.asarray(system.period(), float)
-        return period, jnp.asarray(_repeats(system, period))
-
-    return cached_kernel(differences, static)
+    system = combine_arrays(numbers, static)
+    period = jnp.asarray(system.period(), float)
+    return period, jnp.asarray(_repeats(system, period))
 
 
 def _repeats(system, period) -> Bool[Any, ""]:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..drawing import Plottable
 from ..ensemble import map_samples
 from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
@@ -139,8 +140,10 @@ def _broadcast(tree, number: int):
     return jax.tree.map(wide, tree)
 
 
-class Statistics(eqx.Module):
+class Statistics(Plottable):
     """Statistics of an ensemble of responses, with standard errors."""
+
+    drawn = ("mean_peak", "root_mean_square")
 
     mean_peak: Float[Array, " freedom"] = result_field(
         "mean of the peaks", "m", ("freedom",)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ..drawing import Plottable
 from ..dynamics import simulate
 from ..dynamics.engines import MANY, check_engine, engine_for
 from ..dynamics.flow import checked_state
@@ -37,8 +38,10 @@ from .slopes import at_stops, stops_of, with_slopes
 COARSER = 100.0
 
 
-class Response(eqx.Module):
+class Response(Plottable):
     """Extremes, means and final state of a motion; displacements are from rest."""
+
+    drawn = ("highest", "lowest", "mean")
 
     highest: Float[Array, " freedom"] = result_field(
         "highest displacement", "m", ("freedom",)
@@ -271,7 +274,7 @@ def _smooth(system, state, t0, t1, limits, rtol, engine: str, stops) -> dict[str
     }
 
 
-class History(eqx.Module):
+class History(Plottable):
     """Displacements from rest, and states of elements, at given times."""
 
     instants: Float[Array, " time"] = result_field("times", "s", ("time",))

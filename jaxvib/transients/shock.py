@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
+from ..drawing import Plottable
 from ..dynamics.stepping.step_polynomial import value_and_slope
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
@@ -37,8 +38,10 @@ _MOST_POINTS = 10_000_000  # of a law: an array of 80 MB
 _MOST_AT_ONCE = 10_000_000  # points times frequencies: the kernel reads a copy for each
 
 
-class ShockSpectrum(eqx.Module):
+class ShockSpectrum(Plottable):
     """Extremes of oscillators over natural frequency, during and after a shock."""
+
+    drawn = ("maximax", "residual", "displacement")
 
     frequencies: Float[Array, " frequency"] = result_field(
         "natural frequency", "rad/s", ("frequency",)

@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
-from scipy.special import ellipk
+import scipy.optimize
+from scipy.special import ellipk, ellipkm1
 
 import jaxvib as jv
+from jaxvib.branches.nonlinear_modes import ModeProblem
 
 NEVER = 1e6  # a gap, m, or a stiffness of a stop that is never touched, N/m
 SETTINGS = jv.branches.ContinuationSettings(most_points=120)
@@ -145,6 +147,46 @@ def test_a_family_is_text_a_picture_and_a_dataset():
         found.check(one_body(cubic=1.0))
 
 
+def sprung(law, spring=0.0):
+    linear = jv.LinearSystem([[1.0]], [[0.0]], [[spring]])
+    return jv.ImpactSystem(linear, springs=[jv.NonlinearSpring([1.0], law, "own")])
+
+
+@pytest.mark.slow
+def test_a_law_of_ones_own_has_its_energy_by_quadrature():
+    pendulum = sprung(jv.FunctionLaw(lambda e, rate, p: jnp.sin(e), {}))
+    found = jv.nonlinear_modes(pendulum, 0, 1.9)
+    exact = 4 * ellipk(np.asarray(found.parameter) / 2)
+    np.testing.assert_allclose(found.orbits.period, exact, rtol=1e-9)
+    off = np.abs(np.asarray(found.orbits.period) - exact)
+    assert (off <= np.asarray(found.orbits.period_error)).all()
+
+
+@pytest.mark.slow
+def test_the_error_of_a_quadrature_is_in_the_error_bar():
+    law = jv.FunctionLaw(lambda e, rate, p: e + 5 * jnp.maximum(jnp.abs(e) - 0.4, 0)
+                         * jnp.sign(e), {})  # fmt: skip
+    problem = ModeProblem(sprung(law), 1.0, jv.branches.ContinuationSettings())
+    reach = 1.0
+    energy = reach**2 / 2 + 5 * (reach - 0.4) ** 2 / 2
+    ahead = 0.4 - 5 * 0.4 / 6  # of the rest of both springs
+    speed = np.sqrt(2 * energy - 0.4**2)
+    quarter = np.arctan(0.4 / speed) + np.arccos(ahead / (reach - 0.4 + ahead)) / np.sqrt(6)
+    unscaled = [reach / np.sqrt(energy), 0.0, 4 * quarter, np.log(energy)]
+    given = (unscaled / problem.units)[None]
+    found = problem.correct_of(0, given, np.array([[0.0, 0.0, 0.0, 1.0]]))
+    _, motion = problem.evaluated([0], np.append(found.x[:, :-1], given[:, -1:], axis=1))
+    off = abs(motion.period[0] - 4 * quarter)
+    assert 1e-7 < off < motion.period_error[0] < 1e-2
+
+
+def test_the_slope_of_a_spring_belongs_to_the_linear_mode():
+    found = jv.nonlinear_modes(sprung(jv.PolynomialLaw([3.0, 0.0, 1.0]), 1.0), 0, 50.0)
+    reach = np.asarray(found.orbits.amplitude)[:, 0]
+    exact = duffing_frequency(reach, 4.0)
+    np.testing.assert_allclose(found.orbits.frequency, exact, rtol=1e-9)
+
+
 PUSH = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 1.0), "push")
 SOFT = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
 
@@ -164,6 +206,8 @@ def hit(law, gap=0.1):
          "contacts.stop is a hard stop"),
         (one_body(contacts=hit(jv.KelvinVoigtContact(1.0, 1.0))), 0, 1.0,
          "contacts.stop has a force that may depend on a rate"),
+        (sprung(jv.FunctionLaw(lambda e, rate, p: e + 0.1 * rate, {})), 0, 1.0,
+         "springs.own has a force that may depend on a rate"),
         (one_body(contacts=hit(jv.LinearContact(1.0), 0.0)), 0, 1.0,
          "contacts.stop.gap: the contact touches at rest"),
         (SOFT, 0, 1.0, "of type LinearSystem; allowed: ImpactSystem"),
@@ -264,16 +308,179 @@ def test_pairs_of_multipliers_leave_the_circle_at_krein_points_only():
                 assert np.abs(other - value).min() < 2e-4, which
 
 
-@pytest.mark.slow
-def test_beside_a_saddle_motions_that_are_not_known_have_a_reason_and_no_numbers():
-    law = jv.PolynomialLaw([0.0, 1.0, 0.0])  # with a barrier of 1/6 J
-    bent = jv.NonlinearSpring([1.0], law)
+def with_barrier():
+    """Return a body whose spring gives way beyond a barrier of 1/6 J."""
+    law = jv.PolynomialLaw([0.0, 1.0, 0.0])
     linear = jv.LinearSystem([[1.0]], [[0.0]], [[1.0]])
-    few = jv.branches.ContinuationSettings(most_points=70)
-    found = jv.nonlinear_modes(
-        jv.ImpactSystem(linear, springs=[bent]), 0, 0.3, settings=few
-    )
-    assert (np.asarray(found.parameter) < 1 / 6).all()
-    lost = np.asarray(found.orbits.result) != jv.Reason.SUCCESS
-    assert np.isnan(np.asarray(found.orbits.amplitude)[lost]).all()
-    assert np.asarray(found.orbits.period)[~lost].max() > 18.0
+    return jv.ImpactSystem(linear, springs=[jv.NonlinearSpring([1.0], law)])
+
+
+def below_barrier(energy):
+    """Return the end of the motion away from the barrier, and its period."""
+    roots = np.sort(np.roots([1 / 3, 1 / 2, 0.0, -energy]).real)
+    near = (roots[1] - roots[0]) / (roots[2] - roots[0])
+    return roots[2], 4 * np.sqrt(1.5 / (roots[2] - roots[0])) * ellipkm1(near)
+
+
+def test_beside_a_saddle_a_family_ends_where_its_error_bars_still_cover():
+    found = jv.nonlinear_modes(with_barrier(), 0, 0.3)
+    assert int(found.ends[1]) == jv.Reason.TOO_FEW_SEGMENTS
+    assert 1e-7 < 1 / 6 - float(found.parameter[-1]) < 1e-4
+    orbits = jax.tree.map(np.asarray, found.orbits)
+    assert (orbits.result == jv.Reason.SUCCESS).all()
+    for place in (10, 30, -10, -2, -1):
+        energy, state, period = (
+            each[place] for each in (orbits.energy, orbits.state, orbits.period)
+        )
+        reach, exact = below_barrier(energy)
+        assert abs(period - exact) < orbits.period_error[place] < 1e-4
+        assert abs(state[0] - reach) < orbits.state_error[place] < 1e-9
+        back = scipy.integrate.solve_ivp(
+            lambda _, s: [s[1], -s[0] - s[0] ** 2],
+            (0.0, period), state, method="DOP853", rtol=1e-13, atol=1e-15,
+        ).y[:, -1]  # fmt: skip
+        off = np.abs(back - state).max() / np.sqrt(2 * energy)
+        assert off < orbits.residual[place] < 1e-4
+
+
+def test_a_motion_that_is_lost_beside_a_saddle_has_a_reason_and_no_numbers():
+    problem = ModeProblem(with_barrier(), 1.0, jv.branches.ContinuationSettings())
+    for below, code in ((1e-3, jv.Reason.SUCCESS), (1e-9, jv.Reason.TOO_FEW_SEGMENTS)):
+        energy = 1 / 6 - below
+        reach, period = below_barrier(energy)
+        unscaled = [reach / np.sqrt(energy), 0.0, period, np.log(energy)]
+        _, motion = problem.evaluated([0], (unscaled / problem.units)[None])
+        assert int(motion.result[0]) == code
+        lost = code != jv.Reason.SUCCESS
+        assert np.isnan(motion.amplitude).all() == np.isnan(motion.period)[0] == lost
+        assert int(motion.stable[0]) == (-1 if lost else 1)
+
+
+HARD = jv.RestitutionContact(1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sides", [1, 2])
+def test_hard_stops_without_losses_give_the_closed_form(sides):
+    stops = [jv.Contact([way], 0.01, HARD) for way in (1.0, -1.0)[:sides]]
+    found = jv.nonlinear_modes(one_body(spring=10.0, contacts=stops), 0, 0.01)
+    assert np.asarray(found.ends).tolist() == [jv.Reason.PARAMETER_BOUND] * 2
+    reach = np.sqrt(np.asarray(found.parameter) / 5)
+    part = 2 * np.arcsin(np.minimum(0.01 / reach, 1))  # of the swing to both sides
+    exact = (sides * part + (2 - sides) * np.pi) / np.sqrt(10)
+    exact = np.where(reach <= 0.01, 2 * np.pi / np.sqrt(10), exact)
+    np.testing.assert_allclose(found.orbits.period, exact, rtol=1e-10)
+    off = np.abs(np.asarray(found.orbits.period) - exact)
+    assert (off <= np.asarray(found.orbits.period_error)).all()
+    hits = np.where(reach > 0.01, sides, 0)
+    assert np.asarray(found.orbits.contacts).tolist() == hits.tolist()
+
+
+def returned(stiffness, stops, state, period):
+    """Return where elastic impacts lead bodies of 1 kg, and their number, by scipy."""
+    events = [lambda _, s, n=n, g=g: np.dot(n, s[:2]) - g for n, g in stops]
+    for event in events:
+        event.terminal, event.direction = True, 1
+    time, hits = 0.0, 0
+    while True:
+        part = scipy.integrate.solve_ivp(
+            lambda _, s: [*s[2:], *(-stiffness @ s[:2])], (time, period), state,
+            events=events, method="DOP853", rtol=1e-12, atol=1e-14, max_step=0.01,
+        )  # fmt: skip
+        time, state = part.t[-1], part.y[:, -1].copy()
+        times = zip(stops, part.t_events, strict=True)
+        hit = [np.array(direction) for (direction, _), at in times if len(at)]
+        if not hit:
+            return state, hits
+        state[2:] -= 2 * (hit[0] @ state[2:]) * hit[0]
+        hits += 1
+
+
+@pytest.mark.slow
+def test_modes_of_two_masses_pass_the_grazings_of_their_hard_stops():
+    stiffness = np.array([[2.0, -1.0], [-1.0, 2.5]])
+    stops = [([1.0, 0.0], 1.0), ([0.0, -1.0], 1.0)]
+    contacts = [jv.Contact(*stop, HARD) for stop in stops]
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, contacts), 0, 4.0, settings=SETTINGS)
+    assert float(found.parameter[-1]) == 4.0
+    orbits = jax.tree.map(np.asarray, found.orbits)
+    assert set(orbits.contacts.tolist()) == {0, 1, 2}
+    for number in (0, 1, 2):
+        for place in np.flatnonzero(orbits.contacts == number)[[1, -1]]:
+            state, period = orbits.state[place], orbits.period[place]
+            back, hits = returned(stiffness, stops, state, period)
+            assert hits == number
+            np.testing.assert_allclose(back, state, atol=1e-9)
+    # The energy falls beyond the grazing, as the impact moves the other mode at once.
+    assert any(point.kind == "fold" for point in found.bifurcations)
+
+
+def two_masses(**parts):
+    stiffness = [[2.0, -1.0], [-1.0, 1.0]]
+    return jv.ImpactSystem(jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness), **parts)
+
+
+def second_mode_at(energy):
+    """Return the frequency, Hz, of the second mode between stops, by scipy."""
+
+    def quarter(reach, other, period):
+        def rates(_, state):
+            x, y, *velocity = state
+            stop = 30 * np.sign(x) * max(abs(x) - 1, 0.0)
+            return [*velocity, y - 2 * x - stop, x - y]
+
+        return scipy.integrate.solve_ivp(
+            rates, (0.0, period / 4), [reach, other, 0.0, 0.0], max_step=0.01,
+            method="DOP853", rtol=1e-11, atol=1e-13,
+        ).y[:2, -1]  # fmt: skip
+
+    def left(unknowns):
+        reach, other, _ = unknowns
+        stored = (reach**2 + (reach - other) ** 2 + 30 * max(reach - 1, 0.0) ** 2) / 2
+        return [*quarter(*unknowns), stored - energy]
+
+    return 1 / scipy.optimize.fsolve(left, [1.03, -0.59, 3.8], xtol=1e-12)[2]
+
+
+@pytest.mark.slow
+def test_two_masses_with_a_smoothed_stop_have_the_published_frequency():
+    """SDND123 of code_aster: 0.257905285 Hz at 1.19768 J, its stop smoothed.
+
+    The motion reaches x = 0.814 and not the gap of 1: what raises its frequency above the
+    linear 0.2575181 Hz is the smoothed stop alone, whose force F is the middle root of
+    F (F - k (x - g)) (F - k (x + g)) + eta k^2 x = 0, eta = 0.005, nearly
+    eta x / (g^2 - x^2). With a sharp stop touching begins at 1.809 J.
+    """
+
+    def force(x, rate, p):
+        k, mean = p["k"], 2 * p["k"] * x / 3  # of the three roots
+        left = mean * (mean - k * (x - 1)) * (mean - k * (x + 1)) + p["eta"] * k**2 * x
+        apart = k * jnp.sqrt(x**2 / 9 + 1 / 3)
+        angle = jnp.arccos(jnp.clip(-left / (2 * apart**3), -1.0, 1.0)) / 3
+        return mean + 2 * apart * jnp.cos(angle - 2 * jnp.pi / 3)
+
+    smooth = jv.FunctionLaw(force, {"k": 30.0, "eta": 0.005})
+    spring = jv.NonlinearSpring([1.0, 0.0], smooth, "stop")
+    system = two_masses(springs=[spring])
+    found = jv.nonlinear_modes(system, 1, 1.3)
+    hertz = found.frequency_at(system, 1.19768) / (2 * np.pi)
+    np.testing.assert_allclose(hertz, 0.2579052301, rtol=1e-9)
+    np.testing.assert_allclose(hertz, 0.257905285, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_two_masses_between_stops_touch_from_the_linear_energy_on():
+    stops = [
+        jv.Contact([way, 0.0], 1.0, jv.LinearContact(30.0), name)
+        for way, name in ((1.0, "right"), (-1.0, "left"))
+    ]
+    system = two_masses(contacts=stops)
+    found = jv.nonlinear_modes(system, 1, 1.95)
+    touching = np.asarray(found.orbits.contacts) > 0
+    energy = np.asarray(found.parameter)
+    onset = (5 + np.sqrt(5)) / 4  # of the linear mode with a reach of 1
+    assert energy[~touching].max() <= onset * (1 + 1e-9) < energy[touching].max()
+    for level in (1.85, 1.95):
+        hertz = found.frequency_at(system, level) / (2 * np.pi)
+        np.testing.assert_allclose(hertz, second_mode_at(level), rtol=1e-8)

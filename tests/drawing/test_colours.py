@@ -9,7 +9,8 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxvib.drawing.colours import FAILED, SCALES, class_colours, regime_colour
+from jaxvib.drawing import colours
+from jaxvib.drawing.colours import FAILED, SCALES, regime_class
 
 VISIONS = {
     "normal": np.eye(3),
@@ -55,7 +56,10 @@ def seen(colour, vision):
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_classes_are_distinguishable(vision):
-    places = [seen(colour, vision) for colour in class_colours().values()]
+    others = ("LONGER", "UNRESOLVED", "QUASI_PERIODIC", "CHAOTIC", "UNDECIDED", "FAILED")
+    periodic = {regime_class(n, k)[0] for n in range(1, 9) for k in range(20)}
+    every = sorted(periodic.union(getattr(colours, name) for name in others))
+    places = [seen(colour, vision) for colour in every]
     gaps = [np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)]
     assert min(gaps) > 9
 
@@ -74,7 +78,7 @@ def test_number_scales_grow_lighter_throughout(scale, vision):
 
 
 def test_each_period_has_its_own_hue_and_more_contacts_are_darker():
-    lightness = [seen(regime_colour(1, contacts), "normal")[0] for contacts in range(5)]
+    lightness = [seen(regime_class(1, contacts)[0], "normal")[0] for contacts in range(5)]
     assert np.diff(lightness).max() < 0
-    assert regime_colour(1, 7) == regime_colour(1, 4)
-    assert len({regime_colour(n, n) for n in range(1, 6)}) == 5
+    assert regime_class(1, 7) == regime_class(1, 4)
+    assert len({regime_class(n, n)[0] for n in range(1, 6)}) == 5

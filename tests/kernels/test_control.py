@@ -13,6 +13,30 @@ from tests.random_programs import program, trees
 random = np.random.default_rng(2)
 
 
+def rows_of_arguments(windows, single, scale):
+    """Return sums over rows of long arguments, forward and backward, of their views."""
+
+    def add(total, rows):
+        first, second = rows
+        return total * 0.9 + first / scale, jnp.sum(second) * 2.0
+
+    joined, zeros = jnp.concatenate(windows), jnp.zeros(3)
+    forward = lax.scan(add, zeros, (joined[:100], single[7:107]))
+    backward = lax.scan(add, zeros, (joined[60:], single[:60]), reverse=True)
+    turned = lax.scan(add, zeros, (joined[::-1][20:], single.reshape(-1, 2)[:100]))
+    columns = lax.scan(lambda total, row: (total + row[5] * row[77], row[3]), 0.0, joined.T)
+    return forward, backward, turned, columns, joined[-1], joined[41], jnp.max(single)
+
+
+def test_loops_read_the_rows_of_long_arguments_where_they_are():
+    windows = tuple(random.normal(size=(19, 40, 3)) for _ in range(3))
+    lanes = windows, random.normal(size=(19, 200)), random.uniform(1, 2, (19, 3))
+    found = kernel(rows_of_arguments).map(*lanes)
+    wanted = jax.jit(jax.vmap(rows_of_arguments))(*lanes)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+
+
 @kernel
 def collatz(n):
     def turn(carry):

@@ -14,6 +14,7 @@ from jaxvib.linalg.eigen import eigenvalues
 from jaxvib.linalg.small import of_many
 from tests.kernels import test_elementary, test_primitives
 from tests.kernels.ptx_bits import LAUNCHES, check_bits
+from tests.kernels.test_control import rows_of_arguments
 from tests.random_programs import lanes_of, operations
 from tests.systems_table import MOTIONS
 
@@ -71,6 +72,13 @@ def test_remainders_are_exact_for_all_quotients(kind):
 def test_random_operations_have_the_bits_of_the_cpu(seed):
     function, taken = operations(seed)
     check(function, lanes_of(taken, 129, seed))
+
+
+def test_loops_over_rows_of_arguments_have_the_bits_of_the_cpu():
+    random = np.random.default_rng(3)
+    windows = [random.normal(size=(5, 40, 3)) for _ in range(3)]
+    arguments = [*windows, random.normal(size=(5, 200)), random.uniform(1, 2, (5, 3))]
+    check(lambda *a: rows_of_arguments(a[:3], *a[3:]), arguments)
 
 
 @contextlib.contextmanager

@@ -77,6 +77,7 @@ def settled(frequency, amplitude, gap, transient=30, longest=2):
         "period": np.maximum(periods, 1) * 2 * np.pi / frequency,
         "contacts": onsets,
         "contacts_per_period": onsets / np.maximum(periods, 1),
+        "contact_duration": (touching & used).sum(0) * 2 * np.pi / frequency / STEPS,
         "max_contact_force": np.where(used, forces, 0).max(0),
         "amplitude": span[:2].T / 2,
         "result": np.where(periods > 0, Reason.SUCCESS, Reason.NOT_CONVERGED),
@@ -105,7 +106,7 @@ def largest_multiplier(state, frequency, amplitude, gap, periods):
 
 UNITS = {
     "state": "", "periods": "", "period": "s", "contacts": "",
-    "contacts_per_period": "", "max_contact_force": "N",
+    "contacts_per_period": "", "contact_duration": "s", "max_contact_force": "N",
     "amplitude": "m", "result": "", "largest_multiplier": "", "stable": "",
     "load.frequency": "rad/s", "load.amplitude": "N", "gap": "m",
 }  # fmt: skip

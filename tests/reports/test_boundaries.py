@@ -23,7 +23,7 @@ from jaxvib.studies.store.store import Store
 
 from .small_studies import ATTACHED, DAMPING, GAP, MAIN, MAIN_MASS, MASS_RATIO, config_of
 
-MAPS = ("regimes", "stability", "peak_force", "contacts")
+MAPS = ("regimes", "stability", "peak_force", "contacts", "closed_share")
 FREQUENCIES = np.linspace(4.5, 8.5, 161)  # rad/s, farther than the map on both sides
 
 

@@ -52,7 +52,7 @@ def test_it_draws_with_no_error_and_asks_nothing_of_a_network(browser, map_repor
     assert browser.console() == []
     assert browser.requests() == [map_report.resolve().as_uri()]
     drawn = browser.run(f"return {MARKS}")
-    assert len(drawn) == 7
+    assert len(drawn) == 8
     assert all(drawn)
     assert not browser.run("return document.getElementById('trouble').checkVisibility()")
 

@@ -36,7 +36,8 @@ def names(*directories):
 
 def test_a_map_study_has_every_picture(map_study):
     assert names(map_study) == [
-        "regimes", "stability", "peak_force", "contacts", "amplitude_curves", "orbit"
+        "regimes", "peak_force", "stability", "contacts", "closed_share",
+        "amplitude_curves", "orbit",
     ]  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_eight_runs_are_compared_in_one_light_report(map_study, other_map_study,
     text = report.read_text("utf-8")
     assert len(text.encode()) < 3e6
     assert text.count("<th scope='col'>study ") >= 8
-    assert len(re.findall("data-chart='", text)) == 4 * 8 + 2 * 7 + 1
+    assert len(re.findall("data-chart='", text)) == 5 * 8 + 2 * 7 + 1
     with pytest.raises(ValueError, match="9 studies; allowed: at most 8"):
         write_report(*studies, map_study)
 
@@ -260,6 +261,29 @@ def test_the_head_counts_the_samples_of_the_store(map_study, map_report):
     assert f"<dt>undecided</dt><dd>{unsettled}</dd>" in text
     assert html.escape("1 failed: Newton's method did not converge") in text
     assert "<dt>error bars</dt><dd>yes</dd>" in text
+
+
+def test_the_head_tells_the_largest_force_and_where_it_is(map_study, map_report):
+    run = read_run(map_study)
+    worst = int(np.nanargmax(run.field("max_contact_force")))
+    force, *place = (
+        float(run.field(name)[worst])
+        for name in ("max_contact_force", "load.amplitude", "load.frequency")
+    )
+    words = f"contact force {force:.4g} N at load.amplitude = {place[0]:.5g} N, "
+    words += f"load.frequency = {place[1]:.5g} rad/s"
+    assert f"<th scope='row'>worst</th><td>{words}</td>" in map_report.read_text("utf-8")
+
+
+def test_the_share_of_time_in_contact_is_drawn(map_study):
+    run = read_run(map_study)
+    (picture,) = (p for p in pictures_of([run]) if p.name == "closed_share")
+    cells = picture.charts[0].layers[0]
+    known = np.isfinite(cells.values)
+    shares = (run.field("contact_duration") / run.field("period"))[cells.samples]
+    np.testing.assert_array_equal(cells.values[known], shares[known])
+    assert known.any()
+    assert 0 <= shares.min() < 0.2
 
 
 @pytest.mark.parametrize(

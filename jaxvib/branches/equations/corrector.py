@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ... import linalg
 from ...foundation.arrays import combine_arrays, is_concrete, to_jax
 from ...foundation.types import Number
+from ...orbits.shooting.implicit import implicit_root
 from ...systems.base.system import System
 from .point import at
 
@@ -196,3 +197,27 @@ def in_plane(
     last = jax.lax.while_loop(goes_on, step, first)
     monodromy, unresolved = last.others
     return Corrected(last.x, last.tangent, monodromy, last.miss, last.done, unresolved)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def solved_near(
+    equations: Callable, residual: Callable, static: System, leaves: Any, data, x: Array
+) -> Array:
+    """Return all scaled unknowns but the last of the point near others with the same last.
+
+    They can be differentiated by the leaves of the system and the last unknown, by the
+    implicit function theorem; NaN if no point is found. `equations`: see
+    `system_corrector`; `residual(system, data, anchor, x)`: that of theirs.
+    """
+    fixed, near = jax.lax.stop_gradient((data._replace(leaves=leaves), x))
+    normal = jnp.zeros_like(x).at[-1].set(1.0)
+    correct = system_corrector(equations, static, "")
+    found = jax.lax.stop_gradient(correct((fixed, near, normal)))
+
+    def left(root, arguments):
+        leaves, data, level, anchor = arguments
+        system, x = combine_arrays(leaves, static), jnp.append(root, level)
+        return residual(system, data, anchor, x)
+
+    root = implicit_root(left, found.x[:-1], (leaves, fixed, x[-1], found.x))
+    return jnp.where(found.found, root, jnp.nan)

@@ -30,6 +30,7 @@ from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
 from ...systems.drift import modulo_drift
 from ...systems.fields import state_size
+from ...systems.lane_kernel import lane_kernel
 from .contact_removed import states_without
 from .corrector import LaneData, lane_corrector, system_of
 from .point import at
@@ -147,14 +148,10 @@ def _touch(static: System, path: str, data: LaneData, x: Array) -> Touch:
     return Touch.at(system, data.periods.astype(float), unscaled)
 
 
-@functools.lru_cache(maxsize=32)
-def start_kernel(static: System, path: str) -> Kernel:
+@lane_kernel
+def start_kernel(lane: Any, static: System, path: str) -> Any:
     """Return the kernel from a lane (data, x) to state and parameter at t = 0."""
-
-    def start(lane):
-        data, x = lane
-        touch = _touch(static, path, data, x)
-        first = state_at_start(touch, data.setting, data.units[0], data.tight)
-        return first, x[-1] * data.units[-1]
-
-    return cached_kernel(start, static, path)
+    data, x = lane
+    touch = _touch(static, path, data, x)
+    first = state_at_start(touch, data.setting, data.units[0], data.tight)
+    return first, x[-1] * data.units[-1]

@@ -31,18 +31,19 @@ from ... import linalg
 from ...drawing import Labels
 from ...dynamics.flow import flow, observe
 from ...ensemble import Reason
-from ...foundation.arrays import combine_arrays
 from ...foundation.quantity import result_field
 from ...orbits.equilibrium import FIELD_ROUNDING
 from ...orbits.limit_cycle import reflection, transverse
 from ...orbits.orbit import invalidate
-from ...orbits.shooting.implicit import implicit_root
 from ...orbits.shooting.motion_pictures import PlottableMotion
 from ...orbits.shooting.multipliers import floquet_multipliers, modulus, multiplier_error
 from ...systems.base.system import System
-from ...systems.conservative import slowed, total_energy
-from .corrector import LaneData, system_corrector, system_of
+from ...systems.conservative import energy_doubt, slowed, total_energy
+from .corrector import LaneData, system_of
 from .cycle_equations import OF_ENDS
+
+# The error of a period of motion, in tolerances: 1 to 10 were measured beside saddles.
+_STEPS = 10.0
 
 
 class FreeMotion(PlottableMotion):
@@ -71,7 +72,9 @@ class FreeMotion(PlottableMotion):
     )
     largest_multiplier: Float[Array, ""] = result_field("modulus of the largest of them")
     stable: Int[Array, ""] = result_field("1 elliptic, 0 hyperbolic, -1 undecided")
-    residual: Float[Array, ""] = result_field("relative distance of s(T) from s(0)")
+    residual: Float[Array, ""] = result_field(
+        "bound on the relative distance of s(T) from s(0)"
+    )
     state_error: Float[Array, ""] = result_field("error bar of the state")
     period_error: Float[Array, ""] = result_field("error bar of the period", "s")
     multiplier_error: Float[Array, ""] = result_field(
@@ -106,7 +109,7 @@ def _rate(system, data: LaneData, x: Array) -> Array:
     return along / jnp.maximum(linalg.norm(along), jnp.finfo(float).tiny)
 
 
-def _residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
+def mode_residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
     """Return the return of the state, with the damping of its excess energy, and phase."""
     state, period, energy, units = _place(data, x)
     excess = total_energy(system, state) / energy - 1
@@ -120,11 +123,12 @@ def mode_map(
 ) -> tuple[Array, Array, tuple[Array, Array]]:
     """Return the residual of the equations, see `corrector.lane_corrector`.
 
-    The matrix has all multipliers but those along the family.
+    The matrix has all multipliers but those along the family. The ends of motions that
+    pass a saddle depend so much on their starts that the flow's error is too large.
     """
 
     def both(x):
-        rest = _residual(system, data, anchor, x)
+        rest = mode_residual(system, data, anchor, x)
         return rest, rest
 
     matrix, rest = jax.jacfwd(both, has_aux=True)(x)
@@ -132,10 +136,22 @@ def mode_map(
     size = state.shape[0]
     rate, level = _rate(system, data, x), jax.grad(total_energy, 1)(system, state) * units
     monodromy = matrix[:size, :size] + jnp.eye(size)
+    sizes = _energy_sizes(system, data) * units
+    growth = jnp.sqrt(jnp.sum((sizes[:, None] * monodromy / sizes[None]) ** 2))
     _, others = transverse(monodromy, rate, jnp.ones(size))
     level = (reflection(rate) @ level)[1:]
     _, others = transverse(others.T, level, jnp.ones(size - 1))
-    return rest, matrix, (others, jnp.zeros(()))
+    return rest, matrix, (others, _STEPS * data.tight * growth / OF_ENDS)
+
+
+def _energy_sizes(system, data: LaneData) -> Array:
+    """Return the roots of the energy per squared component of a state, nearly.
+
+    Measured so, motions of linear springs do not grow, however stiff these are.
+    """
+    mass, _, stiffness = map(jnp.diagonal, system.matrices())
+    frequency = 2 * jnp.pi / data.units[-2]
+    return jnp.sqrt(jnp.append(jnp.abs(stiffness) + mass * frequency**2, mass))
 
 
 @functools.lru_cache(maxsize=32)
@@ -152,12 +168,15 @@ def mode_evaluator(static: System) -> Callable[[Any], tuple[Array, FreeMotion]]:
 
 def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     """Return the motion of a scaled point, with errors from two tolerances."""
+    place, _, level, _ = _place(data, x)
+    doubt = energy_doubt(system, place) / level
 
     def step(rtol):
         rest, matrix, (others, _) = mode_map(system, "", data._replace(tight=rtol), x, x)
         solver = linalg.inverse(matrix[:, :-1])
         rounded = jnp.sum(jnp.abs(matrix[:-1, :-1]), axis=1) + 2.0
         rounded = jnp.abs(solver) @ jnp.append(FIELD_ROUNDING * rounded, 0.0)
+        rounded = rounded + doubt * jnp.abs(solver @ matrix[:, -1])
         return rest, solver @ rest, rounded, others
 
     # Sequential, so that the flow is compiled once.
@@ -178,7 +197,8 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         error = multiplier_error(others, others - before)
         stable = _verdict(multipliers, jnp.where(evidenced, error, jnp.nan))
     # Near a saddle the error of the motion itself grows without bound.
-    lost = ~(jnp.max(jnp.abs(end - state) / units) < OF_ENDS)
+    missed = jnp.max(jnp.abs(end - state) / units)
+    lost = ~(missed < OF_ENDS)
     lost = lost & (result == Reason.SUCCESS)
     result = jnp.where(lost, Reason.TOO_FEW_SEGMENTS, result).astype(jnp.int32)
     fields = {
@@ -193,7 +213,9 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         "floquet_multipliers": multipliers,
         "largest_multiplier": largest,
         "stable": jnp.where(result == Reason.SUCCESS, stable, -1).astype(jnp.int8),
-        "residual": jnp.max(jnp.abs(rest)),
+        "residual": jnp.maximum(
+            missed, jnp.max(jnp.abs(rest) + jnp.abs(every[0][0] - rest))
+        ),
         "state_error": jnp.max(moved[:-1] * units),
         "period_error": moved[-1] * data.units[-2],
         "multiplier_error": jnp.where(evidenced, error, jnp.nan),
@@ -214,25 +236,3 @@ def _verdict(multipliers: Complex[Array, " m"], error: Array) -> Array:
     off = jnp.max(jnp.abs(jnp.abs(multipliers) - 1))
     elliptic = (off <= error) & (nearest > 2 * error)
     return jnp.where(elliptic, 1, jnp.where(off > error, 0, -1))
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def frequency_near(static: System, leaves: Any, data: LaneData, x: Array) -> Array:
-    """Return the angular frequency of the motion near scaled unknowns, at their energy.
-
-    It can be differentiated, by the implicit function theorem. NaN if none is found.
-    """
-    fixed, near = jax.lax.stop_gradient((data._replace(leaves=leaves), x))
-    normal = jnp.zeros_like(x).at[-1].set(1.0)
-    correct = system_corrector(mode_map, static, "energy")
-    found = jax.lax.stop_gradient(correct((fixed, near, normal)))
-
-    def residual(root, arguments):
-        leaves, data, level, anchor = arguments
-        system, x = combine_arrays(leaves, static), jnp.append(root, level)
-        return _residual(system, data, anchor, x)
-
-    arguments = leaves, fixed, x[-1], found.x
-    root = implicit_root(residual, found.x[:-1], arguments)
-    period = jnp.where(found.found, root[-1] * fixed.units[-2], jnp.nan)
-    return 2 * jnp.pi / period

@@ -6,6 +6,7 @@ of the parameter). The segments are continuous: $\varphi_i(s_i) - s_{i+1} = 0$.
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from ...kernels.lower.tangents import map_rows
 from ...systems.base.system import System
 from ...systems.drift import modulo_drift
 from ...systems.fields import state_size
+from ...systems.lane_kernel import lane_kernel
 from .corrector import LaneData, joined, lane_corrector, system_of
 from .point import at, orbit_at, shooting_at
 
@@ -73,20 +75,16 @@ def orbit_corrector(static: System, path: str, unknowns: int) -> Kernel:
     return cached_kernel(lane_corrector(equations), "orbit", static, path, unknowns)
 
 
-@functools.lru_cache(maxsize=32)
-def orbit_spreader(static: System, path: str, segments: int) -> Kernel:
+@lane_kernel
+def orbit_spreader(lane: Any, static: System, path: str, segments: int) -> Any:
     """Return the kernel from a lane (data, state, value) to its unknowns x."""
-
-    def spread(lane):
-        data, state, value = lane
-        system = at(system_of(data, static), path, value)
-        span = data.periods.astype(float) * system.period()
-        states = [state]
-        for part in np.arange(1, segments) / segments:
-            states.append(flow(system, state, 0.0, part * span, rtol=data.tight))
-        return jnp.append(jnp.concatenate(states), value) / data.units
-
-    return cached_kernel(spread, static, path, segments)
+    data, state, value = lane
+    system = at(system_of(data, static), path, value)
+    span = data.periods.astype(float) * system.period()
+    states = [state]
+    for part in np.arange(1, segments) / segments:
+        states.append(flow(system, state, 0.0, part * span, rtol=data.tight))
+    return jnp.append(jnp.concatenate(states), value) / data.units
 
 
 @functools.lru_cache(maxsize=32)

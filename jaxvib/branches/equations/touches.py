@@ -1,6 +1,5 @@
 """Instants at which a motion touches hard stops, or nearly does."""
 
-import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,13 +10,12 @@ from jaxtyping import Array
 
 from ...dynamics.flow import observe, simulate
 from ...foundation.types import AnyArray
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...orbits.periodic_orbit import GRAZING
 from ...orbits.shooting.orbit_shooting import scales
 from ...systems.base.equation import Equation
 from ...systems.base.system import System, equation_shape, structural_fact
 from ...systems.fields import state_size
+from ...systems.lane_kernel import lane_kernel
 from .corrector import LaneData, system_of
 from .point import at
 
@@ -165,24 +163,20 @@ class Seen(NamedTuple):
     height: Any
 
 
-@functools.lru_cache(maxsize=32)
-def watch_kernel(static: System, path: str) -> Kernel:
+@lane_kernel
+def watch_kernel(lane: Any, static: System, path: str) -> Seen:
     """Return the kernel from a lane (data, x) to `Seen`."""
-
-    def watch(lane):
-        data, x = lane
-        system = system_of(data, static)
-        unscaled = x * data.units
-        there = at(system, path, unscaled[-1])
-        state = unscaled[: state_size(system)]
-        span = data.periods.astype(float) * there.period()
-        shallow = GRAZING * scales(there, state)[0]
-        found = observe(there, state, 0.0, span, rtol=data.tight, grazing=shallow)[1]
-        hard = hard_contacts(there.equation())
-        # A body that does not rebound has a highest point of rounding at its impact.
-        margins = jnp.where(found.nearest > shallow, found.nearest, jnp.nan)
-        onsets, holds = found.onsets, found.duration > 0
-        height = jnp.min(found.nearest[~hard], initial=jnp.inf)
-        return Seen(onsets[hard], margins[hard], holds[hard], onsets[~hard], height)
-
-    return cached_kernel(watch, static, path)
+    data, x = lane
+    system = system_of(data, static)
+    unscaled = x * data.units
+    there = at(system, path, unscaled[-1])
+    state = unscaled[: state_size(system)]
+    span = data.periods.astype(float) * there.period()
+    shallow = GRAZING * scales(there, state)[0]
+    found = observe(there, state, 0.0, span, rtol=data.tight, grazing=shallow)[1]
+    hard = hard_contacts(there.equation())
+    # A body that does not rebound has a highest point of rounding at its impact.
+    margins = jnp.where(found.nearest > shallow, found.nearest, jnp.nan)
+    onsets, holds = found.onsets, found.duration > 0
+    height = jnp.min(found.nearest[~hard], initial=jnp.inf)
+    return Seen(onsets[hard], margins[hard], holds[hard], onsets[~hard], height)

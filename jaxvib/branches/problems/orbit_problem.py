@@ -12,13 +12,12 @@ from ...dynamics.flow import flow
 from ...ensemble import Reason, compile_ahead, map_samples
 from ...foundation.arrays import combine_arrays, equal_lanes, to_jax
 from ...foundation.types import Integer
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...orbits.periodic_orbit import PeriodicOrbit
 from ...orbits.shooting.orbit_shooting import is_field, scales
 from ...systems.base.system import System, equation_shape
 from ...systems.drift import modulo_drift
 from ...systems.fields import state_size
+from ...systems.lane_kernel import lane_kernel
 from ..equations.corrector import LaneData, system_of
 from ..equations.orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from ..equations.point import at
@@ -196,20 +195,16 @@ def orbit_problem(
     return OrbitProblem(static, path, data, settings)
 
 
-@functools.lru_cache(maxsize=32)
-def _units_kernel(static) -> Kernel:
+@lane_kernel
+def _units_kernel(lane, static):
     """Return the kernel from a lane (leaves, state, amplitude) to state scales."""
-
-    def units_of(lane):
-        leaves, state, amplitude = lane
-        system = combine_arrays(leaves, static)
-        if is_field(system):
-            return scales(system, state)
-        # The state at t = 0 may be small: include the amplitude.
-        widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
-        return jnp.maximum(scales(system, state), scales(system, widest))
-
-    return cached_kernel(units_of, static)
+    leaves, state, amplitude = lane
+    system = combine_arrays(leaves, static)
+    if is_field(system):
+        return scales(system, state)
+    # The state at t = 0 may be small: include the amplitude.
+    widest = jnp.concatenate([amplitude, jnp.zeros_like(amplitude)])
+    return jnp.maximum(scales(system, state), scales(system, widest))
 
 
 def trace_orbits(
@@ -239,22 +234,18 @@ def traced_branches(
     return [problem.branch(b, traced) for b, traced in enumerate(found)]
 
 
-@functools.lru_cache(maxsize=32)
-def _kernel(static, path: str) -> Kernel:
+@lane_kernel
+def _kernel(lane, static, path: str):
     """Return the kernel from a lane (data, x) to d, scaled."""
-
-    def halves_apart(lane):
-        data, x = lane
-        system = system_of(data, static)
-        size = state_size(system)
-        units = data.units[:size]
-        there = at(system, path, x[-1] * data.units[-1])
-        half = data.periods.astype(float) * there.period() / 2
-        state = x[:size] * units
-        image = flow(there, state, 0.0, half, rtol=data.tight)
-        return (state - modulo_drift(there, image, state)) / units
-
-    return cached_kernel(halves_apart, static, path)
+    data, x = lane
+    system = system_of(data, static)
+    size = state_size(system)
+    units = data.units[:size]
+    there = at(system, path, x[-1] * data.units[-1])
+    half = data.periods.astype(float) * there.period() / 2
+    state = x[:size] * units
+    image = flow(there, state, 0.0, half, rtol=data.tight)
+    return (state - modulo_drift(there, image, state)) / units
 
 
 def halves_apart(static: System, path: str, data: LaneData, x: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from ...drawing.axes import Axes
 from ...ensemble import reason
 from ...foundation.command.progress import Report
 from ...foundation.quantity import result_field
-from ...foundation.result_repr import NotebookRepr
 from ...orbits.orbit import peak_force_text
 from ...orbits.periodic_orbit import PeriodicOrbit
 from ...systems.base.system import System
@@ -23,7 +22,7 @@ from .measures import Components, Measure
 from .pictures import plot_branches
 
 
-class BranchEvent(eqx.Module):
+class BranchEvent(Plottable):
     """A zero of a user-defined event function along a branch.
 
     >>> settings = jv.branches.ContinuationSettings(
@@ -47,7 +46,7 @@ class BranchEvent(eqx.Module):
         return f"{self.name} at {self.path} = {self.parameter:.10g}{missed}"
 
 
-class AbstractBranch(Plottable, NotebookRepr):
+class AbstractBranch(Plottable):
     """Solutions along one parameter, in their order along the branch.
 
     `ends` has the reason codes of the first and the last point. To add a kind of

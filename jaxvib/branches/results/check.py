@@ -7,7 +7,6 @@ number of contacts changes only at a grazing, the number of unstable multipliers
 bifurcation, and the direction of the parameter only at a fold or a grazing.
 """
 
-import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -31,13 +30,12 @@ from ...foundation.arrays import (
 from ...foundation.command.progress import Report, progress_reporter
 from ...foundation.quantity import Range, check_range
 from ...foundation.result_repr import NotebookRepr
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
-from ...orbits.shooting.settling import GRAZING
 from ...orbits.shooting.orbit_shooting import scales
-from ...systems.drift import modulo_drift
-from ...systems.parameters import parameter_at
+from ...orbits.shooting.settling import GRAZING
 from ...systems.base.system import System
+from ...systems.drift import modulo_drift
+from ...systems.lane_kernel import lane_kernel
+from ...systems.parameters import parameter_at
 from ..equations.point import at
 
 Branch = Any  # its module imports this one
@@ -150,27 +148,23 @@ class _Returned(NamedTuple):
     code: Any
 
 
-@functools.lru_cache(maxsize=32)
-def _flow_kernel(static: System, path: str, engine: str) -> Kernel:
+@lane_kernel
+def _flow_kernel(lane, static: System, path: str, engine: str):
     """Return the kernel from (leaves, parameter, state, period) to `_Returned`."""
-
-    def stage(lane):
-        leaves, value, state, period = lane
-        there = at(combine_arrays(leaves, static), path, value)
-        shallow = GRAZING * scales(there, state)[0]
-        end, seen, code = observe(
-            there, state, 0.0, period, engine=engine, rtol=_RTOL, grazing=shallow
-        )
-        rate = there.equation().vector_field(jnp.zeros(()), state)
-        return _Returned(
-            modulo_drift(there, end, state) - state,
-            rate,
-            jnp.sum(seen.onsets),
-            jnp.min(seen.nearest, initial=jnp.inf),
-            code,
-        )
-
-    return cached_kernel(stage, static, path, engine)
+    leaves, value, state, period = lane
+    there = at(combine_arrays(leaves, static), path, value)
+    shallow = GRAZING * scales(there, state)[0]
+    end, seen, code = observe(
+        there, state, 0.0, period, engine=engine, rtol=_RTOL, grazing=shallow
+    )
+    rate = there.equation().vector_field(jnp.zeros(()), state)
+    return _Returned(
+        modulo_drift(there, end, state) - state,
+        rate,
+        jnp.sum(seen.onsets),
+        jnp.min(seen.nearest, initial=jnp.inf),
+        code,
+    )
 
 
 def _returned(

@@ -27,6 +27,7 @@ from ...branches.equations.point import at
 from ...branches.problems.orbit_problem import OrbitProblem
 from ...branches.tracing.problem import lane_of
 from ...branches.tracing.settings import USUAL
+from ...drawing import Plottable
 from ...ensemble import Reason
 from ...foundation.arrays import one_lane, partition_arrays, stop_gradient_tree
 from ...foundation.quantity import result_field
@@ -54,7 +55,7 @@ _COMPLETE = {
 }
 
 
-class BranchMaximum(eqx.Module):
+class BranchMaximum(Plottable):
     """The largest value of a field over a branch.
 
     >>> tuned = jv.replace(system, {"load.frequency": 5.7})

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ...ensemble import Reason
-from ...ensemble.evaluation_store import EvaluationStore, NoStore
+from ...ensemble.checkpoint import EvaluationStore, NoStore
 from ...foundation.arrays import to_jax
 from ..measures.measure import EvaluationLostError
 from ..problem import Problem

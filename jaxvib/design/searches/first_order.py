@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .special takes 0.1 s
 
 from ...ensemble import Reason
-from ...ensemble.evaluation_store import EvaluationStore, NoStore
+from ...ensemble.checkpoint import EvaluationStore, NoStore
 from ...foundation.arrays import stack_lanes
 from ..measures.measure import EvaluationLostError
 from ..problem import Problem

@@ -5,10 +5,10 @@ import numpy as np
 import scipy  # loads submodules lazily: .optimize takes 0.3 s
 from jaxtyping import Array, Float, Int
 
+from ...drawing import Plottable
 from ...ensemble import reason
 from ...foundation.arrays import to_jax
-from ...foundation.quantity import result_field
-from ...foundation.result_repr import NotebookRepr
+from ...foundation.quantity import result_field, system_field
 from ..problem import Form, Limit, Problem, slopes_of_objective
 from .evaluation import Evaluation
 from .smoothness import Notice, notice
@@ -16,15 +16,15 @@ from .smoothness import Notice, notice
 _ACTIVE = 1e-5  # relative slack below which a bound or a limit is active
 
 
-class Starts(eqx.Module):
+class Starts(Plottable):
     """The results of several starts."""
 
-    variables: dict[str, Float[Array, " starts"]]
+    variables: dict[str, Float[Array, " starts"]] = result_field("variable", "", ("start",))
     objective: Float[Array, " starts"] = result_field("objective", "", ("start",))
     result: Int[Array, " starts"] = result_field("reason code", "", ("start",))
 
 
-class Design(NotebookRepr):
+class Design(Plottable):
     """An optimised design and the history of its evaluations.
 
     Arrays over steps have one entry for each evaluation of the best start. `variables`,
@@ -42,19 +42,23 @@ class Design(NotebookRepr):
     1
     """
 
-    variables: dict[str, Float[Array, " steps"]]
+    drawn = ("objective",)
+
+    variables: dict[str, Float[Array, " steps"]] = result_field("variable", "", ("step",))
     objective: Float[Array, " steps"] = result_field("objective", "", ("step",))
     numbers: Float[Array, "steps numbers"] = result_field(
         "numbers that make up the objective", "", ("step", "number")
     )
-    gradients: dict[str, Float[Array, " steps"]]
-    limits: dict[str, Float[Array, " steps"]]
+    gradients: dict[str, Float[Array, " steps"]] = result_field("gradient", "", ("step",))
+    limits: dict[str, Float[Array, " steps"]] = result_field(
+        "distance to the limit", "", ("step",)
+    )
     notices: Int[Array, " steps"] = result_field("validity of derivatives", "", ("step",))
     best: Int[Array, ""] = result_field("step of the design")
     evaluations: Int[Array, ""] = result_field("evaluations of all starts")
     optimality: Float[Array, ""] = result_field("relative gradient, less active limits")
     starts: Starts
-    system: eqx.Module
+    system: eqx.Module = system_field()
     result: Int[Array, ""] = result_field("reason code")
 
     def __repr__(self) -> str:

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ...drawing.plottable import ResultRepr
 from ...foundation.quantity import Range, check_count, check_range, result_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.chain import BeamChain
 from .stepping import checked_fields
 
@@ -18,17 +18,25 @@ _SHARE = Range(at_least=0.0, at_most=1.0)
 class EnergyField(ResultRepr):
     """Energy of each body with half of its beams, and flux through each beam."""
 
-    density: Float[Array, "... bodies"] = result_field("energy of a body", "J")
-    flux: Float[Array, "... beams"] = result_field("energy flux to the right", "W")
+    density: Float[Array, "... bodies"] = result_field("energy of a body", "J", ("body",))
+    flux: Float[Array, "... beams"] = result_field(
+        "energy flux to the right", "W", ("beam",)
+    )
 
 
 class BeamShapes(ResultRepr):
     """Deflection, moment and shear along every beam, at equally spaced points."""
 
-    positions: Float[Array, " points"] = result_field("position in the beam", "m")
-    deflection: Float[Array, "beams points"] = result_field("deflection", "m")
-    moment: Float[Array, "beams points"] = result_field("bending moment E J_b y''", "N m")
-    shear: Float[Array, " beams"] = result_field("shear E J_b y'''", "N")
+    positions: Float[Array, " points"] = result_field(
+        "position in the beam", "m", ("point",)
+    )
+    deflection: Float[Array, "beams points"] = result_field(
+        "deflection", "m", ("beam", "point")
+    )
+    moment: Float[Array, "beams points"] = result_field(
+        "bending moment E J_b y''", "N m", ("beam", "point")
+    )
+    shear: Float[Array, " beams"] = result_field("shear E J_b y'''", "N", ("beam",))
 
 
 class KineticSplit(ResultRepr):

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ...drawing.plottable import ResultRepr
 from ...ensemble import Reason
 from ...foundation.quantity import check_count, result_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.chain import BeamChain
 from ..propagation import propagate
 from .energy import equilibrium_split, kinetic_split

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
+from ...drawing.plottable import Plottable, ResultRepr
 from ...ensemble import Reason
 from ...foundation.quantity import (
     Range,
@@ -17,7 +18,6 @@ from ...foundation.quantity import (
     floats,
     result_field,
 )
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.chain import BeamChain, ChainEnergies
 from ..propagation import propagate
 from .energy import beam_shapes, energy_field
@@ -32,7 +32,7 @@ _PER_PERIOD = 6
 FINE = 0.1  # a step times the highest frequency: of order 4, an error of some 1e-6
 
 
-class EnergyStatistics(eqx.Module):
+class EnergyStatistics(Plottable):
     """Averages of energies over time and their root-mean-square fluctuations."""
 
     mean: ChainEnergies

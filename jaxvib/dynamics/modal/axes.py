@@ -37,6 +37,13 @@ class Axes(NamedTuple):
         """Whether all contacts are annular."""
         return self.some_round and bool(self.is_round.all())
 
+    def sizes(self, values: Float[Array, " d"]) -> Float[Array, " c"]:
+        """Return sizes along the axes for each contact: those of its vector in a plane."""
+        if not self.some_round:
+            return values
+        first, second = values[self.first], values[self.second]
+        return jnp.where(self.is_round, jnp.hypot(first, second), first)
+
     def of_contacts(self, values: Array) -> Array:
         """Return values of contacts, along the last axis, for each of their axes."""
         return values[..., self.owners] if self.some_round else values

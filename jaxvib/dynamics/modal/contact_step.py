@@ -281,9 +281,7 @@ def unresolved(
     vibrates = jnp.hypot(*jnp.split(rates, 2)) / paces + follows
     wrong = jnp.minimum((paces * length) ** 8 / _SLOWLY, _MOST)
     along = jnp.hypot(*jnp.split(gaps.rows[0], 2, axis=-1)) @ (vibrates * wrong)
-    axes = gaps.axes
-    both = jnp.hypot(along[axes.first], along[axes.second])
-    return jnp.where(axes.is_round, both, along[axes.first])
+    return gaps.axes.sizes(along)
 
 
 def rubbed(

@@ -93,15 +93,10 @@ class Gaps(NamedTuple):
         annular contact the same of its level, with $B + v^2 / g$ for B: as long as $|r +
         v t|^2 < g^2 - g B t^2 < (g - B t^2 / 2)^2$ also $|r| < g$.
         """
-        bound = self._curvature(y)
-        axes = self.axes
+        axes, bound = self.axes, self.axes.sizes(self._curvature(y))
         if axes.some_round:
-            bound = jnp.where(
-                axes.is_round,
-                jnp.hypot(bound[axes.first], bound[axes.second])
-                + (motion[1, axes.first] ** 2 + motion[1, axes.second] ** 2) / self.radii,
-                bound[axes.first],
-            )
+            x, y = motion[1, axes.first], motion[1, axes.second]
+            bound = bound + jnp.where(axes.is_round, (x**2 + y**2) / self.radii, 0.0)
         level, rate = self.levels(motion)
         depth = jnp.maximum(-level, self.touch)
         return safe_for(depth, rate, bound)
@@ -157,13 +152,7 @@ def gaps_of(system: ModalForm, y: Array, longest: Number) -> Gaps:
     sizes = jnp.sqrt(jnp.sum(steady**2, axis=0))
     amplitudes = jnp.hypot(*jnp.split(y, 2))
     largest = jnp.hypot(*jnp.split(first, 2, axis=-1))
-    reach = largest @ amplitudes + jnp.sum(sizes, axis=0) + jnp.abs(limits)
-    if axes.some_round:
-        reach = jnp.where(
-            axes.is_round,
-            jnp.hypot(reach[axes.first], reach[axes.second]),
-            reach[axes.first],
-        )
+    reach = axes.sizes(largest @ amplitudes + jnp.sum(sizes, axis=0) + jnp.abs(limits))
     growth = jnp.maximum(jnp.max(values.decay), 0.0)
     return Gaps(
         axes,

@@ -7,7 +7,6 @@ forces only, not on the number of modes.
 """
 
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +15,8 @@ from jaxtyping import Array, Int
 from ...ensemble import Reason
 from ...foundation.arrays import as_array, combine_arrays, partition_arrays
 from ...foundation.types import Number
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...kernels.lower.in_place import given_up
+from ...systems.lane_kernel import lane_kernel
 from ..motion import Motion, Want
 from ..observables import init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
@@ -77,15 +75,11 @@ def modal_flow(
     return _motion_kernel(static, want.monodromy)(lane)
 
 
-@functools.lru_cache(maxsize=64)
-def _motion_kernel(static: ModalForm, sensitivities: bool) -> Kernel:
+@lane_kernel
+def _motion_kernel(lane, static: ModalForm, sensitivities: bool):
     """Return the kernel from (leaves, other arguments of `_motion`) to motions."""
-
-    def motion(lane):
-        leaves, *arguments = lane
-        return _motion(combine_arrays(leaves, static), *arguments, sensitivities)
-
-    return cached_kernel(motion, static, sensitivities, in_memory=True)
+    leaves, *arguments = lane
+    return _motion(combine_arrays(leaves, static), *arguments, sensitivities)
 
 
 def _motion(

@@ -62,6 +62,7 @@ class ModalForm(Mechanical):
     phases: Phases | None
 
     has_contacts = True
+    in_memory = True
 
     def equation(self) -> EquationOfMotion:
         """Return the equation of motion, ready to be evaluated."""

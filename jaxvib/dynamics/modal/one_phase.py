@@ -58,11 +58,6 @@ class Phase(NamedTuple):
     grown: Any
     longest: Any
 
-    @property
-    def lengths(self) -> Array:
-        """Lengths of the tables' steps, s."""
-        return self.system.steps.length
-
     def steady(self, time: Number) -> Float[Array, "2 state"]:
         """Return the steady state and its rate."""
         angle = self.system.frequency * time + self.system.phase

@@ -24,6 +24,7 @@ from jax.interpreters import ad, batching, mlir
 from ..cpu.machine_code import MANY, Native
 from ..gpu.ptx import launched
 from ..lower.cost_estimate import SHORT
+from ..lower.jvp_rules import opened
 from .derivative_rule import aligned, function_of, is_none, typed_like
 
 
@@ -51,7 +52,7 @@ def kernels_called(jaxpr: Any) -> Iterator[Any]:
             yield from kernels_called(ruled)
         for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_jaxpr):
             if _is_jaxpr(value):
-                yield from kernels_called(getattr(value, "jaxpr", value))
+                yield from kernels_called(opened(value)[0])
 
 
 def _is_jaxpr(value: Any) -> bool:

@@ -138,7 +138,7 @@ class Native:
         ]
         given = [np.empty((*shape, lanes), kind) for shape, kind in signature.outputs]
         inputs, outputs = _pointers(taken), _pointers(given)
-        results = _address(outputs)
+        arguments, results = _address(inputs), _address(outputs)
         size = self.program.workspace
         if self._spent > _WORTH or lanes > MANY:
             self.best()
@@ -146,9 +146,12 @@ class Native:
 
         def run(first: int) -> None:
             last, begun = min(first + share, lanes), _now()
-            memory = _aligned(size) if size else None
-            places = inputs if memory is None else _pointers([*taken, memory])
-            code.run(lanes, first, last, _address(places), results)
+            if size:
+                memory = _aligned(size)
+                own = _pointers([*taken, memory])
+                code.run(lanes, first, last, _address(own), results)
+            else:
+                code.run(lanes, first, last, arguments, results)
             self._spent += _now() - begun
             self._lanes += last - first
 

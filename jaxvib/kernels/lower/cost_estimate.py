@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from .jvp_rules import called
+from .jvp_rules import called, opened
 
 # Instructions per operation on a number, measured on programs of this library: an
 # elementary function takes twenty, a sum one or none.
@@ -37,7 +37,7 @@ def _estimate(jaxpr: Any, short: float = math.inf, directions: int = 1) -> int:
 
     `directions`: of tangents, an axis of each array.
     """
-    equations = getattr(jaxpr, "jaxpr", jaxpr).eqns
+    equations = opened(jaxpr)[0].eqns
     return sum(_instructions(equation, short, directions) for equation in equations)
 
 

@@ -40,7 +40,9 @@ from . import (
     tangents,
 )
 from .control import counted
+from .jvp_rules import opened
 from .memory_arrays import (
+    Argument,
     Computed,
     Index,
     Interleaved,
@@ -80,6 +82,8 @@ _TABLE = {
     **in_place.TABLE,
     **_OUTER,
 }
+# Those that take arguments of which nothing is loaded yet.
+_READERS = {*primitives.VIEWS, "concatenate", *control.CALLS}
 # Folders of Python, of installed packages and of this library.
 _NOT_THE_USERS = (
     *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
@@ -131,10 +135,7 @@ class Lowering:
     def load(self, pointer: str, shape: tuple[int, ...], kind: str, align: int) -> Any:
         """Load an argument; the numbers of a long one are in order for one lane only."""
         if not self.is_long(shape):
-            values = np.empty(shape, object)
-            for number, place in enumerate(np.ndindex(*shape)):
-                values[place] = loaded(self.assembler, pointer, number, kind, align)
-            return values
+            return Argument.of(self.assembler, pointer, shape, kind, align)
         shared = pointer in self._shared
         if shared or self.threads:
             order = None if shared else _LANES
@@ -167,6 +168,7 @@ class Lowering:
     def store(self, pointer: str, values: Any, kind: str, align: int) -> None:
         """Store a result."""
         a = self.assembler
+        values = self.short_array(values) if self.unrolls else values
         if isinstance(values, np.ndarray):
             for number, value in enumerate(values.flat):
                 store_number(a, pointer, number, value, kind, align)
@@ -243,6 +245,8 @@ class Lowering:
         """Return a long array as names of its numbers."""
         if isinstance(array, np.ndarray):
             return array
+        if isinstance(array, Argument):
+            return array.whole()
         if isinstance(array, Named):
             return array.layout
         values = np.empty(array.shape, object)
@@ -420,9 +424,7 @@ class Lowering:
 
     def closed(self, closed: ClosedJaxpr, arguments: Sequence) -> list:
         """Lower a closed jaxpr."""
-        if hasattr(closed, "consts"):
-            return self.evaluate(closed.jaxpr, closed.consts, arguments)
-        return self.evaluate(closed, (), arguments)
+        return self.evaluate(*opened(closed), arguments)
 
     def equation(self, equation: Any, inputs: Sequence) -> list:
         """Lower one equation."""
@@ -445,8 +447,15 @@ class Lowering:
         long = long or any(map(self.is_long, shapes)) or name in _OUTER
         if not long and not self.unrolls:
             return self.by_name(equation, inputs)
+        if self.unrolls and name not in _READERS:
+            # The rows of a scan's arrays are read in its loop.
+            first = sum(control.scan_counts(equation.params)) if name == "scan" else None
+            whole = [self.short_array(array) for array in inputs[:first]]
+            inputs = [*whole, *inputs[len(whole) :]]
         return [
-            array if self.is_long(shape) else self.short_array(array)
+            array
+            if self.is_long(shape) or isinstance(array, Argument)
+            else self.short_array(array)
             for array, shape in zip(write(self, equation, inputs), shapes, strict=True)
         ]
 

@@ -13,8 +13,15 @@ from jax.extend import core
 from jax.extend.core import ClosedJaxpr
 
 from ..ir.assembler import Value, kind_of
-from .control import Table, counted, loop_parts, repeat
-from .jvp_rules import called, has_zero_tangents, is_real, jvp_of, results_with_tangents
+from .control import Table, counted, loop_inputs, loop_jaxprs, repeat
+from .jvp_rules import (
+    called,
+    has_zero_tangents,
+    is_real,
+    jvp_of,
+    opened,
+    results_with_tangents,
+)
 from .primitives import each
 
 # Directions per iteration of that loop. Two share their loads, which saves a twentieth
@@ -140,9 +147,7 @@ class ForwardMode:
         self, closed: ClosedJaxpr, arguments: Sequence, changes: Sequence
     ) -> tuple[list, list]:
         """Lower a closed jaxpr with tangents."""
-        jaxpr, constants = closed, ()
-        if hasattr(closed, "consts"):
-            jaxpr, constants = closed.jaxpr, closed.consts
+        jaxpr, constants = opened(closed)
         known = [(v, self.lowering.array(c), None) for v, c in
                  zip(jaxpr.constvars, constants, strict=True)]  # fmt: skip
         return self.evaluate(
@@ -218,8 +223,9 @@ class ForwardMode:
         """Lower a `while` with loop-carried tangents, kept in memory."""
         self.flush()
         a = self.lowering.assembler
-        condition, body, condition_consts, body_consts, begun = loop_parts(equation, inputs)
-        *_, pushes, starts = loop_parts(equation, changes)
+        condition, body = loop_jaxprs(equation)
+        condition_consts, body_consts, begun = loop_inputs(equation, inputs)
+        _, pushes, starts = loop_inputs(equation, changes)
         pushed = [change is not None and change.moves for change in pushes]
         moves = [change is not None and change.moves for change in starts]
         while True:  # fixed point of which carried values have tangents

@@ -22,6 +22,13 @@ def called(equation: JaxprEqn) -> ClosedJaxpr | None:
     return next((equation.params[n] for n in names if n in equation.params), None)
 
 
+def opened(closed: Any) -> tuple[Jaxpr, Sequence]:
+    """Return a jaxpr, closed or not, and its constants."""
+    if isinstance(closed, ClosedJaxpr):
+        return closed.jaxpr, closed.consts
+    return closed, ()
+
+
 def has_zero_tangents(equation: JaxprEqn) -> bool:
     """Return whether the tangents of an equation's results are always zero."""
     return equation.primitive.name in _ZERO_TANGENTS
@@ -44,7 +51,7 @@ def results_with_tangents(jaxpr: Any, moving: Sequence[bool]) -> list[bool]:
         if not any(given) or has_zero_tangents(equation):
             found = [False] * len(equation.outvars)
         elif (inner := called(equation)) is not None:
-            found = results_with_tangents(getattr(inner, "jaxpr", inner), given)
+            found = results_with_tangents(opened(inner)[0], given)
         elif equation.primitive.name == "while":
             first = equation.params["cond_nconsts"]
             used = first + equation.params["body_nconsts"]

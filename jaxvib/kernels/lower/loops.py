@@ -8,7 +8,7 @@ import numpy as np
 from ..ir.assembler import kind_of
 from . import control
 from .control import Table
-from .memory_arrays import Memory, Stored
+from .memory_arrays import Argument, Memory, Stored
 
 
 def _loop(lowering: Any, equation: Any, inputs: Sequence) -> list:
@@ -17,9 +17,8 @@ def _loop(lowering: Any, equation: Any, inputs: Sequence) -> list:
     Long carried arrays are replaced after each iteration.
     """
     inputs = [lowering.kept(array) for array in inputs]
-    condition, body, condition_consts, body_consts, start = control.loop_parts(
-        equation, inputs
-    )
+    condition, body = control.loop_jaxprs(equation)
+    condition_consts, body_consts, start = control.loop_inputs(equation, inputs)
     carried = _Carried(lowering, start)
 
     def go_on(short):
@@ -127,8 +126,10 @@ def _rows(lowering: Any, variable: Any) -> Table | Stored:
     return lowering.new(shape, kind) if long else Table(lowering, kind, shape)
 
 
-def _column(lowering: Any, variable: Any, array: Any) -> Table | Stored:
+def _column(lowering: Any, variable: Any, array: Any) -> Table | Argument | Stored:
     """Return a variable's array, whose rows are read in a loop."""
+    if isinstance(array, Argument):
+        return array
     if not isinstance(array, np.ndarray):
         return lowering.stored(array)
     table = Table(lowering, kind_of(variable.aval.dtype), array.shape)
@@ -137,9 +138,9 @@ def _column(lowering: Any, variable: Any, array: Any) -> Table | Stored:
     return table
 
 
-def _row(lowering: Any, array: Table | Stored, index: str) -> Any:
+def _row(lowering: Any, array: Table | Argument | Stored, index: str) -> Any:
     """Return a row, in its own form: short ones by name."""
-    if isinstance(array, Table):
+    if isinstance(array, Table | Argument):
         return array.read(index)
     row = array.row(lowering.assembler, index)
     return row if lowering.is_long(row.shape) else lowering.short_array(row)

@@ -1,12 +1,17 @@
 """Arrays in memory: where their numbers are, and arrays computed number by number."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..ir.assembler import Assembler, Value, storage, vector
 from .workspace import Workspace
+
+# Numbers of an argument up to which all are loaded at once: a loop's table of more would
+# leave the fastest cache.
+_LONG = 128
 
 
 class Run(NamedTuple):
@@ -16,26 +21,6 @@ class Run(NamedTuple):
 
 
 Index = int | str | Run  # a number, the name of an i64, or a vector of them
-
-
-@runtime_checkable
-class LongArray(Protocol):
-    """An array whose numbers are loaded or computed where they are needed.
-
-    `weight`: about how many instructions a number takes.
-    """
-
-    shape: tuple[int, ...]
-    kind: str
-    weight: int
-
-    def at(self, a: Assembler, place: Sequence[Index]) -> Value:
-        """Return the number at a place, or a vector of them along a `Run`."""
-        ...
-
-    def flat(self) -> "LongArray | None":
-        """Return the array with one axis, `None` if that takes a copy."""
-        ...
 
 
 class Interleaved(NamedTuple):
@@ -316,6 +301,12 @@ class Computed:
         return self._number(place)
 
 
+# Arrays whose numbers are loaded or computed where they are needed: `at(a, place)` returns
+# the number at a place, or a vector of them along a `Run`; `flat()` the array with one
+# axis, None if that takes a copy. `weight`: about how many instructions a number takes.
+LongArray = Stored | Repeated | Named | Computed
+
+
 def index_value(a: Assembler, index: Index) -> Value:
     """Return an index as a number (int64)."""
     first = index.first if isinstance(index, Run) else index
@@ -373,3 +364,91 @@ def store_number(
     stored, name = vector(storage(kind), a.width), a.storable(value)
     address = _lane_place(a, pointer, number, kind)
     a.line(f"store {stored} {name}, ptr {address}, align {align}")
+
+
+class Argument(NamedTuple):
+    """A long argument, whose rows are loaded where a loop reads them, or some joined.
+
+    `places`: where its numbers are among those of all `pointers`, which are `size` each;
+    `table`: of these pointers, if there are several.
+    """
+
+    places: np.ndarray
+    pointers: tuple[str, ...]
+    size: int
+    assembler: Assembler
+    kind: str
+    align: int
+    table: str = ""
+
+    @classmethod
+    def of(
+        cls, a: Assembler, pointer: str, shape: tuple[int, ...], kind: str, align: int
+    ) -> "Argument | np.ndarray":
+        """Return an argument; the numbers of a short one are loaded at once."""
+        places = np.arange(math.prod(shape)).reshape(shape)
+        return cls(places, (pointer,), max(places.size, 1), a, kind, align).view(places)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        return self.places.shape
+
+    def view(self, places: np.ndarray) -> "Argument | np.ndarray":
+        """Return a rearrangement; by names if it is short, or its rows are irregular."""
+        found = self._replace(places=places)
+        if places.size <= _LONG or len(places) < 2 or np.diff(places, 2, axis=0).any():
+            return found.whole()
+        which = places.reshape(len(places), -1) // self.size
+        return found.whole() if (which != which[:, :1]).any() else found
+
+    def joined(self, others: "Sequence[Argument]") -> "Argument":
+        """Return arguments of one shape, this one first, joined along the first axis."""
+        a, number = self.assembler, 1 + len(others)
+        table = a.entry(f"alloca [{number} x ptr]")
+        pointers = *self.pointers, *(other.pointers[0] for other in others)
+        for k, pointer in enumerate(pointers):
+            place = a.assign(f"getelementptr ptr, ptr {table}, i64 {k}")
+            a.line(f"store ptr {pointer}, ptr {place}")
+        places = np.concatenate([self.places + k * self.size for k in range(number)])
+        return self._replace(places=places, pointers=pointers, table=table)
+
+    def read(self, row: str) -> np.ndarray:
+        """Return a row."""
+        a, (first, second), pointer = self.assembler, self.places[:2], self.pointers[0]
+        origin, step = first.flat[0], (second - first).flat[0]
+        begin = a.assign(f"mul i64 {row}, {step}")
+        begin = a.assign(f"add i64 {begin}, {origin}")
+        if self.table:
+            which = a.assign(f"udiv i64 {begin}, {self.size}")
+            place = a.assign(f"getelementptr ptr, ptr {self.table}, i64 {which}")
+            pointer = a.assign(f"load ptr, ptr {place}")
+            begin = a.assign(f"urem i64 {begin}, {self.size}")
+        values = np.empty(first.shape, object)
+        for k in np.ndindex(values.shape):
+            number = a.assign(f"add i64 {begin}, {first[k] - origin}")
+            values[k] = self._loaded(pointer, number)
+        return values
+
+    def whole(self) -> np.ndarray:
+        """Return all numbers."""
+        values = np.empty(self.places.shape, object)
+        for k in np.ndindex(values.shape):
+            which, place = divmod(int(self.places[k]), self.size)
+            values[k] = self._loaded(self.pointers[which], place)
+        return values
+
+    def _loaded(self, pointer: str, number: int | str) -> Value:
+        return loaded(self.assembler, pointer, number, self.kind, self.align)
+
+
+def are_whole(arrays: Sequence) -> bool:
+    """Return whether arrays are whole arguments of one shape."""
+    first = arrays[0]
+    return all(
+        isinstance(array, Argument)
+        and len(array.pointers) == 1
+        and array.places.shape == first.places.shape
+        and np.array_equal(array.places.reshape(-1), np.arange(array.size))
+        for array in arrays
+    )

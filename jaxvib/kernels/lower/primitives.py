@@ -13,7 +13,14 @@ import numpy as np
 from ..ir import elementary, error_function
 from ..ir.assembler import Assembler, LoweringError, Value, is_float
 from ..ir.expression import Numbers
-from .memory_arrays import Computed, LongArray, Repeated, index_value
+from .memory_arrays import (
+    Argument,
+    Computed,
+    LongArray,
+    Repeated,
+    are_whole,
+    index_value,
+)
 
 # Instructions of an elementary function.
 _LONG_FUNCTION = 20
@@ -111,6 +118,8 @@ def _view(function: Callable) -> Callable:
 
     def write(lowering, equation, inputs):
         parameters, shape = equation.params, equation.outvars[0].aval.shape
+        if isinstance(inputs[0], Argument):
+            return [inputs[0].view(function(inputs[0].places, parameters, shape))]
         if lowering.unrolls:
             return [as_array(function(inputs[0], parameters, shape))]
         array = lowering.long(inputs[0], shape)
@@ -247,10 +256,6 @@ def _neighbour(a, parameters, x, y):
     return a.select(ordered, moved, a.constant(math.nan, x.kind))
 
 
-def _clamped(a, parameters, low, x, high):
-    return minimum(a, parameters, maximum(a, parameters, x, low), high)
-
-
 def multiplied(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
     """Return x y, of booleans whether both are true."""
     return a.bitwise_and(x, y) if x.kind == "bool" else a.multiply(x, y)
@@ -338,6 +343,8 @@ def _joined(lowering, equation, inputs):
     target = lowering.new(aval.shape, np.dtype(aval.dtype).name)
     stacked = equation.primitive.name == "stack"
     axis = parameters.get("axis", 0) if stacked else parameters["dimension"]
+    if axis == 0 and not stacked and are_whole(inputs):
+        return [inputs[0].joined(inputs[1:])]
     front, first = np.moveaxis(target.layout, axis, 0), 0
     for array in inputs:
         length = 1 if stacked else array.shape[axis]
@@ -372,6 +379,17 @@ def _unchanged(lowering, equation, inputs):
     return inputs[: len(equation.outvars)]
 
 
+VIEWS = {
+    "broadcast_in_dim": _view(_broadcast),
+    "reshape": _view(lambda x, p, shape: x.reshape(shape)),
+    "squeeze": _view(lambda x, p, shape: x.reshape(shape)),
+    "expand_dims": _view(lambda x, p, shape: x.reshape(shape)),
+    "transpose": _view(lambda x, p, shape: np.transpose(x, p["permutation"])),
+    "rev": _view(lambda x, p, shape: np.flip(x, p["dimensions"])),
+    "slice": _view(_sliced),
+}
+
+
 TABLE: dict[str, Callable] = {
     # arithmetic
     "add": elementwise(added),
@@ -391,7 +409,9 @@ TABLE: dict[str, Callable] = {
     "sign": elementwise(_sign),
     "max": elementwise(maximum),
     "min": elementwise(minimum),
-    "clamp": elementwise(_clamped),
+    "clamp": elementwise(
+        lambda a, p, low, x, high: minimum(a, p, maximum(a, p, x, low), high)
+    ),
     "floor": elementwise(_whole_part("floor")),
     "ceil": elementwise(_whole_part("ceil")),
     "round": elementwise(_rounded),
@@ -420,13 +440,7 @@ TABLE: dict[str, Callable] = {
     "nonbatchable": _unchanged,  # equinox's
     "select_if_vmap": lambda lowering, equation, inputs: [inputs[1]],
     # shapes
-    "broadcast_in_dim": _view(_broadcast),
-    "reshape": _view(lambda x, p, shape: x.reshape(shape)),
-    "squeeze": _view(lambda x, p, shape: x.reshape(shape)),
-    "expand_dims": _view(lambda x, p, shape: x.reshape(shape)),
-    "transpose": _view(lambda x, p, shape: np.transpose(x, p["permutation"])),
-    "rev": _view(lambda x, p, shape: np.flip(x, p["dimensions"])),
-    "slice": _view(_sliced),
+    **VIEWS,
     "concatenate": _joined,
     "stack": _joined,
     "unstack": _parts(_unstacked),

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float
 
-from ...drawing import Plottable, draw, spectrum_chart
+from ...drawing import draw, spectrum_chart
 from ...drawing.axes import Axes
+from ...drawing.plottable import ResultRepr
 from ...foundation.arrays import is_concrete
-from ...foundation.quantity import result_field
-from ...foundation.result_repr import ResultRepr
+from ...foundation.quantity import result_field, system_field
 from ...systems.structures.beam import BeamWithBodies
 from .characteristic import (
     Dimensionless,
@@ -26,7 +26,7 @@ from .fast_spectrum import fast_spectrum
 from .spectrum import certified_spectrum
 
 
-class BeamModes(Plottable, ResultRepr):
+class BeamModes(ResultRepr):
     r"""Eigenvalues $\lambda$ of a beam with bodies, with error measures.
 
     $z = Z e^{\lambda t}$, $u = V e^{\lambda t}$. Values in the closed upper half plane,
@@ -50,7 +50,7 @@ class BeamModes(Plottable, ResultRepr):
     vectors: Complex[Array, "value N"] = result_field(
         "waves, link forces and motions of the modes, not normalised", "", ("value", "row")
     )
-    system: Dimensionless
+    system: Dimensionless = system_field()
 
     @property
     def drawable(self) -> bool:

@@ -14,16 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Complex
 
-from ...ensemble import SPARE_LANES
-from ...ensemble.blas import one_blas_thread
-from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...systems.structures.beam import BeamWithBodies
 from .characteristic import dimensionless, equilibrated, matrix, mixing
 from .fast_spectrum import null_vectors
+from .spectra import in_chunks
 
-_CHUNK = (
-    56  # designs per chunk: with `SPARE_LANES` lanes 64, a multiple of the vector width
-)
+# Designs per chunk: with `SPARE_LANES` lanes 64, a multiple of the vector width.
+_CHUNK = 56
 _TOGETHER = 1e-9  # relative distance below which values count as repeated
 
 
@@ -39,16 +36,8 @@ def beam_slopes(
     the eigenvalues found by it. **Returns:** derivatives by name of the samples; NaN
     for repeated values.
     """
-    slopes = _slopes(system)
-    number = len(values)
-    chunks = []
-    for start in range(0, number, _CHUNK):
-        lanes = np.minimum(np.arange(start, start + _CHUNK + SPARE_LANES), number - 1)
-        chunk = {name: np.asarray(column)[lanes] for name, column in samples.items()}
-        with one_blas_thread():
-            found = slopes(chunk, values[lanes])
-            chunks.append(gather_lanes(found, slice(_CHUNK)))
-    return gather_lanes(concatenate_lanes(chunks), slice(number))
+    samples = {name: np.asarray(column) for name, column in samples.items()}
+    return in_chunks(_slopes(system), np.arange(len(values)), samples, values, chunk=_CHUNK)
 
 
 @functools.lru_cache(maxsize=32)

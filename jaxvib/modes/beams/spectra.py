@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Complex, Float, Int
 
+from ...drawing.plottable import ResultRepr
 from ...ensemble import SPARE_LANES, Reason
 from ...ensemble.blas import one_blas_thread
 from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...foundation.quantity import result_field
-from ...foundation.result_repr import ResultRepr
 from ...systems.structures.beam import BeamWithBodies
-from .characteristic import Dimensionless, Numbers, dimensionless, mixing
+from .characteristic import Dimensionless, dimensionless, mixing
 from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 from .spectrum import certified_spectrum
@@ -89,13 +89,13 @@ def beam_spectra(
     samples = {name: np.asarray(column) for name, column in samples.items()}
     programs = _programs(system, count)
     every = np.arange(len(next(iter(samples.values()))))
-    systems, roots, sizes, passive = _in_chunks(programs.begin, every, samples)
+    systems, roots, sizes, passive = in_chunks(programs.begin, every, samples)
     reached = (systems, roots, sizes, passive)
     _converge(programs.alone, count, *reached)
-    found = _in_chunks(programs.judge, every, *reached, progress=progress)
+    found = in_chunks(programs.judge, every, *reached, progress=progress)
     resting = np.flatnonzero(np.any(roots == 0, axis=1))
     if resting.size:
-        _set_rows(found, resting, _in_chunks(programs.zeros, resting, *reached))
+        _set_rows(found, resting, in_chunks(programs.zeros, resting, *reached))
     rough = np.flatnonzero(~found.certified)
     if rough.size:
         few = _take_rows(systems, rough)
@@ -104,7 +104,7 @@ def beam_spectra(
         roots, passive = split(better, count, np)
         reached = (few, roots, np.where(roots == 0, 0.0, np.inf), passive)
         _converge(programs.alone, count, *reached)
-        _set_rows(found, rough, _in_chunks(programs.judge, np.arange(len(rough)), *reached))
+        _set_rows(found, rough, in_chunks(programs.judge, np.arange(len(rough)), *reached))
     repeated = ~found.certified
     time = systems.time
     with np.errstate(invalid="ignore"):  # infinite roots of designs that overflow
@@ -129,15 +129,6 @@ def beam_spectra(
     return BeamSpectra(values, residuals, certified, radius, repeated, result)
 
 
-class _Converged(NamedTuple):
-    """Dimensionless roots of designs, including spare ones, with their certificate."""
-
-    roots: Numbers
-    sizes: Numbers
-    certified: Numbers
-    radius: Numbers
-
-
 class _Programs(NamedTuple):
     begin: Callable
     alone: Callable
@@ -160,7 +151,7 @@ def _programs(system, count) -> _Programs:
 
     def judge(zeros):
         def of_one(*each):
-            return _Converged(*judged(*each, count, zeros))
+            return judged(*each, count, zeros)
 
         return jax.jit(jax.vmap(of_one))
 
@@ -178,7 +169,7 @@ def _converge(program, count: int, systems, roots, sizes, passive) -> None:
         which = order[design, place]
         pairs = np.arange(len(design))
         given = _take_rows((systems, roots, passive), design)
-        moved, size = _in_chunks(program, pairs, *given, which)
+        moved, size = in_chunks(program, pairs, *given, which)
         roots[design, which], sizes[design, which] = moved, size
 
 
@@ -186,21 +177,21 @@ def _take_rows(tree, rows):
     return jax.tree.map(lambda whole: whole[rows], tree)
 
 
-def _in_chunks(program, rows, *given, progress=None):
-    """Apply a program to some rows of its arguments, chunk by chunk.
+def in_chunks(program, rows, *given, progress=None, chunk=_CHUNK):
+    """Apply a program to some rows of its arguments, `chunk` of them at a time.
 
     Chunks run sequentially: two concurrent runs of the same linear algebra can deadlock
     in XLA's thread pool on two cores.
     """
     parts = []
-    for start in range(0, len(rows), _CHUNK):
-        lanes = np.arange(start, start + _CHUNK + SPARE_LANES)
-        chunk = rows[np.minimum(lanes, len(rows) - 1)]
+    for start in range(0, len(rows), chunk):
+        lanes = np.arange(start, start + chunk + SPARE_LANES)
+        some = rows[np.minimum(lanes, len(rows) - 1)]
         with one_blas_thread():
-            found = program(*_take_rows(given, chunk))
-            parts.append(gather_lanes(found, slice(_CHUNK)))
+            found = program(*_take_rows(given, some))
+            parts.append(gather_lanes(found, slice(chunk)))
         if progress is not None:
-            progress(min(_CHUNK, len(rows) - start))
+            progress(min(chunk, len(rows) - start))
     return gather_lanes(concatenate_lanes(parts), slice(len(rows)))
 
 

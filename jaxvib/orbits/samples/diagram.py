@@ -36,7 +36,7 @@ _MOST_NUMBERS = 2**28  # in a diagram's states: 2 GiB
 _FOLLOWED_AT_A_TIME = 32  # values between updates of the progress
 
 
-class BifurcationDiagram(Plottable, eqx.Module):
+class BifurcationDiagram(Plottable):
     """Poincaré samples, Lyapunov exponents and classes of motions along one parameter.
 
     For a periodic motion the states are those of one period and NaN beyond it. `orbits`
@@ -165,7 +165,7 @@ def bifurcation_diagram(
             lanes = leaves, starts, tolerance
             seen = map_samples(stage, lanes, chunk=settings.chunk, progress=report)
     last = seen.trail[:, -1]
-    tracked = found.find(last, seen.nearest, seen.result, seen.period)
+    tracked = found.find(last, seen.nearest, seen.result, seen.period, True)
     orbits = _with_exponents(found.orbits)
     states = _aperiodic_states(seen.trail, *tracked)
     periodic = np.flatnonzero(orbits.periods)

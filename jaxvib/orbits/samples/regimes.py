@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from jax.extend.core import Literal
 from jaxtyping import PyTree
 
 from ...dynamics.engines import MANY, engine_for
@@ -131,7 +132,7 @@ def _in_modes(settings: SettlingSettings) -> SettlingSettings:
 
 def _regimes_by(engine, system, leaves, static, settings, report) -> PeriodicOrbit:
     """Return the motions of samples by an engine of transients."""
-    run = functools.partial(map_samples, chunk=settings.chunk)
+    run = functools.partial(map_samples, chunk=settings.chunk, in_order=False)
     start = run(beginning_kernel(static), leaves)
     parts = leaves, static
     found = SampleOrbits(system, parts, start.rest, settings, engine, report)
@@ -197,9 +198,28 @@ def batched(
     def place(values):
         return eqx.filter(replace(system, values), eqx.is_inexact_array)
 
-    leaves = jax.tree.map(np.asarray, jax.jit(jax.vmap(place))(values))
+    leaves = _of_all(place, values)
     check_batch(system, combine_arrays(leaves, static), values)
     return leaves, static
+
+
+def _of_all(place: Callable, values: dict[str, np.ndarray]) -> PyTree:
+    """Return a function of each sample; one that computes nothing is not compiled."""
+    number = len(next(iter(values.values())))
+    one = {path: jax.ShapeDtypeStruct((), float) for path in values}
+    closed, shapes = jax.make_jaxpr(place, return_shape=True)(one)
+    given, names = jax.tree.leaves(values), closed.jaxpr.invars
+    if closed.jaxpr.eqns:
+        return jax.tree.map(np.asarray, jax.jit(jax.vmap(place))(values))
+    known = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    found = []
+    for variable in closed.jaxpr.outvars:
+        if variable in names:
+            found.append(given[names.index(variable)].copy())
+            continue
+        constant = variable.val if isinstance(variable, Literal) else known[variable]
+        found.append(np.repeat(np.asarray(constant)[None], number, axis=0))
+    return jax.tree.unflatten(jax.tree.structure(shapes), found)
 
 
 def _transient_ends(

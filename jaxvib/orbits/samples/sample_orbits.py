@@ -62,12 +62,13 @@ class SampleOrbits:
         nearest: np.ndarray,
         result: np.ndarray,
         period: np.ndarray,
+        trails: bool = False,
     ) -> tuple[np.ndarray, TrackedMotions | None]:
         """Find the stable orbit of each motion, and classify those without one.
 
         **Arguments:** `states` (lanes, n) at the end of transients; `nearest` (lanes,
         periods): their recurrences; `result`: reason codes of the transients; `period`
-        (lanes,): that of the load, s.
+        (lanes,): that of the load, s. `trails`: see `track_motions`.
         **Returns:** the lanes that were observed further, and their observables.
         """
         longest = self.settings.max_periods
@@ -84,7 +85,7 @@ class SampleOrbits:
             return pending, None
         tracked = track_motions(
             gather_lanes(self.leaves, pending), self.static, states[pending],
-            engine=self.engine, chunk=self.settings.chunk, longest=longest,
+            engine=self.engine, chunk=self.settings.chunk, longest=longest, trails=trails,
             find_orbits=lambda lanes, *motions: self._ends_of(pending[lanes], *motions),
         )  # fmt: skip
         others = tracked.code != Reason.SUCCESS

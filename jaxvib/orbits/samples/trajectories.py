@@ -18,10 +18,9 @@ from ...dynamics.stepping.time_blocks import BLOCK, map_time_blocks
 from ...ensemble import map_samples
 from ...foundation.arrays import combine_arrays, partition_arrays
 from ...foundation.quantity import Range, check_range
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
 from ...systems.contacts.annular import annular
+from ...systems.lane_kernel import lane_kernel
 from ..periodic_orbit import PeriodicOrbit
 from ..shooting.orbit_shooting import scales
 from ..shooting.settling import GRAZING, TRANSIENT_RTOL
@@ -107,18 +106,15 @@ def contact_work_rates(
     return found
 
 
-@functools.lru_cache(maxsize=32)
-def _lost_per_time(static) -> Kernel:
-    def stage(lane):
-        leaves, state, span = lane
-        system = combine_arrays(leaves, static)
-        if annular(system.contacts):  # those of modal forms are observed
-            return mean_lost_power(system, state, span, TRANSIENT_RTOL)
-        depth = GRAZING * scales(system, state)[0]
-        _, seen, _ = observe(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
-        return seen.lost / span
-
-    return cached_kernel(stage, static, in_memory=isinstance(static, ModalForm))
+@lane_kernel
+def _lost_per_time(lane, static):
+    leaves, state, span = lane
+    system = combine_arrays(leaves, static)
+    if annular(system.contacts):  # those of modal forms are observed
+        return mean_lost_power(system, state, span, TRANSIENT_RTOL)
+    depth = GRAZING * scales(system, state)[0]
+    _, seen, _ = observe(system, state, 0.0, span, rtol=TRANSIENT_RTOL, grazing=depth)
+    return seen.lost / span
 
 
 def _sampled(stage, system, leaves, start, evenly, points: int) -> tuple:
@@ -157,15 +153,12 @@ def _stage(system, static):
     return kernel if engine == "event" else _by_steps(static)
 
 
-@functools.lru_cache(maxsize=32)
-def _by_events(static) -> Kernel:
-    def stage(lane):
-        leaves, state, times, rtol = lane
-        span = times[0], times[-1]
-        motion = motion_kernel(static)(state, leaves, *span, Want(rtol, times))
-        return motion.states, motion.forces, motion.result
-
-    return cached_kernel(stage, static)
+@lane_kernel
+def _by_events(lane, static):
+    leaves, state, times, rtol = lane
+    span = times[0], times[-1]
+    motion = motion_kernel(static)(state, leaves, *span, Want(rtol, times))
+    return motion.states, motion.forces, motion.result
 
 
 @functools.lru_cache(maxsize=32)
@@ -178,15 +171,12 @@ def _by_steps(static):
     return stage
 
 
-@functools.lru_cache(maxsize=32)
-def _in_modes(static: ModalForm) -> Kernel:
-    def stage(lane):
-        leaves, state, times, rtol = lane
-        span, form = (times[0], times[-1]), combine_arrays(leaves, static)
-        motion = ModalEngine().integrate(form, state, *span, Want(rtol, times))
-        return motion.states, motion.forces, motion.result
-
-    return cached_kernel(stage, static, in_memory=True)
+@lane_kernel
+def _in_modes(lane, static: ModalForm):
+    leaves, state, times, rtol = lane
+    span, form = (times[0], times[-1]), combine_arrays(leaves, static)
+    motion = ModalEngine().integrate(form, state, *span, Want(rtol, times))
+    return motion.states, motion.forces, motion.result
 
 
 def _adapted_times(times, velocity, count: int):

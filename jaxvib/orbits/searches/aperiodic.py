@@ -4,18 +4,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ...dynamics.modal import ModalForm
 from ...ensemble import Reason, map_samples
 from ...foundation.arrays import combine_arrays, gather_lanes, put_lanes
-from ...foundation.machine import map_in_threads
 from ...kernels import Kernel
 from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
 from ...systems.drift import Drift
+from ...systems.lane_kernel import lane_kernel
 from ..shooting.classification import classify
 from ..shooting.linear_steady_state import (
     attracts,
@@ -36,11 +36,10 @@ LOOKS = (
     *((1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4)),
     *((8, 5), (10, 6), (12, 7), (14, 8), (30, 16)),
 )
-_MOST = LOOKS[-1][1]  # windows that a motion is judged by
 _USUAL = 14  # windows, after which undecided motions remain so
 _DECAY_TIMES = 80.0  # observed for a linear system: e^-80 is below any double's digits
-# Lanes that a thread classifies at once: their states fit into its cache.
-_AT_ONCE = 32
+_VECTOR = 8  # the longest: arrays of whole vectors of lanes are not copied
+_NAMED = 32  # components of a state up to which a classification keeps none in memory
 
 
 class TrackedMotions(NamedTuple):
@@ -48,9 +47,10 @@ class TrackedMotions(NamedTuple):
 
     Numbers are those of the window that each was judged by: `exponent` and its `error`,
     1/s per period of the load; the mean number of contacts a period; the largest contact
-    force, N; half of highest minus lowest displacement, m; `trail`: the last 512 states
-    once a period; `state`: the last one; `watched`: for how many periods;
-    `progress`: the mean shift a period along a drift and its error, (lanes, 2), else None.
+    force, N; half of highest minus lowest displacement, m; `state`: the last one;
+    `watched`: for how many periods; `trail`: the last 512 states once a period, None unless
+    asked for; `progress`: the mean shift a period along a drift and its error, (lanes, 2),
+    else None.
     """
 
     code: Any
@@ -59,10 +59,10 @@ class TrackedMotions(NamedTuple):
     error: Any
     contacts_per_period: Any
     max_contact_force: Any
-    amplitude: np.ndarray
-    trail: np.ndarray
-    state: np.ndarray
+    amplitude: Any
+    state: Any
     watched: Any
+    trail: Any = None
     progress: Any = None
 
 
@@ -75,6 +75,7 @@ def track_motions(
     longest: int,
     chunk: int = 64,
     find_orbits: Callable | None = None,
+    trails: bool = False,
 ) -> TrackedMotions:
     """Observe motions until they are classified, or for 14 windows of 256 periods.
 
@@ -89,6 +90,7 @@ def track_motions(
     `states`: (lanes, n). `longest`: the longest period of interest.
     `find_orbits(lanes, trails, units, repeats)`: searches for the orbits of lanes that
     approach one, and returns which were found; those are not observed further.
+    `trails`: whether to return the last states of all motions.
     **Returns:** the codes are SUCCESS if an orbit was found, or if a motion
     recurs within `longest` periods and `find_orbits` is None.
     """
@@ -98,89 +100,115 @@ def track_motions(
     units, least = map_samples(_units_stage(static), (leaves, states), chunk=chunk)
     least = np.clip(least, 2 * WINDOW, LOOKS[-1][0] * WINDOW)
 
-    judge = functools.partial(
-        _judged_lanes, longest=longest, smooth=smooth, drift=static.drift
-    )
+    judge = _judge_stage(smooth, longest, size)
     now, directions = states.copy(), np.full((number, size), size**-0.5)
-    found = _unknown(number, size, smooth, static.drift)
+    found = _unknown(number, size, smooth, static.drift, trails)
     open_, done = np.arange(number), 0
-    seen: list[Records] = []  # of the open lanes, one for each window
-    for windows, judged in LOOKS:
+    seen: list[Records] = []  # of the open lanes
+    for look, (windows, judged) in enumerate(LOOKS):
         for _ in range(windows - done):
-            lanes = gather_lanes((leaves, now, directions), open_)
-            part = map_samples(stage, lanes, chunk=chunk)
-            now[open_], directions[open_] = part.state, part.direction
-            seen.append(part.records)
-            found.code[open_] = part.result
-            successful = part.result == Reason.SUCCESS
-            lost, open_, seen = (
-                open_[~successful],
-                open_[successful],
-                _rows(seen, successful),
-            )
-            found.state[lost] = now[lost]
+            lanes = _whole_vectors(open_)
+            some = gather_lanes((leaves, now, directions), lanes)
+            part = map_samples(stage, some, chunk=chunk, in_order=False)
+            now[lanes], directions[lanes] = part.state, part.direction
+            found.code[lanes] = part.result
+            seen.append(jax.tree.map(_lanes_last, part.records))
+            lost = found.code[open_] != Reason.SUCCESS
+            found.state[open_[lost]] = now[open_[lost]]
+            open_, seen = _kept(open_, seen, ~lost)
             if not open_.size:
                 return found
-        done = windows
-        _classify_into(found, open_, seen[-judged:], units, judge)
+        done, last = windows, seen[-judged:]
+        put_lanes(found, open_, _judged(judge, last, units[open_], static.drift))
         found.watched[open_] = done * WINDOW
+        if trails:
+            everywhere = np.arange(open_.size)
+            found.trail[open_] = _trails(last, everywhere, found.repeats[open_], static)
         if find_orbits is not None:
-            _find_orbits_into(found, open_, units, find_orbits)
+            _find_orbits_into(found, open_, last, units, static, find_orbits)
         codes = found.code[open_]
         known = (done >= _USUAL) | ~np.isin(codes, _OPEN)
         seen_enough = (done * WINDOW >= least[open_]) | np.isin(codes, _CERTAIN)
-        pending = ~(known & seen_enough)
-        open_, seen = open_[pending], _rows(seen[-_MOST:], pending)
+        first = min((end - most for end, most in LOOKS[look + 1 :]), default=done)
+        seen = seen[len(seen) - (done - first) :]  # what the next looks judge by
+        open_, seen = _kept(open_, seen, ~(known & seen_enough))
         if not open_.size:
             break
     return found
 
 
+def _whole_vectors(lanes: np.ndarray) -> np.ndarray:
+    """Return lanes, the last one repeated to whole vectors."""
+    return np.append(lanes, lanes[-1:].repeat(-lanes.size % _VECTOR))
+
+
+def _lanes_last(leaf: np.ndarray) -> np.ndarray:
+    """Return an array in the order of a kernel's memory: a view if one has written it."""
+    return np.ascontiguousarray(np.moveaxis(leaf, 0, -1))
+
+
+def _kept(
+    lanes: np.ndarray, windows: list[Records], kept: np.ndarray
+) -> tuple[np.ndarray, list[Records]]:
+    """Return some of the lanes, and their records, whole vectors of them."""
+    if kept.all():
+        return lanes, windows
+    places = np.flatnonzero(kept)
+    if not places.size:
+        return places, []
+    wide = _whole_vectors(places)
+    taken = jax.tree.map(lambda leaf: np.take(leaf, wide, axis=-1), windows)
+    return lanes[places], taken
+
+
 def _find_orbits_into(
-    found: TrackedMotions, lanes: np.ndarray, units: np.ndarray, find_orbits: Callable
+    found: TrackedMotions,
+    lanes: np.ndarray,
+    windows: Sequence[Records],
+    units: np.ndarray,
+    static: System,
+    find_orbits: Callable,
 ) -> None:
     """Search for the orbits of motions that approach one; store their new codes."""
-    near = lanes[np.isin(found.code[lanes], (Reason.SUCCESS, Reason.TRANSIENT))]
+    places = np.isin(found.code[lanes], (Reason.SUCCESS, Reason.TRANSIENT)).nonzero()[0]
+    near = lanes[places]
     if not near.size:
         return
-    there = find_orbits(near, found.trail[near], units[near], found.repeats[near])
+    repeats = found.repeats[near]
+    trails = _trails(windows, places, repeats, static)
+    there = find_orbits(near, trails, units[near], repeats)
     # A motion that recurs, but of which no orbit was found, remains undecided.
     found.code[near[found.code[near] == Reason.SUCCESS]] = Reason.UNDECIDED_MOTION
     found.code[near[there]] = Reason.SUCCESS
 
 
-@functools.lru_cache(maxsize=32)
-def track_stage(static: System, engine: str) -> Kernel:
+@lane_kernel
+def track_stage(lane: Any, static: System, engine: str) -> Any:
     """Return the function that observes one lane for one more window."""
-
-    def stage(lane):
-        leaves, state, direction = lane
-        system = combine_arrays(leaves, static)
-        return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
-
-    return cached_kernel(stage, static, engine, in_memory=isinstance(static, ModalForm))
+    leaves, state, direction = lane
+    system = combine_arrays(leaves, static)
+    return track_aperiodic(system, state, direction, WINDOW, WATCHED_RTOL, engine)
 
 
-@functools.lru_cache(maxsize=32)
-def _units_stage(static):
-    def stage(lane):
-        leaves, state = lane
-        system = combine_arrays(leaves, static)
-        least = jnp.zeros(())
-        if linear_but_for_contacts(system):
-            end = linear_steady_state(system)
-            decays = _DECAY_TIMES * end.decay / system.period()
-            least = jnp.where(attracts(end), decays, 0.0)
-        return scales(system, state), least
-
-    return cached_kernel(stage, static)
+@lane_kernel
+def _units_stage(lane, static):
+    leaves, state = lane
+    system = combine_arrays(leaves, static)
+    least = jnp.zeros(())
+    if linear_but_for_contacts(system):
+        end = linear_steady_state(system)
+        decays = _DECAY_TIMES * end.decay / system.period()
+        least = jnp.where(attracts(end), decays, 0.0)
+    return scales(system, state), least
 
 
 _OPEN = (Reason.UNDECIDED_MOTION, Reason.TRANSIENT)
 _CERTAIN = (Reason.SUCCESS, Reason.LONGER_PERIOD)  # a stable orbit exists
 
 
-def _unknown(number: int, size: int, places: int, drift: Drift | None) -> TrackedMotions:
+def _unknown(
+    number: int, size: int, places: int, drift: Drift | None, trails: bool
+) -> TrackedMotions:
     """Return motions of which nothing is known."""
     numbers = [np.full(number, np.nan) for _ in range(4)]
     return TrackedMotions(
@@ -188,73 +216,67 @@ def _unknown(number: int, size: int, places: int, drift: Drift | None) -> Tracke
         np.zeros(number, np.int64),
         *numbers,
         np.full((number, places), np.nan),
-        np.full((number, 2 * WINDOW, size), np.nan),
         np.full((number, size), np.nan),
         np.zeros(number, np.int64),
+        np.full((number, 2 * WINDOW, size), np.nan) if trails else None,
         None if drift is None else np.full((number, 2), np.nan),
     )
 
 
-def _rows(windows: Sequence[Records], rows: np.ndarray) -> list[Records]:
-    """Return the records of the lanes that are kept."""
-    if rows.all():
-        return list(windows)
-    return [gather_lanes(each, rows) for each in windows]
+@functools.lru_cache(maxsize=32)
+def _judge_stage(smooth: int, longest: int, size: int) -> Kernel:
+    """Return the kernel that judges a lane by its last windows and its units."""
+
+    def stage(windows, units):
+        states, growth = (
+            jnp.concatenate([getattr(each, name) for each in windows])
+            for name in ("states", "growth")
+        )
+        found = classify(states, growth, units, smooth)
+        beyond = (found.code == Reason.SUCCESS) & (found.repeats > longest)
+        highest = functools.reduce(jnp.maximum, [each.highest for each in windows])
+        lowest = functools.reduce(jnp.minimum, [each.lowest for each in windows])
+        return TrackedMotions(
+            jnp.where(beyond, jnp.asarray(Reason.LONGER_PERIOD, jnp.int32), found.code),
+            found.repeats,
+            found.exponent,
+            found.error,
+            sum(each.onsets for each in windows) / len(growth),
+            functools.reduce(jnp.maximum, [each.force for each in windows]),
+            (highest - lowest) / 2,
+            states[-1],
+            jnp.zeros((), jnp.int32),
+        )
+
+    return cached_kernel(stage, smooth, longest, in_memory=size > _NAMED)
 
 
-def _classify_into(
-    found: TrackedMotions,
-    lanes: np.ndarray,
-    windows: Sequence[Records],
-    units: np.ndarray,
-    judge: Callable[[Sequence[Records], np.ndarray], TrackedMotions],
-) -> None:
-    """Store the classes of lanes by their last windows."""
-
-    def judged(begin: int) -> None:
-        rows = slice(begin, begin + _AT_ONCE)
-        seen = [gather_lanes(each, rows) for each in windows]
-        put_lanes(found, lanes[rows], judge(seen, units[lanes[rows]]))
-
-    map_in_threads(judged, range(0, len(lanes), _AT_ONCE))
-
-
-def _judged_lanes(
-    windows: Sequence[Records],
-    units: np.ndarray,
-    longest: int,
-    smooth: int,
-    drift: Drift | None,
+def _judged(
+    judge: Kernel, windows: Sequence[Records], units: np.ndarray, drift: Drift | None
 ) -> TrackedMotions:
-    states = np.concatenate([each.states for each in windows], axis=1)
+    """Return the classes and numbers of lanes by their last windows."""
+    lanes = [each._replace(progress=None) for each in windows]
     if drift is not None:  # around the last state, so that close ones look close
-        away = drift.coordinate(states - states[:, -1:])
-        states = drift.shifted_back(states, away)
-    growth = np.concatenate([each.growth for each in windows], axis=1)
-    found = classify(states, growth, units, smooth)
-    beyond = (found.code == Reason.SUCCESS) & (found.repeats > longest)
-    onsets = np.stack([each.onsets for each in windows], axis=1)
-    highest = np.max([each.highest for each in windows], axis=0)
-    lowest = np.min([each.lowest for each in windows], axis=0)
-    amplitude, progress = (highest - lowest) / 2, None
-    if drift is not None:
-        drifts = np.asarray(drift.direction)[: amplitude.shape[1]] != 0
-        amplitude = np.where(drifts, np.nan, amplitude)  # these go on and on
-        leads = np.concatenate([each.progress for each in windows], axis=1)
-        progress = _mean_progress(leads, found.repeats)
-    return TrackedMotions(
-        np.where(beyond, Reason.LONGER_PERIOD, found.code),
-        found.repeats,
-        found.exponent,
-        found.error,
-        onsets.sum(axis=1) / growth.shape[1],
-        np.max([each.force for each in windows], axis=0),
-        amplitude,
-        _trails(states, found.repeats),
-        states[:, -1],
-        np.zeros(len(states), np.int64),
-        progress,
+        last = windows[-1].states[-1:]
+        lanes = [each._replace(states=_around(each.states, last, drift)) for each in lanes]
+    lanes = jax.tree.map(lambda leaf: np.moveaxis(leaf, -1, 0), tuple(lanes))
+    found = judge.map(lanes, units[_whole_vectors(np.arange(len(units)))])
+    found = jax.tree.map(lambda leaf: leaf[: len(units)], found)
+    if drift is None:
+        return found
+    drifts = np.asarray(drift.direction)[: found.amplitude.shape[1]] != 0
+    leads = np.concatenate([each.progress for each in windows])[:, : len(units)]
+    return found._replace(
+        amplitude=np.where(drifts, np.nan, found.amplitude),  # these go on and on
+        progress=_mean_progress(np.ascontiguousarray(leads.T), found.repeats),
     )
+
+
+def _around(states: Any, last: Any, drift: Drift) -> np.ndarray:
+    """Return states (periods, n, lanes), shifted to be around the last ones."""
+    states, last = np.moveaxis(states, -1, 0), np.moveaxis(last, -1, 0)
+    away = drift.coordinate(states - last)
+    return _lanes_last(drift.shifted_back(states, away))
 
 
 def _mean_progress(leads: np.ndarray, repeats: np.ndarray) -> np.ndarray:
@@ -273,11 +295,17 @@ def _mean_progress(leads: np.ndarray, repeats: np.ndarray) -> np.ndarray:
     return found
 
 
-def _trails(states: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+def _trails(
+    windows: Sequence[Records], places: np.ndarray, repeats: np.ndarray, static: System
+) -> np.ndarray:
     """Return the last 512 states once a period; fewer than these are repeated."""
+    some = [np.take(each.states, places, axis=-1) for each in windows[-2:]]
+    if static.drift is not None:
+        some = [_around(each, some[-1][-1:], static.drift) for each in some]
+    states = np.ascontiguousarray(np.moveaxis(np.concatenate(some), -1, 0))
     number = states.shape[1]
     back = np.arange(2 * WINDOW)[::-1]
     if number >= len(back):
-        return states[:, -len(back) :]
+        return states
     back = back % np.where(repeats > 0, repeats, number)[:, None]
     return np.take_along_axis(states, (number - 1 - back)[:, :, None], axis=1)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
+from ...drawing import Plottable
 from ...ensemble import Reason
 from ...foundation.arrays import stack_lanes
 from ...foundation.quantity import result_field
@@ -27,7 +27,7 @@ _SAME = 1e-5  # orbits closer than this are the same
 _CLOUD, _WITHIN = 1e-2, 4.0
 
 
-class Attractors(eqx.Module):
+class Attractors(Plottable):
     """Attracting motions: periodic ones by their periods, then the others.
 
     For equal periods those with fewer contacts come first, then those of smaller

@@ -1,6 +1,5 @@
 """Search for attractors: motions are integrated until each is on a known one."""
 
-import functools
 from collections.abc import Callable
 
 import jax
@@ -14,8 +13,8 @@ from ...foundation.arrays import (
     require_concrete,
     to_numpy,
 )
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...linalg import kernel_of
+from ...systems.lane_kernel import lane_kernel
 from ..periodic_orbit import LONGEST_PERIOD, orbit_from_guess, unknown_orbits
 from ..settings import SettlingSettings
 from ..shooting.linear_steady_state import (
@@ -227,7 +226,7 @@ class Search:
         leaves = one_lane(self.leaves)
         tracked = track_motions(
             leaves, self.static, state[None], engine=self.engine,
-            longest=self.longest, chunk=self.chunk,
+            longest=self.longest, chunk=self.chunk, trails=True,
         )  # fmt: skip
         one = jax.tree.map(lambda leaf: leaf[0], tracked)
         if not Reason(one.code).motion or Reason(one.code).undecided:
@@ -257,10 +256,7 @@ def _units(system, state) -> np.ndarray:
     return _units_stage(static).on_host((leaves, state))
 
 
-@functools.lru_cache(maxsize=32)
-def _units_stage(static):
-    def stage(lane):
-        leaves, state = lane
-        return scales(combine_arrays(leaves, static), state)
-
-    return cached_kernel(stage, static)
+@lane_kernel
+def _units_stage(lane, static):
+    leaves, state = lane
+    return scales(combine_arrays(leaves, static), state)

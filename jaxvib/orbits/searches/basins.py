@@ -34,7 +34,7 @@ from .field_search import FieldSearch
 _TRANSIENT = 512  # periods: 12 decay times at a damping ratio of 0.4 %
 
 
-class Basins(Plottable, eqx.Module):
+class Basins(Plottable):
     r"""The attractor of each initial state, and the share of each attractor.
 
     The standard error of a share is that of independent random starts, $\sqrt{p (1 - p)

@@ -9,6 +9,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from ...drawing import Plottable
 from ...foundation.quantity import Range, check_range, result_field
 from ...systems.base.system import System, state_shape
 from ...systems.parameters import parameter_at, replace
@@ -27,7 +28,7 @@ _OF_ATTRACTORS = (
 )
 
 
-class IntegrityCurves(eqx.Module):
+class IntegrityCurves(Plottable):
     """Measures of each attractor along a parameter; NaN where it does not exist.
 
     An attractor continues as the nearest one of its kind at the next value, or the one
@@ -40,6 +41,8 @@ class IntegrityCurves(eqx.Module):
     >>> curves.local_at_edge.shape
     (1, 1)
     """
+
+    drawn = ("share", "integrity_factor", "entropy")
 
     path: str = eqx.field(static=True)
     names: list[str] = eqx.field(static=True)  # as where an attractor is first found

@@ -17,6 +17,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .ndimage, .spatial and .stats
 from jaxtyping import Bool, Float, Int
 
+from ...drawing import Plottable
 from ...ensemble import Reason
 from ...foundation.quantity import Range, check_range, result_field
 from ..pictures import moved_components
@@ -27,7 +28,7 @@ _EVEN = 1e-6  # ... and of the distances of a grid's values
 _TAIL = 0.025  # probability beyond each end of an interval of 95 %
 
 
-class BasinEntropy(eqx.Module):
+class BasinEntropy(Plottable):
     """Basin entropy, its mean over the boxes on boundaries, and the share of these.
 
     Standard errors are those of a mean over independent boxes; NaN for one box.
@@ -57,7 +58,7 @@ class BasinEntropy(eqx.Module):
         )
 
 
-class Robustness(eqx.Module):
+class Robustness(Plottable):
     """Basin stability, entropy and integrity of attractors over a grid of states.
 
     Distances are Euclidean, in `units` of the components. States beyond the grid are

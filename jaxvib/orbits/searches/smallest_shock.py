@@ -7,7 +7,6 @@ projection of the attractor on the tangent plane gives the next direction, in wh
 boundary is bracketed by settling motions.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,8 +20,8 @@ from ...ensemble import Reason, map_samples, raise_if_empty
 from ...ensemble.result import Result
 from ...foundation.arrays import combine_arrays
 from ...foundation.quantity import Range, check_range, result_field
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
+from ...systems.lane_kernel import lane_kernel
 from ..settings import USUAL, SettlingSettings
 from ..shooting.orbit_shooting import ratios
 from ..shooting.settling import poincare_map
@@ -366,19 +365,15 @@ def _normal(growth: np.ndarray) -> np.ndarray:
     return found
 
 
-@functools.lru_cache(maxsize=32)
-def _growth_kernel(static, count: int, engine: str):
+@lane_kernel
+def _growth_kernel(lane, static, count: int, engine: str):
     """Return the kernel of lanes to derivatives of states after each of some periods."""
+    leaves, state, lift, rtol = lane
+    system = combine_arrays(leaves, static)
+    units = ratios(system, state)
 
-    def stage(lane):
-        leaves, state, lift, rtol = lane
-        system = combine_arrays(leaves, static)
-        units = ratios(system, state)
+    def trail(shock):
+        states, _ = poincare_map(system, state + shock @ lift, count, rtol, engine)
+        return states / units[None]
 
-        def trail(shock):
-            states, _ = poincare_map(system, state + shock @ lift, count, rtol, engine)
-            return states / units[None]
-
-        return jax.jacfwd(trail)(jnp.zeros(lift.shape[0]))
-
-    return cached_kernel(stage, static, count, engine)
+    return jax.jacfwd(trail)(jnp.zeros(lift.shape[0]))

@@ -1,13 +1,14 @@
 """Classification of motions from Poincaré samples and growth rates."""
 
-import functools
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ... import linalg
 from ...ensemble import Reason
-from ...kernels.calls import elementwise
 from .settling import CLOSEST
 
 # Averages of the two halves of a quasi-periodic motion agree this closely, in standard
@@ -27,6 +28,7 @@ _RECURS = 1e-6
 _NEARING = 1e-3
 # Growth in a period below this: the neighbour was lost, see `settling.CLOSEST`.
 _LOST = float(np.log(CLOSEST)) + 1e-6
+_TINY = float(np.finfo(float).tiny)
 _GROWS = 1.5  # a motion that is larger by this factor in its second half diverges
 
 
@@ -47,12 +49,12 @@ class Classification(NamedTuple):
 
 
 def classify(
-    states: np.ndarray, growth: np.ndarray, units: np.ndarray, smooth: int | None = None
+    states: Array, growth: Array, units: Array, smooth: int | None = None
 ) -> Classification:
-    r"""Classify motions from their states once a period, (..., N, n), and the growth.
+    r"""Classify a motion by its states once a period, (N, n), N even, and the growth.
 
-    `growth`, (..., N), is the logarithm of the growth of the distance to a neighbour in
-    a period; `units`, (..., n), the scales of states; `smooth`: how many components, from
+    `growth`, (N,), is the logarithm of the growth of the distance to a neighbour in
+    a period; `units`, (n,), the scales of states; `smooth`: how many components, from
     the first, do not jump, by default all. Averages are weighted,
 
     $$\bar f = \sum_k w(k/N) f_k, \qquad w(\tau) \propto e^{-1/(\tau (1 - \tau))},$$
@@ -67,112 +69,185 @@ def classify(
 
     **Source:** Das, Sander and Yorke, *Nonlinearity* 30 (2017) 4111.
     """
-    number = growth.shape[-1]
-    half = number // 2
-    # With the motions last, sums and maxima over time run over whole rows of memory.
-    last = (np.moveaxis(each, (-2, -1), (0, 1)) for each in (states, units[..., None, :]))
-    points = np.divide(*last, order="C")
-    # If some of its samples lie within an impact, a quasi-periodic motion's velocity
-    # jumps between points of its curve, and averages of that converge slowly.
-    places = points[:, :smooth]
-    moments = np.concatenate([places, elementwise.sin(3 * places)], axis=1)
-    first, second = (_average(part, 0) for part in (moments[:half], moments[half:]))
-    deviations = np.maximum(moments.std(axis=0), 1e-300)
-    spread = np.max(np.abs(first - second) / deviations, axis=0)
-    begin, end, whole = map(_average, (growth[..., :half], growth[..., half:], growth))
-    apart = np.abs(begin - end), np.abs(whole - begin), np.abs(whole - end)
-    error = np.maximum(np.max(apart, axis=0), _LEAST_ERROR)
-    falls = (np.max([begin, end, whole], axis=0) < -3 * _LEAST_ERROR) & (whole < -3 * error)
-    lost = growth.min(axis=-1) < _LOST
-    repeats = _repeats(points, np.where(falls, end, 0.0))
+    spread, sizes = _spread(states, units, smooth)
+    begin, end, whole, lowest = _growth(growth)
+    apart = [jnp.abs(begin - end), jnp.abs(whole - begin), jnp.abs(whole - end)]
+    error = jnp.maximum(jnp.max(jnp.stack(apart)), _LEAST_ERROR)
+    averages = jnp.stack([begin, end, whole])
+    falls = (jnp.max(averages) < -3 * _LEAST_ERROR) & (whole < -3 * error)
+    lost = lowest < _LOST
+    repeats = _repeats(states, units, jnp.where(falls, end, 0.0))
     quiet = (
-        (np.abs(whole) < 3 * error)
+        (jnp.abs(whole) < 3 * error)
         & (error < _LARGEST_ERROR)
         & (spread < _CONVERGED)
         & ~lost
     )
-    blocks = growth[..., : 8 * (number // 8)]
-    blocks = blocks.reshape(*blocks.shape[:-1], 8, -1).mean(axis=-1)
-    mean, deviation = blocks.mean(axis=-1), blocks.std(axis=-1, ddof=1) / np.sqrt(8.0)
-    sizes = [np.abs(part).max(axis=(0, 1)) for part in (points[:half], points[half:])]
+    mean, deviation = _means_of_blocks(growth)
     chaotic = (
-        (np.min([begin, end, mean], axis=0) > _CLEAR)
-        & (mean > np.maximum(_SURE * deviation, _CLEAR))
+        (jnp.min(jnp.stack([begin, end, mean])) > _CLEAR)
+        & (mean > jnp.maximum(_SURE * deviation, _CLEAR))
         & (spread > 1e-5)
         & (sizes[1] < _GROWS * sizes[0])
         & ~quiet
         & ~lost
         & (repeats == 0)
     )
-    classes = [repeats > 0, quiet, chaotic, falls | lost]
-    codes = Reason.SUCCESS, Reason.QUASI_PERIODIC, Reason.CHAOTIC, Reason.TRANSIENT
+    code = jnp.asarray(Reason.UNDECIDED_MOTION, jnp.int32)
+    for is_so, its in (
+        (falls | lost, Reason.TRANSIENT),
+        (chaotic, Reason.CHAOTIC),
+        (quiet, Reason.QUASI_PERIODIC),
+        (repeats > 0, Reason.SUCCESS),
+    ):
+        code = jnp.where(is_so, jnp.asarray(its, jnp.int32), code)
     return Classification(
-        np.select(classes, codes, Reason.UNDECIDED_MOTION),
+        code,
         repeats,
-        np.where(lost, np.nan, np.where(chaotic, mean, whole)),
-        np.where(lost, np.nan, np.where(chaotic, deviation, error)),
+        jnp.where(lost, jnp.nan, jnp.where(chaotic, mean, whole)),
+        jnp.where(lost, jnp.nan, jnp.where(chaotic, deviation, error)),
         spread,
     )
 
 
-def _average(values: np.ndarray, axis: int = -1) -> Any:
-    """Return the weighted average over the last axis, or the first, 0."""
-    more = () if axis else (1,) * (values.ndim - 1)
-    return np.sum(_weights(values.shape[axis]).reshape(-1, *more) * values, axis=axis)
+def _weight(number: Array, total: int) -> Array:
+    """Return the weight of one of `total` values in an average, but for a factor."""
+    place = (number + 0.5) / total
+    return jnp.exp(-1 / (place * (1 - place)))
 
 
-@functools.lru_cache(maxsize=64)
-def _weights(number: int) -> np.ndarray:
-    """Return the weights of an average of so many values, of sum 1."""
-    place = (np.arange(number) + 0.5) / number
-    weights = elementwise.exp(-1 / (place * (1 - place)))
-    return weights / weights.sum()
+def _spread(states: Array, units: Array, smooth: int | None) -> tuple[Array, Array]:
+    """Return the difference of the averages of both halves, in standard deviations.
 
-
-def _repeats(points: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """Return after how many periods each motion recurs, 0 if it does not.
-
-    `points`: (N, n, ...); `rates`: the exponents per period at which the motions
-    approach an orbit, 0 if unknown.
+    And the largest component of each half, (2,), in `units`.
     """
-    number = len(points)
-    away = np.abs(points[-1] - points[number - number // 2 + 8 : -1]).max(axis=1)
-    near = away < _NEARING
-    found = np.zeros(rates.shape, int)
-    for lane in np.argwhere(near.any(axis=0)):
-        place = tuple(lane)
-        periods = len(near) - np.flatnonzero(near[(slice(None), *place)])[::-1]
-        found[place] = _repeats_of(points[(..., *place)], periods, float(rates[place]))
+    half, last = len(states) // 2, states[-1] / units
+    # If some of its samples lie within an impact, a quasi-periodic motion's velocity
+    # jumps between points of its curve, and averages of that converge slowly.
+    origin = _moments(last, smooth)
+
+    def add(totals, rows):
+        number, weights, sums, squares, averages, sizes = totals
+        weight = _weight(number, half)
+        points = [row / units for row in rows]
+        # From the last point: where nothing moves all are 0.
+        moments = jnp.stack([_moments(point, smooth) - origin for point in points])
+        largest = jnp.stack([_largest(jnp.abs(point)) for point in points])
+        return (
+            number + 1,
+            weights + weight,
+            sums + moments,
+            squares + moments * moments,
+            averages + weight * moments,
+            jnp.where(largest > sizes, largest, sizes),
+        ), None
+
+    zeros = jnp.zeros((2, len(origin)))
+    start = jnp.zeros(()), jnp.zeros(()), zeros, zeros, zeros, jnp.zeros(2)
+    totals, _ = jax.lax.scan(add, start, (states[:half], states[half:]))
+    _, weights, sums, squares, averages, sizes = totals
+    mean = jnp.sum(sums, axis=0) / (2 * half)
+    variance = jnp.sum(squares, axis=0) / (2 * half) - mean * mean
+    deviations = jnp.maximum(jnp.sqrt(jnp.maximum(variance, 0.0)), 1e-300)
+    differences = jnp.abs(averages[0] / weights - averages[1] / weights)
+    return jnp.max(differences / deviations), sizes
+
+
+def _moments(point: Array, smooth: int | None) -> Array:
+    return jnp.concatenate([point[:smooth], jnp.sin(3 * point[:smooth])])
+
+
+def _largest(numbers: Array) -> Array:
+    """Return the largest of some numbers; if the last one is NaN, that.
+
+    JAX's maximum takes five times the instructions, for any NaN and signs of zero.
+    """
+    found, *others = numbers.reshape(-1)
+    for number in others:
+        found = jnp.where(number <= found, found, number)
     return found
 
 
-def _repeats_of(points: np.ndarray, periods: np.ndarray, rate: float) -> int:
-    """Return `_repeats` of one motion, (N, n), of which only the last point recurs.
+def _growth(growth: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the averages of both halves and of all numbers, and the least of them."""
+    number, half = len(growth), len(growth) // 2
 
-    `periods`: those after which it does, ascending.
+    def add(totals, values):
+        place, weights, sums, whole, least = totals
+        pair, places = jnp.stack(values), jnp.stack([place, place + half])
+        weight, each = _weight(place, half), _weight(places, number)
+        terms = jnp.sum(each), jnp.sum(each * pair)
+        return (
+            place + 1,
+            weights + weight,
+            sums + weight * pair,
+            whole + jnp.stack(terms),
+            jnp.where(pair < least, pair, least),
+        ), None
+
+    start = jnp.zeros(()), jnp.zeros(()), jnp.zeros(2), jnp.zeros(2), jnp.full(2, jnp.inf)
+    totals, _ = jax.lax.scan(add, start, (growth[:half], growth[half:]))
+    _, weights, sums, (total, whole), least = totals
+    return sums[0] / weights, sums[1] / weights, whole / total, jnp.min(least)
+
+
+def _means_of_blocks(growth: Array) -> tuple[Array, Array]:
+    """Return the mean of the means of eight parts, and its standard error."""
+    size = len(growth) // 8
+
+    def add(total, value):
+        return total + value, None
+
+    parts = (growth[k * size : (k + 1) * size] for k in range(8))
+    sums = [jax.lax.scan(add, jnp.zeros(()), part)[0] for part in parts]
+    means = jnp.stack(sums) / size
+    mean = jnp.sum(means) / 8
+    return mean, jnp.sqrt(jnp.sum((means - mean) ** 2) / 7 / 8)
+
+
+def _repeats(states: Array, units: Array, rate: Array) -> Array:
+    """Return after how many periods a motion recurs, 0 if it does not.
+
+    `rate`: the exponent per period at which it approaches an orbit, 0 if unknown.
     """
-    number, half = len(points), len(points) // 2
-    for period in periods.tolist():  # the eight last points, compared with earlier ones
-        apart = np.abs(points[-8:] - points[-8 - period : -period]).max()
-        if apart < _NEARING:
-            break
-    else:
-        return 0
-    recurs = period if apart < _RECURS else 0
-    if rate >= 0 or period > half // 2 or recurs == 1:
-        return recurs
-    # A spiral into an orbit recurs closely after those of its periods in which it
-    # nearly completes a turn. The orbit's own number is the first after which the
-    # recurrence improves with time at the exponent's rate: after others it does not.
-    early, late = (
-        np.abs(points[places] - points[places - np.arange(1, period + 1)[:, None]])
-        for places in (half + 1 + np.arange(8), np.arange(number - 8, number))
-    )
-    least = np.finfo(float).tiny
-    early, late = (np.maximum(each.max(axis=(1, 2)), least) for each in (early, late))
-    shrinks = elementwise.log(late / early) / (rate * (number - 9 - half))
-    nearing = np.flatnonzero((shrinks > 0.5) & (shrinks < 2)) + 1
-    return int(nearing[0]) if nearing.size else recurs
+    number, half = len(states), len(states) // 2
+
+    def window(end):  # of eight points, the last one first
+        return states[end - 8 : end][::-1] / units[None]
+
+    last, middle = window(number), window(half + 9)
+
+    def add(found, rows):
+        periods, first, apart, nearing, late, early = found
+        ends = _largest(jnp.abs(last - late)), _largest(jnp.abs(middle - early))
+        here, there = (jnp.maximum(end, _TINY) for end in ends)
+        # A spiral into an orbit recurs closely after those of its periods in which it
+        # nearly completes a turn. The orbit's own number is the first after which the
+        # recurrence improves with time at the exponent's rate: after others it does not.
+        shrinks = jnp.log(here / there) / (rate * (number - 9 - half))
+        nears = (first == 0) & (nearing == 0) & (shrinks > 0.5) & (shrinks < 2)
+        recurs = (first == 0) & (ends[0] < _NEARING)
+        late, early = (
+            jnp.concatenate([points[1:], row[None] / units[None]])
+            for points, row in zip((late, early), rows, strict=True)
+        )
+        return (
+            periods + 1,
+            jnp.where(recurs, periods, first),
+            jnp.where(recurs, ends[0], apart),
+            jnp.where(nears, periods, nearing),
+            late,
+            early,
+        ), None
+
+    one, none = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
+    start = one, none, jnp.full((), jnp.inf), none, window(number - 1), window(half + 8)
+    before = states[number - half : number - 9], states[9:half]
+    found, _ = jax.lax.scan(add, start, before, reverse=True)
+    _, first, apart, nearing, _, _ = found
+    closely = jnp.where(apart < _RECURS, first, 0)
+    spirals = (rate < 0) & (first > 0) & (first <= half // 2) & (closely != 1)
+    return jnp.where(spirals & (nearing > 0), nearing, closely)
 
 
 def limit_of(states: np.ndarray, units: np.ndarray, periods: int) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Kernels for transients and shooting, shared by single orbits and batches."""
 
-import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -13,9 +12,8 @@ from ...dynamics.observables import largest_forces, times_of_largest_forces
 from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
 from ...foundation.types import AnyArray, Number
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
+from ...systems.lane_kernel import lane_kernel
 from .linear_steady_state import (
     LinearSteadyState,
     linear_but_for_contacts,
@@ -65,19 +63,15 @@ def details_of(
     )
 
 
-@functools.lru_cache(maxsize=64)
-def shooting_kernel(static: System, engine: str) -> Kernel:
+@lane_kernel
+def shooting_kernel(lane: Any, static: System, engine: str) -> Any:
     """Return the kernel from (leaves, guess, periods, rtol, factor) to shooting results."""
-
-    def stage(lane):
-        leaves, guess, periods, rtol, factor = lane
-        system = combine_arrays(leaves, static)
-        if isinstance(system, ModalForm):
-            return shoot_in_modes(system, guess, periods, rtol, rtol * factor)
-        shooting = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
-        return shooting, details_of(system, shooting, guess, periods)
-
-    return cached_kernel(stage, static, engine, in_memory=isinstance(static, ModalForm))
+    leaves, guess, periods, rtol, factor = lane
+    system = combine_arrays(leaves, static)
+    if isinstance(system, ModalForm):
+        return shoot_in_modes(system, guess, periods, rtol, rtol * factor)
+    shooting = shoot(system, guess, periods, rtol, rtol * factor, GRAZING, engine)
+    return shooting, details_of(system, shooting, guess, periods)
 
 
 def shoot_in_modes(
@@ -99,19 +93,13 @@ def shoot_in_modes(
     return shooting, details_of(system, shooting, guess, periods)
 
 
-@functools.lru_cache(maxsize=64)
-def poincare_kernel(static: System, count: int, longest: int, engine: str) -> Kernel:
+@lane_kernel
+def poincare_kernel(
+    lane: Any, static: System, count: int, longest: int, engine: str
+) -> Any:
     """Return the kernel of lanes (leaves, state) to the results of `poincare_samples`."""
-
-    def stage(lane):
-        leaves, state = lane
-        return poincare_samples(
-            combine_arrays(leaves, static), state, count, longest, engine
-        )
-
-    return cached_kernel(
-        stage, static, count, longest, engine, in_memory=isinstance(static, ModalForm)
-    )
+    leaves, state = lane
+    return poincare_samples(combine_arrays(leaves, static), state, count, longest, engine)
 
 
 def poincare_samples(
@@ -139,11 +127,7 @@ def beginning(system: System) -> Beginning:
     return Beginning(system.rest(), system.period(), end)
 
 
-@functools.lru_cache(maxsize=64)
-def beginning_kernel(static: System) -> Kernel:
+@lane_kernel
+def beginning_kernel(leaves: Any, static: System) -> Beginning:
     """Return the kernel of leaves to the `beginning` of their system."""
-
-    def stage(leaves):
-        return beginning(combine_arrays(leaves, static))
-
-    return cached_kernel(stage, static, in_memory=isinstance(static, ModalForm))
+    return beginning(combine_arrays(leaves, static))

@@ -6,7 +6,7 @@ import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Complex, Float
 
-from ...drawing import Axis, Chart, Notes, Plottable, draw
+from ...drawing import Axis, Chart, Notes, draw
 from ...drawing.axes import Axes
 from ...drawing.polyline import unit_circle
 from ...dynamics.flow import Trajectory, simulate
@@ -16,7 +16,7 @@ from ...systems.base.system import System
 _POINTS = 1025  # of one period: an impact that lasts a hundredth of it has ten
 
 
-class PlottableMotion(Plottable, Result):
+class PlottableMotion(Result):
     """Base class of periodic motions; `default_picture`: the default `what` of `plot`."""
 
     default_picture: ClassVar[str] = "phase"

@@ -1,6 +1,5 @@
 """Convergence of motions: Poincaré samples, transients and growth of perturbations."""
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -14,10 +13,9 @@ from ...dynamics.observables import Observables, init_observables, largest_force
 from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
 from ...foundation.types import AnyArray, Number
-from ...kernels import Kernel
-from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
 from ...systems.drift import across_drift, modulo_drift
+from ...systems.lane_kernel import lane_kernel
 from ...systems.periods import period_of
 from .linear_steady_state import (
     linear_but_for_contacts,
@@ -85,27 +83,23 @@ class PoincareSamples(NamedTuple):
     result: Int[Any, ""]
 
 
-@functools.lru_cache(maxsize=64)
+@lane_kernel
 def samples_kernel(
-    static: System, count: int, longest: int, engine: str, transient: int = 0
-) -> Kernel:
+    lane: Any, static: System, count: int, longest: int, engine: str, transient: int = 0
+) -> PoincareSamples:
     """Return the kernel of lanes (leaves, state, rtol) to the samples of `count` periods.
 
     These follow `transient` periods, or more, see `run_transients`.
     """
-
-    def stage(lane):
-        leaves, state, rtol = lane
-        system = combine_arrays(leaves, static)
-        code = jnp.asarray(Reason.SUCCESS, jnp.int32)
-        if transient:
-            state, code = run_transients(system, state, transient, rtol, engine)
-        trail, result = poincare_map(system, state, count, rtol, engine)
-        nearest = recurrences(system, trail, longest)
-        result = jnp.where(code == Reason.SUCCESS, result, code)
-        return PoincareSamples(trail, nearest, system.period(), result)
-
-    return cached_kernel(stage, static, count, longest, engine, transient)
+    leaves, state, rtol = lane
+    system = combine_arrays(leaves, static)
+    code = jnp.asarray(Reason.SUCCESS, jnp.int32)
+    if transient:
+        state, code = run_transients(system, state, transient, rtol, engine)
+    trail, result = poincare_map(system, state, count, rtol, engine)
+    nearest = recurrences(system, trail, longest)
+    result = jnp.where(code == Reason.SUCCESS, result, code)
+    return PoincareSamples(trail, nearest, system.period(), result)
 
 
 def run_transients(
@@ -146,7 +140,7 @@ class Records(NamedTuple):
     each period, else None.
     """
 
-    states: Float[Array, "periods n"]
+    states: Float[Any, "periods n"]
     growth: Float[Array, " periods"]
     onsets: Float[Array, ""]
     force: Float[Array, ""]

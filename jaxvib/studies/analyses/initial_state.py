@@ -7,7 +7,7 @@ from ..config.quantities import Asked, ByKey, Places
 from ..config.tables import option
 from ..resources import lazily, library
 
-jnp, freedoms = lazily("jax.numpy"), library("systems.freedoms")
+jnp, freedoms = lazily("jax.numpy"), library("systems.base.freedoms")
 
 _PLACES = "a table of degrees of freedom with numbers"
 

@@ -49,8 +49,8 @@ class StudyKind:
     | `compute` | from `(system, samples, options, run, progress)` to the results, \
 including `result` (reason codes); `mapped`, `one_by_one` and `once` make it from a \
 function of one system | `run/computing.py` |
-    | `summary` | at most six lines about the results, from `(read, study)` | \
-`run/summary.py` |
+    | `summary` | a few lines about the results, from `(read, study)`: a label, two blanks \
+or more, words | `run/summary.py`; `reports/header.py` |
     | `pictures` | the pictures of a finished run, or of several compared runs | reports |
     | `sample_bytes` | stored bytes per sample, from the options | estimates |
     | `checks` | raise `ValueError` for options that do not fit the system | validation |
@@ -212,6 +212,16 @@ def at(read: Callable, study: Any, sample: int | np.integer) -> str:
 def where(read: Callable, study: Any, sample: int | np.integer) -> str:
     """Return the swept values of a sample after a comma, "" if none."""
     return f", {at(read, study, sample)}" if study.paths else ""
+
+
+def strongest(read: Callable, study: Any, place: Callable[[int], str]) -> list[str]:
+    """Return the line on the largest contact force and where it is, if there is one."""
+    force = read("max_contact_force")
+    if not np.nan_to_num(force).max() > 0:
+        return []
+    worst = int(np.nanargmax(force))
+    shown = study.quantity_text("N", force[worst], digits=4)
+    return [f"worst      contact force {shown} at {place(worst)}"]
 
 
 def highest(values: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, int, int]]:

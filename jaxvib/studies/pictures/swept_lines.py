@@ -1,6 +1,7 @@
 """Lines of samples and over a swept path, and what tells compared studies apart."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,34 +33,50 @@ def sample_lines(
     axis of the names; `only`: the shown ones; `names`: theirs, if not those of the
     study; `drawn`: what is drawn of the values of a line.
     """
-    samples, choice = slider_samples(runs[0], most)
     found = []
-    for number, run in enumerate(runs):
-        if not run.has(y):
-            continue  # a compared study without these elements
-        places, values = run.field(x), run.field(y)
-        words = names(run) if names else run.names(along, values.shape[2])
-        for option, sample in enumerate(samples):
-            for i in range(len(words)) if only is None else only:
-                found.append(
-                    Line(places[sample], drawn(values[sample, :, i]),
-                         named(words[i], run, runs), *look(i, number, runs),
-                         option=option if choice else None)
-                )  # fmt: skip
+    for number, sample, i, looks in slider_lines(runs, y, along, most, names):
+        if only is None or i in only:
+            places, values = (runs[number].field(name)[sample] for name in (x, y))
+            found.append(Line(places, drawn(values[:, i]), **looks))
     return tuple(found)
 
 
+def slider_lines(
+    runs: Sequence[Run],
+    field: str,
+    along: str,
+    most: int = MOST_OF_A_SLIDER,
+    names: Callable[[Run], Sequence[str]] | None = None,
+    axis: int = 2,
+) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
+    """Yield the positions of run, sample and name of lines, and how each looks.
+
+    One for each run that has the field, sample of the slider and name along an `axis` of
+    the field, as in `sample_lines`.
+    """
+    samples, choice = slider_samples(runs[0], most)
+    for number, run in enumerate(runs):
+        if not run.has(field):
+            continue  # a compared study without these elements
+        words = names(run) if names else run.names(along, run.field(field).shape[axis])
+        for option, sample in enumerate(samples):
+            for i, word in enumerate(words):
+                colour, style = look(i, number, runs)
+                looks = {"name": named(word, run, runs), "colour": colour, "style": style}
+                yield number, sample, i, looks | {"option": option if choice else None}
+
+
 def path_lines(
-    runs: Sequence[Run], path: str, field: str, error: str = ""
+    runs: Sequence[Run], path: str, field: str, error: str = "", along: str = "freedom"
 ) -> Iterator[Line]:
-    """Yield a field over a swept path, for each degree of freedom if it has the axis.
+    """Yield a field over a swept path, for each name `along` a second axis if it has one.
 
     `error`: a field of standard errors, whose 95 % interval is dotted.
     """
     for number, run in enumerate(runs):
         values = run.field(field)
         each = values.reshape(run.size, -1)
-        names = run.names("freedom", each.shape[1]) if values.ndim > 1 else [""]
+        names = run.names(along, each.shape[1]) if values.ndim > 1 else [""]
         errors = run.field(error).reshape(each.shape) if error else np.zeros(each.shape)
         for i, name in enumerate(names):
             colour, style = look(i, number, runs) if name else (number, "solid")

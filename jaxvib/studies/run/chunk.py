@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ensemble.evaluation_store import EvaluationStore
+from ...ensemble.checkpoint import EvaluationStore
 from ...systems import parameters
 from ..analyses.kinds import ANALYSES, SYSTEMS
 from ..config import samples

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ...ensemble import Reason
-from ...ensemble.evaluation_store import EvaluationStore, PrefixedStore
+from ...ensemble.checkpoint import EvaluationStore, PrefixedStore
 from ...foundation.command.progress import without_progress
 from ...kernels.calls.kernel import LOWERING_EVENT
 from ...kernels.cpu.machine_code import COMPILED

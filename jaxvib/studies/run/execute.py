@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ensemble import Reason, checkpointing, use_executor
-from ...ensemble.evaluation_store import PrefixedStore
+from ...ensemble.checkpoint import PrefixedStore
 from ...foundation.command import signals
 from ...foundation.command.progress import without_progress
 from ...kernels.gpu.device_choice import computed_on

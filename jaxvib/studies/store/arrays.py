@@ -46,11 +46,6 @@ class Layout:
             raise ValueError(f"{self.dtype} cannot be stored; allowed: {', '.join(_TYPES)}")
 
     @property
-    def whole_bytes(self) -> int:
-        """The size of the whole array in memory."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
     def chunk_bytes(self) -> int:
         """The size of a chunk in memory."""
         return math.prod(self.chunks) * self.dtype.itemsize

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...ensemble.evaluation_store import NoStore
+from ...ensemble.checkpoint import NoStore
 from .folder import NO_LINK, Folder, json_table, write_all
 
 FILE = "evaluations.jsonl"

@@ -6,16 +6,17 @@ Units and descriptions are included. CSV and Parquet are tables with one row per
 import importlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas
 import xarray
 from scipy.io import savemat
 
+from ...drawing.fields import Variable, columns
 from ...foundation.new_files import refuse_taken, write_new
 from .dataset import groups, open_study, stored_fields, verified
 
@@ -132,12 +133,11 @@ def _identified(content: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _csv(directory: Path, file: Path) -> Written:
-    columns, lines = _table(directory)
-    values = {column.name: column.values for column in columns}
-    frame = pandas.DataFrame(values, copy=False)
+    table, lines = _table(directory)
+    frame = pandas.DataFrame({k: each.values for k, each in table.items()}, copy=False)
     described = [
-        {"titles": each.name, "dc:description": each.description, "unit:unit": each.units}
-        for each in columns
+        {"titles": name, "dc:description": each.description, "unit:unit": each.unit}
+        for name, each in table.items()
     ]
     metadata = {
         "@context": ["http://www.w3.org/ns/csvw", {"unit": "http://qudt.org/schema/qudt/"}],
@@ -156,14 +156,14 @@ def _csv(directory: Path, file: Path) -> Written:
 
 def _parquet(directory: Path, file: Path) -> Written:
     arrow, parquet = _imported("pyarrow", file), _imported("pyarrow.parquet", file)
-    columns, lines = _table(directory)
-    arrays = [arrow.array(np.ascontiguousarray(each.values)) for each in columns]
+    named, lines = _table(directory)
+    arrays = [arrow.array(np.ascontiguousarray(each.values)) for each in named.values()]
     schema = arrow.schema(
         arrow.field(
-            each.name, array.type,
-            metadata={"units": each.units, "description": each.description},
+            name, array.type,
+            metadata={"units": each.unit, "description": each.description},
         )
-        for each, array in zip(columns, arrays, strict=True)
+        for (name, each), array in zip(named.items(), arrays, strict=True)
     )  # fmt: skip
     table = arrow.table(arrays, schema=schema)
     return {file: lambda stream: parquet.write_table(table, stream)}, lines
@@ -177,14 +177,12 @@ def _imported(module: str, file: Path) -> ModuleType:
         raise ValueError(f'{file} needs {package}: pip install "jaxvib[export]"') from None
 
 
-class _Column(NamedTuple):
-    name: str
-    values: np.ndarray
-    units: str
-    description: str
+def _labelled(field: Any) -> Variable:
+    unit, words = (str(field.attrs.get(key, "")) for key in ("units", "description"))
+    return Variable(field.dims, field.values, unit, words)
 
 
-def _table(directory: Path) -> tuple[list[_Column], list[str]]:
+def _table(directory: Path) -> tuple[dict[str, Variable], list[str]]:
     """Return the arrays along the samples (or points) as columns, and a line on others."""
     record, commits = verified(directory)
     fields = stored_fields(directory, record, commits)
@@ -194,34 +192,14 @@ def _table(directory: Path) -> tuple[list[_Column], list[str]]:
     axis = max(found, key=lambda each: (each == "sample", found.count(each)))
     inside = [name for name, field in fields.items() if field.dims[:1] == (axis,)]
     first = [name for name in record["coordinates"] if name in inside]
-    columns = [
-        column
-        for name in dict.fromkeys([*first, *inside])
-        for column in _columns(name, fields[name], record["axes"])
-    ]
-    names = _distinct([column.name for column in columns])
-    columns = [each._replace(name=name) for each, name in zip(columns, names, strict=True)]
+    along = [(name, _labelled(fields[name])) for name in dict.fromkeys([*first, *inside])]
+    names, each = zip(
+        *columns(along, lambda axis: record["axes"].get(axis, ())), strict=True
+    )
     others = ", ".join(name for name in fields if name not in inside)
     words = f"left out: {others}, which have no axis {axis}; .nc has all"
-    return columns, [words] * bool(others)
-
-
-def _columns(name: str, field: Any, axes: Mapping[str, Sequence[str]]) -> list[_Column]:
-    about = [str(field.attrs.get(key, "")) for key in ("units", "description")]
-    labels = [axes.get(axis, ()) for axis in field.dims[1:]]
-    found = []
-    for place in np.ndindex(field.shape[1:]):
-        inside = ",".join(
-            names[i] if len(names) > i else str(i)
-            for names, i in zip(labels, place, strict=True)
-        )
-        full, values = f"{name}[{inside}]" if inside else name, field.values[:, *place]
-        if np.iscomplexobj(values):
-            found.append(_Column(f"{full}.real", values.real, *about))
-            found.append(_Column(f"{full}.imag", values.imag, *about))
-        else:
-            found.append(_Column(full, values, *about))
-    return found
+    table = dict(zip(_distinct(names), each, strict=True))
+    return table, [words] * bool(others)
 
 
 _WRITERS: dict[str, Callable[[Path, Path], Written]] = {

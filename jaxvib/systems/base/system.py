@@ -34,6 +34,7 @@ class System(SystemRepr):
     mechanical = False
     autonomous = False  # a vector field independent of time
     period_is_declared = False  # by the user of a field, and to be checked
+    in_memory = False  # whether its kernels keep arrays of more than 16 numbers in memory
     contacts = EMPTY  # of `impact.Contact`
     loads = EMPTY  # of `impact.AppliedLoad`
     frictions = EMPTY  # of `friction.Friction`

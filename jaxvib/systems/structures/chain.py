@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ...drawing.plottable import ResultRepr
 from ...foundation.machine import memory
 from ...foundation.quantity import (
     OptionalQuantity,
@@ -18,7 +19,6 @@ from ...foundation.quantity import (
     quantity,
     result_field,
 )
-from ...foundation.result_repr import ResultRepr
 from ...foundation.suggestions import unknown_key
 from ...foundation.text import size_text
 from ...foundation.types import Number

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import jaxvib as jv
 from jaxvib.cli import main
 from jaxvib.design import optimal_absorber
-from jaxvib.ensemble.evaluation_store import PrefixedStore
+from jaxvib.ensemble.checkpoint import PrefixedStore
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.analyses.kinds.design.verified import (
     promised_range,
@@ -20,7 +20,7 @@ from jaxvib.studies.analyses.kinds.design.verified import (
 from jaxvib.studies.analyses.measure_options import LimitOptions
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build
-from jaxvib.studies.run.study import load
+from jaxvib.studies.run.study import load, load_text
 from jaxvib.studies.store.evaluations import FILE, Evaluations
 from tests.studies.configs import run, written
 
@@ -71,8 +71,9 @@ def test_a_small_design_is_stored_with_its_course_and_report(tmp_path):
     done = run(written(tmp_path, SMALL), tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert re.search(r"objective  white noise [\d.]+ -> [\d.]+ m\^2\n", done.output)
-    assert re.search(r"attached\.frequency 0\.95 -> [\d.]+ rad/s\n", done.output)
-    assert re.search(r"attached\.damping_ratio 0\.1 -> [\d.]+\n", done.output)
+    moved = r"0\.95 -> [\d.]+ rad/s in [\d.]+ to [\d.]+ rad/s\n"
+    assert re.search(rf"attached\.frequency {moved}", done.output)
+    assert re.search(r"damping_ratio 0\.1 -> [\d.]+ in [\d.]+ to [\d.]+\n", done.output)
     results = jv.open_study(tmp_path / "out")
     exact = optimal_absorber("h2", 0.05)
     assert float(results["frequency_ratio"]) == pytest.approx(
@@ -134,6 +135,26 @@ def test_a_design_without_any_start_is_an_error_that_names_it(tmp_path):
     done = run(written(tmp_path, never), tmp_path / "out")
     assert done.exit_code != 0
     assert "none of 2 starts has an objective" in done.output
+
+
+def test_the_summary_tells_bounds_that_are_reached_and_the_state_of_limits():
+    given = '{{ measure = "parameter", paths = ["attached.mass"], at_most = {} }}'
+    limits = (f"constraints.{name} = {given.format(most)}" for name, most in
+              (("tight", 0.05), ("wide", 0.07), ("broken", 0.04)))  # fmt: skip
+    study = load_text("\n".join([SMALL, *limits]))
+    known = {
+        "objective": [2.0, 1.0], "best": 1, "evaluations": 2,
+        "attached.frequency": [0.95, 1.1], "attached.damping_ratio": [0.1, 0.2],
+        "limit.tight": [0.0, 0.0], "limit.wide": [0.02, 0.02], "limit.broken": [-0.01] * 2,
+    }  # fmt: skip
+    lines = ANALYSES["design"].summary(lambda name: np.asarray(known[name]), study)
+    assert [line.strip() for line in lines[2:]] == [
+        "attached.frequency 0.95 -> 1.1 rad/s in 0.7 to 1.1 rad/s, at its upper bound",
+        "attached.damping_ratio 0.1 -> 0.2 in 0.02 to 0.5",
+        "limit      tight active, distance 0 kg",
+        "limit      wide kept, distance 0.02 kg",
+        "limit      broken violated, distance -0.01 kg",
+    ]
 
 
 def test_a_search_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):

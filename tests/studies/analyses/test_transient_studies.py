@@ -188,7 +188,7 @@ def test_the_response_study_is_that_of_the_library():
     assert fields["result"].values.tolist() == [0, 0]
     fields[path] = type(fields["result"])(("sample",), values, "s")
     pictures = drawn(study, fields, [path])
-    assert [picture.name for picture in pictures] == ["history", "peaks"]
+    assert [picture.name for picture in pictures] == ["peaks", "history"]
     known = {name: field.values for name, field in fields.items()}
     lines = ANALYSES["response"].summary(known.__getitem__, study)
     assert lines[0].startswith("largest    machine")

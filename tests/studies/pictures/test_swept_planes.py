@@ -1,8 +1,11 @@
 """Checked against: numpy's own grids."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.pictures.picture import Scale
 from jaxvib.studies.pictures.swept_planes import MOST_CELLS, planes
 from jaxvib.studies.store.finished_study import Run
@@ -94,3 +97,24 @@ def test_values_spaced_by_their_logarithm_get_a_logarithmic_axis(values, log):
 
 def test_a_path_of_one_value_is_no_axis():
     assert planes([run_over(a=[1.0], b=[1.0, 2.0])]) == []
+
+
+def test_peaks_of_responses_over_two_paths_are_maps_of_each_body_and_contact():
+    run = run_over(load_amplitude=AMPLITUDES, load_frequency=FREQUENCIES)
+    size = run.size
+    peaks = np.arange(2.0 * size).reshape(size, 2)
+    fields = {
+        "peak": (("sample", "freedom"), peaks),
+        "max_contact_force": (("sample", "contact"), -peaks[:, :1]),
+        "instants": (("sample", "time"), np.zeros((size, 2))),
+        "displacements": (("sample", "time", "freedom"), np.zeros((size, 2, 2))),
+    }
+    run = dataclasses.replace(run, results=run.results.assign(fields))
+    first, history = ANALYSES["response"].pictures([run])
+    assert (first.name, history.name) == ("peaks", "history")
+    for chart, values in zip(
+        first.charts, (peaks[:, 0], peaks[:, 1], -peaks[:, 0]), strict=True
+    ):
+        (cells,) = chart.layers
+        np.testing.assert_array_equal(cells.values, values.reshape(4, 3))
+        assert (cells.paint.low, cells.paint.high) == (values.min(), values.max())

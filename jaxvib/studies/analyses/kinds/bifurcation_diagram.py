@@ -17,7 +17,7 @@ from ...pictures.swept_lines import named, symbol
 from ...pictures.swept_planes import axis
 from ...store.fields import Variable, joined, orbit_variables, variables
 from ...store.finished_study import Run, readable
-from ..study_kind import Known, Role, StudyKind, once, swept_values
+from ..study_kind import Known, Role, StudyKind, once, strongest, swept_values
 
 SWEEPS = ("rest", "up", "down")
 
@@ -83,7 +83,7 @@ def compute(system, options: Options, run) -> dict[str, Variable]:
 def summary(read: Callable, study: Any) -> list[str]:
     """Return the classes with their shares, and the extreme exponent and force."""
     path = study.analysis.path
-    values, exponent, force = map(read, (path, "lyapunov_exponent", "max_contact_force"))
+    values, exponent = map(read, (path, "lyapunov_exponent"))
     names = class_names(read("result"), read("periods"))
     shares = Counter(names).most_common(5)
     listed = ", ".join(f"{count / len(names):.1%} {name}" for name, count in shares)
@@ -96,14 +96,7 @@ def summary(read: Callable, study: Any) -> list[str]:
             f"{study.quantity_text('1/s', exponent[wild], digits=4, error=error)} at "
             f"{study.value_text(path, values[wild])}"
         )
-    if np.nan_to_num(force).max() > 0:
-        worst = int(np.nanargmax(force))
-        lines.append(
-            f"worst      contact force "
-            f"{study.quantity_text('N', force[worst], digits=4)} at "
-            f"{study.value_text(path, values[worst])}"
-        )
-    return lines
+    return lines + strongest(read, study, lambda i: study.value_text(path, values[i]))
 
 
 def class_names(codes: np.ndarray, periods: np.ndarray) -> list[str]:

@@ -9,6 +9,7 @@ from .... import dynamics
 from ...config.tables import Table, option
 from ...pictures.picture import Axis, Chart, Line, Picture
 from ...pictures.swept_lines import named
+from ...pictures.swept_planes import sample_text
 from ...resources import lazily
 from ...store.fields import Variable
 from ...store.finished_study import Run
@@ -110,7 +111,7 @@ def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
     for run in runs:
         for sample in range(min(_SHOWN, run.size)):
             time = run.field("instants")[sample]
-            name = _named(runs, run, sample)
+            name = named(sample_text(run, sample), run, runs)
             yield Line(time, run.field(kind)[sample], name, colour)
             predicted = run.field(f"predicted_{kind}")[sample]
             yield Line(time, predicted, f"{name}, infinite", colour, "dash", legend=False)
@@ -120,11 +121,6 @@ def _shares(runs: Sequence[Run], kind: str) -> Iterator[Line]:
                 ends, settled, f"{name}, in equilibrium", colour, "dot", legend=False
             )
             colour += 1
-
-
-def _named(runs: Sequence[Run], run: Run, sample: int) -> str:
-    at = ", ".join(f"{path} = {run.field(path)[sample]:.4g}" for path in run.paths)
-    return named(at, run, runs)
 
 
 KIND = StudyKind(

@@ -1,6 +1,7 @@
 """The study `noise_response`: peaks, mean squares and first passages."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from .... import transients
 from ....ensemble import Reason
 from ...config.tables import option
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...pictures.swept_lines import WIDTH, look, named, path_lines
+from ...pictures.swept_lines import WIDTH, path_lines, slider_lines
 from ...pictures.swept_planes import axis, long_paths, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables
@@ -121,26 +122,20 @@ _MOST_POINTS = 400  # of a curve: the pixels of a chart
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return peaks and passages, and their change along a swept path."""
     run = runs[0]
-    samples, choice = slider_samples(run)
-    found = [_peaks(runs, samples, choice)]
+    choice = slider_samples(run)[1]
+    found = [_peaks(runs, choice)]
     if run.has("first_passage"):
-        found.append(_passages(runs, samples, choice))
+        found.append(_passages(runs, choice))
     if len(long_paths(run)) == 1:
         found.append(_along(runs, long_paths(run)[0]))
     return found
 
 
-def _peaks(runs, samples, choice) -> Picture:
-    lines = []
-    for number, run in enumerate(runs):
-        peaks = run.field("peak")
-        for pick, sample in enumerate(samples):
-            for i, name in enumerate(run.names("freedom", peaks.shape[2])):
-                x, share = _distribution(peaks[sample, :, i])
-                lines.append(
-                    Line(x, share, named(name, run, runs),
-                         *look(i, number, runs), option=pick if choice else None)
-                )  # fmt: skip
+def _peaks(runs, choice) -> Picture:
+    lines = [
+        Line(*_distribution(runs[number].field("peak")[sample, :, i]), **looks)
+        for number, sample, i, looks in slider_lines(runs, "peak", "freedom")
+    ]
     return Picture(
         "peaks",
         "Distribution of the peaks",
@@ -152,20 +147,14 @@ def _peaks(runs, samples, choice) -> Picture:
     )
 
 
-def _passages(runs, samples, choice) -> Picture:
+def _passages(runs, choice) -> Picture:
     lines = []
-    for number, run in enumerate(runs):
-        times = run.field("first_passage")
-        duration = float(run.options["duration"])
-        for pick, sample in enumerate(samples):
-            for i, name in enumerate(run.names("limit", times.shape[2])):
-                colour, style = look(i, number, runs)
-                for x, share, edge in _survival(times[sample, :, i], duration):
-                    lines.append(
-                        Line(x, share, named(name, run, runs), colour,
-                             "dot" if edge else style, legend=not edge,
-                             option=pick if choice else None)
-                    )  # fmt: skip
+    for number, sample, i, looks in slider_lines(runs, "first_passage", "limit"):
+        run = runs[number]
+        times, duration = run.field("first_passage"), float(run.options["duration"])
+        for x, share, edge in _survival(times[sample, :, i], duration):
+            line = Line(x, share, **looks)
+            lines.append(replace(line, style="dot", legend=False) if edge else line)
     return Picture(
         "first_passages",
         "Survival",

@@ -32,7 +32,7 @@ from ...resources import library
 from ...store.fields import Variable, from_fields, variables
 from ...store.finished_study import Run, readable
 from ...store.subsample import evenly_chosen
-from ..study_kind import Role, StudyKind, at
+from ..study_kind import Role, StudyKind, at, strongest
 
 laws = library("systems.base.law")
 rubbing = library("systems.contacts.annular")
@@ -146,22 +146,14 @@ def summary(read: Callable, study: Any) -> list[str]:
         f"stability  {np.mean(stable == 1):.1%} stable, {np.mean(stable == 0):.1%} "
         f"unstable, {int(open_.sum())} undecided{_why(codes[open_])}",
     ]
-    # Over all samples with a value: aperiodic motions have forces too.
-    force = read("max_contact_force")
     if np.isfinite(largest).any():
         best = int(np.nanargmin(largest))
         lines.append(
             f"best       largest |multiplier| {largest[best]:.3g} at "
             f"{at(read, study, best)}"
         )
-    if np.nan_to_num(force).max() > 0:
-        worst = int(np.nanargmax(force))
-        lines.append(
-            f"worst      contact force "
-            f"{study.quantity_text('N', force[worst], digits=4)} at "
-            f"{at(read, study, worst)}"
-        )
-    return lines
+    # Over all samples with a value: aperiodic motions have forces too.
+    return lines + strongest(read, study, lambda sample: at(read, study, sample))
 
 
 def _share(count: int, number: int) -> str:
@@ -215,9 +207,14 @@ _NO_CONTACT = ("no contact", colours.NO_CONTACT)
 
 
 def maps(runs: Sequence[Run]) -> list[Picture]:
-    """Return the maps of one or several grid studies of periodic orbits."""
-    of_contacts = [force_map(runs), contacts_map(runs)] if touching(runs) else []
-    return [regime_map(runs), stability_map(runs), *of_contacts, *change_maps(runs)]
+    """Return the maps of one or several grid studies, the most asked for first."""
+    found = [regime_map(runs), *change_maps(runs), stability_map(runs)]
+    if touching(runs):
+        found[1:1] = [force_map(runs)]
+        found.append(contacts_map(runs))
+        if all(run.has("contact_duration") for run in runs):
+            found.append(closed_map(runs))
+    return found
 
 
 def regime_map(runs: Sequence[Run]) -> Picture:
@@ -283,6 +280,25 @@ def contacts_map(runs: Sequence[Run]) -> Picture:
         _numbers(runs, rates, Scale(f"contacts {counted}", "sea", 0.0, high), sorting),
         runs,
         tuple(share for share in sorting.shares if not share.name.startswith("period ")),
+    )
+
+
+def closed_map(runs: Sequence[Run]) -> Picture:
+    """Return the map of the share of time in which contacts are closed."""
+    shares = [
+        np.where(periodic(run), run.field("contact_duration") / run.field("period"), np.nan)
+        / max(len(run.study.get("axes", {}).get("contact", [])), 1)
+        for run in runs
+    ]
+    scale = Scale("share of time in contact", "sea", 0.0, 1.0)
+    return _picture(
+        "closed_share",
+        "Time in contact",
+        "The share of the period in which a contact is closed, in the mean over the "
+        "contacts: 1 for motions that never leave them.",
+        _numbers(runs, shares, scale, sort_by_regime(runs)),
+        runs,
+        (),
     )
 
 

@@ -1,7 +1,7 @@
 """The study `response`: motions under loads of any time history, or of none."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -10,9 +10,9 @@ import numpy as np
 from .... import ensemble, transients
 from ....drawing.labels import with_unit
 from ...config.tables import Table, option
-from ...pictures.picture import Axis, Chart, Picture
-from ...pictures.swept_lines import path_lines, sample_lines
-from ...pictures.swept_planes import axis, long_paths, slider_samples
+from ...pictures.picture import Axis, Chart, Picture, Scale
+from ...pictures.swept_lines import named, path_lines, sample_lines
+from ...pictures.swept_planes import axis, long_paths, planes, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables
 from ...store.finished_study import Run, readable
@@ -124,18 +124,46 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             stacked=len(charts) > 1,
         )
     ]
-    for path in long_paths(runs[0]) if len(long_paths(runs[0])) == 1 else ():
-        y, lines = Axis("largest displacement (m)"), tuple(path_lines(runs, path, "peak"))
-        found.append(
-            Picture(
-                "peaks",
-                f"Peaks over {readable(path)}",
-                "The largest absolute displacement from rest of each degree of freedom.",
-                f"Largest displacements over {readable(path)}.",
-                (Chart(axis(runs[0], path), y, lines),),
-            )
-        )
-    return found
+    paths = long_paths(runs[0])
+    if not paths:
+        return found
+    shown = [("peak", "freedom", "largest displacement (m)")]
+    if all(run.has("max_contact_force") for run in runs):
+        shown.append(("max_contact_force", "contact", "largest contact force (N)"))
+    over = " and ".join(map(readable, paths))
+    peaks = Picture(
+        "peaks",
+        f"Peaks over {over}",
+        "The largest absolute displacement from rest of each degree of freedom"
+        + ", and the largest force of each contact." * (len(shown) > 1)
+        + "." * (len(shown) == 1),
+        f"Largest displacements over {over}.",
+        tuple(chart for each in shown for chart in _peaks(runs, *each)),
+        choice=planes(runs)[0].choice if len(paths) > 1 else None,
+        stacked=len(paths) == 1 and len(shown) > 1,
+    )
+    return [peaks, *found]
+
+
+def _peaks(runs: Sequence[Run], field: str, along: str, label: str) -> Iterator[Chart]:
+    """Return curves over one swept path, or a map of each component over two."""
+    paths = long_paths(runs[0])
+    if len(paths) == 1:
+        lines = tuple(path_lines(runs, paths[0], field, along=along))
+        yield Chart(axis(runs[0], paths[0]), Axis(label), lines)
+        return
+    for plane in planes(runs):
+        values = plane.run.field(field)
+        for i, name in enumerate(plane.run.names(along, values.shape[1])):
+            scale = Scale(label, "cividis", *_ends(runs, field, i))
+            title = named(name, plane.run, runs)
+            yield Chart(plane.x, plane.y, plane.cells(values[:, i], scale), title)
+
+
+def _ends(runs: Sequence[Run], field: str, component: int) -> tuple[float, float]:
+    every = np.concatenate([run.field(field)[:, component] for run in runs])
+    known = every[np.isfinite(every)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
 
 
 def _further(run: Run) -> list[str]:

@@ -10,7 +10,7 @@ from .... import systems, transients
 from ....ensemble import Reason
 from ...config.tables import Table, option
 from ...pictures.picture import Axis, Chart, Line, Picture
-from ...pictures.swept_lines import named
+from ...pictures.swept_lines import slider_lines
 from ...pictures.swept_planes import slider_samples
 from ...resources import library
 from ...store.fields import Variable, variables
@@ -103,17 +103,12 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
 
 
 def _lines(runs: Sequence[Run], field: str, style: str) -> Iterator[Line]:
-    samples, choice = slider_samples(runs[0])
-    for number, run in enumerate(runs):
-        values, frequencies = run.field(field), run.field("frequencies")
-        names = run.names("damping", values.shape[1])
-        for pick, sample in enumerate(samples):
-            for i, name in enumerate(names):
-                known = np.where(values[sample, i] > 0, values[sample, i], np.nan)
-                words = named(f"damping {name}", run, runs)
-                yield Line(frequencies[sample, i], known, words, i + number * len(names),
-                           style, legend=style == "solid",
-                           option=pick if choice else None)  # fmt: skip
+    for number, sample, i, looks in slider_lines(runs, field, "damping", axis=1):
+        each = runs[number].field(field)
+        known = np.where(each[sample, i] > 0, each[sample, i], np.nan)
+        looks |= {"name": f"damping {looks['name']}", "legend": style == "solid"}
+        looks |= {"colour": i + number * each.shape[1], "style": style}
+        yield Line(runs[number].field("frequencies")[sample, i], known, **looks)
 
 
 def _base_motion(options: Options, known: Known) -> None:

@@ -19,6 +19,7 @@ from ...study_kind import (
     Role,
     StudyKind,
     once,
+    strongest,
     swept_values,
 )
 from .charts import pictures
@@ -187,9 +188,9 @@ def compute(system, options: Options, run) -> dict[str, Variable]:
 def summary(read: Callable, study: Any) -> list[str]:
     """Return the ends of the branch, its stability and its extreme values."""
     path = study.analysis.path
-    values, largest, force = map(read, (path, "largest_multiplier", "max_contact_force"))
+    values, largest = map(read, (path, "largest_multiplier"))
     low, high = (reason(code) for code in read("ends"))
-    best, worst = int(np.nanargmin(largest)), int(np.nanargmax(force))
+    best = int(np.nanargmin(largest))
     stable = read("stable")
     contacts = sorted(set(read("contacts").tolist()))
     codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
@@ -205,8 +206,7 @@ def summary(read: Callable, study: Any) -> list[str]:
         f"unstable, {int(np.sum(stable == -1))} undecided; contacts {contacts}",
         f"best       largest |multiplier| {largest[best]:.3g} at "
         f"{study.value_text(path, values[best])}",
-        f"worst      contact force {study.quantity_text('N', force[worst], digits=4)} at "
-        f"{study.value_text(path, values[worst])}",
+        *strongest(read, study, lambda i: study.value_text(path, values[i])),
         *marks,
         *_event_lines(read, study),
         *(curve_lines(read, study.analysis) if study.analysis.second_path else []),

@@ -1,5 +1,6 @@
 """The study `design`: optimisation of parameters for an objective."""
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -152,6 +153,8 @@ class Options(SearchOptions):
         return self.designs or {"": OneDesign()}
 
 
+_MOST_TOLD = 8  # variables and limits in the summary
+_ACTIVE = 1e-5  # distance to a bound, relative to the range, below which it is reached
 _LONGEST = 1000  # stored steps of a search; longer ones are subsampled
 
 
@@ -199,14 +202,26 @@ def summary(read: Callable, study: Any) -> list[str]:
         f"objective  {describe_measure(options.objective, study.axes.get('freedom', ()))} "
         f"{study.quantity_text(unit, objective[0], objective[best], joined=' -> ')}",
     ]
-    for path in options.variables:
+    for path, (low, high) in list(options.variables.items())[:_MOST_TOLD]:
         values = read(path)
-        ends = study.quantity_text(study.unit(path), values[0], values[best], joined=" -> ")
-        lines.append(f"           {path} {ends}")
-    if not options.points_to_verify:
-        return lines[:6]
-    verified = verified_lines(read, options)[:2]
-    return [*lines[: 6 - len(verified)], *verified]
+        shown = functools.partial(study.quantity_text, study.unit(path))
+        ends, reached = shown(values[0], values[best], joined=" -> "), values[best]
+        sides = {"lower": low, "upper": high}
+        sides = [side for side, end in sides.items() if _is_at(reached, end, high - low)]
+        bound = f", at its {sides[0]} bound" if sides else ""
+        lines.append(f"           {path} {ends} in {shown(low, high)}{bound}")
+    for name, limit in list(options.constraints.items())[:_MOST_TOLD]:
+        left = read(f"limit.{name}")[best]
+        bounds = [each for each in (limit.at_least, limit.at_most) if each is not None]
+        size = max(map(abs, bounds)) or 1.0
+        words = "active" if _is_at(left, 0.0, size) else "violated" if left < 0 else "kept"
+        far = study.quantity_text(unit_of(limit, study.unit), left)
+        lines.append(f"limit      {name} {words}, distance {far}")
+    return lines + (verified_lines(read, options)[:2] if options.points_to_verify else [])
+
+
+def _is_at(value: float, bound: float, size: float) -> bool:
+    return bool(abs(value - bound) <= _ACTIVE * size)
 
 
 def _problem(system, options, one: OneDesign, run):

@@ -1,0 +1,444 @@
+r"""Phase resonance of damped systems: where a load leads a coordinate by a quarter period.
+
+A harmonic load $a \cos(\omega t + \varphi)$ does the largest work on a linear body where
+it leads the body's displacement by a quarter period. Experiments with a phase-locked
+loop keep this phase and change the amplitude: the frequencies that they find are the
+backbone of a damped system. With the coordinate $y$ of a motion, the unknowns are a
+state $s = a\,u\,z$ in units that grow with the amplitude, the frequency, and
+$\lambda = \log a$:
+
+$$\varphi^{2\pi/\omega}(s; \omega, a) = s, \qquad
+  \int_0^{2\pi/\omega} y \cos(\omega t + \varphi)\, dt = 0.$$
+
+The integral is a state of an element that exerts no force, and as accurate as the motion.
+
+**Source:** Peeters, Kerschen and Golinval, *J. Sound and Vibration* 330 (2011) 486; Peter
+and Leine, *Mech. Syst. Signal Process.* 96 (2017) 139.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy  # loads submodules lazily
+from jaxtyping import Array, Float, Real
+
+from .. import linalg
+from ..dynamics.flow import flow
+from ..ensemble import Reason, TwoStageFunction
+from ..foundation.arrays import (
+    combine_arrays,
+    one_lane,
+    partition_arrays,
+    require_concrete,
+    to_jax,
+)
+from ..foundation.command.progress import Report, progress_reporter
+from ..foundation.environment import require_float64
+from ..foundation.quantity import Range, check_number, check_range, result_field
+from ..foundation.types import Number
+from ..kernels.calls.kernel_cache import cached_kernel
+from ..orbits.periodic_orbit import PeriodicOrbit
+from ..systems.base.freedoms import direction
+from ..systems.impact import ImpactSystem, is_hard
+from ..systems.loads import HarmonicLoad, harmonic_of
+from ..systems.states import StateElement, StateLaw
+from .equations.corrector import LaneData, solved_near, system_corrector, system_of
+from .equations.point import orbit_at, shooting_at
+from .nonlinear_modes import checked_mode, open_at_rest, scaled_data
+from .results.bifurcation_results import FieldBifurcation, found_bifurcation
+from .results.branch import AbstractBranch
+from .results.check import BranchCheck
+from .tracing.arclength import both_ways
+from .tracing.problem import BranchProblem
+from .tracing.settings import USUAL, ContinuationSettings
+from .tracing.test_functions import OF_MULTIPLIERS, LocatedZero, real_one
+from .tracing.trace import trace
+from .tracing.tracer import Limits, axis_of
+
+# The motion is nearly linear where the first step of Newton's method from the linear one
+# is shorter; amplitudes are divided by this factor, at most so often, to find one.
+_LINEAR, _LESS, _DIVISIONS = 1e-3, 4.0, 40
+# A linear system is followed over this ratio of amplitudes.
+_RANGE = 100.0
+# Frequencies at which the phase of the linear response is computed, from half of that of
+# the mode to its double.
+_FREQUENCIES = 4001
+# Damping ratios below are rounding.
+_DAMPED = 1e-12
+# The least size of a state, of the largest, to which it is scaled.
+_SMALL = 1e-3
+# Where a multiplier passes 1 the response at a constant frequency has a fold.
+_FOLD = real_one("fold", 1.0, lambda values: (values - 1) / (1 + np.abs(values)))
+
+
+class _FirstHarmonic(StateLaw):
+    r"""A measurement: $\omega$ times the integrals of $y\cos(\omega t + \varphi)$ and sine.
+
+    `frequency`, rad/s, and `phase`, rad, are those of the load.
+    """
+
+    frequency: Array
+    phase: Array
+
+    states, units = ("cosine", "sine"), ("m", "m")
+    pulses = jumps = False
+
+    def rate(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
+        """Return the rates of both integrals."""
+        angle = self.frequency * time + self.phase
+        both = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
+        return self.frequency * elongation * both
+
+    def force(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
+        """Return 0: it measures only."""
+        return jnp.zeros_like(elongation)
+
+
+class PhaseResonance(AbstractBranch):
+    """Motions in phase resonance along the amplitude of their load, in their order.
+
+    `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points; `parameter`: the
+    load amplitudes; `stable`: of the motions under a load of constant frequency, which the
+    loop that holds the phase may stabilise. `bifurcations`: at a `"fold"` the response at a
+    constant frequency has one there (multiplier 1), too.
+    """
+
+    noun = "motions in phase resonance"
+
+    orbits: PeriodicOrbit
+    frequency: Float[Array, " points"] = result_field(
+        "angular frequency of the load", "rad/s", ("point",)
+    )
+    frequency_error: Float[Array, " points"] = result_field(
+        "error bar of the frequency", "rad/s", ("point",)
+    )
+    measured: tuple[float, ...] = eqx.field(static=True)
+    bifurcations: tuple[FieldBifurcation, ...] = ()
+
+    def frequency_at(
+        self, system: ImpactSystem, amplitude: Real[Array, ""] | float
+    ) -> Float[Array, ""]:
+        """Return the resonance frequency at a load amplitude, of this system or a near one.
+
+        As `NonlinearMode.frequency_at`, it can be differentiated by every parameter of the
+        system and by the amplitude, and is NaN if no motion is found near the branch.
+        """
+        distance = jnp.abs(jnp.log(self.parameter) - jnp.log(amplitude))
+        nearest = jnp.argmin(distance)
+        state, frequency = self.orbits.state[nearest], self.frequency[nearest]
+        leaves, static = partition_arrays(system)
+        size = jnp.max(jnp.abs(state)) / self.parameter[nearest]
+        units = jnp.append(jnp.full(len(state), size), jnp.stack([frequency, jnp.ones(())]))
+        z = state / (size * self.parameter[nearest])
+        level = jnp.log(jnp.asarray(amplitude, float))
+        x = jnp.concatenate([z, jnp.stack([jnp.ones(()), level])])
+        functions = _equations(self.measured), _residual(self.measured)
+        given = leaves, scaled_data((), units, USUAL), x
+        return solved_near(*functions, static, *given)[-1] * frequency
+
+    def check(self, *_: Any, **__: Any) -> BranchCheck:
+        """Raise `ValueError`: the frequency changes with the parameter."""
+        raise ValueError("check of a phase resonance; allowed: branches of other motions")
+
+    def _details(self) -> str:
+        least, most = np.nanmin(self.frequency), np.nanmax(self.frequency)
+        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
+
+
+def phase_resonance(
+    system: ImpactSystem,
+    mode: int,
+    amplitude: float,
+    coordinate: str | int | Mapping[str, float],
+    *,
+    settings: ContinuationSettings = USUAL,
+    progress: Report = None,
+) -> PhaseResonance:
+    r"""Return the motions in phase resonance with a mode, along the load's amplitude.
+
+    The first harmonic of the load leads that of a coordinate by a quarter period (or lags
+    behind it by one, where the coordinate moves against the load's point). The curve begins
+    near the frequency of a linear mode, where motions are nearly linear, and is continued
+    to larger amplitudes by pseudo-arclength continuation with the frequency as an
+    additional unknown (`branches.phase_resonance`). It is what an experiment with a
+    phase-locked loop measures; with little damping it is near `nonlinear_modes`.
+
+    **Arguments:** `system`: with one load, a `HarmonicLoad`, whose own amplitude and
+    frequency are not used. `mode`: its position among `natural_modes`, from 0. `amplitude`:
+    the largest, N. `coordinate`: a degree of freedom, by name or position, or a mapping of
+    names to coefficients. `settings`, `progress`: as for `continue_orbit`, with steps in
+    the logarithm of the amplitude.
+
+    **Raises:** `ValueError` for a system with other loads, dry friction, hard stops, a
+    contact that touches at rest or whose force varies in time, a mode that does not exist,
+    a rigid or unstable one, an unknown coordinate, one that the mode does not move, or an
+    amplitude that is not positive; `RuntimeError` if no motion is found near the linear
+    one.
+
+    >>> cubic = jv.NonlinearSpring([1.0], jv.PolynomialLaw([0.0, 0.0, 1.0]))
+    >>> linear = jv.LinearSystem([[1.0]], [[0.05]], [[1.0]])
+    >>> load = jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, 1.0))
+    >>> duffing = jv.ImpactSystem(linear, loads=[load], springs=[cubic])
+    >>> backbone = jv.branches.phase_resonance(duffing, 0, 0.1, 0)
+    >>> round(float(backbone.frequency_at(duffing, 0.05)), 4)
+    1.2328
+    """
+    require_float64()
+    require_concrete("phase_resonance", system)
+    settings.refuse("phase_resonance", "segments", "events", "stop_at")
+    check_number("amplitude", amplitude, "N", Range(above=0.0, below=np.inf))
+    along = _checked_direction(system, coordinate)
+    natural = float(checked_mode(system, mode).frequencies[mode])
+    start, frequency = _linear_resonance(system, along, natural, mode)
+    problem = ResonanceProblem(system, along, start, frequency, settings)
+    high = float(np.log(amplitude))
+    low = problem.linear_up_to(high)
+    low = high - np.log(_RANGE) if low == high else low
+    steps = settings.steps(high - low)
+    exact = ((float(np.exp(low)), float(amplitude)),)
+    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
+    (pair,) = both_ways(problem, problem.linear(low)[None], limits)
+    if pair[0].code == Reason.DIVERGED:
+        raise RuntimeError(f"phase_resonance: no motion found near linear mode {mode}")
+    with progress_reporter(progress, None, "phase_resonance", "points") as report:
+        (found,) = trace(problem, [pair], limits, report)
+    orbit = to_jax(found.solutions.orbit)
+    error = to_jax(np.asarray(found.solutions.frequency_error))
+    own = {"frequency": 2 * jnp.pi / orbit.period, "frequency_error": error}
+    return PhaseResonance(orbits=orbit, measured=along, **own, **problem.fields(found))
+
+
+def _checked_direction(system: ImpactSystem, coordinate: Any) -> tuple[float, ...]:
+    """Return the direction of a coordinate; `ValueError` if no phase can be held."""
+    allowed = "; allowed: an ImpactSystem with one HarmonicLoad and no dry friction"
+    if len(system.loads) != 1:
+        raise ValueError(f"phase_resonance: {len(system.loads)} loads{allowed}")
+    if _wave(system) is None:
+        name = type(_law(system)).__name__
+        raise ValueError(f"phase_resonance: the load is a {name}{allowed}")
+    if system.frictions:
+        raise ValueError(f"phase_resonance: dry friction acts{allowed}")
+    for place, contact in enumerate(system.contacts):
+        if is_hard(contact):
+            raise ValueError(f"contacts.{contact.name or place} is a hard stop; allowed: "
+                             "contacts with a force")  # fmt: skip
+    for name in ("contacts", "springs"):
+        for place, part in enumerate(getattr(system, name)):
+            if part.variation is not None:
+                raise ValueError(f"{name}.{part.name or place} varies in time{allowed}")
+    open_at_rest(system)
+    names = system.freedom_names
+    if isinstance(coordinate, int) and not isinstance(coordinate, bool):
+        most = len(names) - 1
+        check_range("coordinate", coordinate, "", Range(at_least=0, at_most=most))
+        coordinate = names[coordinate]
+    return tuple(np.asarray(direction(names, coordinate)).tolist())
+
+
+def _law(system: ImpactSystem) -> Any:
+    (load,) = system.loads
+    return getattr(load, "motion", None) or load.law
+
+
+def _wave(system: ImpactSystem) -> Any:
+    return harmonic_of(_law(system))
+
+
+def _driven(system: ImpactSystem, frequency: Array, amplitude: Array) -> ImpactSystem:
+    """Return the system under a load of another frequency and amplitude."""
+    return system.with_law(0, HarmonicLoad(amplitude, frequency, _wave(system).phase))
+
+
+@eqx.filter_jit
+def _linear_parts(system: ImpactSystem, frequency: Array) -> tuple[Array, Array, Array]:
+    """Return the Jacobian at rest and the effect of a unit load at both phases."""
+
+    def rate(amplitude, phase, state):
+        law = HarmonicLoad(jnp.asarray(amplitude), frequency, jnp.asarray(phase))
+        return system.with_law(0, law).equation().vector_field(0.0, state)
+
+    rest = system.rest()
+    still = rate(0.0, 0.0, rest)
+    matrix = jax.jacfwd(lambda state: rate(0.0, 0.0, state))(rest)
+    return matrix, rate(1.0, 0.0, rest) - still, rate(1.0, np.pi / 2, rest) - still
+
+
+def _response(system: ImpactSystem, frequency: float) -> np.ndarray:
+    """Return the complex amplitudes of the states under a unit load, of the phase 0."""
+    parts = map(np.asarray, _linear_parts(system, jnp.asarray(frequency)))
+    matrix, cosine, sine = parts
+    shifted = 1j * frequency * np.eye(len(matrix)) - matrix
+    return np.linalg.solve(shifted, cosine - 1j * sine)
+
+
+def _linear_resonance(system: ImpactSystem, along, natural: float, mode: int):
+    """Return the linear state of unit load, at phase resonance, and its frequency."""
+
+    def in_phase(frequency):
+        found = _response(system, frequency)
+        return float(np.asarray(along) @ found[: len(along)].real)
+
+    frequencies = natural * np.geomspace(0.5, 2.0, _FREQUENCIES)
+    matrix, cosine, sine = map(np.asarray, _linear_parts(system, jnp.asarray(natural)))
+    values, vectors = np.linalg.eig(matrix)
+    near = values[np.argmin(np.abs(values - 1j * natural))]
+    if not near.real < -_DAMPED * natural:
+        raise ValueError(f"mode = {mode} has no damping, and its phase jumps at resonance; "
+                         "allowed: damped modes; nonlinear_modes")  # fmt: skip
+    forces = np.linalg.solve(vectors, cosine - 1j * sine)
+    row = np.asarray(along) @ vectors[: len(along)]
+    seen = ((row * forces) / (1j * frequencies[:, None] - values)).sum(-1).real
+    crossed = np.flatnonzero(seen[1:] * seen[:-1] <= 0)
+    if not crossed.size:
+        raise ValueError(f"coordinate: at no frequency near {natural:g} rad/s of mode "
+                         f"{mode} does the load lead it by a quarter period; allowed: one "
+                         "that the mode moves, with damping")  # fmt: skip
+    nearest = crossed[np.argmin(np.abs(np.log(frequencies[crossed] / natural)))]
+    frequency = scipy.optimize.brentq(
+        in_phase, *frequencies[nearest : nearest + 2], xtol=1e-15 * natural
+    )
+    found = _response(system, frequency)
+    turn = np.exp(1j * float(_wave(system).phase))
+    return (found * turn).real, frequency
+
+
+@functools.lru_cache(maxsize=32)
+def _residual(along: tuple[float, ...]):
+    """Return the function to the returns of states and the cosine of the phase."""
+
+    def residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
+        system, state, units = _place(system, data, x)
+        law, size = _law(system), len(state)
+        seen = _FirstHarmonic(law.frequency, law.phase)
+        element = StateElement(jnp.asarray(along), seen)
+        # The states of elements are in their order.
+        system = dataclasses.replace(system, elements=(*system.elements, element))
+        begun = jnp.append(state, jnp.zeros(2))
+        final = flow(system, begun, 0.0, law.period(), rtol=data.tight)
+        cosine, sine = final[size:]
+        return jnp.append(final[:size] / units - x[:-2], cosine / jnp.hypot(cosine, sine))
+
+    return residual
+
+
+def _place(system, data: LaneData, x: Array) -> tuple[ImpactSystem, Array, Array]:
+    """Return the system and the state at scaled unknowns, and the state's units."""
+    amplitude = jnp.exp(x[-1] * data.units[-1])
+    units = data.units[:-2] * amplitude
+    return _driven(system, x[-2] * data.units[-2], amplitude), x[:-2] * units, units
+
+
+@functools.lru_cache(maxsize=32)
+def _equations(along: tuple[float, ...]):
+    """Return the function of the equations, see `corrector.system_corrector`."""
+    residual = _residual(along)
+
+    def equations(system, path: str, data: LaneData, anchor: Array, x: Array):
+        def both(x):
+            rest = residual(system, data, anchor, x)
+            return rest, rest
+
+        matrix, rest = jax.jacfwd(both, has_aux=True)(x)
+        size = len(x) - 2
+        return rest, matrix, (matrix[:size, :size] + jnp.eye(size), jnp.zeros(()))
+
+    return equations
+
+
+class _Resonance(NamedTuple):
+    orbit: PeriodicOrbit
+    frequency_error: Any
+
+
+@functools.lru_cache(maxsize=32)
+def _evaluator(static: ImpactSystem, along: tuple[float, ...]) -> TwoStageFunction:
+    """Return the function from a lane (data, x) to the amplitude and the motion."""
+    equations = _equations(along)
+
+    def seen(lane):
+        data, x = lane
+        system = system_of(data, static)
+
+        def step(rtol):
+            rest, matrix, _ = equations(system, "", data._replace(tight=rtol), x, x)
+            return linalg.inverse(matrix[:, :-1])[-1] @ rest
+
+        # Sequential, so that the flow is compiled once.
+        both = jnp.stack([data.setting, data.tight])
+        moved = jax.lax.map(step, both)
+        moved = jnp.abs(moved[0] - moved[1]) + jnp.abs(moved[1])
+        error = jnp.where(data.tight < data.setting, moved * data.units[-2], jnp.nan)
+        driven, state, _ = _place(system, data, x)
+        periods = jnp.asarray(1, jnp.int32)
+        shooting = shooting_at(driven, state, periods, data.setting, data.tight)
+        return jnp.exp(x[-1] * data.units[-1]), error, state, shooting
+
+    def finish(lanes, found):
+        data, (value, error, state, shooting) = lanes[0], found
+        one = jax.tree.map(lambda leaf: leaf[0], data.leaves)
+        settings = np.ones(len(value), np.int32), data.setting, data.tight
+        orbit = orbit_at(combine_arrays(one, static), state, shooting, *settings)
+        return value, _Resonance(orbit, error)
+
+    return TwoStageFunction(cached_kernel(seen, static, along), finish)
+
+
+class ResonanceProblem(BranchProblem):
+    """Motions in phase resonance of one system, along the logarithm of the amplitude.
+
+    `start`: the linear state under a unit load; `frequency`: that of its phase resonance.
+    """
+
+    def __init__(self, system, along, start: np.ndarray, frequency: float, settings):
+        leaves, static = partition_arrays(system)
+        leaves = jax.tree.map(np.asarray, leaves)
+        size = _response(system, frequency)
+        units = np.append(_sizes(np.abs(size)), [frequency, 1.0])
+        data = one_lane(scaled_data(leaves, units, settings))
+        corrector = system_corrector(_equations(along), static, "")
+        super().__init__(static, "load amplitude", data, corrector,
+                         _evaluator(static, along))  # fmt: skip
+        self.start = start
+        _, doubling, torus, _ = OF_MULTIPLIERS
+        self.tests = _FOLD, doubling, torus
+
+    @property
+    def unit(self) -> str:
+        """The unit of the amplitude."""
+        return "N"
+
+    def linear(self, level: float) -> np.ndarray:
+        """Return the scaled unknowns of the linear motion at a logarithm of amplitudes."""
+        return np.append(self.start / self.units[:-2], [1.0, level])
+
+    def linear_up_to(self, level: float) -> float:
+        """Return a logarithm of amplitudes at which the motion is nearly linear."""
+        for _ in range(_DIVISIONS):
+            x = self.linear(level)[None]
+            found = self.correct_of(0, x, axis_of(x.size, -1)[None])
+            if found.found[0] and found.miss[0] < _LINEAR:
+                break
+            level -= np.log(_LESS)
+        return level
+
+    def result(self, find: LocatedZero) -> FieldBifurcation:
+        """Return a located bifurcation."""
+        orbit = find.solution.orbit
+        own = self.path, orbit.period, 2 * np.pi / orbit.period
+        return found_bifurcation(find._replace(solution=orbit), "resonance", *own)
+
+    def eigenvalues(self, solutions: _Resonance) -> np.ndarray:
+        """Return the Floquet multipliers."""
+        return np.asarray(solutions.orbit.floquet_multipliers)
+
+
+def _sizes(size: np.ndarray) -> np.ndarray:
+    """Return scales of states: their sizes, those of small ones not too small."""
+    halves = np.array_split(size, [len(size) // 2])
+    return np.concatenate([np.maximum(half, _SMALL * half.max()) for half in halves])
