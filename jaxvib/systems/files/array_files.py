@@ -41,7 +41,10 @@ def square_array(path: Path, key: str) -> np.ndarray:
     `ImportError` for OUTPUT4 without pyyeti.
     """
     try:
-        found = LOADERS[path.suffix.lower()](path, key)
+        with warnings.catch_warnings():
+            # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = LOADERS[path.suffix.lower()](path, key)
         _require_square(np.shape(found))
         if isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix):
             check = getattr(found, "check_format", None)
@@ -109,10 +112,7 @@ def _of_matrix_market(path: Path, key: str):
             first, second = numbers[3::3], numbers[4::3]
             if np.any(first < second) and np.any(first > second):
                 raise ValueError(f"both triangles of a {words[-1]} matrix are given")
-    with warnings.catch_warnings():
-        # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+    return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _rows(text: bytes) -> list[bytes]:
