@@ -356,6 +356,66 @@ def test_a_motion_that_is_lost_beside_a_saddle_has_a_reason_and_no_numbers():
         assert int(motion.stable[0]) == (-1 if lost else 1)
 
 
+HARD = jv.RestitutionContact(1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sides", [1, 2])
+def test_hard_stops_without_losses_give_the_closed_form(sides):
+    stops = [jv.Contact([way], 0.01, HARD) for way in (1.0, -1.0)[:sides]]
+    found = jv.nonlinear_modes(one_body(spring=10.0, contacts=stops), 0, 0.01)
+    assert np.asarray(found.ends).tolist() == [jv.Reason.PARAMETER_BOUND] * 2
+    reach = np.sqrt(np.asarray(found.parameter) / 5)
+    part = 2 * np.arcsin(np.minimum(0.01 / reach, 1))  # of the swing to both sides
+    exact = (sides * part + (2 - sides) * np.pi) / np.sqrt(10)
+    exact = np.where(reach <= 0.01, 2 * np.pi / np.sqrt(10), exact)
+    np.testing.assert_allclose(found.orbits.period, exact, rtol=1e-10)
+    off = np.abs(np.asarray(found.orbits.period) - exact)
+    assert (off <= np.asarray(found.orbits.period_error)).all()
+    hits = np.where(reach > 0.01, sides, 0)
+    assert np.asarray(found.orbits.contacts).tolist() == hits.tolist()
+
+
+def returned(stiffness, stops, state, period):
+    """Return where elastic impacts lead bodies of 1 kg, and their number, by scipy."""
+    events = [lambda _, s, n=n, g=g: np.dot(n, s[:2]) - g for n, g in stops]
+    for event in events:
+        event.terminal, event.direction = True, 1
+    time, hits = 0.0, 0
+    while True:
+        part = scipy.integrate.solve_ivp(
+            lambda _, s: [*s[2:], *(-stiffness @ s[:2])], (time, period), state,
+            events=events, method="DOP853", rtol=1e-12, atol=1e-14, max_step=0.01,
+        )  # fmt: skip
+        time, state = part.t[-1], part.y[:, -1].copy()
+        times = zip(stops, part.t_events, strict=True)
+        hit = [np.array(direction) for (direction, _), at in times if len(at)]
+        if not hit:
+            return state, hits
+        state[2:] -= 2 * (hit[0] @ state[2:]) * hit[0]
+        hits += 1
+
+
+@pytest.mark.slow
+def test_modes_of_two_masses_pass_the_grazings_of_their_hard_stops():
+    stiffness = np.array([[2.0, -1.0], [-1.0, 2.5]])
+    stops = [([1.0, 0.0], 1.0), ([0.0, -1.0], 1.0)]
+    contacts = [jv.Contact(*stop, HARD) for stop in stops]
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, contacts), 0, 4.0, settings=SETTINGS)
+    assert float(found.parameter[-1]) == 4.0
+    orbits = jax.tree.map(np.asarray, found.orbits)
+    assert set(orbits.contacts.tolist()) == {0, 1, 2}
+    for number in (0, 1, 2):
+        for place in np.flatnonzero(orbits.contacts == number)[[1, -1]]:
+            state, period = orbits.state[place], orbits.period[place]
+            back, hits = returned(stiffness, stops, state, period)
+            assert hits == number
+            np.testing.assert_allclose(back, state, atol=1e-9)
+    # The energy falls beyond the grazing, as the impact moves the other mode at once.
+    assert any(point.kind == "fold" for point in found.bifurcations)
+
+
 def two_masses(**parts):
     stiffness = [[2.0, -1.0], [-1.0, 1.0]]
     return jv.ImpactSystem(jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness), **parts)
