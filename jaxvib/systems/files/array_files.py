@@ -44,7 +44,7 @@ def square_array(path: Path, key: str) -> Any:
     """
     try:
         with warnings.catch_warnings():
-            # From SciPy 1.18 on: about the type of sparse matrices, either of which will do.
+            # From SciPy 1.18 on: about the type of sparse matrices; either will do.
             warnings.simplefilter("ignore", DeprecationWarning)
             found = LOADERS[path.suffix.lower()](path, key)
         sparse = isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix)
