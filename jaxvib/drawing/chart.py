@@ -36,8 +36,8 @@ class Scale:
 class Classes:
     r"""Categorical colours: values are indices into `names` and `colours`.
 
-    `hatches`: the hatch of each class, "/", "\", "x" or "" for none; empty if no class
-    is hatched.
+    `hatches`: the hatch of each class, "/", "\", "-", "|", "+", "x" or "" for none;
+    empty if no class is hatched.
     """
 
     names: tuple[str, ...]

@@ -251,7 +251,8 @@ def _scene_figure(picture: Picture, number: int, runs: Sequence[Run], links: str
 _FIGURES = {"charts": _charts_figure, "motion": _motion_figure, "scene": _scene_figure}
 
 
-_HATCHES = {"": "", "/": "rising", "\\": "falling", "x": "crossed"}
+_HATCHES = {"": "", "/": "rising", "\\": "falling", "x": "crossed", "-": "level",
+            "|": "upright", "+": "level upright"}  # fmt: skip
 
 
 def _slider(picture: Picture) -> str:
