@@ -43,7 +43,10 @@ def square_array(path: Path, key: str) -> Any:
     without pyyeti.
     """
     try:
-        found = LOADERS[path.suffix.lower()](path, key)
+        with warnings.catch_warnings():
+            # From SciPy 1.18 on: about the type of sparse matrices; either will do.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = LOADERS[path.suffix.lower()](path, key)
         sparse = isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix)
         _require_square(np.shape(found), sparse)
         if sparse:
@@ -112,10 +115,7 @@ def _of_matrix_market(path: Path, key: str):
             first, second = numbers[3::3], numbers[4::3]
             if np.any(first < second) and np.any(first > second):
                 raise ValueError(f"both triangles of a {words[-1]} matrix are given")
-    with warnings.catch_warnings():
-        # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+    return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _rows(text: bytes) -> list[bytes]:
