@@ -1,6 +1,7 @@
 """Continuation of bifurcations in two parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -21,7 +22,7 @@ from .equations.defining_equations import KINDS
 from .problems.field_curves import field_curve
 from .problems.field_points import KINDS as KINDS_OF_FIELDS
 from .problems.orbit_curves import orbit_curve
-from .results.bifurcation_results import Bifurcation, FieldBifurcation
+from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 from .results.branch import AbstractBranch, passing
 from .results.pictures import plot_curves
 from .tracing.arclength import both_ways
@@ -72,13 +73,17 @@ class BifurcationCurve(Plottable):
 
     @property
     def floquet_multipliers(self) -> Complex[Array, "points n"]:
-        """The Floquet multipliers, largest modulus first; not of equilibria."""
+        """The Floquet multipliers, largest modulus first, of orbits and cycles."""
+        if isinstance(self.orbits, Equilibrium):
+            raise AttributeError("equilibria have eigenvalues, and no floquet_multipliers")
         return self.orbits.floquet_multipliers
 
     @property
     def eigenvalues(self) -> Complex[Array, "points n"]:
-        """The eigenvalues of equilibria, 1/s."""
-        return self.orbits.eigenvalues
+        """The eigenvalues of equilibria, 1/s; otherwise the Floquet multipliers."""
+        if isinstance(self.orbits, Equilibrium):
+            return self.orbits.eigenvalues
+        return self.floquet_multipliers
 
     def __repr__(self) -> str:
         first, second = self.paths
@@ -97,7 +102,7 @@ class BifurcationCurve(Plottable):
 
 def continue_bifurcation(
     system: System,
-    point: Bifurcation,
+    point: BifurcationPoint | FieldBifurcation,
     bounds: Mapping[str, tuple[float, float]],
     *,
     settings: ContinuationSettings = USUAL,
@@ -128,10 +133,10 @@ def continue_bifurcation(
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, section 10.3.
     """
-    of_field = isinstance(point, FieldBifurcation)
-    if of_field:
+    known = KINDS
+    if isinstance(point, FieldBifurcation):
         check_autonomous(system, "continue_bifurcation of this point")
-    known = KINDS_OF_FIELDS[point.of] if of_field else KINDS
+        known = KINDS_OF_FIELDS[point.of]
     if point.kind not in known:
         raise ValueError(f"kind = {point.kind!r}; allowed: {', '.join(known)}")
     paths = _checked_paths(system, point, bounds)
@@ -147,8 +152,11 @@ def continue_bifurcation(
         check_range(name, step, "", Range(above=0.0, at_most=1.0))
 
     ranges = pairs[:, 1] - pairs[:, 0]
-    begun = field_curve if of_field else orbit_curve
-    problem, x = begun(system, point, paths, start, pairs)
+    problem, x = (
+        field_curve(system, point, paths, start, pairs)
+        if isinstance(point, FieldBifurcation)
+        else orbit_curve(system, point, paths, start, pairs)
+    )
     scaled, exact = (tuple(map(tuple, each)) for each in (pairs / ranges[:, None], pairs))
     limits = Limits(scaled, exact, **steps, most_points=settings.most_points)
     tracers = both_ways(problem, x[None], limits)
@@ -201,16 +209,18 @@ def bifurcation_curves(
     return curves
 
 
-def _passes(system, curve: BifurcationCurve, point: Bifurcation, bounds) -> bool:
+def _passes(system, curve: BifurcationCurve, point: Any, bounds) -> bool:
     """Return whether a curve passes through a point."""
-    of_cycle = isinstance(point, FieldBifurcation) and point.of == "cycle"
+    of_field = isinstance(point, FieldBifurcation)
+    of_cycle = of_field and point.of == "cycle"
     if curve.kind != point.kind or isinstance(curve.orbits, LimitCycle) != of_cycle:
         return False
+    # The state of a cycle at t = 0 is any of its states.
+    name = "period" if of_cycle else "state"
+    states, mine = (np.asarray(getattr(each, name)) for each in (curve.orbits, point))
+    states = states.reshape(len(states), -1)
     first, second = (np.asarray(curve.parameters)[:, i] for i in (0, 1))
     level = float(parameters(system)[curve.paths[1]].value)
-    # The state of a cycle at t = 0 is any of its states.
-    states = np.asarray(curve.orbits.period[:, None] if of_cycle else curve.states)
-    mine = np.asarray(point.period if of_cycle else point.state)
     size = np.abs(states).max(axis=0) + np.finfo(float).tiny
     low, high = bounds[curve.paths[0]]
     for value, state in passing(second, level, first, states):
@@ -223,7 +233,9 @@ def _passes(system, curve: BifurcationCurve, point: Bifurcation, bounds) -> bool
     return False
 
 
-def _checked_paths(system, point: Bifurcation, bounds) -> tuple[str, str]:
+def _checked_paths(
+    system, point: BifurcationPoint | FieldBifurcation, bounds
+) -> tuple[str, str]:
     for path in bounds:
         parameter_at(system, path)
     others = [path for path in bounds if path != point.path]

@@ -48,14 +48,16 @@ def bautin(x, p):
 def beside_a_circle(x, p):
     r"""Return rates whose unit circle has the multipliers $-e^{2 \pi (m \pm d)}$.
 
-    Those are for `turn` = 1/2; for d = 0 they are $e^{2 \pi (m \pm i turn)}$.
+    Those are for `turn` = 1/2; for d = 0 they are $e^{2 \pi (m \pm i turn)}$. The rates of
+    v = (r - 1, z) are linear, and turn with the angle; the third state is z + x / 2.
     """
-    u, v = x[:2], x[2:]
-    inwards = 1 - u[0] ** 2 - u[1] ** 2
-    stretched = jnp.stack([u[0] * v[0] + u[1] * v[1], u[1] * v[0] - u[0] * v[1]])
-    turned = jnp.stack([-v[1], v[0]])
-    rates = p["m"] * v + p["d"] * stretched + p["turn"] * turned
-    return [inwards * u[0] - u[1], u[0] + inwards * u[1], *rates]
+    r = jnp.sqrt(x[0] ** 2 + x[1] ** 2)
+    cosine, sine = x[0] / r, x[1] / r
+    out, up = r - 1, x[2] - x[0] / 2
+    outwards = p["m"] * out + p["d"] * (cosine * out + sine * up) - p["turn"] * up
+    upwards = p["m"] * up + p["d"] * (sine * out - cosine * up) + p["turn"] * out
+    across = outwards * cosine - x[1]
+    return [across, outwards * sine + x[0], upwards + across / 2]
 
 
 def system_of(field, dimension, **values):
@@ -170,8 +172,8 @@ def test_the_folds_of_cycles_of_bautins_normal_form_are_at_a_parabola():
 )
 def test_curves_of_cycles_have_their_multipliers(kind, values, second, bounds, special):
     m, d, turn = values
-    system = system_of(beside_a_circle, 4, m=m, d=d, turn=turn)
-    cycle = jv.periodic_orbit(system, [1.0, 0.0, 0.0, 0.0], period=6.28)
+    system = system_of(beside_a_circle, 3, m=m, d=d, turn=turn)
+    cycle = jv.periodic_orbit(system, [1.0, 0.0, 0.5], period=6.28)
     point = bifurcation_point(system, cycle, kind, "m")
     curve = continue_bifurcation(system, point, {"m": (-0.5, 0.5), second: bounds})
     m, other = np.asarray(curve.parameters).T

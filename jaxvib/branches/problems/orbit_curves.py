@@ -163,13 +163,15 @@ def _while_it_grazes(found: Traced, start: np.ndarray) -> Traced:
     return Traced(values, solutions, misses, ends, found.results)
 
 
-def _by_grazing(ends, orbits) -> tuple[Reason, ...]:
+def _by_grazing(ends: tuple[Reason, Reason], orbits) -> tuple[Reason, Reason]:
     """Return the reason codes of both ends, with GRAZING at grazing orbits."""
     margins = np.asarray(orbits.grazing_margin) / np.max(orbits.amplitude, axis=-1)
-    return tuple(
-        Reason.GRAZING if code == Reason.DIVERGED and margins[tip] < _GRAZES else code
-        for code, tip in zip(ends, (0, -1), strict=True)
-    )
+
+    def end(code: Reason, tip: int) -> Reason:
+        grazes = code == Reason.DIVERGED and margins[tip] < _GRAZES
+        return Reason.GRAZING if grazes else code
+
+    return end(ends[0], 0), end(ends[1], -1)
 
 
 def orbit_curve(
