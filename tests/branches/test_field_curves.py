@@ -1,9 +1,5 @@
-"""Checked against: closed forms of the Brusselator and of normal forms.
+"""Checked against: closed forms of the Brusselator, and of normal forms by hand."""
 
-Cycles: Bautin's normal form, and linear fields along a circle with known multipliers.
-"""
-
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -43,21 +39,6 @@ def bautin(x, p):
     squared = x[0] ** 2 + x[1] ** 2
     growth = p["mu"] + p["beta"] * squared - squared**2
     return [growth * x[0] - x[1], x[0] + growth * x[1]]
-
-
-def beside_a_circle(x, p):
-    r"""Return rates whose unit circle has the multipliers $-e^{2 \pi (m \pm d)}$.
-
-    Those are for `turn` = 1/2; for d = 0 they are $e^{2 \pi (m \pm i turn)}$. The rates of
-    v = (r - 1, z) are linear, and turn with the angle; the third state is z + x / 2.
-    """
-    r = jnp.sqrt(x[0] ** 2 + x[1] ** 2)
-    cosine, sine = x[0] / r, x[1] / r
-    out, up = r - 1, x[2] - x[0] / 2
-    outwards = p["m"] * out + p["d"] * (cosine * out + sine * up) - p["turn"] * up
-    upwards = p["m"] * up + p["d"] * (sine * out - cosine * up) + p["turn"] * out
-    across = outwards * cosine - x[1]
-    return [across, outwards * sine + x[0], upwards + across / 2]
 
 
 def system_of(field, dimension, **values):
@@ -154,35 +135,6 @@ def test_the_folds_of_cycles_of_bautins_normal_form_are_at_a_parabola():
     branch = jv.continue_orbit(system, cycle, "mu", (-0.4, 0.2))
     found = bifurcation_curves(system, branch, bounds, kinds=["fold"])
     assert [each.kind for each in found] == ["fold"]
-
-
-@pytest.mark.slow  # compiles two correctors, 30 s each
-@pytest.mark.parametrize(
-    ("kind", "values", "second", "bounds", "special"),
-    [
-        ("period_doubling", (-0.2, 0.15, 0.5), "d", (0.05, 0.3), {}),
-        (
-            "neimark_sacker",
-            (-0.03, 0.0, 0.3),
-            "turn",
-            (0.2, 0.45),
-            {"resonance 1:4": 1 / 4, "resonance 1:3": 1 / 3},
-        ),
-    ],
-)
-def test_curves_of_cycles_have_their_multipliers(kind, values, second, bounds, special):
-    m, d, turn = values
-    system = system_of(beside_a_circle, 3, m=m, d=d, turn=turn)
-    cycle = jv.periodic_orbit(system, [1.0, 0.0, 0.5], period=6.28)
-    point = bifurcation_point(system, cycle, kind, "m")
-    curve = continue_bifurcation(system, point, {"m": (-0.5, 0.5), second: bounds})
-    m, other = np.asarray(curve.parameters).T
-    expected = -other if second == "d" else np.zeros_like(other)
-    np.testing.assert_allclose(m, expected, atol=1e-10)
-    assert (other.min(), other.max()) == bounds
-    found = {point.kind: point.parameters[1] for point in curve.codimension_two}
-    assert found == pytest.approx(special, abs=1e-8)
-    assert float(curve.test.max()) < 1e-8
 
 
 def test_curves_of_what_has_none_are_refused():
