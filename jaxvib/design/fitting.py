@@ -47,6 +47,8 @@ class Fit(Plottable):
     [12.09, 23.9]
     """
 
+    drawn = ("predicted", "data")
+
     values: dict[str, Float[Array, ""]] = result_field("fitted value")
     standard_errors: dict[str, Float[Array, ""]] = result_field("standard error")
     intervals: dict[str, Float[Array, " 2"]] = result_field("95 % interval", "", ("bound",))

@@ -59,6 +59,8 @@ class Front(Plottable):
     ['first', 'mass']
     """
 
+    drawn = ("objectives",)
+
     objectives: dict[str, Float[Array, " points"]] = result_field(
         "objective", "", ("point",)
     )

@@ -41,6 +41,8 @@ class LocalSensitivity(ResultRepr):
     [[0.333]]
     """
 
+    drawn = ("normalised",)
+
     paths: tuple[str, ...] = eqx.field(static=True)
     values: Float[Array, " numbers"] = result_field("value", "", ("number",))
     derivatives: Float[Array, "numbers parameters"] = result_field(
@@ -66,6 +68,8 @@ class SobolIndices(ResultRepr):
     ... ).tolist()
     [[0.6, 0.5]]
     """
+
+    drawn = ("total_order", "first_order")
 
     paths: tuple[str, ...] = eqx.field(static=True)
     mean: Float[Array, " numbers"] = result_field("mean over the ranges", "", ("number",))

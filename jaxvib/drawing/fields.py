@@ -57,8 +57,10 @@ def variables(
             found |= {f"{field.name}.{name}": entry for name, entry in inner.items()}
         elif isinstance(value, dict):
             for name, one in value.items():
-                found[f"{field.name}.{name}"] = _labelled(
-                    field, np.asarray(one), leading, names
+                entry = _labelled(field, np.asarray(one), leading, names)
+                words = f"{entry.description} {name}"
+                found[f"{field.name}.{name}"] = dataclasses.replace(
+                    entry, description=words
                 )
         else:
             entry = _labelled(field, np.asarray(value), leading, names)

@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -29,8 +29,11 @@ class Plottable(eqx.Module):
 
     Notebooks show it as a table, parsed from `__repr__` (a title line, then lines with a
     name, two or more blanks and a value), with a picture below it if `drawable` is True.
-    `charts` are the pictures that `plot` and reports draw.
+    `charts` are the pictures that `plot` and reports draw; `drawn`: the names of the fields
+    in them by default, all if empty.
     """
+
+    drawn: ClassVar[tuple[str, ...]] = ()
 
     @property
     def drawable(self) -> bool:
@@ -50,7 +53,9 @@ class Plottable(eqx.Module):
             raise ValueError(
                 f"{type(self).__name__}: a batch of shape {shape}; allowed: a single result"
             )
-        return field_charts(variables(self, leading), lambda axis: self._along(axis)[0])
+        fields = variables(self, leading)
+        chosen = {n for n in fields if not self.drawn or n.partition(".")[0] in self.drawn}
+        return field_charts(fields, chosen, lambda axis: self._along(axis)[0])
 
     def plot(self, *, ax: Axes = None) -> Axes:
         """Draw the first of its charts on given or new matplotlib axes, and return them."""
@@ -91,7 +96,8 @@ class Plottable(eqx.Module):
             return labels.names, labels.units
         if axis == "freedom" and labels.freedoms:
             return labels.freedoms, labels.freedom_units
-        return getattr(self, f"{axis}_names", ()), ()
+        names = "paths" if axis == "parameter" else f"{axis}_names"
+        return getattr(self, names, ()), ()
 
     def _repr_html_(self) -> str:
         first, *others = repr(self).splitlines()

@@ -27,6 +27,7 @@ _REPLACED = {
     "name 'kanai_tajimi_noise'": "write FilteredNoise.kanai_tajimi",
 }
 _MOST_COMPARED = 1000  # names: takes a second
+_MOST_SHOWN = 200  # names: a finite-element model has thousands
 _LONGEST_COMPARED = 200  # characters: the cost is quadratic
 
 
@@ -35,6 +36,12 @@ def nearest(key: str, known: Iterable[str]) -> str | None:
     known = list(itertools.islice(known, _MOST_COMPARED))
     near = difflib.get_close_matches(key[:_LONGEST_COMPARED], known, n=1, cutoff=0.4)
     return near[0] if near else None
+
+
+def did_you_mean(key: object, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name, "" if no known one is close."""
+    near = nearest(str(key), known)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def replaced(kind: str, key: object) -> str | None:
@@ -47,8 +54,10 @@ def unknown_key(kind: str, key: str, known: Iterable[str]) -> str:
     """Return the message for an unknown key, with a suggestion."""
     if instead := replaced(kind, key):
         return f"{kind} {key!r} is no longer there; {instead}"
-    near = nearest(key, known)
-    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known))}"
+    near, names = nearest(key, known), sorted(known)
+    more = " ..." * (len(names) > _MOST_SHOWN)
+    shown = f"known: {', '.join(names[:_MOST_SHOWN])}{more}"
+    hint = f"did you mean {near!r}?" if near else shown
     return f"unknown {kind} {key!r}; {hint}"
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Real
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import unknown_key
+from ..linalg.sparse_modes import sparse_modes
 from ..systems.base.roles import Linear
 from ..systems.files.matrix_files import ReadMatrices
 from ..systems.linear_part import linear_part
@@ -87,6 +88,8 @@ def _check_damping(damping: Mapping[str, Any], modes: int) -> None:
 
 
 def _structure_of_matrices(source, modes, points, damping) -> ElasticStructure:
+    if isinstance(source, ReadMatrices) and source.system is None:
+        return _structure_of_sparse(source, modes, points, damping)
     linear = source.system if isinstance(source, ReadMatrices) else source
     if linear_part(linear) is not linear:
         raise ValueError(
@@ -99,31 +102,63 @@ def _structure_of_matrices(source, modes, points, damping) -> ElasticStructure:
         raise ValueError(f"modes = {modes}; allowed: up to {size}, as many as the source")
     if is_concrete(found) and np.isnan(found.frequencies).any():
         raise ValueError("the source is statically unstable; allowed: a stable one")
-    if is_concrete(found) and np.any(np.asarray(found.frequencies)[modes:] == 0):
-        raise ValueError(
-            f"modes = {modes} leaves out a rigid-body mode; allowed: all rigid-body modes"
-        )
-    names, rows = _rows_of(linear, points)
+    _check_rigid_modes(found.frequencies, modes)
+    still, follows = getattr(source, "condensed", None), 0.0
+    places, rows = _rows_of(source, points, size if still is None else len(source.names))
+    if still is not None and still.shapes is not None:
+        follows, rows = rows @ still.flexibility @ rows.T, rows @ still.shapes
     shapes, rest = found.shapes[:, :modes], found.shapes[:, modes:]
     seen = (rows @ rest) / found.frequencies[None, modes:]
     if not damping:
-        damping = {"damping_ratio": _modal_damping_ratios(linear, found, modes)}
+        rates = shapes.T @ linear.matrices()[1] @ shapes
+        _check_modal_damping(rates, found.frequencies[:modes])
+        ratios = jnp.where(found.frequencies > 0, found.damping_ratios, 0.0)[:modes]
+        damping = {"damping_ratio": ratios}
+    residual = seen @ seen.T + follows
     return ElasticStructure(
-        found.frequencies[:modes], rows @ shapes, names, residual=seen @ seen.T, **damping
+        found.frequencies[:modes], rows @ shapes, places, residual=residual, **damping
     )
 
 
-def _rows_of(linear, points) -> tuple[tuple[str, ...], Float[Array, "points n"]]:
+def _structure_of_sparse(source: ReadMatrices, modes, points, damping) -> ElasticStructure:
+    """Return the structure of matrices too large to be dense, by its lowest modes only."""
     if points is None:
-        points = linear.freedom_names
+        raise ValueError("points = None for a large sparse source; allowed: some points")
+    mass, damper, stiffness = source.matrices
+    found = sparse_modes(mass, stiffness, modes)
+    _check_rigid_modes(np.append(found.frequencies, found.next_frequency), modes)
+    places, rows = _rows_of(source, points, len(source.names))
+    rows = np.asarray(rows)
+    shapes, moving = rows @ found.shapes, found.frequencies > 0
+    seen = shapes[:, moving] / found.frequencies[moving]
+    statics = rows @ found.solve(rows.T) - seen @ seen.T
+    if not damping:
+        rates = found.shapes.T @ (damper @ found.shapes)
+        _check_modal_damping(rates, found.frequencies)
+        ratios = np.diagonal(rates) / (2 * np.where(moving, found.frequencies, np.inf))
+        damping = {"damping_ratio": ratios}
+    residual = (statics + statics.T) / 2
+    return ElasticStructure(found.frequencies, shapes, places, residual=residual, **damping)
+
+
+def _check_rigid_modes(frequencies, modes: int) -> None:
+    """Raise `ValueError` if a mode beyond those kept has the frequency 0."""
+    if is_concrete(frequencies) and np.any(np.asarray(frequencies)[modes:] == 0):
+        raise ValueError(
+            f"modes = {modes} leaves out a rigid-body mode; allowed: all rigid-body modes"
+        )
+
+
+def _rows_of(source, points, size: int) -> tuple[tuple[str, ...], Float[Array, "points n"]]:
+    if points is None:
+        points = source.freedom_names
         if not points:
             raise ValueError("points = None for a source without names; allowed: points")
     places = points if isinstance(points, Mapping) else {name: name for name in points}
-    size = linear.matrices()[0].shape[0]
     rows = []
     for name, place in places.items():
         named = isinstance(place, str | Mapping)
-        row = linear.direction(place) if named else jnp.asarray(place, float)
+        row = source.direction(place) if named else jnp.asarray(place, float)
         if row.shape != (size,):
             raise ValueError(f"points: {name} has shape {row.shape}; allowed: ({size},)")
         rows.append(row)
@@ -132,19 +167,16 @@ def _rows_of(linear, points) -> tuple[tuple[str, ...], Float[Array, "points n"]]
     return tuple(places), jnp.stack(rows)
 
 
-def _modal_damping_ratios(linear, found, modes: int) -> Float[Array, " modes"]:
-    """Return the damping ratios of modes. **Raises:** `ValueError` if they are coupled."""
-    frequencies, shapes = found.frequencies[:modes], found.shapes[:, :modes]
-    damping = shapes.T @ linear.matrices()[1] @ shapes
-    if is_concrete(damping, frequencies):
-        own = np.diagonal(damping)
+def _check_modal_damping(rates, frequencies) -> None:
+    """Raise `ValueError` if damping couples modes of unit mass, or damps rigid ones."""
+    if is_concrete(rates, frequencies):
+        own = np.diagonal(rates)
         size = np.sqrt(np.abs(np.outer(own, own)))
         allowed = _PROPORTIONAL * size + _ROUNDING * np.max(size, initial=0.0)
-        coupled = np.abs(damping) > allowed
+        coupled = np.abs(rates) > allowed
         rigid = (np.asarray(frequencies) == 0) & coupled.diagonal()
         if coupled[~np.eye(len(own), dtype=bool)].any() or rigid.any():
             raise _damped("damping couples modes or damps rigid-body ones")
-    return jnp.where(frequencies > 0, found.damping_ratios[:modes], 0.0)
 
 
 def _damped(what: str) -> ValueError:

@@ -143,6 +143,8 @@ def _broadcast(tree, number: int):
 class Statistics(Plottable):
     """Statistics of an ensemble of responses, with standard errors."""
 
+    drawn = ("mean_peak", "root_mean_square")
+
     mean_peak: Float[Array, " freedom"] = result_field(
         "mean of the peaks", "m", ("freedom",)
     )

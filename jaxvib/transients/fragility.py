@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..drawing import Plottable
+from ..drawing import Axis, Chart, Line, Plottable
 from ..ensemble import Reason
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, result_field
@@ -50,6 +50,21 @@ class Fragility(Plottable):
         width = errors * jnp.sqrt(spread)
         ends = place - width, place + width
         return jax.scipy.stats.norm.cdf(ends[0]), jax.scipy.stats.norm.cdf(ends[1])
+
+    def lines(self, intensity: np.ndarray, name: str, colour: int = 0) -> list[Line]:
+        """Return the lines of a chart: the curve, and the ends of its 95 % band."""
+        lines = [Line(intensity, np.asarray(self.probability(intensity)), name, colour)]
+        return lines + [
+            Line(intensity, np.asarray(end), name, colour, "dot", legend=False)
+            for end in self.band(intensity)
+        ]
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of the curve and its 95 % band, over six dispersions."""
+        spread = np.asarray(self.dispersion) * np.linspace(-3.0, 3.0, 200)
+        x, y = Axis("intensity", log=True), Axis("probability", low=0.0, high=1.0)
+        lines = self.lines(np.asarray(self.median) * np.exp(spread), "probability")
+        return [Chart(x, y, tuple(lines))]
 
     def _place(self, intensity):
         return jnp.log(jnp.asarray(intensity, float) / self.median) / self.dispersion

@@ -41,6 +41,8 @@ COARSER = 100.0
 class Response(Plottable):
     """Extremes, means and final state of a motion; displacements are from rest."""
 
+    drawn = ("highest", "lowest", "mean")
+
     highest: Float[Array, " freedom"] = result_field(
         "highest displacement", "m", ("freedom",)
     )

@@ -41,6 +41,8 @@ _MOST_AT_ONCE = 10_000_000  # points times frequencies: the kernel reads a copy 
 class ShockSpectrum(Plottable):
     """Extremes of oscillators over natural frequency, during and after a shock."""
 
+    drawn = ("maximax", "residual", "displacement")
+
     frequencies: Float[Array, " frequency"] = result_field(
         "natural frequency", "rad/s", ("frequency",)
     )

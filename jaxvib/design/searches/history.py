@@ -42,6 +42,8 @@ class Design(Plottable):
     1
     """
 
+    drawn = ("objective",)
+
     variables: dict[str, Float[Array, " steps"]] = result_field("variable", "", ("step",))
     objective: Float[Array, " steps"] = result_field("objective", "", ("step",))
     numbers: Float[Array, "steps numbers"] = result_field(

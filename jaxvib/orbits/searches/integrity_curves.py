@@ -42,6 +42,8 @@ class IntegrityCurves(Plottable):
     (1, 1)
     """
 
+    drawn = ("share", "integrity_factor", "entropy")
+
     path: str = eqx.field(static=True)
     names: list[str] = eqx.field(static=True)  # as where an attractor is first found
     parameter: Float[np.ndarray, " value"] = result_field(

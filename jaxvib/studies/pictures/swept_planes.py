@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...drawing.chart import Classes, Scale
+from ...drawing.field_charts import is_logarithmic
 from ..store.finished_study import Run, readable
 from .picture import Axis, Cells, Choice, Slices
 
@@ -127,7 +128,7 @@ def long_paths(run: Run) -> list[str]:
 
 def axis(run: Run, path: str) -> Axis:
     """Return the axis of a swept path, logarithmic if its values are."""
-    return Axis(run.label(path), path, log=_logarithmic(run.field(path)))
+    return Axis(run.label(path), path, log=is_logarithmic(run.field(path)))
 
 
 def value_text(run: Run, path: str, value: float) -> str:
@@ -166,12 +167,3 @@ def _two_paths(run: Run) -> tuple[str, str]:
 
 def _shown(count: int, stride: int) -> int:
     return math.ceil(count / stride)
-
-
-def _logarithmic(values: np.ndarray) -> bool:
-    """Whether values are logarithmically spaced over a decade or more."""
-    distinct = np.unique(values[np.isfinite(values)])
-    if len(distinct) < 4 or distinct[0] <= 0 or distinct[-1] < 10 * distinct[0]:
-        return False
-    steps = np.diff(np.log(distinct))
-    return bool(np.ptp(steps) < 0.01 * steps.mean())

@@ -318,7 +318,7 @@ def _modal(files: MatricesTable, folder: Path, linear: dict, points: dict) -> di
             zip(structure.names, np.asarray(structure.shapes).tolist(), strict=True)
         ),
         "residual": np.asarray(structure.residual).tolist(),
-        "source": "; ".join(digests),
+        "source": "; ".join([*digests, str(read)]),
     }
     if not replaced:
         modal["damping_ratios"] = np.asarray(structure.damping_ratio).tolist()

@@ -10,15 +10,16 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # loads submodules lazily: .io takes 0.2 s
 
-from ...foundation.suggestions import nearest
+from ...foundation.suggestions import did_you_mean
 from ...foundation.text import size_text
 
 MOST_FREEDOMS = 5000  # for a dense matrix of 200 MB
+MOST_SPARSE = 1_000_000  # with some 10 entries in a row, 200 MB
 _LARGEST = 16 * MOST_FREEDOMS**2  # bytes: that many complex or long double numbers
 _BEGINNING = 2**16  # bytes of a variable that include its name and shape
 _COMPRESSED = 15  # element type of zlib-compressed data in a MATLAB file
@@ -33,32 +34,38 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-def square_array(path: Path, key: str) -> np.ndarray:
-    """Return the square array, dense or sparse, stored under a name in a file.
+def square_array(path: Path, key: str) -> Any:
+    """Return the square array stored under a name in a file, sparse if it is so there.
 
-    `key`: "" for the only one. **Raises:** `ValueError` for a damaged file, a missing
-    array, or one that is not square or too large; `OSError` for an unreadable file;
-    `ImportError` for OUTPUT4 without pyyeti.
+    `key`: "" for the only one; with up to `MOST_FREEDOMS` rows it is made dense.
+    **Raises:** `ValueError` for a damaged file, a missing array, or one that is not
+    square or too large; `OSError` for an unreadable file; `ImportError` for OUTPUT4
+    without pyyeti.
     """
     try:
-        found = LOADERS[path.suffix.lower()](path, key)
-        _require_square(np.shape(found))
-        if isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix):
+        with warnings.catch_warnings():
+            # From SciPy 1.18 on: about the type of sparse matrices; either will do.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = LOADERS[path.suffix.lower()](path, key)
+        sparse = isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix)
+        _require_square(np.shape(found), sparse)
+        if sparse:
             check = getattr(found, "check_format", None)
             if check is not None:  # out-of-bounds indices would corrupt memory
                 check(full_check=True)
-            found = found.toarray()
+            small = found.shape[0] <= MOST_FREEDOMS
+            found = found.toarray() if small else scipy.sparse.csc_array(found)
     except _UNREADABLE as error:
         raise ValueError(str(error)) from None
     return found
 
 
-def _require_square(found: Iterable) -> None:
-    shape = tuple(map(int, found))
-    if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= MOST_FREEDOMS:
+def _require_square(found: Iterable, sparse: bool = False) -> None:
+    shape, most = tuple(map(int, found)), MOST_SPARSE if sparse else MOST_FREEDOMS
+    if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= most:
         raise ValueError(
             f"it holds an array of shape {shape}; allowed: a square one of at most "
-            f"{MOST_FREEDOMS} degrees of freedom"
+            f"{most} degrees of freedom{' if sparse' * sparse}"
         )
 
 
@@ -74,8 +81,7 @@ def _chosen(names: Collection[str], key: str) -> str:
     if not key and len(names) == 1:
         return next(iter(names))
     if key not in names:
-        near = nearest(key, names) if key else None
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = did_you_mean(key, names) if key else ""
         what = key or "an array without a name"
         raise ValueError(f"{what} is not in it; allowed: {', '.join(names)}{hint}")
     return key
@@ -99,7 +105,7 @@ def _of_matrix_market(path: Path, key: str):
     if "pattern" in words:
         raise ValueError("a pattern has no numbers")
     sizes = [int(word) for word in (rows or [b""])[0].split()]
-    _require_square(sizes[:2])
+    _require_square(sizes[:2], "coordinate" in words)
     text = b"\n".join(rows)
     numbers = np.array(text.split(), float)
     if "coordinate" in words:
@@ -109,10 +115,7 @@ def _of_matrix_market(path: Path, key: str):
             first, second = numbers[3::3], numbers[4::3]
             if np.any(first < second) and np.any(first > second):
                 raise ValueError(f"both triangles of a {words[-1]} matrix are given")
-    with warnings.catch_warnings():
-        # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+    return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _rows(text: bytes) -> list[bytes]:
@@ -165,6 +168,7 @@ class _Variable(NamedTuple):
 
     name: str
     shape: tuple[int, ...]
+    sparse: bool
     start: int
     size: int
 
@@ -203,7 +207,7 @@ def _of_matlab_5(path: Path, key: str):
         head = file.read(128)
         variables = {each.name: each for each in _variables(file, head)}
         found = variables[_chosen(variables, key)]
-        _require_square(found.shape)
+        _require_square(found.shape, found.sparse)
         _require_memory(found.size)
         file.seek(found.start)
         element = file.read(8 + found.size)
@@ -234,7 +238,7 @@ def _variables(file, head: bytes) -> Iterator[_Variable]:
         beginning = head + tag + file.read(min(size, _BEGINNING))
         for name, shape, kind in scipy.io.whosmat(io.BytesIO(beginning)):
             if name[:1] != "_" and kind in _NUMBERS:
-                yield _Variable(name, shape, start, size)
+                yield _Variable(name, shape, kind == "sparse", start, size)
         file.seek(start + 8 + size)
 
 
@@ -261,7 +265,7 @@ def _of_numpy_archive(path: Path, key: str):
                 shapes[name] = _announced(member)
     with np.load(path, allow_pickle=False) as archive:
         if sparse:
-            _require_square(archive["shape"])
+            _require_square(archive["shape"], sparse)
             return scipy.sparse.load_npz(path)
         ((name, shape),) = shapes.items()
         _require_square(shape)

@@ -204,6 +204,7 @@ def test_matrices_from_files_become_modes_that_the_study_contains(matrices):
     assert_equal(build(again), build(study))
     table = study.resolved()["system"]["linear"]["modal"]
     assert table["source"].startswith("mass mass.mtx, sha256 ")
+    assert "; 3 degrees of freedom, 0 rigid-body modes" in table["source"]
 
 
 @pytest.mark.parametrize(

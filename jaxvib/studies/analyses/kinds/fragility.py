@@ -146,11 +146,7 @@ def _curve(run: Run, sample: int, name: str, colour: int) -> list:
         transients.Fragility, lambda field: jnp.asarray(run.field(field)[sample])
     )
     x = np.geomspace(0.8 * levels[0], 1.25 * levels[-1], _POINTS)
-    lines.append(Line(x, np.asarray(curve.probability(x)), name, colour))
-    return lines + [
-        Line(x, np.asarray(side), name, colour, "dot", legend=False)
-        for side in curve.band(x)
-    ]
+    return lines + curve.lines(x, name, colour)
 
 
 def _medians(runs: Sequence[Run], path: str) -> Picture:
