@@ -1,5 +1,7 @@
 """Nonlinear modes: families of periodic motions without loads and losses, along energy."""
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -15,7 +17,7 @@ from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
 from ..systems.conservative import at_rest, total_energy, why_not_conservative
-from ..systems.impact import ImpactSystem
+from ..systems.impact import ImpactSystem, is_hard
 from .equations.corrector import LaneData, solved_near, system_corrector
 from .equations.mode_equations import FreeMotion, mode_evaluator, mode_map, mode_residual
 from .results.bifurcation_results import FieldBifurcation, found_bifurcation
@@ -32,7 +34,7 @@ from .tracing.test_functions import (
     past_circle,
 )
 from .tracing.trace import trace
-from .tracing.tracer import Limits
+from .tracing.tracer import BranchPoint, Crossing, Limits, TracerContext, axis_of
 
 # Newton's method has converged if a step is below this many tolerances.
 _CLOSE = 30
@@ -42,6 +44,12 @@ _LINEAR, _LESS, _DIVISIONS = 1e-4, 4.0, 40
 # Multipliers farther than this from the unit circle have left it. A pair that collides
 # there leaves it as the root of the distance: an error of 1e-12 of the matrix is 1e-6.
 _LEFT = 1e-5
+# Frequencies are multiples within this part; parts of both modes, as angles, among which
+# families are sought.
+_EXACT, _ANGLES = 1e-6, 721
+# Relative steps of the period beyond a grazing of a hard stop, tried in order, and the
+# largest correction of the point there, in such steps.
+_REACHES, _NEAR = (1e-3, 3e-3, 1e-2, 3e-2), 10.0
 
 
 class NonlinearMode(AbstractBranch):
@@ -100,7 +108,8 @@ def nonlinear_modes(
 
     The system has no loads and no damping: its motions keep their energy, kinetic and
     that stored in springs and contacts. Small ones of one frequency are those of a linear
-    mode. From where they cease to be linear they are continued to larger energies by
+    mode, or of several whose frequencies are multiples of its own. From where they
+    cease to be linear they are continued to larger energies by
     pseudo-arclength continuation, also through the touching of elastic stops
     (`equations.mode_equations`). Their frequencies over the energy are the backbone of the
     mode. The two multipliers along the family are 1, and left out. The others are pairs
@@ -114,11 +123,11 @@ def nonlinear_modes(
     largest, J. `settings`, `progress`: as for `continue_orbit`, with steps in the
     logarithm of the energy.
 
-    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops or
-    contacts without an energy, a contact that touches at rest, a mode that does not exist,
-    a rigid or unstable one, or an energy that is not positive, or up to which motions are
-    linear, as below that of a stop; `RuntimeError` if no motion is found near the linear
-    mode.
+    **Raises:** `ValueError` for a system with loads, damping, friction, hard stops with
+    losses or contacts without an energy, a contact that touches at rest, a mode that does
+    not exist, a rigid or unstable one, or an energy that is not positive, or up to which
+    motions are linear, as below that of a stop; `RuntimeError` if no motion is found near
+    the linear mode.
 
     **Source:** Kerschen, Peeters, Golinval and Vakakis, *Mech. Syst. Signal Process.* 23
     (2009) 170; Peeters et al., *ibid.* 195.
@@ -144,8 +153,12 @@ def nonlinear_modes(
     steps = settings.steps(high - low)
     exact = ((float(np.exp(low)), float(energy)),)
     limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
-    (pair,) = both_ways(problem, problem.linear(shape, low)[None], limits)
-    if pair[0].code == Reason.DIVERGED:
+    starts = itertools.chain([problem.linear(shape, low)], problem.mixed(modes, mode, low))
+    for start in starts:
+        (pair,) = both_ways(problem, start[None], limits)
+        if pair[0].code != Reason.DIVERGED:
+            break
+    else:
         raise RuntimeError(f"nonlinear_modes: no motion found near linear mode {mode}")
     with progress_reporter(progress, None, "nonlinear_modes", "points") as report:
         (found,) = trace(problem, [pair], limits, report)
@@ -181,6 +194,18 @@ def checked_mode(system: ImpactSystem, mode: int) -> NaturalModes:
         what = "rigid: its frequency is 0" if frequency == 0 else "unstable"
         raise ValueError(f"mode = {mode} is {what}; allowed: modes that vibrate")
     return modes
+
+
+@eqx.filter_jit
+def _stored(system: ImpactSystem, path: Array) -> Array:
+    """Return the energy of positions, (..., n), beyond that of small motions."""
+    _, _, stiffness = at_rest(system).matrices()
+
+    def beyond(position):
+        state = jnp.append(position, jnp.zeros_like(position))
+        return total_energy(system, state) - position @ stiffness @ position / 2
+
+    return jax.vmap(jax.vmap(beyond))(path)
 
 
 def _units(masses: Array, frequency: Array) -> Array:
@@ -239,24 +264,91 @@ class ModeProblem(BranchProblem):
         every = fold._replace(tolerance=np.inf), doubling, _KREIN, crossing
         self.tests = every if len(units) > 4 else ()
         self._system = system
+        self._is_hard = [is_hard(contact) for contact in system.contacts]
 
     def linear(self, shape: np.ndarray, level: float) -> np.ndarray:
-        """Return the scaled unknowns of the linear mode at a logarithm of its energy."""
-        size = len(shape)
+        """Return the scaled unknowns of the linear mode at a logarithm of its energy.
+
+        The motion begins where all bodies rest, away from hard stops; between two of them
+        it begins half way.
+        """
+        ends = [self._depths(np.append(end, 0 * end)) for end in (shape, 0 * shape)]
+        toward = set(np.sign(ends[0] - ends[1]).tolist()) - {0.0}
+        still, moving = (0.0, 1.0) if len(toward) > 1 else (-max(toward, default=-1.0), 0.0)
+        return np.append(self._linear_state(still * shape, moving * shape), [1.0, level])
+
+    def _depths(self, state: np.ndarray) -> np.ndarray:
+        """Return the penetrations of hard stops."""
+        depths = self._system.equation().penetrations(jnp.asarray(state))
+        return np.asarray(depths)[self._is_hard]
+
+    def _linear_state(self, still: np.ndarray, moving: np.ndarray) -> np.ndarray:
         frequency = 2 * np.pi / self.units[-2]
-        state = np.append(np.sqrt(2) * shape / frequency, np.zeros(size))
-        return np.append(state / self.units[:-2], [1.0, level])
+        # Zeros are positive.
+        state = np.append(np.sqrt(2) * still / frequency, np.sqrt(2) * moving + 0.0)
+        return state / self.units[:-2]
+
+    def mixed(self, modes: NaturalModes, mode: int, level: float) -> Iterator[np.ndarray]:
+        r"""Yield starts of families that begin with parts of another mode as well.
+
+        Where its frequency is an exact multiple, motions in both modes of the energies
+        $h \cos^2 \theta$ and $h \sin^2 \theta$ are periodic while they are linear. Those
+        go on to larger energies whose mean energy of the nonlinear springs and contacts
+        over a period is stationary along $\theta$.
+        """
+        frequencies, shapes = np.asarray(modes.frequencies), np.asarray(modes.shapes)
+        ratios = frequencies / frequencies[mode]
+        whole = (np.abs(ratios - np.round(ratios)) < _EXACT) & (np.round(ratios) > 0)
+        angles = np.linspace(-np.pi / 2, np.pi / 2, _ANGLES)
+        for other in np.flatnonzero(whole & (np.arange(len(ratios)) != mode)):
+            parts = shapes[:, [mode, other]] / frequencies[[mode, other]]
+            turns = np.outer([1, np.round(ratios[other])], 2 * np.pi * np.arange(64) / 64)
+            mixes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+            size = np.sqrt(2 * np.exp(level))
+            path = size * np.einsum("ij,aj,jt->ati", parts, mixes, np.cos(turns))
+            mean = np.asarray(_stored(self._system, jnp.asarray(path))).mean(-1)
+            slopes = np.diff(mean)
+            found = 1 + np.flatnonzero(slopes[1:] * slopes[:-1] < 0)
+            for angle in sorted(angles[found], key=abs):
+                still = parts @ [np.cos(angle), np.sin(angle)] * frequencies[mode]
+                yield np.append(self._linear_state(still, 0 * still), [1.0, level])
 
     def linear_up_to(self, shape: np.ndarray, level: float) -> float:
         """Return a logarithm of energies below which motions are nearly linear."""
-        energy = eqx.filter_jit(total_energy)
+        energy, at_rest = eqx.filter_jit(total_energy), self._linear_state(shape, 0 * shape)
         for _ in range(_DIVISIONS):
-            state = self.linear(shape, level)[:-2] * self.units[:-2] * np.exp(level / 2)
+            state = at_rest * self.units[:-2] * np.exp(level / 2)
             both = [float(energy(self._system, way * state)) for way in (1.0, -1.0)]
-            if max(abs(each / np.exp(level) - 1) for each in both) < _LINEAR:
+            far = any((self._depths(way * state) >= 0).any() for way in (1, -1))
+            if not far and max(abs(each / np.exp(level) - 1) for each in both) < _LINEAR:
                 break
             level -= np.log(_LESS)
         return level
+
+    def context(self, branch: int, limits: Limits) -> TracerContext:
+        """Return the shared context of the tracers, which pass grazings of hard stops."""
+        context = super().context(branch, limits)
+        return context._replace(crossing=self._beyond) if any(self._is_hard) else context
+
+    def _beyond(self, here: BranchPoint, step: float, sure: bool) -> Crossing | None:
+        r"""Return the point beyond a grazing, at which the branch turns abruptly.
+
+        An impact shortens the period at once; the energy may grow or fall. One of a single
+        body with the reach $(1 + \epsilon) g$ shortens it by $\sqrt{2 \epsilon} / \pi$.
+        """
+        if not sure:
+            return None
+        size = len(here.x)
+        energy, period = axis_of(size, -1), axis_of(size, -2)
+        for reach, impacts in itertools.product(_REACHES, (1, 2)):
+            ahead = (np.pi * reach / impacts) ** 2
+            guess = here.x + ahead * energy - reach * here.x * period
+            found = jax.tree.map(np.asarray, self.correct_of(0, guess[None], period[None]))
+            if found.found[0] and found.miss[0] < _NEAR * reach:
+                tangent = -np.sign(found.tangent[0, -2]) * found.tangent[0]
+                point = BranchPoint(found.x[0], tangent, float(found.miss[0]), jumped=True)
+                return Crossing([point], None, reach)
+        return None
 
     def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation."""

@@ -32,7 +32,8 @@ _WITHOUT_PERIOD = {
     "LONGER_PERIOD": UNRESOLVED,
 }
 
-# Motions without a period are also hatched.
+# Periods and motions without one are also told by hatches; contacts by lightness.
+_PERIOD_HATCHES = {1: "", 2: "-", 3: "|"}  # longer: "+"
 HATCHES = {
     "EQUILIBRIUM": "/",
     "QUASI_PERIODIC": "\\",
@@ -76,6 +77,11 @@ def regime_class(periods: int, contacts: int) -> tuple[str, str]:
     if shade == len(shades) - 1:
         return shades[shade], f"period {periods} with {most} or more contacts"
     return shades[shade], f"period {periods} with up to {most} contacts"
+
+
+def period_hatch(periods: int) -> str:
+    """Return the hatch of period-n motions with any number of contacts."""
+    return _PERIOD_HATCHES.get(periods, "+")
 
 
 def period_colour(periods: int) -> str:

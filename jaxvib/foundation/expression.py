@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from .suggestions import nearest
+from .suggestions import did_you_mean, nearest
 
 # Limits on characters and syntax nodes: far above any readable formula, and low enough
 # that a hostile one costs nothing.
@@ -114,8 +114,7 @@ class Expression:
         elif isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             if name not in FUNCTIONS:
-                near = nearest(name, FUNCTIONS)
-                hint = f"; did you mean {near!r}?" if near else ""
+                hint = did_you_mean(name, FUNCTIONS)
                 raise ValueError(f"{self._refused(node)}{hint}")
             count = _ARGUMENTS.get(name, 1)
             if node.keywords or len(node.args) != count:

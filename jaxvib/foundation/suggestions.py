@@ -38,6 +38,12 @@ def nearest(key: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
+def did_you_mean(key: object, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name, "" if no known one is close."""
+    near = nearest(str(key), known)
+    return f"; did you mean {near!r}?" if near else ""
+
+
 def replaced(kind: str, key: object) -> str | None:
     """Return what to write instead of a name that version 0.1 had, `None` for others."""
     kind = "name" if kind.startswith("name in jaxvib") else kind  # in any subpackage

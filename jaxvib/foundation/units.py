@@ -5,7 +5,7 @@ import math
 import re
 from typing import NamedTuple
 
-from .suggestions import nearest
+from .suggestions import did_you_mean
 
 _NUMBER = r"(?>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
 _UNIT = r"(?:(?<=\s)1/)?[A-Za-zµ°%Ω(][\w°%²³^/*·\s.()-]*?"
@@ -230,8 +230,7 @@ def _product(text: str, named: dict[str, Unit]) -> Unit:
         name = match[1] if match else None
         if match is None or (name and name not in named):
             part = (name or text[place:] or "/")[:20]
-            near = nearest(part, named)
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = did_you_mean(part, named)
             raise ValueError(f"unknown unit {part!r}{hint}")
         unit = named[name] if name else _product(match[2], named)
         power = sign * float(match[3] or 1)

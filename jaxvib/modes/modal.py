@@ -96,7 +96,7 @@ def natural_frequencies(system: Linear) -> Float[Array, " n"]:
     strains = to_numpy(system.strain_rows())
     if strains is None:
         check_natural(mass, stiffness)
-        found = _signed_root(_eigenvalues(mass, stiffness))
+        found = _frequencies(_eigenvectors(mass, stiffness)[0])
     elif array_namespace(strains, mass, stiffness) is HOST:
         found = _strain_modes(strains, mass)[0]
     else:
@@ -125,7 +125,7 @@ def natural_modes(system: Linear) -> NaturalModes:
     if strains is None:
         check_natural(mass, stiffness)
         values, shapes = _eigenvectors(mass, stiffness)
-        found = _signed_root(_without_noise(values)), shapes
+        found = _frequencies(values), shapes
     else:
         found = _strain_modes(strains, mass)
     frequencies, shapes = nan_unless_natural(*matrices, found)
@@ -260,19 +260,11 @@ def _largest_component(shapes):
     return xp.take_along_axis(shapes, xp.argmax(alike, 0)[None], 0)
 
 
-def _eigenvalues(mass, stiffness):
-    return _without_noise(_eigenvectors(mass, stiffness)[0])
-
-
-def _without_noise(values):
+def _frequencies(values):
+    """Return the roots of eigenvalues, of which small ones are rounding."""
     xp = array_namespace(values)
     sizes = xp.abs(values)
-    return xp.where(sizes > _noise(sizes, values.shape[0]), values, 0.0)
-
-
-def _signed_root(values):
-    xp = array_namespace(values)
-    still = values == 0
+    still = ~(sizes > _noise(sizes, values.shape[0]))
     with np.errstate(invalid="ignore"):  # NaN for statically unstable modes
         return xp.where(still, 0.0, xp.sqrt(xp.where(still, 1.0, values)))
 

@@ -164,8 +164,13 @@ def _root(system, value, before, span, rtol, engine):
 
 @lane_kernel
 def crossings_kernel(
-    lane, static: System, function: Callable | None, skip: int, count: int, engine: str
-):
+    lane: Any,
+    static: System,
+    function: Callable | None,
+    skip: int,
+    count: int,
+    engine: str,
+) -> Crossings:
     """Return the kernel of lanes (leaves, state, rtol, period) to their crossings.
 
     `count` of them, after the first `skip`. `function`: that of the section.

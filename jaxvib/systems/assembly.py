@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..foundation.arrays import is_concrete, to_jax
-from ..foundation.suggestions import nearest, unknown_key
+from ..foundation.suggestions import did_you_mean, unknown_key
 from ..foundation.text import truncate
 from .base.freedoms import is_ground
 from .base.roles import Linear
@@ -170,7 +170,8 @@ class Assembled(Linear):
                 raise ValueError(unknown_key("module", name, known))
         kept = zip(self.modules, known, strict=True)
         modules = [module for module, name in kept if name not in names]
-        return assemble(modules, [f for f in self.fixed if _mentioned(f, modules)])
+        there = {name for module in modules for name in module.freedoms}
+        return assemble(modules, [name for name in self.fixed if name in there])
 
     def _dense(self, part: str):
         size = len(self.names) + 1  # row and column 0 are the ground, dropped below
@@ -221,10 +222,6 @@ def assemble(modules: Sequence[Module], fixed: Sequence[str] = ()) -> Assembled:
     if not free:
         raise ValueError("fixed lists every degree of freedom; allowed: one free or more")
     return Assembled(tuple(modules), free, tuple(dict.fromkeys(fixed)))
-
-
-def _mentioned(name: str, modules: Sequence[Module]) -> bool:
-    return any(name in module.freedoms for module in modules)
 
 
 def _groups(system):
@@ -334,8 +331,7 @@ def _check_masses(system) -> None:
     if len(massive) < len(system.names):
         name = next(n for n in system.names if n not in set(massive))
         module = next(m.name for m in system.modules if name in m.freedoms)
-        near = nearest(name, massive)
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = did_you_mean(name, massive)
         raise ValueError(
             f"module {module!r} acts on {name!r}, which has no mass in any module{hint}"
         )

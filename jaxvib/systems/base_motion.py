@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.quantity import Quantity, quantity
-from ..foundation.suggestions import nearest
+from ..foundation.suggestions import did_you_mean
 from .base.part import Part
 from .base.system import System
 from .loads import Load
@@ -57,8 +57,7 @@ class BaseMotion(Part):
 
     def __check_init__(self) -> None:
         if self.given not in GIVEN:
-            near = nearest(str(self.given), GIVEN)
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = did_you_mean(self.given, GIVEN)
             raise ValueError(f"given = {self.given!r}; allowed: {', '.join(GIVEN)}{hint}")
         _ = self.law
 

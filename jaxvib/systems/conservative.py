@@ -103,7 +103,8 @@ def _why_lossy(part: Any) -> str:
         return "has a force that may depend on a rate"
     if not hasattr(part.law, "energy") and not isinstance(part, NonlinearSpring):
         return f"has a {type(part.law).__name__}, a law without an energy"
-    return "is a hard stop" if is_impulsive(part.law) else ""
+    lossy = is_impulsive(part.law) and float(part.law.restitution) < 1
+    return "is a hard stop with losses" if lossy else ""
 
 
 def _uses_rate(law: Any) -> bool:

@@ -356,6 +356,66 @@ def test_a_motion_that_is_lost_beside_a_saddle_has_a_reason_and_no_numbers():
         assert int(motion.stable[0]) == (-1 if lost else 1)
 
 
+HARD = jv.RestitutionContact(1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sides", [1, 2])
+def test_hard_stops_without_losses_give_the_closed_form(sides):
+    stops = [jv.Contact([way], 0.01, HARD) for way in (1.0, -1.0)[:sides]]
+    found = jv.nonlinear_modes(one_body(spring=10.0, contacts=stops), 0, 0.01)
+    assert np.asarray(found.ends).tolist() == [jv.Reason.PARAMETER_BOUND] * 2
+    reach = np.sqrt(np.asarray(found.parameter) / 5)
+    part = 2 * np.arcsin(np.minimum(0.01 / reach, 1))  # of the swing to both sides
+    exact = (sides * part + (2 - sides) * np.pi) / np.sqrt(10)
+    exact = np.where(reach <= 0.01, 2 * np.pi / np.sqrt(10), exact)
+    np.testing.assert_allclose(found.orbits.period, exact, rtol=1e-10)
+    off = np.abs(np.asarray(found.orbits.period) - exact)
+    assert (off <= np.asarray(found.orbits.period_error)).all()
+    hits = np.where(reach > 0.01, sides, 0)
+    assert np.asarray(found.orbits.contacts).tolist() == hits.tolist()
+
+
+def returned(stiffness, stops, state, period):
+    """Return where elastic impacts lead bodies of 1 kg, and their number, by scipy."""
+    events = [lambda _, s, n=n, g=g: np.dot(n, s[:2]) - g for n, g in stops]
+    for event in events:
+        event.terminal, event.direction = True, 1
+    time, hits = 0.0, 0
+    while True:
+        part = scipy.integrate.solve_ivp(
+            lambda _, s: [*s[2:], *(-stiffness @ s[:2])], (time, period), state,
+            events=events, method="DOP853", rtol=1e-12, atol=1e-14, max_step=0.01,
+        )  # fmt: skip
+        time, state = part.t[-1], part.y[:, -1].copy()
+        times = zip(stops, part.t_events, strict=True)
+        hit = [np.array(direction) for (direction, _), at in times if len(at)]
+        if not hit:
+            return state, hits
+        state[2:] -= 2 * (hit[0] @ state[2:]) * hit[0]
+        hits += 1
+
+
+@pytest.mark.slow
+def test_modes_of_two_masses_pass_the_grazings_of_their_hard_stops():
+    stiffness = np.array([[2.0, -1.0], [-1.0, 2.5]])
+    stops = [([1.0, 0.0], 1.0), ([0.0, -1.0], 1.0)]
+    contacts = [jv.Contact(*stop, HARD) for stop in stops]
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, contacts), 0, 4.0, settings=SETTINGS)
+    assert float(found.parameter[-1]) == 4.0
+    orbits = jax.tree.map(np.asarray, found.orbits)
+    assert set(orbits.contacts.tolist()) == {0, 1, 2}
+    for number in (0, 1, 2):
+        for place in np.flatnonzero(orbits.contacts == number)[[1, -1]]:
+            state, period = orbits.state[place], orbits.period[place]
+            back, hits = returned(stiffness, stops, state, period)
+            assert hits == number
+            np.testing.assert_allclose(back, state, atol=1e-9)
+    # The energy falls beyond the grazing, as the impact moves the other mode at once.
+    assert any(point.kind == "fold" for point in found.bifurcations)
+
+
 def two_masses(**parts):
     stiffness = [[2.0, -1.0], [-1.0, 1.0]]
     return jv.ImpactSystem(jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness), **parts)
@@ -424,3 +484,50 @@ def test_two_masses_between_stops_touch_from_the_linear_energy_on():
     for level in (1.85, 1.95):
         hertz = found.frequency_at(system, level) / (2 * np.pi)
         np.testing.assert_allclose(hertz, second_mode_at(level), rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_at_an_exact_ratio_of_frequencies_a_family_begins_with_parts_of_both_modes():
+    """Of frequencies 1 and 3 rad/s, with a cubic spring on the first of two masses.
+
+    With x = a cos t + b cos 3t of that mass, the mean of x^4 is, but for a factor,
+    3 a^4 + 3 b^4 + 12 a^2 b^2 + 4 a^3 b: stationary on a^2 + 9 b^2 = const.
+    """
+    stiffness = np.array([[5.0, -4.0], [-4.0, 5.0]])
+    cubic = jv.NonlinearSpring([1.0, 0.0], jv.PolynomialLaw([0.0, 0.0, 1.0]))
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, springs=[cubic]), 0, 0.1)
+    one, other = np.asarray(found.states[0, :2])
+    first, third = (one + other) / 2, (one - other) / 2
+    slopes = (12 * first**3 + 24 * first * third**2 + 12 * first**2 * third,
+              12 * third**3 + 24 * first**2 * third + 4 * first**3)  # fmt: skip
+    along = -9 * third * slopes[0] + first * slopes[1]
+    assert abs(along) < 2e-2 * first**4  # 4 for the linear mode
+    assert 0.01 < third / first < 0.1
+    for place in (0, -1):
+        state, period = np.asarray(found.states[place]), float(found.orbits.period[place])
+        end = scipy.integrate.solve_ivp(
+            lambda _, s: [*s[2:], *(-stiffness @ s[:2] - [s[0] ** 3, 0.0])],
+            (0.0, period), state, method="DOP853", rtol=1e-12, atol=1e-16,
+        ).y[:, -1]  # fmt: skip
+        np.testing.assert_allclose(end, state, atol=1e-8 * np.abs(state).max())
+
+
+@pytest.mark.slow
+def test_modes_in_a_ring_without_friction_come_back():
+    ring = jv.AnnularContact(np.eye(2), 0.5, jv.LinearContact(5.0))
+    stiffness = np.array([[1.0, 0.1], [0.1, 1.44]])
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, [ring]), 0, 0.3, settings=SETTINGS)
+    assert np.asarray(found.orbits.contacts)[[0, -1]].tolist() == [0, 2]
+
+    def rates(_, state):
+        reach = np.hypot(*state[:2])
+        push = 5.0 * max(reach - 0.5, 0.0) / reach
+        return [*state[2:], *(-stiffness @ state[:2] - push * state[:2])]
+
+    state, period = np.asarray(found.states[-1]), float(found.orbits.period[-1])
+    end = scipy.integrate.solve_ivp(
+        rates, (0.0, period), state, method="DOP853", rtol=1e-12, atol=1e-14, max_step=0.01
+    ).y[:, -1]
+    np.testing.assert_allclose(end, state, atol=1e-7)

@@ -149,7 +149,7 @@ def _touch(static: System, path: str, data: LaneData, x: Array) -> Touch:
 
 
 @lane_kernel
-def start_kernel(lane, static: System, path: str):
+def start_kernel(lane: Any, static: System, path: str) -> Any:
     """Return the kernel from a lane (data, x) to state and parameter at t = 0."""
     data, x = lane
     touch = _touch(static, path, data, x)

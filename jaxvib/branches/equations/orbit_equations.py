@@ -6,6 +6,7 @@ of the parameter). The segments are continuous: $\varphi_i(s_i) - s_{i+1} = 0$.
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -75,7 +76,7 @@ def orbit_corrector(static: System, path: str, unknowns: int) -> Kernel:
 
 
 @lane_kernel
-def orbit_spreader(lane, static: System, path: str, segments: int):
+def orbit_spreader(lane: Any, static: System, path: str, segments: int) -> Any:
     """Return the kernel from a lane (data, state, value) to its unknowns x."""
     data, state, value = lane
     system = at(system_of(data, static), path, value)

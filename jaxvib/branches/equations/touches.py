@@ -164,7 +164,7 @@ class Seen(NamedTuple):
 
 
 @lane_kernel
-def watch_kernel(lane, static: System, path: str):
+def watch_kernel(lane: Any, static: System, path: str) -> Seen:
     """Return the kernel from a lane (data, x) to `Seen`."""
     data, x = lane
     system = system_of(data, static)

@@ -17,7 +17,7 @@ from ...dynamics.engines.choice import engine_of
 from ...dynamics.flow import checked_state, flow
 from ...ensemble import raise_if_empty, reason
 from ...foundation.arrays import combine_arrays, partition_arrays
-from ...foundation.suggestions import nearest
+from ...foundation.suggestions import did_you_mean
 from ...orbits.equilibrium import Equilibrium
 from ...orbits.limit_cycle import LimitCycle
 from ...orbits.periodic_orbit import PeriodicOrbit, check_periods
@@ -113,8 +113,7 @@ def bifurcation_point(
             "of bodies"
         )
     if kind not in KINDS:
-        near = nearest(kind, KINDS)
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = did_you_mean(kind, KINDS)
         raise ValueError(f"kind = {kind!r}; allowed: {', '.join(KINDS)}{hint}")
     check_period(system)
     check_periods(periods)

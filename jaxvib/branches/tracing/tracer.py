@@ -311,7 +311,7 @@ class Tracer:
         shortest = self.step < 4 * self.limits.smallest_step
         passed = None
         if self.crossing is not None:
-            passed = self.crossing(self.here, self.step, broken or shortest)
+            passed = self.crossing(self.here, self.step, bool(broken or shortest))
         if passed is not None:
             self.points += passed.points
             self.beyond = None

@@ -15,7 +15,7 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ...systems.base.event_form import product_term
 from .rows import minus, where
-from .scalar_system import ContactTerm, ScalarSystem, along, gap
+from .scalar_system import ContactTerm, ScalarSystem, along, size_along
 from .series import Series, combination, value
 
 # A penetration below this part of its terms is rounding.
@@ -24,14 +24,12 @@ _ROUNDING = 1e-12
 
 def separated(contact: ContactTerm, touches: Array, position: list) -> Array:
     """Return whether an open contact has a positive penetration (is still indented)."""
-    return ~touches & pressed_in(contact, position, gap(contact, position))
+    return ~touches & pressed_in(contact, position, contact.depth(position))
 
 
 def pressed_in(contact: ContactTerm, position: list, depth: Array) -> Array:
     """Return whether a penetration exceeds the rounding error of the position."""
-    pairs = zip(contact.direction, position, strict=True)
-    size = sum(jnp.abs(d * x) for d, x in pairs) + jnp.abs(contact.gap)
-    return depth > _ROUNDING * size
+    return depth > _ROUNDING * (size_along(contact, position) + jnp.abs(contact.gap))
 
 
 def lifted(
@@ -44,7 +42,7 @@ def lifted(
     """
     for j, contact in enumerate(motion.contacts):
         if contact.damped:
-            depth = gap(contact, position)
+            depth = contact.depth(position)
             size = motion.still(value([jnp.abs(c) for c in depths[j]], s))
             stays = separated(contact, lane.touching[j], lane.position)
             stays = stays & pressed_in(contact, position, depth)

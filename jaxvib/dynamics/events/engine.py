@@ -21,7 +21,7 @@ from .friction import friction_forces_on_step, start_sliding
 from .hard_stop import accelerations, speed_signs, start_holding
 from .normal_forces import loose_signs
 from .rates import impact_size, longest_turn, motion_rates
-from .scalar_system import ORDER, ScalarSystem, along, gap, is_smooth, scalar_system
+from .scalar_system import ORDER, ScalarSystem, along, is_smooth, scalar_system
 from .series import any_of, largest
 from .steps import Context, Lane, speed_and_slight, step_in_contact, step_in_flight
 
@@ -114,7 +114,7 @@ def _start(motion: ScalarSystem, equation, state, t0, observables) -> Lane:
     roots, touching, sizes = [], [], []
     slight = ONSET * largest([jnp.abs(x) for x in position])
     for contact in motion.contacts:
-        depth = gap(contact, position)
+        depth = contact.depth(position)
         closed = (depth > (slight if contact.hertz else 0.0)) & (not contact.hard)
         if contact.damped:
             closed = closed & (force_factor(contact, depth, along(contact, velocity)) > 0)
@@ -132,7 +132,7 @@ def _start(motion: ScalarSystem, equation, state, t0, observables) -> Lane:
 def _start_held(motion: ScalarSystem, lane: Lane, end, rtol, rate):
     """Return the start with holding constraints, its end, and whether it is valid."""
     speed, slight = speed_and_slight(motion, lane, rtol, rate)
-    depths = [gap(motion.contacts[j], lane.position) for j in motion.hard]
+    depths = [motion.contacts[j].depth(lane.position) for j in motion.hard]
     if motion.frictions:
         signs = speed_signs(motion, lane.velocity, speed)
         lane = lane._replace(sliding=loose_signs(motion, lane.touching, signs))

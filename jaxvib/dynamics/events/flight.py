@@ -1,7 +1,7 @@
 """Motion between contacts: one Taylor step that cannot pass the next event."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,10 @@ from .factors import ScaledSeries
 from .friction import events_of, friction_signals
 from .hard_stop import active_contacts, constrained, signal_of
 from .normal_forces import limit_scales, limit_sizes
+from .rows import extend
 from .scalar_system import (
     ScalarSystem,
     acceleration_term,
-    along,
     cosine_and_sine,
     gap_series,
     load_accelerations,
@@ -48,40 +48,22 @@ def flight_series(
     spring_series, scaled = SpringSeries(motion.springs), ScaledSeries(motion.contacts)
     friction_series = FrictionSeries(motion.frictions, lane.sliding)
     for k in range(motion.order - 1):
-        forces = []
-        for j, (contact, push) in enumerate(zip(motion.contacts, pushing, strict=True)):
-            if not contact.linear:
-                forces.append(0.0)
-                continue
-            depth = sum(d * row[k] for d, row in zip(contact.direction, rows, strict=True))
-            depth = depth - contact.gap if k == 0 else depth
-            force = contact.stiffness * depth
-            if contact.damped:
-                rates = [row[k + 1] * (k + 1.0) for row in rows]
-                force = force + contact.damping * along(contact, rates)
-            forces.append(push * scaled.term(j, force, motion.varied))
-        terms = acceleration_term(
-            motion,
-            [row[k] for row in rows],
-            [row[k + 1] * (k + 1.0) for row in rows],
-            forces,
-            [
-                *(
-                    _wave_term(*wave, load, k)
-                    for wave, load in zip(waves, motion.loads, strict=True)
-                ),
-                *(row[k] if k < len(row) else 0.0 for row in motion.pushed),
-            ],
-        )
-        terms = spring_series.pulled(terms, [row[k] for row in rows], motion.varied)
+        place = [row[k] for row in rows]
         rates = [row[k + 1] * (k + 1.0) for row in rows]
+        forces: list = [0.0] * len(motion.contacts)
+        for j, contact in enumerate(motion.contacts):
+            if contact.linear:
+                force = contact.linear_force(place, rates, k)
+                forces[j] = pushing[j] * scaled.term(j, force, motion.varied)
+        pairs = zip(waves, motion.loads, strict=True)
+        loads = [_wave_term(*wave, load, k) for wave, load in pairs]
+        loads += [row[k] if k < len(row) else 0.0 for row in motion.pushed]
+        terms = acceleration_term(motion, place, rates, forces, loads)
+        terms = spring_series.pulled(terms, place, motion.varied)
         terms = friction_series.slid(terms, rates, forces)
         terms, holds = constrained(motion, active, terms)
-        for row, force in zip(holding, holds, strict=True):
-            row.append(force)
-        moved = [term * (1 / ((k + 1) * (k + 2))) for term in terms]
-        for row, x in zip(rows, moved, strict=True):
-            row.append(x)
+        extend(holding, holds)
+        extend(rows, [term * (1 / ((k + 1) * (k + 2))) for term in terms])
     return rows, holding, friction_series.normals
 
 
@@ -91,6 +73,24 @@ def _wave_term(cosine, sine, load, order):
     return -term if order % 4 in (1, 2) else term
 
 
+class Step(NamedTuple):
+    """A step to the next event, or as far as its series converge.
+
+    `series`: of displacements in a flight, or all those of a step in contact; `depths`:
+    the series of each contact's penetration, or of u while a Hertz contact is closed;
+    `length`: of the step, in the variable of the series; `meets`: whether each contact
+    begins or ends there, `slips`: whether each friction has an event, and `ends`: whether
+    the end was reached.
+    """
+
+    series: Any
+    depths: list
+    length: Array
+    meets: list
+    slips: list
+    ends: Array
+
+
 def flight_step(
     motion: ScalarSystem,
     lane: Any,
@@ -98,14 +98,10 @@ def flight_step(
     accuracy: Number,
     rates: tuple[Number, Number],
     longest: Number,
-) -> tuple[list, list, Array, list, list, Array]:
+) -> Step:
     """Step to the next event, or as far as the series converge, at most `longest`.
 
     `rates`: the greatest one of the motion, 1/s, and that without its loads.
-
-    **Returns:** the series of displacements and penetrations, the length of the step,
-    whether each contact begins or ends there, whether each friction has an event, and
-    whether the end was reached.
     """
     (rate, own), pushing = rates, pushes(motion, lane.touching)
     rows, holds, normals = flight_series(motion, lane, pushing)
@@ -165,7 +161,7 @@ def flight_step(
         if contact.damped:
             state = lane.touching[j], lane.position
             meets[j] = closes(contact, *state, meets[j], depths[j], rates, s)
-    return rows, depths, s, *events_of(motion, meets), ends
+    return Step(rows, depths, s, *events_of(motion, meets), ends)
 
 
 def onset_signal(depth: list, size: Number) -> list:

@@ -28,11 +28,12 @@ from .hard_stop import (
     free_accelerations,
     reduced_along,
     speed_signs,
+    without_fault,
 )
 from .normal_forces import contact_forces, has_normal_force, loose_signs
 from .parallel_frictions import joint, joint_flags, joint_force
 from .rows import minus, where
-from .scalar_system import ScalarSystem, along, gap
+from .scalar_system import ScalarSystem, along, size_along
 from .series import any_of, combination, first_of, largest, square_term
 from .sliding import DryFriction, slid
 
@@ -223,19 +224,10 @@ def _closed(motion: ScalarSystem, lane, size, slight) -> list:
     closed = []
     for j in motion.hard:
         contact = motion.contacts[j]
-        depth, speed = gap(contact, lane.position), along(contact, lane.velocity)
+        depth, speed = contact.depth(lane.position), along(contact, lane.velocity)
         near = (depth >= -slight) & (jnp.abs(speed) <= _ROUNDING * size)
         closed.append(jax.lax.stop_gradient(lane.touching[j] | near))
     return closed
-
-
-class _Choice(NamedTuple):
-    """Which stops bear a force, how frictions slide, and which of these are wrong."""
-
-    bearing: list
-    sliding: list
-    wrong: list
-    turns: Any
 
 
 def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, rests: list):
@@ -248,11 +240,7 @@ def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, re
     """
     still = _without_derivatives(motion, lane)
     motion, free, _, normal = still
-    sizes = [
-        sum(jnp.abs(d * a) for d, a in zip(holder.direction, free, strict=True))
-        for holder in motion.holders
-    ]
-    rounding = _ROUNDING * largest(sizes)
+    rounding = _ROUNDING * largest([size_along(each, free) for each in motion.holders])
     limits = [
         friction.limit * friction.normal(normal) * (1 + _ROUNDING)
         + (rounding / along(friction, friction.response) if friction.presses else 0.0)
@@ -280,28 +268,26 @@ def _consistent_lane(motion: ScalarSystem, lane, bearing: list, closed: list, re
         first = first_of(wrong)
         return forces[count:], [*first[:count], *joint_flags(motion.senses, first[count:])]
 
-    def next_choice(choice: _Choice) -> _Choice:
-        forces, _ = consistency(choice.bearing, choice.sliding)
-        bearing = list(map(operator.xor, choice.bearing, choice.wrong[:count]))
-        pairs = zip(choice.sliding, forces, strict=True)
+    def switched(choice, wrong):
+        bearing, sliding = choice
+        forces, _ = consistency(*choice)
+        pairs = zip(sliding, forces, strict=True)
         other = [jnp.where(sign == 0, jnp.sign(force), 0.0) for sign, force in pairs]
-        sliding = where(choice.wrong[count:], other, choice.sliding)
-        return _Choice(bearing, sliding, consistency(bearing, sliding)[1], choice.turns + 1)
+        bearing = list(map(operator.xor, bearing, wrong[:count]))
+        return bearing, where(wrong[count:], other, sliding)
 
     if len(motion.holders) == 1:
         (sign,) = lane.sliding
         (force,), (bad,) = consistency([], [sign])
         # After letting go it slides on whatever its acceleration, which may start at 0.
         return lane._replace(sliding=[jnp.where(bad & (sign == 0), jnp.sign(force), sign)])
-    most = 2**count * 3 ** len(rests)
-    first = bearing, lane.sliding
-    start = _Choice(*first, consistency(*first)[1], jnp.zeros((), jnp.int32))
-    end = jax.lax.while_loop(
-        lambda choice: any_of(choice.wrong) & (choice.turns < most), next_choice, start
+    first, most = (bearing, lane.sliding), 2**count * 3 ** len(rests)
+    bearing, sliding = without_fault(
+        first, lambda choice: consistency(*choice)[1], switched, most
     )
-    touching = _closed_contacts(motion, lane.touching, end.bearing)
+    touching = _closed_contacts(motion, lane.touching, bearing)
     stuck = map(operator.and_, rests, _blocked(motion, touching))
-    sliding = where(list(stuck), [0.0] * len(rests), end.sliding)
+    sliding = where(list(stuck), [0.0] * len(rests), sliding)
     return lane._replace(touching=touching, sliding=sliding)
 
 
@@ -350,7 +336,7 @@ def _with_zero_sliding(motion: ScalarSystem, lane):
     """
     if motion.hard:
         stops = motion._replace(frictions=[])
-        over = [gap(motion.contacts[j], lane.position) for j in motion.hard]
+        over = [motion.contacts[j].depth(lane.position) for j in motion.hard]
         closed = active_contacts(stops, lane.touching)
         lane = lane._replace(position=reduced_along(stops, lane.position, closed, over))
     active = active_contacts(motion, lane.touching, lane.sliding)

@@ -14,7 +14,7 @@ impulses.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -32,8 +32,8 @@ from .scalar_system import (
     along,
     cosine_and_sine,
     factor_values,
-    gap,
     push_forces,
+    size_along,
 )
 from .series import any_of, first_of, largest
 from .sliding import slid
@@ -169,7 +169,7 @@ def impact(
     under_stops, _ = constrained(motion, _active(motion, stays), free)
     pressing = [along(contact, under_stops) for contact in contacts]
     position = lane.position
-    over = [gap(contact, position) for contact in contacts]
+    over = [contact.depth(position) for contact in contacts]
     if len(contacts) == 1:
         at_rest = _at_rest(contacts[0], rebounds[0], pressing[0], size, slight) & strikes[0]
         ends = stops = [at_rest]
@@ -252,12 +252,22 @@ def _moved_by_impacts(strikes, speeds, size):
     ]
 
 
-class _Choice(NamedTuple):
-    """Which contacts bear a force, which of them is wrong, and the iteration count."""
+def without_fault(first: Any, faults: Callable, switched: Callable, most: int) -> Any:
+    """Return a choice, `switched(choice, faults)` until no flag of its faults is set.
 
-    active: list
-    wrong: list
-    turns: Any
+    `most`: the number of switches; where bodies are jammed, single forces are
+    undetermined, and it may cycle.
+    """
+
+    def goes_on(last):
+        return any_of(last[1]) & (last[2] < most)
+
+    def turn(last):
+        choice = switched(*last[:2])
+        return choice, faults(choice), last[2] + 1
+
+    begun = first, faults(first), jnp.zeros((), jnp.int32)
+    return jax.lax.while_loop(goes_on, turn, begun)[0]
 
 
 def _active_set(motion: ScalarSystem, free, candidates) -> list:
@@ -270,11 +280,7 @@ def _active_set(motion: ScalarSystem, free, candidates) -> list:
     contacts = [motion.contacts[j] for j in motion.hard]
     if len(contacts) == 1:
         return [candidates[0] & (along(contacts[0], free) > 0)]
-    sizes = [
-        sum(jnp.abs(d * a) for d, a in zip(contact.direction, free, strict=True))
-        for contact in contacts
-    ]
-    rounding = _ROUNDING * largest(sizes)
+    rounding = _ROUNDING * largest([size_along(contact, free) for contact in contacts])
 
     def wrong(active):
         left, forces = constrained(motion, _active(motion, active), free)
@@ -287,16 +293,10 @@ def _active_set(motion: ScalarSystem, free, candidates) -> list:
             ]
         )
 
-    def next_choice(choice: _Choice) -> _Choice:
-        active = list(map(operator.xor, choice.active, choice.wrong))
-        return _Choice(active, wrong(active), choice.turns + 1)
+    def switched(active, wrong):
+        return list(map(operator.xor, active, wrong))
 
-    # Where bodies are jammed, single forces are undetermined, and it may cycle.
-    most = 2 ** len(contacts)
-    start = _Choice(list(candidates), wrong(candidates), jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(
-        lambda choice: any_of(choice.wrong) & (choice.turns < most), next_choice, start
-    ).active
+    return without_fault(list(candidates), wrong, switched, 2 ** len(contacts))
 
 
 def _resting(motion: ScalarSystem, free, speeds, candidates, strikes, size, slight):
@@ -397,7 +397,7 @@ def start_holding(
     rebounds would be as small, hold if they bear a force.
     """
     contacts = [motion.contacts[j] for j in motion.hard]
-    depths = [gap(contact, lane.position) for contact in contacts]
+    depths = [contact.depth(lane.position) for contact in contacts]
     speeds = [along(contact, lane.velocity) for contact in contacts]
     none = [jnp.zeros((), bool) for _ in contacts]
     motion, free = _without_frictions(motion, lane, none, size)
@@ -465,8 +465,8 @@ def signal_of(
     """
     none = jnp.zeros_like(depth[0])
     slight = _ROUNDING * size
-    terms = zip(contact.direction, position, strict=True)
-    rounding = jax.lax.stop_gradient(sum(jnp.abs(d * row[2]) for d, row in terms))
+    rounding = size_along(contact, [row[2] for row in position])
+    rounding = jax.lax.stop_gradient(rounding)
     near = depth[0] >= -slight
     slow = jnp.abs(depth[1]) <= slight * rate
     pressed = near & slow & (depth[2] > slight * rate**2 + _ROUNDING * rounding)

@@ -10,16 +10,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from ...foundation.types import Number
 from ...systems.base.event_form import product_term
 from .damped import closes, damped_signal, force_factor
 from .factors import ScaledSeries
-from .flight import ONSET, onset_signal, pushes
+from .flight import ONSET, Step, onset_signal, pushes
 from .friction import events_of, friction_signals
 from .hard_stop import active_contacts, constrained, signal_of
 from .normal_forces import limit_scales, limit_sizes
+from .rows import extend, where
 from .scalar_system import (
     ScalarSystem,
     acceleration_term,
@@ -89,28 +89,19 @@ class HertzContactSeries:
         self._append_pace(k)
         motion, share = self.motion, 1 / (k + 1)
         pushed = self._pushed(k)
-        forces = self._forces(k)
-        terms = acceleration_term(
-            motion,
-            [row[k] for row in self.position],
-            [row[k] for row in self.velocity],
-            forces,
-            [*self._waves(k), *pushed],
-        )
         place = [row[k] for row in self.position]
-        terms = self.spring_series.pulled(terms, place, self.factors)
         rates = [row[k] for row in self.velocity]
+        forces = self._forces(k, place, rates)
+        loads = [*self._waves(k), *pushed]
+        terms = acceleration_term(motion, place, rates, forces, loads)
+        terms = self.spring_series.pulled(terms, place, self.factors)
         terms = self.friction_series.slid(terms, rates, forces)
         terms, holds = constrained(motion, self.held, terms)
-        for row, force in zip(self.holding, holds, strict=True):
-            row.append(force)
-        for row, term in zip(self.acceleration, terms, strict=True):
-            row.append(term)
+        extend(self.holding, holds)
+        extend(self.acceleration, terms)
         grown = []
         for i, j in enumerate(motion.hertz):
-            self.speeds[i].append(
-                along(motion.contacts[j], [rate[k] for rate in self.velocity])
-            )
+            self.speeds[i].append(along(motion.contacts[j], rates))
             growth = self.speeds[i][k]
             if len(motion.hertz) > 1:
                 growth = product_term(self.speeds[i], self.others[i], k)
@@ -131,8 +122,7 @@ class HertzContactSeries:
         ]
         series = [self.position, self.velocity, self.roots, self.cosines, self.sines]
         for rows, values in zip(series, new, strict=True):
-            for row, term in zip(rows, values, strict=True):
-                row.append(term)
+            extend(rows, values)
         self.time.append(self.dt_dtau[k] * share)
         for load, angle in zip(motion.loads, self.angles, strict=True):
             angle.append(load.frequency * self.time[-1])
@@ -140,8 +130,7 @@ class HertzContactSeries:
     def _pushed(self, k: int) -> list:
         """Append the order k of each factor; return that of each load."""
         terms, count = self.clock.terms(self.time, k), len(self.motion.pushes)
-        for row, term in zip(self.factors, terms[count:], strict=True):
-            row.append(term)
+        extend(self.factors, terms[count:])
         return terms[:count]
 
     def _append_pace(self, k: int) -> None:
@@ -159,8 +148,7 @@ class HertzContactSeries:
         dt_dtau = product_term(self.own[0], self.others[0], k)
         others = [other[k] for other in self.others]
         self.dt_dtau.append(dt_dtau)
-        for row, square in zip(self.squares, squares, strict=True):
-            row.append(square)
+        extend(self.squares, squares)
         for row, other in zip(self.others, others, strict=True):
             row[k] = other
 
@@ -180,43 +168,35 @@ class HertzContactSeries:
             else:
                 row.append((self.before if i else self.behind)[last - 1][k])
 
-    def _forces(self, k: int) -> list:
+    def _forces(self, k: int, place: list, rates: list) -> list:
         forces, number = [], 0
         for j, contact in enumerate(self.motion.contacts):
+            force: Any = 0.0
             if contact.hertz:
-                cube = self._cube(number, contact, k)
+                cube = self._cube(number, contact, place, k)
                 if contact.damped:
-                    cube = self._resisted(number, contact, cube, k)
-                force = contact.stiffness * cube
-                force = self.scaled.term(j, force, self.factors)
+                    cube = self._resisted(number, contact, cube, rates, k)
+                force = self.scaled.term(j, contact.stiffness * cube, self.factors)
                 if len(self.motion.hertz) > 1:
                     force = jnp.where(self.touching[j], force, 0.0)
                 number += 1
-            elif contact.hard:
-                force = 0.0
-            else:
-                depth = along(contact, [row[k] for row in self.position])
-                depth = depth - contact.gap if k == 0 else depth
-                force = contact.stiffness * depth
-                if contact.damped:
-                    speed = along(contact, [rate[k] for rate in self.velocity])
-                    force = force + contact.damping * speed
+            elif contact.linear:
+                force = contact.linear_force(place, rates, k)
                 force = self.pushing[j] * self.scaled.term(j, force, self.factors)
             forces.append(force)
         return forces
 
-    def _cube(self, number: int, contact, k: int):
+    def _cube(self, number: int, contact, place: list, k: int):
         """Return the coefficient of order k of z^1.5."""
         root, squares = self.roots[number], self.squares[number]
         if not self.motion.steady:
             return _cube_term(root, squares)
-        depth = along(contact, [row[k] for row in self.position])
-        self.depths[number].append(depth - contact.gap if k == 0 else depth)
+        self.depths[number].append(contact.depth(place, k))
         return _pressed_term(root, squares, self.depths[number])
 
-    def _resisted(self, number: int, contact, cube, k: int):
+    def _resisted(self, number: int, contact, cube, rates: list, k: int):
         """Return the coefficient of order k of z^1.5 (1 + c dz/dt)."""
-        speed = along(contact, [rate[k] for rate in self.velocity])
+        speed = along(contact, rates)
         self.cubes[number].append(cube)
         self.grips[number].append(force_factor(contact, 0.0, speed, 1.0 if k == 0 else 0.0))
         return product_term(self.cubes[number], self.grips[number], k)
@@ -328,15 +308,11 @@ def contact_step(
     longest: Number,
     speed: Number,
     sizes: list,
-) -> tuple[HertzContactSeries, list, Array, list, list, Array]:
+) -> Step:
     """Step in contact to the next event, or as far as the series converge.
 
     The step ends where velocities are wrong by `accuracy` times `speed` or each u by
     `accuracy` times its size, at the latest after the `longest` time, s.
-
-    **Returns:** the series, the signal of each contact (u while a Hertz contact is
-    closed, else z), the step in tau, whether each contact begins or ends there, whether
-    each friction has an event, and whether the end was reached.
     """
     series = HertzContactSeries(motion, lane)
     least = least_root(motion, speed / rate)
@@ -347,8 +323,7 @@ def contact_step(
         if contact.hertz:
             root, signal = series.roots[number], onset_signal(depth, speed / rate)
             left = [root[0] - least, *root[1:]]
-            signal = [jnp.where(touches, u, z) for u, z in zip(left, signal, strict=True)]
-            depth = [jnp.where(touches, u, z) for u, z in zip(root, depth, strict=True)]
+            signal, depth = where(touches, left, signal), where(touches, root, depth)
             number += 1
         signals.append([jnp.where(touches, -x, x) for x in signal])
         if contact.damped:
@@ -392,7 +367,7 @@ def contact_step(
             state = lane.touching[j], lane.position
             there = gap_series(contact, series.position)
             meets[j] = closes(contact, *state, meets[j], there, series.velocity, s)
-    return series, depths, s, *events_of(motion, meets[:-1]), meets[-1]
+    return Step(series, depths, s, *events_of(motion, meets[:-1]), meets[-1])
 
 
 class LoadSeries:

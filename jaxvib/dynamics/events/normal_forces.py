@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from ...foundation.types import Number
 from .factors import scaled
 from .parallel_frictions import joint, joint_flags
-from .scalar_system import ContactTerm, ScalarSystem, along, factor_values, gap
+from .scalar_system import ContactTerm, ScalarSystem, along, factor_values
 
 # Least unit of a friction force, relative to the motion's own forces.
 _LEAST = 1e-3
@@ -20,7 +20,7 @@ def contact_forces(motion: ScalarSystem, lane: Any) -> list:
     forces, number = [], 0
     factors = factor_values(motion, lane.time)
     for contact, touches in zip(motion.contacts, lane.touching, strict=True):
-        depth = gap(contact, lane.position)
+        depth = contact.depth(lane.position)
         force = jnp.zeros_like(depth)
         if contact.hertz:
             force = contact.stiffness * lane.roots[number] ** 3
@@ -28,9 +28,7 @@ def contact_forces(motion: ScalarSystem, lane: Any) -> list:
                 force = force * (1 + contact.damping * along(contact, lane.velocity))
             number += 1
         elif contact.linear:
-            force = contact.stiffness * depth
-            if contact.damped:
-                force = force + contact.damping * along(contact, lane.velocity)
+            force = contact.linear_force(lane.position, lane.velocity)
             force = jnp.where(touches, force, 0.0)
         forces.append(scaled(contact, force, factors))
     return forces
@@ -93,7 +91,7 @@ def _force_size(contact: ContactTerm, lane, rate, root):
     stiffness = jnp.abs(contact.stiffness)
     if contact.damped:
         stiffness = stiffness + contact.damping * rate
-    return stiffness * (jnp.abs(gap(contact, lane.position)) + speed / rate)
+    return stiffness * (jnp.abs(contact.depth(lane.position)) + speed / rate)
 
 
 def limit_scales(motion: ScalarSystem, limits: list, acceleration: Number) -> list:

@@ -78,10 +78,10 @@ def observed_in_contact(
     velocity, clock = _scaled((kinds[-1], kinds[2]), length, motion)
 
     def motion_at(x):
-        dt_dtau = clock.slope(x)[0]
+        dt_dtau, rates = clock.slope(x)[0], velocity.value(x)
         return (
             RootPath(depth, squared).value(x),
-            _contact_components(motion, velocity.value(x)),
+            jnp.stack([along(contact, list(rates)) for contact in motion.contacts]),
             dt_dtau,
         )
 
@@ -136,11 +136,6 @@ def _closed(motion: ScalarSystem, lane):
         unknown = damped & ~jnp.stack(lane.touching)
         return jnp.where(unknown, jnp.nan, jnp.stack(closed).astype(float))
     return jnp.stack(closed) if closed else None
-
-
-def _contact_components(motion: ScalarSystem, vector):
-    """Return the components of a vector along all contacts."""
-    return jnp.stack([along(contact, list(vector)) for contact in motion.contacts])
 
 
 def _with_impacts(

@@ -16,6 +16,12 @@ def minus(vector: Sequence, row: Sequence, factor: Any) -> list:
     return [x - r * factor for x, r in zip(vector, row, strict=True)]
 
 
+def extend(rows: Sequence[list], terms: Sequence) -> None:
+    """Append a term to each row."""
+    for row, term in zip(rows, terms, strict=True):
+        row.append(term)
+
+
 def where(flags: Any, values: Sequence, others: Sequence) -> list:
     """Return the values where flags, a list or one for all, are set, else the others."""
     flags = flags if isinstance(flags, list) else [flags] * len(values)

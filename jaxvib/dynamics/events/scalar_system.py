@@ -60,6 +60,18 @@ class ContactTerm(NamedTuple):
         """Whether its force is proportional to the penetration."""
         return not (self.hertz or self.hard)
 
+    def depth(self, position: list, order: int = 0) -> Any:
+        """Return the coefficient of an order of its penetration z, m."""
+        moved = dot(self.direction, position)
+        return moved - self.gap if order == 0 else moved
+
+    def linear_force(self, position: list, velocity: list, order: int = 0) -> Any:
+        """Return the coefficient of an order of its force K z + c dz/dt, N."""
+        force = self.stiffness * self.depth(position, order)
+        if not self.damped:
+            return force
+        return force + self.damping * dot(self.direction, velocity)
+
 
 class HarmonicForcing(NamedTuple):
     """A harmonic load component, the acceleration per unit force, and w^k / k!."""
@@ -296,14 +308,14 @@ def gap_series(contact: ContactTerm, position: Sequence[Series]) -> list:
     return [first - contact.gap, *others]
 
 
-def gap(contact: ContactTerm, position: list) -> Array:
-    """Return a contact's penetration z, m."""
-    return along(contact, position) - contact.gap
-
-
 def along(contact: ContactTerm | DryFriction, vector: list) -> Array:
     """Return the component of a vector along a contact's or a friction's direction."""
     return dot(contact.direction, vector)
+
+
+def size_along(contact: ContactTerm | DryFriction, vector: list) -> Any:
+    """Return the sum of the sizes of the terms of `along`."""
+    return sum(abs(d * x) for d, x in zip(contact.direction, vector, strict=True))
 
 
 def acceleration_term(

@@ -9,6 +9,7 @@ from jaxtyping import Array
 from ...foundation.types import Number
 from ..stepping.step_polynomial import value as value
 from ..stepping.step_polynomial import value_and_slope as value_and_slope
+from .rows import where
 
 # Coefficients c_k of sum_k c_k s^k, one array per order.
 Series = Sequence
@@ -120,8 +121,7 @@ def first_root(
         pairs = zip(signals, bends, strict=True)
         first = smallest([_safe_step(f[0], f[1], bend, length) for f, bend in pairs])
         reach = jnp.where(first < part, part, length)
-        pairs = zip(bends, tight, strict=True)
-        bends = [jnp.where(reach < length, near, far) for far, near in pairs]
+        bends = where(reach < length, tight, bends)
     s, steps = jnp.zeros_like(reach), []
     before = s
     for look in range(_LOOKS):
@@ -168,8 +168,7 @@ def first_to_meet(
     signals, s, reach = jax.lax.stop_gradient((list(signals), s, reach))
     near_one = signals[0]
     for signal, meets in zip(signals[1:], first[1:], strict=True):
-        pairs = zip(signal, near_one, strict=True)
-        near_one = [jnp.where(meets, c, other) for c, other in pairs]
+        near_one = where(meets, signal, near_one)
     root = s
     for _ in range(2):
         height, rate = value_and_slope(near_one, root)
@@ -198,8 +197,7 @@ def refined(signals: Sequence[Series], s: Array, meets: Sequence, reach: Number)
     # A line with its root at s, if no signal meets.
     series = [-s, jnp.ones_like(s), *[jnp.zeros_like(s)] * (len(signals[0]) - 2)]
     for signal, meet in zip(signals, meets, strict=True):
-        pairs = zip(signal, series, strict=True)
-        series = [jnp.where(meet, c, other) for c, other in pairs]
+        series = where(meet, signal, series)
     new = _root(series, s)
     new = new - jax.lax.stop_gradient(jnp.minimum(new, 0.0))
     return jnp.where(jnp.abs(new - s) <= _FAR * reach, new, s)

@@ -11,13 +11,14 @@ from jaxtyping import Array
 from ..measure import Measure
 from ..observables import Observables
 from .damped import lifted, parts, separated
-from .flight import flight_step
+from .flight import Step, flight_step
 from .friction import FrictionEvents, after_frictions, friction_forces_on_step
 from .hard_stop import impact
 from .hertz_contact import contact_step, least_root
 from .observation import observed_in_contact, observed_in_flight
 from .rates import contact_rate, impact_size, motion_speed, pressed_rate
-from .scalar_system import ScalarSystem, along, gap, restart_loads
+from .rows import minus
+from .scalar_system import ScalarSystem, along, restart_loads
 from .series import any_of, slope, value, value_and_slope
 from .springs import spring_rate
 
@@ -71,18 +72,17 @@ def step_in_flight(context: Context, lane: Lane) -> Lane:
     rates, longest = _current_rates(context, lane)
     motion, end = restart_loads(motion, lane.time, end)
     accuracy = _IN_FLIGHT * rtol
-    rows, depths, length, meets, slips, ends = flight_step(
-        motion, lane, end, accuracy, rates, longest
-    )
+    step = flight_step(motion, lane, end, accuracy, rates, longest)
+    rows, depths, length = step[:3]
     ends_of_rows = [value_and_slope(row, length) for row in rows]
     position, velocity = [x for x, _ in ends_of_rows], [v for _, v in ends_of_rows]
     position = lifted(motion, lane, position, depths, length)
     moved = position, velocity, lane.time + length
     if motion.steady:
-        moved = at_onset(motion, meets, *moved, rows, length)
-    closed = _with_final_roots(motion, lane, lane.roots, meets, position)
-    new = _lane_after(motion, closed, *moved, meets, ends, end)
-    new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rates[0])
+        moved = at_onset(motion, step.meets, *moved, rows, length)
+    closed = _with_final_roots(motion, lane, lane.roots, step.meets, position)
+    new = _lane_after(motion, closed, moved, step, end)
+    new, impacts = _after_events(motion, lane, new, step, rtol, rates[0])
     if measure is not None:
 
         def at(x):
@@ -110,27 +110,26 @@ def step_in_contact(context: Context, lane: Lane) -> Lane:
     scales = jax.lax.stop_gradient((speed, sizes))
     longest = turn / jax.lax.stop_gradient(contact_rate(motion, lane, rate, sizes))
     settings = rtol, rate, longest
-    series, depths, length, meets, slips, ends = contact_step(
-        motion, lane, end, *settings, *scales
-    )
+    step = contact_step(motion, lane, end, *settings, *scales)
+    series, depths, length, meets = step[:4]
     kinds = series.position, series.velocity, [series.time], series.roots
     position, velocity, (time,), roots = (
         [value(row, length) for row in rows] for rows in kinds
     )
-    for j, i in zip(motion.hertz, range(len(roots)), strict=True):
+    for i, j in enumerate(motion.hertz):
         contact, released = motion.contacts[j], meets[j] & lane.touching[j]
         if contact.damped:
             released = released & ~parts(contact, velocity, roots[i], sizes[i])
         # Where u has reached 0, z is the error of the steps.
-        over = gap(contact, position) / along(contact, contact.response)
+        over = contact.depth(position) / along(contact, contact.response)
         over = motion.still(jnp.where(released, over, 0.0))
-        position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
+        position = minus(position, contact.response, over)
         begun = jnp.where(lane.touching[j], 0.0, least_root(motion, speed / rate))
         roots[i] = jnp.where(meets[j], begun, roots[i])
     position = lifted(motion, lane, position, depths, length)
     closed = _with_final_roots(motion, lane, roots, meets, position)
-    new = _lane_after(motion, closed, position, velocity, time, meets, ends, end)
-    new, impacts = _after_events(motion, lane, new, meets, slips, ends, rtol, rate)
+    new = _lane_after(motion, closed, (position, velocity, time), step, end)
+    new, impacts = _after_events(motion, lane, new, step, rtol, rate)
     if measure is not None:
 
         def at(x):
@@ -168,7 +167,7 @@ def _with_final_roots(
         contact = motion.contacts[j]
         if contact.damped:
             again = meets[j] & separated(contact, lane.touching[j], lane.position)
-            depth = jnp.where(again, gap(contact, position), 1.0)
+            depth = jnp.where(again, contact.depth(position), 1.0)
             roots[i] = jnp.where(again, jnp.sqrt(depth), roots[i])
     return lane._replace(roots=roots)
 
@@ -201,9 +200,9 @@ def _with_integral(context: Context, lane: Lane, new: Lane, at, length, impacts)
     return new._replace(integral=lane.integral + added)
 
 
-def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rtol, rate):
+def _after_events(motion: ScalarSystem, lane: Lane, new, step: Step, rtol, rate):
     """Apply impacts and changes of frictions; return the lane and the impacts."""
-    impacts = None
+    meets, impacts = step.meets, None
     if motion.hard:
         new, impacts = _after_impacts(motion, lane, new, meets, rtol, rate)
     if not motion.frictions:
@@ -216,8 +215,8 @@ def _after_events(motion: ScalarSystem, lane: Lane, new, meets, slips, ends, rto
     jumps = [meets[j] for j, c in enumerate(motion.contacts) if c.damped and c.linear]
     # A load or a factor may be only piecewise analytic.
     broken = any(part.law.breaks for part in (*motion.pushes, *motion.factors))
-    jumps += [ends] if broken else []
-    happens = FrictionEvents(slips, touched, struck, any_of(jumps))
+    jumps += [step.ends] if broken else []
+    happens = FrictionEvents(step.slips, touched, struck, any_of(jumps))
     new = after_frictions(motion, new, happens, *speed_and_slight(motion, new, rtol, rate))
     if impacts is not None:
         impacts = impacts._replace(touching=new.touching)
@@ -230,9 +229,9 @@ def _after_impacts(motion: ScalarSystem, lane: Lane, new: Lane, meets, rtol, rat
     position = new.position
     for j in motion.hard:
         contact = motion.contacts[j]
-        over = gap(contact, position) / along(contact, contact.response)
+        over = contact.depth(position) / along(contact, contact.response)
         over = jnp.where(meets[j], over, 0.0)
-        position = [x - r * over for x, r in zip(position, contact.response, strict=True)]
+        position = minus(position, contact.response, over)
     new = new._replace(position=position, touching=lane.touching)
     speed, slight = speed_and_slight(motion, new, rtol, rate)
     impacts = impact(motion, new, meets, speed, slight, rate)
@@ -246,7 +245,9 @@ def _after_impacts(motion: ScalarSystem, lane: Lane, new: Lane, meets, rtol, rat
     return moved, impacts
 
 
-def _lane_after(motion, lane, position, velocity, time, meets, ends, end) -> Lane:
+def _lane_after(motion, lane: Lane, moved: tuple, step: Step, end) -> Lane:
+    """Return the lane with its contacts at the end of a step, (position, ..., time)."""
+    (position, velocity, time), meets = moved, step.meets
     touching = [touches ^ meet for touches, meet in zip(lane.touching, meets, strict=True)]
     sizes = []
     for j, size in zip(motion.hertz, lane.sizes, strict=True):
@@ -256,19 +257,9 @@ def _lane_after(motion, lane, position, velocity, time, meets, ends, end) -> Lan
     # Treat a remaining time of the size of rounding as zero.
     late = time >= end - 4 * jnp.finfo(float).eps * jnp.abs(end)
     landed = jax.lax.stop_gradient(end) + (time - jax.lax.stop_gradient(time))
-    time = jnp.where(ends | late, landed, time)
-    return Lane(
-        list(position),
-        list(velocity),
-        time,
-        list(lane.roots),
-        touching,
-        sizes,
-        lane.steps + 1,
-        lane.observables,
-        lane.integral,
-        lane.sliding,
-    )
+    time = jnp.where(step.ends | late, landed, time)
+    lane = lane._replace(position=list(position), velocity=list(velocity), time=time)
+    return lane._replace(touching=touching, sizes=sizes, steps=lane.steps + 1)
 
 
 def speed_and_slight(motion: ScalarSystem, lane: Lane, rtol, rate):
@@ -296,7 +287,7 @@ def at_onset(
         contact = motion.contacts[j]
         speed = motion.still(along(contact, velocity))
         met = meets[j] & (speed > 0)
-        delay = -gap(contact, position) / jnp.where(met, speed, 1.0)
+        delay = -contact.depth(position) / jnp.where(met, speed, 1.0)
         after = jnp.where(met, delay - motion.still(delay), after)
     rates = motion.still((velocity, acceleration))
     position, velocity = (

@@ -24,8 +24,17 @@ def called(lowering: Any, equation: JaxprEqn, inputs: Sequence) -> list:
     raise KeyError(f"{equation.primitive.name} has no jaxpr")
 
 
-def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, list, list]:
-    """Return a `while`'s condition and body, their constants, and the carried values.
+def loop_inputs(equation: JaxprEqn, inputs: Sequence) -> tuple[list, list, list]:
+    """Return the constants of a `while`'s condition and body, and the carried values."""
+    first = equation.params["cond_nconsts"]
+    last = first + equation.params["body_nconsts"]
+    mapped = equation.params["cond_jaxpr"].out_avals[0].shape
+    begin = 0 if mapped else first  # the body of a mapped loop evaluates the condition
+    return list(inputs[:first]), list(inputs[begin:last]), list(inputs[last:])
+
+
+def loop_jaxprs(equation: JaxprEqn) -> tuple[Any, Any]:
+    """Return a `while`'s condition and body.
 
     A loop that `jax.vmap` has mapped has a condition for each element: it goes on while
     any holds, and the others keep their values.
@@ -33,13 +42,8 @@ def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, li
     parameters = equation.params
     first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
     condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
-    condition_consts, body_consts = (
-        list(inputs[:first]),
-        list(inputs[first : first + second]),
-    )
-    start = list(inputs[first + second :])
     if not condition.out_avals[0].shape:
-        return condition, body, condition_consts, body_consts, start
+        return condition, body
 
     def any_holds(*arguments):
         return jnp.any(core.jaxpr_as_fun(condition)(*arguments)[0])
@@ -55,8 +59,7 @@ def loop_parts(equation: JaxprEqn, inputs: Sequence) -> tuple[Any, Any, list, li
         ]
 
     one = jax.make_jaxpr(any_holds)(*condition.in_avals)
-    other = jax.make_jaxpr(iterate)(*condition.in_avals[:first], *body.in_avals)
-    return one, other, condition_consts, [*condition_consts, *body_consts], start
+    return one, jax.make_jaxpr(iterate)(*condition.in_avals[:first], *body.in_avals)
 
 
 def repeat(lowering: Any, start: Sequence, go_on: Callable, iterate: Callable) -> list:

@@ -13,7 +13,7 @@ from jax.extend import core
 from jax.extend.core import ClosedJaxpr
 
 from ..ir.assembler import Value, kind_of
-from .control import Table, counted, loop_parts, repeat
+from .control import Table, counted, loop_inputs, loop_jaxprs, repeat
 from .jvp_rules import (
     called,
     has_zero_tangents,
@@ -223,8 +223,9 @@ class ForwardMode:
         """Lower a `while` with loop-carried tangents, kept in memory."""
         self.flush()
         a = self.lowering.assembler
-        condition, body, condition_consts, body_consts, begun = loop_parts(equation, inputs)
-        *_, pushes, starts = loop_parts(equation, changes)
+        condition, body = loop_jaxprs(equation)
+        condition_consts, body_consts, begun = loop_inputs(equation, inputs)
+        _, pushes, starts = loop_inputs(equation, changes)
         pushed = [change is not None and change.moves for change in pushes]
         moves = [change is not None and change.moves for change in starts]
         while True:  # fixed point of which carried values have tangents

@@ -17,9 +17,8 @@ def _loop(lowering: Any, equation: Any, inputs: Sequence) -> list:
     Long carried arrays are replaced after each iteration.
     """
     inputs = [lowering.kept(array) for array in inputs]
-    condition, body, condition_consts, body_consts, start = control.loop_parts(
-        equation, inputs
-    )
+    condition, body = control.loop_jaxprs(equation)
+    condition_consts, body_consts, start = control.loop_inputs(equation, inputs)
     carried = _Carried(lowering, start)
 
     def go_on(short):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,26 +21,6 @@ class Run(NamedTuple):
 
 
 Index = int | str | Run  # a number, the name of an i64, or a vector of them
-
-
-@runtime_checkable
-class LongArray(Protocol):
-    """An array whose numbers are loaded or computed where they are needed.
-
-    `weight`: about how many instructions a number takes.
-    """
-
-    shape: tuple[int, ...]
-    kind: str
-    weight: int
-
-    def at(self, a: Assembler, place: Sequence[Index]) -> Value:
-        """Return the number at a place, or a vector of them along a `Run`."""
-        ...
-
-    def flat(self) -> "LongArray | None":
-        """Return the array with one axis, `None` if that takes a copy."""
-        ...
 
 
 class Interleaved(NamedTuple):
@@ -319,6 +299,12 @@ class Computed:
     def at(self, a: Assembler, place: Sequence[Index]) -> Value:
         """Compute the number at a place."""
         return self._number(place)
+
+
+# Arrays whose numbers are loaded or computed where they are needed: `at(a, place)` returns
+# the number at a place, or a vector of them along a `Run`; `flat()` the array with one
+# axis, None if that takes a copy. `weight`: about how many instructions a number takes.
+LongArray = Stored | Repeated | Named | Computed
 
 
 def index_value(a: Assembler, index: Index) -> Value:

@@ -256,10 +256,6 @@ def _neighbour(a, parameters, x, y):
     return a.select(ordered, moved, a.constant(math.nan, x.kind))
 
 
-def _clamped(a, parameters, low, x, high):
-    return minimum(a, parameters, maximum(a, parameters, x, low), high)
-
-
 def multiplied(a: Assembler, parameters: Mapping, x: Value, y: Value) -> Value:
     """Return x y, of booleans whether both are true."""
     return a.bitwise_and(x, y) if x.kind == "bool" else a.multiply(x, y)
@@ -413,7 +409,9 @@ TABLE: dict[str, Callable] = {
     "sign": elementwise(_sign),
     "max": elementwise(maximum),
     "min": elementwise(minimum),
-    "clamp": elementwise(_clamped),
+    "clamp": elementwise(
+        lambda a, p, low, x, high: minimum(a, p, maximum(a, p, x, low), high)
+    ),
     "floor": elementwise(_whole_part("floor")),
     "ceil": elementwise(_whole_part("ceil")),
     "round": elementwise(_rounded),

@@ -7,7 +7,7 @@ batch does not wait for the slowest lane.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,13 @@ import numpy as np
 from jaxtyping import Array
 
 from ...foundation.types import AnyArray
-from .characteristic import Dimensionless, equilibrated, matrix, phase_and_rate
+from .characteristic import (
+    Dimensionless,
+    Numbers,
+    equilibrated,
+    matrix,
+    phase_and_rate,
+)
 from .ritz import fast_starts, ritz_problem
 from .roots import AT_ZERO, SMALL_CIRCLE, deflated_step
 
@@ -33,6 +39,18 @@ _NODES = 6
 _SMALL_UNIT = np.exp(1j * np.pi * (np.arange(6) + 0.5) / 6)
 _SLOW = 1e-3  # dimensionless; the smallest modulus in the gaps of `zeros_at_origin`
 ROUNDED = 1e-9  # relative step after which the error is at rounding level
+
+
+class Judged(NamedTuple):
+    """Dimensionless roots of a design, including spare ones, and the certificate.
+
+    `sizes`: of the last steps, relative; `radius`: of the certified circle.
+    """
+
+    roots: Numbers
+    sizes: Numbers
+    certified: Numbers
+    radius: Numbers
 
 
 def first_starts(system: Dimensionless, count: int) -> tuple[Array, Array]:
@@ -74,8 +92,8 @@ def judged(
     passive: Array,
     count: int,
     zeros: bool = True,
-) -> tuple[Array, Array, Array, Array]:
-    """Return roots and last steps by modulus, the certificate and its radius.
+) -> Judged:
+    """Return the roots by modulus, with their certificate.
 
     Roots at 0 are fixed during sweeps: with `zeros` they are verified, otherwise they
     leave a design uncertified.
@@ -102,7 +120,7 @@ def judged(
     # the single-design search distinguishes slow roots from roots at 0 moved by
     # rounding
     certified &= ~jnp.any(~still & (jnp.abs(roots) < _SLOW))
-    return roots, size, certified, radius
+    return Judged(roots, size, certified, radius)
 
 
 def step_of(
@@ -121,10 +139,9 @@ def step_of(
     return root, jnp.abs(step) / jnp.abs(root)
 
 
-def solved(
-    system: Dimensionless, roots: Array, passive: Array, count: int
-) -> tuple[Array, Array, Array, Array]:
-    """Sweep until converged and return the result of `judged`."""
+def fast_spectrum(system: Dimensionless, count: int) -> tuple[Numbers, ...]:
+    """Like `certified_spectrum` for a count, but traceable."""
+    roots, passive = first_starts(system, count)
 
     def body(state):
         return *sweep(system, state[0], passive), state[2] + 1
@@ -133,13 +150,7 @@ def solved(
     roots, size, _ = jax.lax.while_loop(
         lambda state: (state[2] < _SWEEPS) & unconverged(state[1], count), body, begin
     )
-    return judged(system, roots, size, passive, count)
-
-
-def fast_spectrum(system: Dimensionless, count: int) -> tuple[Array, ...]:
-    """Like `certified_spectrum` for a count, but traceable."""
-    roots, passive = first_starts(system, count)
-    roots, _, certified, radius = solved(system, roots, passive, count)
+    roots, _, certified, radius = judged(system, roots, size, passive, count)
     roots = roots[:count]
     parts = jax.vmap(lambda root: _null_vector(system, root))(roots)
     repeated = jnp.sum(roots[:, None] == roots, axis=1).astype(float)

@@ -15,7 +15,7 @@ from ...ensemble.blas import one_blas_thread
 from ...foundation.arrays import concatenate_lanes, gather_lanes
 from ...foundation.quantity import result_field
 from ...systems.structures.beam import BeamWithBodies
-from .characteristic import Dimensionless, Numbers, dimensionless, mixing
+from .characteristic import Dimensionless, dimensionless, mixing
 from .fast_spectrum import ROUNDED, first_starts, judged, split, step_of, sweep
 from .ritz import all_starts, ritz_problem
 from .spectrum import certified_spectrum
@@ -129,15 +129,6 @@ def beam_spectra(
     return BeamSpectra(values, residuals, certified, radius, repeated, result)
 
 
-class _Converged(NamedTuple):
-    """Dimensionless roots of designs, including spare ones, with their certificate."""
-
-    roots: Numbers
-    sizes: Numbers
-    certified: Numbers
-    radius: Numbers
-
-
 class _Programs(NamedTuple):
     begin: Callable
     alone: Callable
@@ -160,7 +151,7 @@ def _programs(system, count) -> _Programs:
 
     def judge(zeros):
         def of_one(*each):
-            return _Converged(*judged(*each, count, zeros))
+            return judged(*each, count, zeros)
 
         return jax.jit(jax.vmap(of_one))
 

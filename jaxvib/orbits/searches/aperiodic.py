@@ -183,7 +183,7 @@ def _find_orbits_into(
 
 
 @lane_kernel
-def track_stage(lane, static: System, engine: str):
+def track_stage(lane: Any, static: System, engine: str) -> Any:
     """Return the function that observes one lane for one more window."""
     leaves, state, direction = lane
     system = combine_arrays(leaves, static)

@@ -1,6 +1,6 @@
 """Kernels for transients and shooting, shared by single orbits and batches."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -64,7 +64,7 @@ def details_of(
 
 
 @lane_kernel
-def shooting_kernel(lane, static: System, engine: str):
+def shooting_kernel(lane: Any, static: System, engine: str) -> Any:
     """Return the kernel from (leaves, guess, periods, rtol, factor) to shooting results."""
     leaves, guess, periods, rtol, factor = lane
     system = combine_arrays(leaves, static)
@@ -94,7 +94,9 @@ def shoot_in_modes(
 
 
 @lane_kernel
-def poincare_kernel(lane, static: System, count: int, longest: int, engine: str):
+def poincare_kernel(
+    lane: Any, static: System, count: int, longest: int, engine: str
+) -> Any:
     """Return the kernel of lanes (leaves, state) to the results of `poincare_samples`."""
     leaves, state = lane
     return poincare_samples(combine_arrays(leaves, static), state, count, longest, engine)
@@ -126,6 +128,6 @@ def beginning(system: System) -> Beginning:
 
 
 @lane_kernel
-def beginning_kernel(leaves, static: System):
+def beginning_kernel(leaves: Any, static: System) -> Beginning:
     """Return the kernel of leaves to the `beginning` of their system."""
     return beginning(combine_arrays(leaves, static))

@@ -85,8 +85,8 @@ class PoincareSamples(NamedTuple):
 
 @lane_kernel
 def samples_kernel(
-    lane, static: System, count: int, longest: int, engine: str, transient: int = 0
-):
+    lane: Any, static: System, count: int, longest: int, engine: str, transient: int = 0
+) -> PoincareSamples:
     """Return the kernel of lanes (leaves, state, rtol) to the samples of `count` periods.
 
     These follow `transient` periods, or more, see `run_transients`.

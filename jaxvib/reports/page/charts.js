@@ -22,6 +22,11 @@ function cells(layer, page, lit) {
 }
 
 const HATCHES = 36; // lines of one direction across a map
+const LEVEL = (t, shift) => [t, shift - 0.5 / HATCHES], UPRIGHT = (t, shift) => [shift - 0.5 / HATCHES, t];
+const DIRECTIONS = {
+  "/": [(t, shift) => [t, t + shift]], "\\": [(t, shift) => [t, 1 - t + shift]],
+  "-": [LEVEL], "|": [UPRIGHT], "+": [LEVEL, UPRIGHT],
+};
 const FINE = 400; // parts of such a line, which ends within one of them at a cell's edge
 
 // Hatching of classes: lines across the map, clipped to the cells of the class.
@@ -31,20 +36,17 @@ function hatched(layer) {
   const [height, width] = layer.values.shape;
   const ends = [edges(layer.x), edges(layer.y)];
   const at = (across, up) => [between(ends[0], across * width), between(ends[1], up * height)];
-  const under = (across, up) => layer.values[
-    Math.min(height - 1, Math.floor(up * height)) * width + Math.min(width - 1, Math.floor(across * width))];
+  const under = (across, up) => Math.min(across, up) > 0 && Math.max(across, up) < 1
+    && layer.values[Math.floor(up * height) * width + Math.floor(across * width)];
   return names.flatMap((_, member) => {
-    if (hatches[member] !== "/" && hatches[member] !== "\\") return [];
-    const x = [], y = [], rising = hatches[member] === "/", steps = Math.max(FINE, 2 * (width + height));
-    for (let line = 1; line < 2 * HATCHES; line++) {
+    const x = [], y = [], steps = Math.max(FINE, 2 * (width + height));
+    for (const place of DIRECTIONS[hatches[member]] ?? []) for (let line = 1; line < 2 * HATCHES; line++) {
       const shift = line / HATCHES - 1;
-      const up = (t) => (rising ? t + shift : 1 - t + shift);
       let open = false;
       for (let step = 0; step <= steps; step++) {
-        const middle = (step + 0.5) / steps;
-        const inside = step < steps && up(middle) > 0 && up(middle) < 1 && under(middle, up(middle)) === member;
+        const inside = step < steps && under(...place((step + 0.5) / steps, shift)) === member;
         if (inside === open) continue;
-        const [across, high] = at(step / steps, Math.min(1, Math.max(0, up(step / steps))));
+        const [across, high] = at(...place(step / steps, shift).map((each) => Math.min(1, Math.max(0, each))));
         x.push(across);
         y.push(high);
         if (open) { x.push(null); y.push(null); }

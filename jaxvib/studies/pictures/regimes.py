@@ -126,7 +126,8 @@ def _regime(code: int, periods: int, contacts: int, touching: bool) -> tuple:
         name, always = regime_name(periods, contacts, touching), touching and not contacts
         if always:
             shared, contacts = shared.partition(" with ")[0] + ", always in contact", -1
-        return (0, periods, contacts), name, shared, colour, "/" if always else ""
+        hatch = "/" if always else colours.period_hatch(periods)
+        return (0, periods, contacts), name, shared, colour, hatch
     return _unsettled(code)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # loads submodules lazily: .io takes 0.2 s
 
-from ...foundation.suggestions import nearest
+from ...foundation.suggestions import did_you_mean
 from ...foundation.text import size_text
 
 MOST_FREEDOMS = 5000  # for a dense matrix of 200 MB
@@ -43,7 +43,10 @@ def square_array(path: Path, key: str) -> Any:
     without pyyeti.
     """
     try:
-        found = LOADERS[path.suffix.lower()](path, key)
+        with warnings.catch_warnings():
+            # From SciPy 1.18 on: about the type of sparse matrices; either will do.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = LOADERS[path.suffix.lower()](path, key)
         sparse = isinstance(found, scipy.sparse.sparray | scipy.sparse.spmatrix)
         _require_square(np.shape(found), sparse)
         if sparse:
@@ -78,8 +81,7 @@ def _chosen(names: Collection[str], key: str) -> str:
     if not key and len(names) == 1:
         return next(iter(names))
     if key not in names:
-        near = nearest(key, names) if key else None
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = did_you_mean(key, names) if key else ""
         what = key or "an array without a name"
         raise ValueError(f"{what} is not in it; allowed: {', '.join(names)}{hint}")
     return key
@@ -113,10 +115,7 @@ def _of_matrix_market(path: Path, key: str):
             first, second = numbers[3::3], numbers[4::3]
             if np.any(first < second) and np.any(first > second):
                 raise ValueError(f"both triangles of a {words[-1]} matrix are given")
-    with warnings.catch_warnings():
-        # From SciPy 1.18 on: about the type of sparse matrix, converted to dense here.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
+    return scipy.io.mmread(io.BytesIO(head + b"\n" + text + b"\n"))
 
 
 def _rows(text: bytes) -> list[bytes]:

@@ -31,10 +31,6 @@ class ConstantLoad(Load):
     def __init__(self, force: Real[ArrayLike, ""]):
         self.magnitude = force
 
-    def force(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
-        """Return the force, N, at a time, s."""
-        return self.magnitude
-
     def largest(self) -> Float[Array, ""]:
         """Return the absolute force, N."""
         return jnp.abs(self.magnitude)

@@ -40,10 +40,6 @@ class HarmonicLoad(ScaledLoad):
         """Return the load as a single harmonic."""
         return Wave(self.amplitude, self.frequency, self.phase)
 
-    def waves(self) -> tuple[Wave, ...]:
-        """Return the load itself."""
-        return (self.harmonic(),)
-
     def rate(self) -> "HarmonicLoad":
         """Return the law of the time derivative."""
         quarter = self.phase + np.pi / 2

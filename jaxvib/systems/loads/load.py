@@ -58,7 +58,8 @@ class Load(LoadLaw):
 
     def waves(self) -> tuple[Wave, ...] | None:
         """Return its harmonic components; None if it is not such a sum."""
-        return None
+        wave = self.harmonic()
+        return None if wave is None else (wave,)
 
     def harmonic(self) -> Wave | None:
         """Return the load as a single harmonic; None for all but harmonic loads."""

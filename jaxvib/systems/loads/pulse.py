@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ...foundation.arrays import host_namespace, is_concrete
 from ...foundation.quantity import OptionalQuantity, Quantity, quantity
-from ...foundation.suggestions import nearest
+from ...foundation.suggestions import did_you_mean
 from ...foundation.types import Number
 from .load import ScaledLoad, first_after
 
@@ -83,8 +83,7 @@ class PulseLoad(ScaledLoad):
 
     def __check_init__(self) -> None:
         if self.shape not in SHAPES:
-            near = nearest(str(self.shape), SHAPES)
-            hint = f"; did you mean {near!r}?" if near else ""
+            hint = did_you_mean(self.shape, SHAPES)
             raise ValueError(f"shape = {self.shape!r}; allowed: {', '.join(SHAPES)}{hint}")
         times = self.every, self.duration
         if self.every is None or not is_concrete(times):

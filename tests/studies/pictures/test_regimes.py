@@ -66,7 +66,15 @@ def test_a_motion_that_never_leaves_its_contact_is_not_called_one_without(field)
         "period 1, always in contact", "period 1 with 0 contacts",
         "period 2 with 1 contact", "period 6, always in contact",
     )  # fmt: skip
-    assert [share.hatch for share in sorting.shares] == ["/", "", "", "/"]
+    assert [share.hatch for share in sorting.shares] == ["/", "", "-", "/"]
+
+
+def test_periods_are_told_by_hatches_as_well_as_by_colours():
+    periods = np.array([1, 1, 2, 3, 4, 7])
+    run = run_of(result=0 * periods, periods=periods, contacts=periods, stable=0 * periods)
+    sorting = sort_by_regime([run])
+    hatches = np.array(sorting.classes.hatches)[sorting.members[0]]
+    assert hatches.tolist() == ["", "", "-", "|", "+", "+"]
 
 
 def test_a_system_at_rest_has_a_class_of_its_own():
