@@ -1,6 +1,7 @@
 """Nonlinear modes: families of periodic motions without loads and losses, along energy."""
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -43,6 +44,9 @@ _LINEAR, _LESS, _DIVISIONS = 1e-4, 4.0, 40
 # Multipliers farther than this from the unit circle have left it. A pair that collides
 # there leaves it as the root of the distance: an error of 1e-12 of the matrix is 1e-6.
 _LEFT = 1e-5
+# Frequencies are multiples within this part; parts of both modes, as angles, among which
+# families are sought.
+_EXACT, _ANGLES = 1e-6, 721
 # Relative steps of the period beyond a grazing of a hard stop, tried in order, and the
 # largest correction of the point there, in such steps.
 _REACHES, _NEAR = (1e-3, 3e-3, 1e-2, 3e-2), 10.0
@@ -104,7 +108,8 @@ def nonlinear_modes(
 
     The system has no loads and no damping: its motions keep their energy, kinetic and
     that stored in springs and contacts. Small ones of one frequency are those of a linear
-    mode. From where they cease to be linear they are continued to larger energies by
+    mode, or of several whose frequencies are multiples of its own. From where they
+    cease to be linear they are continued to larger energies by
     pseudo-arclength continuation, also through the touching of elastic stops
     (`equations.mode_equations`). Their frequencies over the energy are the backbone of the
     mode. The two multipliers along the family are 1, and left out. The others are pairs
@@ -148,8 +153,12 @@ def nonlinear_modes(
     steps = settings.steps(high - low)
     exact = ((float(np.exp(low)), float(energy)),)
     limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
-    (pair,) = both_ways(problem, problem.linear(shape, low)[None], limits)
-    if pair[0].code == Reason.DIVERGED:
+    starts = itertools.chain([problem.linear(shape, low)], problem.mixed(modes, mode, low))
+    for start in starts:
+        (pair,) = both_ways(problem, start[None], limits)
+        if pair[0].code != Reason.DIVERGED:
+            break
+    else:
         raise RuntimeError(f"nonlinear_modes: no motion found near linear mode {mode}")
     with progress_reporter(progress, None, "nonlinear_modes", "points") as report:
         (found,) = trace(problem, [pair], limits, report)
@@ -185,6 +194,18 @@ def checked_mode(system: ImpactSystem, mode: int) -> NaturalModes:
         what = "rigid: its frequency is 0" if frequency == 0 else "unstable"
         raise ValueError(f"mode = {mode} is {what}; allowed: modes that vibrate")
     return modes
+
+
+@eqx.filter_jit
+def _stored(system: ImpactSystem, path: Array) -> Array:
+    """Return the energy of positions, (..., n), beyond that of small motions."""
+    _, _, stiffness = at_rest(system).matrices()
+
+    def beyond(position):
+        state = jnp.append(position, jnp.zeros_like(position))
+        return total_energy(system, state) - position @ stiffness @ position / 2
+
+    return jax.vmap(jax.vmap(beyond))(path)
 
 
 def _units(masses: Array, frequency: Array) -> Array:
@@ -266,6 +287,31 @@ class ModeProblem(BranchProblem):
         # Zeros are positive.
         state = np.append(np.sqrt(2) * still / frequency, np.sqrt(2) * moving + 0.0)
         return state / self.units[:-2]
+
+    def mixed(self, modes: NaturalModes, mode: int, level: float) -> Iterator[np.ndarray]:
+        r"""Yield starts of families that begin with parts of another mode as well.
+
+        Where its frequency is an exact multiple, motions in both modes of the energies
+        $h \cos^2 \theta$ and $h \sin^2 \theta$ are periodic while they are linear. Those
+        go on to larger energies whose mean energy of the nonlinear springs and contacts
+        over a period is stationary along $\theta$.
+        """
+        frequencies, shapes = np.asarray(modes.frequencies), np.asarray(modes.shapes)
+        ratios = frequencies / frequencies[mode]
+        whole = (np.abs(ratios - np.round(ratios)) < _EXACT) & (np.round(ratios) > 0)
+        angles = np.linspace(-np.pi / 2, np.pi / 2, _ANGLES)
+        for other in np.flatnonzero(whole & (np.arange(len(ratios)) != mode)):
+            parts = shapes[:, [mode, other]] / frequencies[[mode, other]]
+            turns = np.outer([1, np.round(ratios[other])], 2 * np.pi * np.arange(64) / 64)
+            mixes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+            size = np.sqrt(2 * np.exp(level))
+            path = size * np.einsum("ij,aj,jt->ati", parts, mixes, np.cos(turns))
+            mean = np.asarray(_stored(self._system, jnp.asarray(path))).mean(-1)
+            slopes = np.diff(mean)
+            found = 1 + np.flatnonzero(slopes[1:] * slopes[:-1] < 0)
+            for angle in sorted(angles[found], key=abs):
+                still = parts @ [np.cos(angle), np.sin(angle)] * frequencies[mode]
+                yield np.append(self._linear_state(still, 0 * still), [1.0, level])
 
     def linear_up_to(self, shape: np.ndarray, level: float) -> float:
         """Return a logarithm of energies below which motions are nearly linear."""

@@ -143,3 +143,18 @@ class Chart:
     title: str = ""
     equal: bool = False
     legend: bool = True
+
+    def ranges(self) -> str:
+        """Return a sentence with the smallest and largest number for each scale."""
+        found: dict[str, list[np.ndarray]] = {}
+        for layer in self.layers:
+            if isinstance(layer, Line):
+                found.setdefault(self.y.label, []).append(layer.y)
+            elif isinstance(paint := getattr(layer, "paint", None), Scale):
+                found.setdefault(paint.label, []).append(layer.values)
+        text = ""
+        for label, parts in found.items():
+            numbers = np.concatenate([part[np.isfinite(part)] for part in parts])
+            if numbers.size:
+                text += f" {label}: {numbers.min():.4g} to {numbers.max():.4g}."
+        return text

@@ -180,13 +180,14 @@ def _sample(runs: Sequence[Run]) -> str:
 
 
 def _charts_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
+    alt = f"{picture.alt.rstrip('.')}."
     hint = " Arrow keys move between orbits." if picture.explorable else ""
     low = "" if _has_map(picture) else " low"
     stacked = " stacked" if picture.stacked else ""
     charts = "".join(
         f"<div class='chart{low}' role='img' tabindex='0' data-chart='{i}' "
-        f"aria-label='{escaped(picture.alt + hint)}'></div>"
-        for i in range(len(picture.charts))
+        f"aria-label='{escaped(alt + chart.ranges() + hint)}'></div>"
+        for i, chart in enumerate(picture.charts)
     )
     return (
         f"<figure class='picture' id='{picture.name}' data-picture='{number}'>"

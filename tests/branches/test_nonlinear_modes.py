@@ -484,3 +484,50 @@ def test_two_masses_between_stops_touch_from_the_linear_energy_on():
     for level in (1.85, 1.95):
         hertz = found.frequency_at(system, level) / (2 * np.pi)
         np.testing.assert_allclose(hertz, second_mode_at(level), rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_at_an_exact_ratio_of_frequencies_a_family_begins_with_parts_of_both_modes():
+    """Of frequencies 1 and 3 rad/s, with a cubic spring on the first of two masses.
+
+    With x = a cos t + b cos 3t of that mass, the mean of x^4 is, but for a factor,
+    3 a^4 + 3 b^4 + 12 a^2 b^2 + 4 a^3 b: stationary on a^2 + 9 b^2 = const.
+    """
+    stiffness = np.array([[5.0, -4.0], [-4.0, 5.0]])
+    cubic = jv.NonlinearSpring([1.0, 0.0], jv.PolynomialLaw([0.0, 0.0, 1.0]))
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, springs=[cubic]), 0, 0.1)
+    one, other = np.asarray(found.states[0, :2])
+    first, third = (one + other) / 2, (one - other) / 2
+    slopes = (12 * first**3 + 24 * first * third**2 + 12 * first**2 * third,
+              12 * third**3 + 24 * first**2 * third + 4 * first**3)  # fmt: skip
+    along = -9 * third * slopes[0] + first * slopes[1]
+    assert abs(along) < 2e-2 * first**4  # 4 for the linear mode
+    assert 0.01 < third / first < 0.1
+    for place in (0, -1):
+        state, period = np.asarray(found.states[place]), float(found.orbits.period[place])
+        end = scipy.integrate.solve_ivp(
+            lambda _, s: [*s[2:], *(-stiffness @ s[:2] - [s[0] ** 3, 0.0])],
+            (0.0, period), state, method="DOP853", rtol=1e-12, atol=1e-16,
+        ).y[:, -1]  # fmt: skip
+        np.testing.assert_allclose(end, state, atol=1e-8 * np.abs(state).max())
+
+
+@pytest.mark.slow
+def test_modes_in_a_ring_without_friction_come_back():
+    ring = jv.AnnularContact(np.eye(2), 0.5, jv.LinearContact(5.0))
+    stiffness = np.array([[1.0, 0.1], [0.1, 1.44]])
+    linear = jv.LinearSystem(np.eye(2), np.zeros((2, 2)), stiffness)
+    found = jv.nonlinear_modes(jv.ImpactSystem(linear, [ring]), 0, 0.3, settings=SETTINGS)
+    assert np.asarray(found.orbits.contacts)[[0, -1]].tolist() == [0, 2]
+
+    def rates(_, state):
+        reach = np.hypot(*state[:2])
+        push = 5.0 * max(reach - 0.5, 0.0) / reach
+        return [*state[2:], *(-stiffness @ state[:2] - push * state[:2])]
+
+    state, period = np.asarray(found.states[-1]), float(found.orbits.period[-1])
+    end = scipy.integrate.solve_ivp(
+        rates, (0.0, period), state, method="DOP853", rtol=1e-12, atol=1e-14, max_step=0.01
+    ).y[:, -1]
+    np.testing.assert_allclose(end, state, atol=1e-7)

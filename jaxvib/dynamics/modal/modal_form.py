@@ -12,6 +12,7 @@ from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
 from ...systems.base.law import is_impulsive, trait
 from ...systems.base.system import Mechanical, System, state_shape
+from ...systems.base_motion import pushes
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.variation import variations_of
@@ -149,9 +150,10 @@ def _form_of(content: _Content) -> ModalForm | None:
     if not all(np.isfinite(m).all() for m in matrices):
         return None
     pushed = [
-        (load.push(matrices[0]), wave)
-        for load, waves_of in zip(system.loads, waves, strict=True)
-        for wave in waves_of or ()
+        (push, wave)
+        for load in system.loads
+        for push, law in pushes(load, matrices)
+        for wave in law.waves() or ()
     ]
     try:
         split = modal_blocks(*matrices)
