@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Real
 
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import Quantity, quantity
-from ...foundation.types import Number
+from ...foundation.types import AnyArray, Number
 from .load import Load, Wave
 from .pieces import FEW_TERMS, FourierPieces
 
@@ -51,7 +51,7 @@ class FourierLoad(Load):
 
     @classmethod
     def through(
-        cls, values: Float[Array, " samples"] | Sequence[Any], frequency: Any, terms: int
+        cls, values: Float[AnyArray, " samples"] | Sequence[Any], frequency: Any, terms: int
     ) -> "FourierLoad":
         r"""Return the series of a record of one period, such as a table of a cam's lift.
 
