@@ -165,10 +165,10 @@ def _form_of(content: _Content) -> ModalForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    modes, period = eigenmodes(*split), jnp.asarray(system.period())
-    slow, fast = np.split(split[2], 2)
+    modes, period = eigenmodes(split), jnp.asarray(system.period())
+    slow, fast = np.split(split.decay, 2)
     # The product of two eigenvalues: a slow one of strong damping is not rigid.
-    if np.min(np.abs(slow * fast + split[3] ** 2)) * period**2 < _RIGID**2:
+    if np.min(np.abs(slow * fast + split.angular**2)) * period**2 < _RIGID**2:
         return None
     numbers = [
         jnp.asarray(np.array([getattr(wave, name) for _, wave in pushed], float))
