@@ -44,6 +44,7 @@ SHOWN = {
     "rotor_rub": "amplitude",
     "rubbing_rotor": "max_contact_force",
     "tower_motion": "freedoms",
+    "valve_train": "max_contact_force",
     "stability_chart": "stability_chart",
     "vibro_impact_2011": "amplitude",
     "wave_packet": "energy_density",

@@ -70,6 +70,14 @@ def test_the_lock_holds_a_version_that_the_package_allows_of_all_that_it_needs()
         assert any(need.specifier.contains(one) for one in found[need.name]), line
 
 
+def test_the_page_on_versions_tells_what_the_tests_counted_on_each_python():
+    stored = (ROOT / "experiments" / "newcomer" / "pythons.json").read_text("utf-8")
+    page = (ROOT / "docs" / "versions.md").read_text("utf-8")
+    for row in json.loads(stored):
+        words = [f"| {row[key]} " for key in ("python", "jax", "scipy", "passed", "failed")]
+        assert any(all(word in line for word in words) for line in page.splitlines())
+
+
 def test_every_action_of_a_workflow_is_pinned():
     texts = [path.read_text("utf-8") for path in (ROOT / ".github/workflows").iterdir()]
     used = [line for text in texts for line in re.findall(r"uses: (.+)", text)]

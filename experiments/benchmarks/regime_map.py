@@ -11,8 +11,9 @@ Writes `experiments/benchmarks/regime_map-<device>-<cores>.json`. With `--engine
 map is computed instead by adaptive steps only, by the automatic choice, which uses
 events for the transients, and by events only, all in one run; this writes
 `regime_map_engines-<device>-<cores>.json`. With `--outside-kernels` it writes the
-processor time of maps of three sizes that is not spent in machine code, in all threads and
-in the main one, to `outside_kernels-<device>-<cores>.json`.
+processor time that maps spend outside machine code, in all threads and in the main one:
+the README's in three sizes, basins, a diagram and cycles, to
+`outside_kernels-<device>-<cores>.json`.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import platform
 import resource
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -135,33 +137,61 @@ class _TimedCode(machine_code._Code):
         self.run = run
 
 
+def _maps() -> dict[str, tuple[int, Callable]]:
+    """Return the number of samples of maps, and functions that compute them."""
+    from experiments.benchmarks.gpu_studies import diagram, double_well
+
+    bodies = jv.two_body_impact()
+    pendulum = jv.autonomous_system(
+        lambda x, p: [x[1], (p["push"] - x[0] ** 2) * x[1] - x[0]],
+        parameters={"push": 1.0},
+        dimension=2,
+    )
+
+    def cycles(number):
+        push = {"push": np.linspace(0.5, 2.0, number)}
+        return lambda: regimes(pendulum, push, period=6.5)
+
+    def of_loads(size):
+        return lambda: regimes(bodies, samples(size))
+
+    return {
+        **{f"regimes, {n} x {n}": (n * n, of_loads(n)) for n in SIZES},
+        "basins, 256 x 256": (65536, double_well(256)),
+        "bifurcation diagram, 4096 values": (4096, diagram(4096)),
+        "cycles of 4096 oscillators": (4096, cycles(4096)),
+    }
+
+
 def outside_kernels(repeats: int) -> None:
     """Write the processor time of maps outside machine code, us a sample."""
     machine_code._Code = _TimedCode  # before any program is compiled
     before = machine()
-    rows = [row for size in SIZES for row in _outside_kernels(size, repeats)]
+    rows = [row for name, each in _maps().items()
+            for row in _outside_kernels(name, *each, repeats)]  # fmt: skip
     name = f"outside_kernels-{before['device']}-{before['cores']}.json"
     found = {"machine": before, "maps": rows}
     Path(__file__).with_name(name).write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _outside_kernels(size: int, repeats: int) -> list[dict]:
-    system, whole, rows = jv.two_body_impact(), samples(size), []
-    regimes(system, whole)
+def _outside_kernels(name: str, number: int, run: Callable, repeats: int) -> list[dict]:
+    rows = []
+    run()  # which compiles
     for _ in range(repeats):
         _TimedCode.calls.clear()
         begun = time.process_time(), time.thread_time(), time.perf_counter()
-        regimes(system, whole)
+        run()
         now = time.process_time(), time.thread_time(), time.perf_counter()
         every, main, wall = np.subtract(now, begun)
         here = threading.get_ident()
         kernels = sum(spent for _, spent in _TimedCode.calls)
         of_main = sum(spent for thread, spent in _TimedCode.calls if thread == here)
         rows.append({
-            "samples": size**2,
-            "outside kernels, us a sample": (every - kernels) / size**2 * 1e6,
-            "of these in the main thread": (main - of_main) / size**2 * 1e6,
-            "in kernels, us a sample": kernels / size**2 * 1e6,
+            "map": name,
+            "samples": number,
+            "outside kernels, us a sample": (every - kernels) / number * 1e6,
+            "of these in the main thread": (main - of_main) / number * 1e6,
+            "in kernels, us a sample": kernels / number * 1e6,
             "calls of machine code": len(_TimedCode.calls),
             "core-seconds": every,
             "wall, s": wall,

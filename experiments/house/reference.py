@@ -42,8 +42,8 @@ GROUPS = {
         assemble Assembled TranslationTranslation TranslationRotation RodOnRod Spring
         AngularSpring PointMass PointInertia BeamModule FrameModule PlaneFrameModule
         SpinningDisc read_matrices elastic_structure ElasticStructure forced_system
-        ForcedSystem autonomous_system AutonomousSystem BaseMotion absolute_states
-        parameters parameter_at replace derived Variables quantity drifting
+        ForcedSystem autonomous_system AutonomousSystem BaseMotion StopMotion
+        absolute_states parameters parameter_at replace derived Variables quantity drifting
         """,
     ),
     "laws": (

@@ -68,7 +68,7 @@ _LINEAR, _LESS, _DIVISIONS = 1e-3, 4.0, 40
 _RANGE = 100.0
 # Frequencies at which the phase of the linear response is computed, from half of that of
 # the mode to its double.
-_FREQUENCIES = 4001
+_FREQUENCIES = 4000
 # Damping ratios below are rounding.
 _DAMPED = 1e-12
 # The least size of a state, of the largest, to which it is scaled.
@@ -169,11 +169,12 @@ def phase_resonance(
     additional unknown (`branches.phase_resonance`). It is what an experiment with a
     phase-locked loop measures; with little damping it is near `nonlinear_modes`.
 
-    **Arguments:** `system`: with one load, a `HarmonicLoad`, whose own amplitude and
-    frequency are not used. `mode`: its position among `natural_modes`, from 0. `amplitude`:
-    the largest, N. `coordinate`: a degree of freedom, by name or position, or a mapping of
-    names to coefficients. `settings`, `progress`: as for `continue_orbit`, with steps in
-    the logarithm of the amplitude.
+    **Arguments:** `system`: with one load, or motion of its base, of the law
+    `HarmonicLoad`, whose own amplitude and frequency are not used. `mode`: its position
+    among `natural_modes`, from 0. `amplitude`: the largest, in the unit of the load's.
+    `coordinate`: a degree of freedom, by name or position, or a mapping of names to
+    coefficients. `settings`, `progress`: as for `continue_orbit`, with steps in the
+    logarithm of the amplitude.
 
     **Raises:** `ValueError` for a system with other loads, dry friction, hard stops, a
     contact that touches at rest or whose force varies in time, a mode that does not exist,
@@ -187,7 +188,7 @@ def phase_resonance(
     >>> duffing = jv.ImpactSystem(linear, loads=[load], springs=[cubic])
     >>> backbone = jv.branches.phase_resonance(duffing, 0, 0.1, 0)
     >>> round(float(backbone.frequency_at(duffing, 0.05)), 4)
-    1.2328
+    1.2264
     """
     require_float64()
     require_concrete("phase_resonance", system)
@@ -222,6 +223,9 @@ def _checked_direction(system: ImpactSystem, coordinate: Any) -> tuple[float, ..
     if _wave(system) is None:
         name = type(_law(system)).__name__
         raise ValueError(f"phase_resonance: the load is a {name}{allowed}")
+    if getattr(system.loads[0], "given", "") == "velocity":
+        raise ValueError("phase_resonance: the load is given as the velocity of a base; "
+                         "allowed: as its acceleration or displacement")  # fmt: skip
     if system.frictions:
         raise ValueError(f"phase_resonance: dry friction acts{allowed}")
     for place, contact in enumerate(system.contacts):
@@ -300,9 +304,9 @@ def _linear_resonance(system: ImpactSystem, along, natural: float, mode: int):
                          f"{mode} does the load lead it by a quarter period; allowed: one "
                          "that the mode moves, with damping")  # fmt: skip
     nearest = crossed[np.argmin(np.abs(np.log(frequencies[crossed] / natural)))]
-    frequency = scipy.optimize.brentq(
-        in_phase, *frequencies[nearest : nearest + 2], xtol=1e-15 * natural
-    )
+    # The sign is that of rounding if one of them is the root.
+    ends = frequencies[[max(nearest - 1, 0), min(nearest + 2, _FREQUENCIES - 1)]]
+    frequency = scipy.optimize.brentq(in_phase, *ends, xtol=1e-15 * natural)
     found = _response(system, frequency)
     turn = np.exp(1j * float(_wave(system).phase))
     return (found * turn).real, frequency
@@ -405,13 +409,17 @@ class ResonanceProblem(BranchProblem):
         super().__init__(static, "load amplitude", data, corrector,
                          _evaluator(static, along))  # fmt: skip
         self.start = start
+        (load,) = system.loads
+        of_base = {"acceleration": "m/s^2", "displacement": "m"}
+        of_load = "N m" if system.turned(load) else "N"
+        self._unit = of_base.get(getattr(load, "given", ""), of_load)
         _, doubling, torus, _ = OF_MULTIPLIERS
         self.tests = _FOLD, doubling, torus
 
     @property
     def unit(self) -> str:
         """The unit of the amplitude."""
-        return "N"
+        return self._unit
 
     def linear(self, level: float) -> np.ndarray:
         """Return the scaled unknowns of the linear motion at a logarithm of amplitudes."""

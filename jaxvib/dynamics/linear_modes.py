@@ -1,6 +1,6 @@
 """Modes of a linear system in real 2 x 2 blocks, and its motion under harmonic loads."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # loads .linalg lazily
@@ -14,13 +14,22 @@ _SHARPEST = 1e5
 _ROUNDING = 1e-12
 
 
-def modal_blocks(mass, damping, stiffness):
-    """Return (R, R^-1, decay, angular) of a linear system, or None.
+class Blocks(NamedTuple):
+    """A linear system in real 2 x 2 blocks.
 
-    The state is R times (p, q), of which block k is [[a, b], [-b, a]] for a pair of
-    complex eigenvalues a +- i b, and diagonal for two real ones; `decay` (2n,) holds a,
-    `angular` (n,) b. None if eigenvectors are nearly dependent.
+    The state is `to_state` times (p, q), of which block k is [[a, b], [-b, a]] for a pair
+    of complex eigenvalues a +- i b, and diagonal for two real ones; `decay` (2n,) holds
+    a, `angular` (n,) b. `to_blocks` is the inverse of `to_state`.
     """
+
+    to_state: Any
+    to_blocks: Any
+    decay: np.ndarray
+    angular: np.ndarray
+
+
+def modal_blocks(mass, damping, stiffness) -> Blocks | None:
+    """Return a linear system's blocks, None if eigenvectors are nearly dependent."""
     root = np.linalg.cholesky(mass)
 
     def solved(right, transposed=0):
@@ -35,7 +44,6 @@ def modal_blocks(mass, damping, stiffness):
     size = np.abs(squares).max()
     pace = np.sqrt(np.maximum(np.abs(squares), 1e-12 * size))
     uncoupled = _diagonal(stiff, size) and _diagonal(damped, np.sqrt(size))
-    found: Any
     if uncoupled:
         found = _modes_of_pairs(pace, np.diag(stiff), np.diag(damped))
     else:
@@ -45,7 +53,7 @@ def modal_blocks(mass, damping, stiffness):
         found = _modes_of(matrix)
     if found is None:
         return None
-    blocks, inverse, decay, angular = found
+    blocks, inverse = found[:2]
     norms = _norm_of_diagonals if uncoupled else _norm
     if not norms(blocks) * norms(inverse) < _WORST_CONDITION:
         return None
@@ -62,12 +70,12 @@ def modal_blocks(mass, damping, stiffness):
                 for row in inverse
             ]
         )
-        return to_state, to_blocks, decay, angular
+        return found._replace(to_state=to_state, to_blocks=to_blocks)
     first, second = np.split(blocks, 2)
     to_state = np.concatenate([here[0] @ first, here[1] @ second])
     first, second = np.split(inverse, 2, axis=1)
     to_blocks = np.concatenate([first @ there[0], second @ there[1]], 1)
-    return to_state, to_blocks, decay, angular
+    return found._replace(to_state=to_state, to_blocks=to_blocks)
 
 
 def _condition(matrix, inverse) -> float:
@@ -89,11 +97,8 @@ def _diagonal(matrix, size) -> bool:
     return bool(np.abs(rest).max() <= _ROUNDING * size)
 
 
-def _modes_of_pairs(pace, stiff, damped):
-    """Return blocks, their inverse, decay and angular frequency of uncoupled modes.
-
-    Blocks and their inverse are 2 x 2 diagonal matrices, given by their diagonals.
-    """
+def _modes_of_pairs(pace, stiff, damped) -> Blocks | None:
+    """Return the blocks of uncoupled modes: 2 x 2 diagonal matrices, by their diagonals."""
     discriminant = damped**2 / 4 - stiff
     root = np.sqrt(np.abs(discriminant))
     turns = discriminant < 0
@@ -113,11 +118,11 @@ def _modes_of_pairs(pace, stiff, damped):
     if not determinant.all():  # a critically damped mode
         return None
     inverse = np.array([[d, -b], [-c, a]]) / determinant
-    return rows, inverse, np.concatenate([first, second]), angular
+    return Blocks(rows, inverse, np.concatenate([first, second]), angular)
 
 
-def _modes_of(matrix):
-    """Return blocks, their inverse, decay and angular frequency of a full matrix."""
+def _modes_of(matrix) -> Blocks | None:
+    """Return the blocks of a full matrix."""
     values, vectors = np.linalg.eig(matrix)
     upper, real = values.imag > 0, values.imag == 0
     if 2 * upper.sum() + real.sum() != len(values) or real.sum() % 2:
@@ -137,7 +142,7 @@ def _modes_of(matrix):
     )
     decay = np.concatenate([values.real[part] for part in (upper, first, upper, second)])
     angular = np.concatenate([values.imag[upper], np.zeros(len(first))])
-    return blocks, np.linalg.inv(blocks), decay, angular
+    return Blocks(blocks, np.linalg.inv(blocks), decay, angular)
 
 
 def forced_motion(mass, damping, stiffness, pushed):

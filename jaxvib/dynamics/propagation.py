@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.arrays import is_concrete
 from ..foundation.quantity import Range, check_range, floats
 from ..systems.base.roles import Linear
+from ..systems.base_motion import pushes
 from ..systems.loads import as_load
 from ..systems.structures.chain import BeamChain
 
@@ -144,9 +145,10 @@ def _by_exponential(system, state, times):
     factor = jnp.linalg.cholesky(mass)
     normal = [_solve(factor, _solve(factor, m).T).T for m in (stiffness, damping)]
     waves = [
-        (_solve(factor, load.push(mass)), wave)
+        (_solve(factor, push), wave)
         for load in system.loads
-        for wave in load.law.waves()
+        for push, law in pushes(load, (mass, damping, stiffness))
+        for wave in law.waves()
     ]
     unit = _frequency(normal, [wave.frequency for _, wave in waves], times)
     top = jnp.concatenate([jnp.zeros((size, size)), unit * jnp.eye(size)], 1)

@@ -104,10 +104,13 @@ def map_samples(
         run = functools.partial(map_samples, chunk=chunk, progress=progress)
         return function.finished(samples, run(function.function, samples, cost))
     require_float64()
-    samples, others = eqx.partition(samples, eqx.is_array_like)
-    if jax.tree.leaves(others):
-        function = _OfArrays(function, others)
-    number = _number(samples, cost)
+    leaves = jax.tree.leaves(samples)
+    if not all(isinstance(leaf, np.ndarray | jax.Array) for leaf in leaves):
+        samples, others = eqx.partition(samples, eqx.is_array_like)
+        leaves = jax.tree.leaves(samples)
+        if jax.tree.leaves(others):
+            function = _OfArrays(function, others)
+    number = _number(leaves, cost)
     if chunk < 1:
         raise ValueError(f"chunk = {chunk} is not in [1, inf)")
     order = None if cost is None else np.argsort(cost, kind="stable")
@@ -138,7 +141,7 @@ class _Work:
         self._function, self._samples, self._number = function, samples, number
         self._chunk, self._progress = chunk, progress
         self._compiled = _compiled(function)
-        self._devices = len(self._compiled.devices(self._first_sample()))
+        self._devices = len(self._compiled.devices(self._first_sample))
         self._stride = chunk * self._devices
         self.starts = range(0, number, self._stride)
         self._checkpoint = current_checkpoint()
@@ -147,13 +150,13 @@ class _Work:
     def here(self) -> list[PyTree]:
         """Compute all chunks on the cores and devices of this process."""
         compiled = self._compiled
-        ahead, one = compiled.ahead, self._first_sample()
+        ahead, one = compiled.ahead, self._first_sample
         ready = ahead.get(self._chunk)
         if ready is not None:
             ready.result()
         native = _native(self._function, one, self._number)
         if native is not None and self._checkpoint is None and self._progress is None:
-            return [native.map(self._samples, threads=usable_cores())]
+            return [native.map(self._samples)]
         if native is not None:  # whose results do not depend on chunks
             self._stride = max(self._stride, -(-self._number // _PARTS))
             self.starts = range(0, self._number, self._stride)
@@ -184,8 +187,10 @@ class _Work:
         return parts + found[::-1]
 
     def gpus(self) -> "_Gpus | None":
-        """Return the GPUs of this machine if they compute these samples."""
+        """Return the GPUs of this machine if they compute the chunks of these samples."""
         function, number = self._function, self._number
+        if self._checkpoint is None and self._progress is None:
+            return None  # there are none: a kernel's `map` takes all samples
         if not isinstance(function, Kernel) or number <= _MANY:
             return None
         return _Gpus(function) if function.uses_gpus(self._samples) else None
@@ -228,11 +233,12 @@ class _Work:
     def _lanes(self, start: int) -> PyTree:
         return gather_lanes(self._samples, slice(start, start + self._stride))
 
+    @functools.cached_property
     def _first_sample(self) -> PyTree:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[0], self._samples)
 
     def _structure(self):
-        function, one = self._function, self._first_sample()
+        function, one = self._function, self._first_sample
         if isinstance(function, Kernel):
             return jax.tree.structure(function.shapes(one))
         return jax.tree.structure(jax.eval_shape(function, one))
@@ -308,8 +314,8 @@ def _native(function, sample, number: int) -> Kernel | None:
     return function
 
 
-def _number(samples, cost) -> int:
-    leaves = [*jax.tree.leaves(samples), *([] if cost is None else [cost])]
+def _number(leaves, cost) -> int:
+    leaves = [*leaves, *([] if cost is None else [cost])]
     lengths = sorted({np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves})
     if len(lengths) != 1 or lengths[0] == 0:
         raise ValueError(

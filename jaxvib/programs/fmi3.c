@@ -312,6 +312,31 @@ fmi3Status fmi3GetDirectionalDerivative(
     return fmi3OK;
 }
 
+/* The exact derivative of a sum of calculated variables by each of others. A system has
+   few variables: a tangent for each needs no program of its own, as reverse mode does. */
+fmi3Status fmi3GetAdjointDerivative(
+    fmi3Instance instance, const fmi3ValueReference unknowns[], size_t count,
+    const fmi3ValueReference knowns[], size_t known, const double seed[], size_t seeds,
+    double values[], size_t size) {
+    const double one = 1;
+    fmi3Status status = fmi3OK;
+    if (seeds != count || size != known)
+        return fail(instance, "fmi3GetAdjointDerivative: %zu seeds for %zu variables, "
+                    "%zu results for %zu", seeds, count, size, known);
+    double *column = calloc(count + 1, sizeof *column);
+    if (!column)
+        return fail(instance, "no memory for a derivative");
+    for (size_t k = 0; k < known && status == fmi3OK; k++) {
+        status = fmi3GetDirectionalDerivative(
+            instance, unknowns, count, &knowns[k], 1, &one, 1, column, count);
+        values[k] = 0;
+        for (size_t i = 0; i < count; i++)
+            values[k] += seed[i] * column[i];
+    }
+    free(column);
+    return status;
+}
+
 /* Functions for what modelDescription.xml says is not provided. */
 #define UNSUPPORTED(name, ...)                                                        \
     fmi3Status name(fmi3Instance instance, __VA_ARGS__) {                             \
@@ -326,8 +351,6 @@ UNSUPPORTED(fmi3SetClock, REFERENCES, const bool values[])
 UNSUPPORTED(fmi3GetNumberOfVariableDependencies, fmi3ValueReference of, size_t *number)
 UNSUPPORTED(fmi3GetVariableDependencies, fmi3ValueReference of, size_t elements[],
             fmi3ValueReference independents[], size_t entries[], int kinds[], size_t size)
-UNSUPPORTED(fmi3GetAdjointDerivative, REFERENCES, const fmi3ValueReference knowns[],
-            size_t known, const double seed[], size_t seeds, double values[], size_t size)
 UNSUPPORTED(fmi3GetIntervalDecimal, REFERENCES, double intervals[], int qualifiers[])
 UNSUPPORTED(fmi3GetIntervalFraction, REFERENCES, uint64_t counters[],
             uint64_t resolutions[], int qualifiers[])

@@ -47,8 +47,8 @@ def export_fmu(
 
     Model exchange applies impacts at hard stops when their gaps close. A contact that
     comes to rest at its stop ends the simulation with an error: use co-simulation.
-    Systems with friction are for co-simulation only. Directional derivatives are exact.
-    Values out of their range are refused.
+    Systems with friction are for co-simulation only. Directional and adjoint derivatives
+    are exact. Values out of their range are refused.
 
     A C compiler, `$CC` with its options, `cc`, `gcc` or `clang`, links the FMU's library;
     its sources are in `sources/`. **Raises:** `ValueError` without a compiler, for a

@@ -163,7 +163,8 @@ class Description(NamedTuple):
             "canSerializeFMUState": "true",
         }
         if self.exchange:
-            offers = {"providesDirectionalDerivatives": "true"}
+            provided = "providesDirectionalDerivatives", "providesAdjointDerivatives"
+            offers = dict.fromkeys(provided, "true")
             if self.stops:
                 offers["needsCompletedIntegratorStep"] = "true"
             ElementTree.SubElement(root, "ModelExchange", common | offers)

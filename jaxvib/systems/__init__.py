@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .assembly import Assembled as Assembled
     from .assembly import assemble as assemble
     from .base_motion import BaseMotion as BaseMotion
+    from .base_motion import StopMotion as StopMotion
     from .base_motion import absolute_states as absolute_states
     from .contacts.annular import AnnularContact as AnnularContact
     from .contacts.backlash import backlash as backlash

@@ -98,9 +98,8 @@ class Assembled(Linear):
         `part` is `"potential"`, `"kinetic"` or `"dissipation"`; `owners`, (squares,),
         are positions in `modules`. Weights of standing bodies may be negative.
         """
-        weights, place, coefficients, owners = self._squares(part)
-        shape = (len(owners), len(self.names) + 1)
-        return weights, to_jax(_scattered(place, coefficients, shape)[:, 1:]), owners
+        weights, entries, owners = self._squares(part)
+        return weights, to_jax(_scattered(*entries)[:, 1:]), owners
 
     def sparse_strains(self) -> tuple[Any, ...] | None:
         """Return `strain_rows` with the rows as a SciPy sparse array."""
@@ -108,13 +107,12 @@ class Assembled(Linear):
 
         if not all(module.semidefinite for module in self.modules):
             return None
-        weights, place, coefficients, owners = self._squares("potential")
-        shape = (len(owners), len(self.names) + 1)
+        weights, (place, coefficients, shape), _ = self._squares("potential")
         rows = coo_array((np.asarray(coefficients), place), shape=shape).tocsc()
         return np.asarray(weights), rows[:, 1:]
 
     def _squares(self, part: str):
-        """Return weights, (row, column) indices, coefficients and owners."""
+        """Return weights, rows as arguments of `_scattered`, and owners."""
         weights, rows, columns, coefficients, owners = [], [], [], [], []
         count = 0
         for template, places, members in _groups(self):
@@ -128,12 +126,10 @@ class Assembled(Linear):
                         rows.append(own_places)
                         columns.append(column)
                         coefficients.append(coefficient + 0 * weight)
-        none = np.zeros(0, int)
-        if not weights:
-            return to_jax(np.zeros(0)), (none, none), np.zeros(0), none
-        place = np.concatenate(rows), np.concatenate(columns)
-        joined = to_jax(_join(weights)), place, _join(coefficients)
-        return *joined, np.concatenate(owners)
+        none = [np.zeros(0, int)]
+        place = np.concatenate(rows or none), np.concatenate(columns or none)
+        entries = place, _join(coefficients), (count, len(self.names) + 1)
+        return to_jax(_join(weights)), entries, np.concatenate(owners or none)
 
     def rotations(self) -> np.ndarray:
         """Return which degrees of freedom are rotations, shape (n,)."""
@@ -279,6 +275,7 @@ def _triplets(groups, part: str):
 
 
 def _join(values):
+    values = values or [np.zeros(0)]
     traced = not is_concrete(values)
     return jnp.concatenate(values) if traced else np.concatenate(values)
 

@@ -1,6 +1,7 @@
-"""Base motion: moving supports, in coordinates relative to them."""
+"""Base and stop motion: moving supports or stops, in coordinates relative to them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -92,6 +93,63 @@ class BaseMotion(Part):
         return (law if self.given == "velocity" else law.integral()).force(time)
 
 
+class StopMotion(Part):
+    r"""The imposed motion $y(t)$ of stops and anchors, such as a cam under a follower.
+
+    The supports stay at rest, the stops move: with $q = r + \iota y$ a contact of the
+    direction $n$ has the penetration $n^T r - g = n^T q - n^T \iota\, y - g$, and so do
+    nonlinear springs and frictions. It is listed among the loads,
+
+    $$M \ddot r + D \dot r + C r = -M \iota \ddot y - D \iota \dot y - C \iota y.$$
+
+    States are the relative $r$; `absolute_states` converts them. The force that the motion
+    takes is that of the contacts and springs along it. **Fields:** `direction` $\iota$,
+    shape (n,): 1 at a body whose stops move by $y$, 0 at those that meet none;
+    `motion`: a law of the displacement, m; `name`: as of a `BaseMotion`. **Raises:**
+    `ValueError` for a law without an acceleration.
+
+    >>> lift = jv.FourierLoad(frequency=6.0, cosine=[-0.01], sine=[0.0], mean=0.01)
+    >>> cam = jv.StopMotion([0.0, 1.0], lift, name="cam")
+    >>> driven = jv.ImpactSystem(tower, contacts=stopped.contacts, loads=(cam,))
+    >>> round(float(jv.absolute_states(driven, [1.0], [driven.rest()])[0, 1]), 6)
+    0.000398
+    """
+
+    direction: Float[Quantity, " n"] = quantity(
+        "direction", "", "displacement of the stops under a unit motion"
+    )
+    motion: Load
+    name: str | None = eqx.field(default=None, static=True)
+
+    kind, may_be_nowhere = "a motion of stops", True
+    law_units: ClassVar[Mapping[str, str]] = {"N": "m"}
+
+    def __check_init__(self) -> None:
+        _ = self.motion.rate().rate()
+
+    @property
+    def law(self) -> Load:
+        """The displacement as a law, m."""
+        return self.motion
+
+    def displacement(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the displacement of the stops, m."""
+        return self.motion.force(time)
+
+    def velocity(self, time: Real[Array, ""] | float) -> Float[Array, ""]:
+        """Return the velocity of the stops, m/s."""
+        return self.motion.rate().force(time)
+
+
+def pushes(load: Any, matrices: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return the forces of a load: directions, in N per unit, and their laws."""
+    if not isinstance(load, StopMotion):
+        return [(load.push(matrices[0]), load.law)]
+    mass, damping, stiffness = (-jnp.asarray(m) @ load.direction for m in matrices)
+    rate = load.motion.rate()
+    return [(mass, rate.rate()), (damping, rate), (stiffness, load.motion)]
+
+
 def absolute_states(
     system: System,
     times: Real[Array, " times"] | np.ndarray,
@@ -108,9 +166,9 @@ def absolute_states(
     >>> jv.absolute_states(shaken, np.array([0.0]), np.zeros((1, 4))).tolist()
     [[0.01, 0.01, 7.34788e-18, 7.34788e-18]]
     """
-    moving = [load for load in system.loads if isinstance(load, BaseMotion)]
+    moving = [load for load in system.loads if isinstance(load, BaseMotion | StopMotion)]
     if not moving:
-        raise ValueError("loads have no BaseMotion: states are absolute already")
+        raise ValueError("loads have no BaseMotion or StopMotion: states are absolute")
 
     def at(time, state):
         for base in moving:

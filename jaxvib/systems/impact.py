@@ -18,7 +18,7 @@ from .base.law import LoadLaw, force_of, is_damped, is_impulsive, trait
 from .base.part import Part
 from .base.roles import Linear
 from .base.system import Mechanical
-from .base_motion import BaseMotion
+from .base_motion import BaseMotion, StopMotion, pushes
 from .contacts.annular import AnnularContact, annular
 from .contacts.unilateral import Contact
 from .frictions.contact_friction import pressing_contacts
@@ -316,12 +316,16 @@ def equation_of_motion(
     """Return the equation of motion from (M, D, C) and the acting elements."""
     mass, damping, stiffness = matrices
     inverse = positive_inverse(mass)
-    pushes = [AppliedLoad(load.push(mass), load.law, load.name) for load in loads]
+    acting = [
+        AppliedLoad(push, law, load.name)
+        for load in loads
+        for push, law in pushes(load, matrices)
+    ]
     return EquationOfMotion(
         inverse @ damping,
         inverse @ stiffness,
         tuple(contact.acting(inverse) for contact in contacts),
-        tuple(load.acting(inverse) for load in pushes),
+        tuple(load.acting(inverse) for load in acting),
         jnp.zeros(mass.shape[0]) if offset is None else offset,
         jnp.diagonal(mass),
         tuple(friction.acting(inverse) for friction in frictions),
@@ -349,7 +353,9 @@ class ImpactSystem(Mechanical, Linear):
 
     linear: Linear
     contacts: tuple[AnyContact, ...] = eqx.field(converter=tuple, default=())
-    loads: tuple[AppliedLoad | BaseMotion, ...] = eqx.field(converter=tuple, default=())
+    loads: tuple[AppliedLoad | BaseMotion | StopMotion, ...] = eqx.field(
+        converter=tuple, default=()
+    )
     frictions: tuple[Friction, ...] = eqx.field(converter=tuple, default=())
     springs: tuple[NonlinearSpring, ...] = eqx.field(converter=tuple, default=())
     elements: tuple[StateElement, ...] = eqx.field(converter=tuple, default=())
@@ -468,7 +474,7 @@ class ImpactSystem(Mechanical, Linear):
     def with_law(self, place: int, law: LoadLaw) -> "ImpactSystem":
         """Return the system with the law of one load replaced."""
         load = self.loads[place]
-        field = "motion" if isinstance(load, BaseMotion) else "law"
+        field = "law" if isinstance(load, AppliedLoad) else "motion"
         other = eqx.tree_at(lambda each: getattr(each, field), load, law)
         return eqx.tree_at(lambda system: system.loads[place], self, other)
 

@@ -1,7 +1,7 @@
 """The response of a system to arbitrary loads: peaks, mean squares, first passages."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -41,7 +41,7 @@ COARSER = 100.0
 class Response(Plottable):
     """Extremes, means and final state of a motion; displacements are from rest."""
 
-    drawn = ("highest", "lowest", "mean")
+    drawn: ClassVar[tuple[str, ...]] = ("highest", "lowest", "mean")
 
     highest: Float[Array, " freedom"] = result_field(
         "highest displacement", "m", ("freedom",)

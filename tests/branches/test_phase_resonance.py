@@ -57,6 +57,7 @@ def balanced(load, damping=0.05, harmonics=24):
     return frequency, np.abs(cosine @ cosines + sine @ sines).max()
 
 
+@pytest.mark.slow
 def test_a_linear_body_with_a_viscous_damper_has_it_at_its_natural_frequency():
     found = jv.branches.phase_resonance(
         one_body(cubic=0.0, damping=0.3, spring=4.0), 0, 3.0, 0
@@ -138,6 +139,18 @@ def test_the_phase_is_held_through_the_touching_of_a_stop():
         assert end[5] > 0
 
 
+def shaken(given):
+    return jv.BaseMotion([1.0], jv.HarmonicLoad(1.0, 1.0), given)
+
+
+@pytest.mark.slow
+def test_a_body_on_a_shaken_base_has_it_at_its_natural_frequency():
+    system = one_body(cubic=0.0, spring=4.0, loads=[shaken("acceleration")])
+    found = jv.branches.phase_resonance(system, 0, 0.1, 0)
+    np.testing.assert_allclose(found.frequency, 2.0, rtol=1e-10)
+    assert found.unit == "m/s^2"
+
+
 WEIGHT = jv.AppliedLoad([1.0], jv.ConstantLoad(1.0), "weight")
 PAD = jv.CoulombFriction([1.0], 2.0, name="pad")
 STOP = jv.Contact([1.0], 0.1, jv.RestitutionContact(0.5), "wall")
@@ -152,6 +165,7 @@ SHUT = jv.Contact([1.0], -0.1, jv.LinearContact(1.0), "shut")
         (one_body(loads=[PUSH, WEIGHT]), (0, 1.0, 0), "2 loads"),
         (one_body(loads=[WEIGHT]), (0, 1.0, 0), "the load is a ConstantLoad"),
         (one_body(frictions=[PAD]), (0, 1.0, 0), "dry friction acts"),
+        (one_body(loads=[shaken("velocity")]), (0, 1.0, 0), "as the velocity of a base"),
         (one_body(contacts=[STOP]), (0, 1.0, 0), "contacts.wall is a hard stop"),
         (one_body(contacts=[SHUT]), (0, 1.0, 0), "contacts.shut.gap: the contact touches"),
         (one_body(), (1, 1.0, 0), r"mode = 1 is not in \[0, 0\]"),

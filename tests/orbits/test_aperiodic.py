@@ -10,6 +10,7 @@ import jaxvib as jv
 from jaxvib.dynamics.flow import observe
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import Reason
+from jaxvib.kernels.calls.kernel import Kernel
 from jaxvib.orbits.searches.aperiodic import LOOKS, WINDOW
 from jaxvib.orbits.shooting.classification import Classification, classify, limit_of
 from jaxvib.orbits.shooting.orbit_shooting import scales
@@ -153,6 +154,19 @@ def test_motions_classified_at_once_have_the_classes_and_numbers_of_each_alone()
     for lane, motion in enumerate(motions):
         alone = classified(*motion, UNITS)
         assert [column[lane] for column in found] == list(alone)
+
+
+def test_large_systems_are_judged_in_memory_with_the_bits_of_small_ones():
+    motions = [torus(512), torus(512, 1e-3), logistic(3.9, 512), logistic(3.83, 512)]
+    states, growth = (np.stack(parts) for parts in zip(*motions, strict=True))
+    found = [
+        Kernel(lambda *motion: classify(*motion), in_memory=in_memory).map(
+            states, growth, np.ones((4, 2))
+        )
+        for in_memory in (False, True)
+    ]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("count", [256, 512, 1536])

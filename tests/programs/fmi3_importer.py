@@ -89,6 +89,21 @@ class Importer:
         )  # fmt: skip
         return np.array(values)
 
+    def adjoint(self, unknowns, knowns, seed):
+        """Return the derivatives of the sum of seed times unknowns by variables."""
+        references = [
+            (ctypes.c_uint32 * len(names))(*(self.references[n] for n in names))
+            for names in (unknowns, knowns)
+        ]
+        sizes = ctypes.c_size_t(len(unknowns)), ctypes.c_size_t(len(knowns))
+        values, seeds = (ctypes.c_double * len(knowns))(), (ctypes.c_double * len(seed))()
+        seeds[:] = seed
+        self.call(
+            "GetAdjointDerivative", references[0], sizes[0], references[1], sizes[1],
+            seeds, ctypes.c_size_t(len(seed)), values, sizes[1],
+        )  # fmt: skip
+        return np.array(values)
+
     def copied(self):
         """Return a copy of the state."""
         copy = ctypes.c_void_p()

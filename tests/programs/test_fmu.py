@@ -194,6 +194,7 @@ def test_directional_derivatives_are_those_of_differences(bodies_fmu, tmp_path):
 
     sensed = list(fmu.references)[: list(fmu.references).index("v_attached") + 1]
     assert len(sensed) > 15
+    columns = []
     for name in sensed:
         at = fmu.get(name)
         step = 1e-6 * (abs(at) or 100.0)
@@ -202,6 +203,13 @@ def test_directional_derivatives_are_those_of_differences(bodies_fmu, tmp_path):
         values(name, at)
         scale = max(abs(exact).max(), 1e-3)
         np.testing.assert_allclose(exact, change / (2 * step), atol=1e-5 * scale)
+        columns.append(fmu.derivatives(calculated, name))
+    seed = [0.3, -1.0, 0.2, 0.05, 1e-3, 2.0]
+    adjoint = fmu.adjoint(calculated, sensed, seed)
+    terms = np.array(columns) * seed
+    np.testing.assert_allclose(adjoint, terms.sum(1), atol=1e-13 * np.abs(terms).max())
+    with pytest.raises(FmiError, match="5 seeds for 6 variables"):
+        fmu.adjoint(calculated, sensed, seed[:5])
     assert fmu.derivatives(["x_main", "v_main"], "x_main").tolist() == [1.0, 0.0]
     with pytest.raises(FmiError, match=r"variable \d+ is calculated, not given"):
         fmu.derivatives(["der(v_main)"], "gap.0")

@@ -1,5 +1,7 @@
 """Designs and the histories of their evaluations."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import numpy as np
 import scipy  # loads submodules lazily: .optimize takes 0.3 s
@@ -42,7 +44,7 @@ class Design(Plottable):
     1
     """
 
-    drawn = ("objective",)
+    drawn: ClassVar[tuple[str, ...]] = ("objective",)
 
     variables: dict[str, Float[Array, " steps"]] = result_field("variable", "", ("step",))
     objective: Float[Array, " steps"] = result_field("objective", "", ("step",))

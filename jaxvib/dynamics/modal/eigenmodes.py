@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..linear_modes import Blocks
 from .collocation import Eigenvalues
 
 
@@ -23,13 +24,12 @@ class Eigenmodes(NamedTuple):
     duals: Float[Array, "y state"]
 
 
-def eigenmodes(
-    to_state: np.ndarray, to_blocks: np.ndarray, decay: np.ndarray, angular: np.ndarray
-) -> Eigenmodes:
-    """Return the modes of real 2 x 2 blocks, see `modal_blocks`.
+def eigenmodes(blocks: Blocks) -> Eigenmodes:
+    """Return the modes of real 2 x 2 blocks.
 
     A block [[a, b], [-b, a]] with b > 0 acts on (p, q) as a + i b does on p - i q.
     """
+    to_state, to_blocks, decay, angular = blocks
     half = len(angular)
     turns = angular > 0
     pairs, real = np.flatnonzero(turns), np.flatnonzero(~turns)

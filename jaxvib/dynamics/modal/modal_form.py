@@ -12,6 +12,7 @@ from ...foundation.arrays import is_concrete, partition_arrays
 from ...foundation.types import Number
 from ...systems.base.law import is_impulsive, trait
 from ...systems.base.system import Mechanical, System, state_shape
+from ...systems.base_motion import pushes
 from ...systems.impact import EquationOfMotion, equation_of_motion
 from ...systems.loads import as_load
 from ...systems.variation import variations_of
@@ -149,9 +150,10 @@ def _form_of(content: _Content) -> ModalForm | None:
     if not all(np.isfinite(m).all() for m in matrices):
         return None
     pushed = [
-        (load.push(matrices[0]), wave)
-        for load, waves_of in zip(system.loads, waves, strict=True)
-        for wave in waves_of or ()
+        (push, wave)
+        for load in system.loads
+        for push, law in pushes(load, matrices)
+        for wave in law.waves() or ()
     ]
     try:
         split = modal_blocks(*matrices)
@@ -163,10 +165,10 @@ def _form_of(content: _Content) -> ModalForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    modes, period = eigenmodes(*split), jnp.asarray(system.period())
-    slow, fast = np.split(split[2], 2)
+    modes, period = eigenmodes(split), jnp.asarray(system.period())
+    slow, fast = np.split(split.decay, 2)
     # The product of two eigenvalues: a slow one of strong damping is not rigid.
-    if np.min(np.abs(slow * fast + split[3] ** 2)) * period**2 < _RIGID**2:
+    if np.min(np.abs(slow * fast + split.angular**2)) * period**2 < _RIGID**2:
         return None
     numbers = [
         jnp.asarray(np.array([getattr(wave, name) for _, wave in pushed], float))

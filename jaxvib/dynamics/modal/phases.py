@@ -90,9 +90,9 @@ def _phase(matrices, rows, gaps, acting, pushed, offset) -> Phases | None:
         pressed = np.linalg.solve(stiffer, rows.T @ (acting * gaps))
     except np.linalg.LinAlgError:
         return None
-    if split is None or forced is None or not np.all(split[3] > 0):
+    if split is None or forced is None or not np.all(split.angular > 0):
         return None
-    modes = _in_whole_vectors(eigenmodes(*split))
+    modes = _in_whole_vectors(eigenmodes(split))
     seen = rows @ np.asarray(modes.shapes)[:, : len(mass)].T
     still = np.concatenate([offset + pressed, np.zeros_like(offset)])
     steady = forced[..., : len(mass)] @ rows.T

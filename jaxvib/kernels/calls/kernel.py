@@ -310,14 +310,14 @@ class _Form:
 
         `threads`: of the CPU; `None` also allows GPUs.
         """
-        arrays = [np.moveaxis(np.asarray(leaf), 0, -1) for leaf in leaves]
+        arrays = [_lanes_last(np.asarray(leaf)) for leaf in leaves]
         lanes = arrays[0].shape[-1]
         if threads is None and lanes > MANY:
             results = self._on_gpus(arrays)
             if results is not None:
-                return [np.moveaxis(result, -1, 0) for result in results]
+                return [_lanes_first(result) for result in results]
         results = self._on_cpu(arrays, threads or usable_cores())
-        return [np.moveaxis(result, -1, 0)[:lanes] for result in results]
+        return [_lanes_first(result)[:lanes] for result in results]
 
     def _on_cpu(self, arrays, threads: int) -> list[np.ndarray]:
         """Return the results of lanes on the last axis, padded to vectors."""
@@ -340,7 +340,7 @@ class _Form:
 
     def uses_gpus(self, leaves) -> bool:
         """Return whether `map` computes these lanes, the first axes, on GPUs."""
-        arrays = [np.moveaxis(np.asarray(leaf), 0, -1) for leaf in leaves]
+        arrays = [_lanes_last(np.asarray(leaf)) for leaf in leaves]
         many = arrays[0].shape[-1] > MANY
         return many and self._devices.uses_gpus(arrays, self._compared)
 
@@ -383,6 +383,15 @@ class _Form:
             name, shapes = f"Jacobian of {self._name}", self._shapes
             self._jacobians[moving] = _Form(name, slopes, shapes, _traced(slopes, shapes))
         return self._jacobians[moving]
+
+
+def _lanes_last(array: np.ndarray) -> np.ndarray:
+    # In a tenth of the time of `moveaxis`.
+    return array.transpose(*range(1, array.ndim), 0)
+
+
+def _lanes_first(array: np.ndarray) -> np.ndarray:
+    return array.transpose(-1, *range(array.ndim - 1))
 
 
 def _padded(array: np.ndarray, lanes: int) -> np.ndarray:

@@ -71,15 +71,13 @@ def certified_spectrum(
         # the first attempt keeps the symmetry of the starts, later ones break it
         active = unsymmetric(active) if attempt else active
         roots = polish(system, active, np.concatenate([passive, np.zeros(zeros)]))
-        spectrum, missing, circle, known = _certify(
-            system, roots, passive, zeros, count, radius
-        )
+        spectrum, missing, known = _certify(system, roots, passive, zeros, count, radius)
         spectrum = dataclasses.replace(spectrum, certified=spectrum.certified and sure)
         if spectrum.certified:
             break
         extra = np.zeros(0, complex)
         if missing is not None and 0 < missing <= 6:
-            extra = estimate_missing(system, circle, known, missing)
+            extra = estimate_missing(system, spectrum.radius, known, missing)
         else:
             modes = 2 * modes + 10
     return dataclasses.replace(spectrum, vectors=_stripped(whole, spectrum.vectors))
@@ -158,7 +156,7 @@ def _modes_needed(system: Dimensionless, count, radius) -> int:
 
 
 def _certify(system, roots, passive, zeros, count, radius):
-    """Return the spectrum of polished roots, and the number of missing roots."""
+    """Return the spectrum of polished roots, the number of missing ones, all known."""
     roots = np.concatenate([np.zeros(zeros), roots])
     null, backward, condition, singular = vectors(system, roots)
     with np.errstate(invalid="ignore"):
@@ -204,7 +202,7 @@ def _certify(system, roots, passive, zeros, count, radius):
         circle,
         within,
     )
-    return spectrum, missing, circle, known
+    return spectrum, missing, known
 
 
 def _centre(system, roots, group):

@@ -8,7 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import jaxpr_as_fun
 from jaxtyping import PyTree
 
 from ...dynamics.engines import MANY, engine_for
@@ -205,20 +205,17 @@ def batched(
 
 def _of_all(place: Callable, values: dict[str, np.ndarray]) -> PyTree:
     """Return a function of each sample; one that computes nothing is not compiled."""
-    number = len(next(iter(values.values())))
     one = {path: jax.ShapeDtypeStruct((), float) for path in values}
     closed, shapes = jax.make_jaxpr(place, return_shape=True)(one)
-    given, names = jax.tree.leaves(values), closed.jaxpr.invars
     if closed.jaxpr.eqns:
         return jax.tree.map(np.asarray, jax.jit(jax.vmap(place))(values))
-    known = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-    found = []
-    for variable in closed.jaxpr.outvars:
-        if variable in names:
-            found.append(given[names.index(variable)].copy())
-            continue
-        constant = variable.val if isinstance(variable, Literal) else known[variable]
-        found.append(np.repeat(np.asarray(constant)[None], number, axis=0))
+    given = jax.tree.leaves(values)
+    found = [
+        np.array(np.broadcast_to(value, (len(given[0]), *shape.shape)))
+        for value, shape in zip(
+            jaxpr_as_fun(closed)(*given), jax.tree.leaves(shapes), strict=True
+        )
+    ]
     return jax.tree.unflatten(jax.tree.structure(shapes), found)
 
 

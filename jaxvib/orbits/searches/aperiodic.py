@@ -259,7 +259,9 @@ def _judged(
     if drift is not None:  # around the last state, so that close ones look close
         last = windows[-1].states[-1:]
         lanes = [each._replace(states=_around(each.states, last, drift)) for each in lanes]
-    lanes = jax.tree.map(lambda leaf: np.moveaxis(leaf, -1, 0), tuple(lanes))
+    lanes = jax.tree.map(
+        lambda leaf: leaf.transpose(-1, *range(leaf.ndim - 1)), tuple(lanes)
+    )
     found = judge.map(lanes, units[_whole_vectors(np.arange(len(units)))])
     found = jax.tree.map(lambda leaf: leaf[: len(units)], found)
     if drift is None:

@@ -70,7 +70,7 @@ def classify(
     **Source:** Das, Sander and Yorke, *Nonlinearity* 30 (2017) 4111.
     """
     spread, sizes = _spread(states, units, smooth)
-    begin, end, whole, lowest = _growth(growth)
+    begin, end, whole, lowest, blocks = _growth(growth)
     apart = [jnp.abs(begin - end), jnp.abs(whole - begin), jnp.abs(whole - end)]
     error = jnp.maximum(jnp.max(jnp.stack(apart)), _LEAST_ERROR)
     averages = jnp.stack([begin, end, whole])
@@ -83,7 +83,8 @@ def classify(
         & (spread < _CONVERGED)
         & ~lost
     )
-    mean, deviation = _means_of_blocks(growth)
+    mean = jnp.sum(blocks) / 8
+    deviation = jnp.sqrt(jnp.sum((blocks - mean) ** 2) / 7 / 8)
     chaotic = (
         (jnp.min(jnp.stack([begin, end, mean])) > _CLEAR)
         & (mean > jnp.maximum(_SURE * deviation, _CLEAR))
@@ -168,41 +169,33 @@ def _largest(numbers: Array) -> Array:
     return found
 
 
-def _growth(growth: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the averages of both halves and of all numbers, and the least of them."""
+def _growth(growth: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Return the averages of both halves and of all numbers, and the least of them.
+
+    And the means of eight parts.
+    """
     number, half = len(growth), len(growth) // 2
 
     def add(totals, values):
-        place, weights, sums, whole, least = totals
+        place, weights, sums, whole, least, blocks = totals
         pair, places = jnp.stack(values), jnp.stack([place, place + half])
         weight, each = _weight(place, half), _weight(places, number)
-        terms = jnp.sum(each), jnp.sum(each * pair)
+        here = jnp.arange(4.0) == jnp.floor(4 * place / half)
         return (
             place + 1,
             weights + weight,
             sums + weight * pair,
-            whole + jnp.stack(terms),
+            whole + jnp.stack([jnp.sum(each), jnp.sum(each * pair)]),
             jnp.where(pair < least, pair, least),
+            blocks + jnp.where(here[None], pair[:, None], 0.0),
         ), None
 
-    start = jnp.zeros(()), jnp.zeros(()), jnp.zeros(2), jnp.zeros(2), jnp.full(2, jnp.inf)
+    none, two = jnp.zeros(()), jnp.zeros(2)
+    start = none, none, two, two, jnp.full(2, jnp.inf), jnp.zeros((2, 4))
     totals, _ = jax.lax.scan(add, start, (growth[:half], growth[half:]))
-    _, weights, sums, (total, whole), least = totals
-    return sums[0] / weights, sums[1] / weights, whole / total, jnp.min(least)
-
-
-def _means_of_blocks(growth: Array) -> tuple[Array, Array]:
-    """Return the mean of the means of eight parts, and its standard error."""
-    size = len(growth) // 8
-
-    def add(total, value):
-        return total + value, None
-
-    parts = (growth[k * size : (k + 1) * size] for k in range(8))
-    sums = [jax.lax.scan(add, jnp.zeros(()), part)[0] for part in parts]
-    means = jnp.stack(sums) / size
-    mean = jnp.sum(means) / 8
-    return mean, jnp.sqrt(jnp.sum((means - mean) ** 2) / 7 / 8)
+    _, weights, sums, (total, whole), least, blocks = totals
+    means = blocks.reshape(-1) / (number // 8)
+    return sums[0] / weights, sums[1] / weights, whole / total, jnp.min(least), means
 
 
 def _repeats(states: Array, units: Array, rate: Array) -> Array:

@@ -110,6 +110,11 @@ def check_shaken(options: Shaken, system: Any) -> None:
     if system is None:
         return
     load = system.loads[library("transients.ensemble").load_place(system, options.load)]
+    if isinstance(load, library("systems").StopMotion):
+        raise ValueError(
+            f"load = {options.load!r} is a motion of stops; allowed: a force, or a base "
+            "motion given as acceleration"
+        )
     given = getattr(load, "given", "acceleration")  # of base motions only
     if given != "acceleration":
         raise ValueError(

@@ -163,9 +163,10 @@ class ElasticImpactKind(ImpactAssemblyKind):
         """Return the validated table of a part; a contact may be a `stop`."""
         if isinstance(entry, dict) and entry.get("contact") == "stop" and "contact" in keys:
             return validated(StopTable, entry, path, document)
-        if isinstance(entry, dict) and "base" in entry:
+        moved = {"base": "a base motion", "stops": "a motion of stops"}
+        for key in moved.keys() & (entry if isinstance(entry, dict) else {}):
             raise ValueError(
-                f"{document.where(path)}: {path} is a base motion; allowed: loads at points"
+                f"{document.where(path)}: {path} is {moved[key]}; allowed: loads at points"
             )
         return super().read_part(keys, entry, path, document, angles)
 

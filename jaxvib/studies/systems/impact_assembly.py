@@ -357,7 +357,9 @@ def part_tables(turned: bool = False) -> dict[str, type[Table]]:
     return found
 
 
-_SAID = {key: key for key in LAWS} | {"base": "base motion", "annular": "annular contact"}
+_SAID = {key: key for key in LAWS} | {
+    "base": "base motion", "stops": "motion of stops", "annular": "annular contact",
+}  # fmt: skip
 
 
 def _varying(options) -> dict[str, Table]:
@@ -460,6 +462,8 @@ def _part_of(
         return systems.AppliedLoad(along, built, name)
     if key == "base":
         return systems.BaseMotion(along, built, law.fixed["given"], name)
+    if key == "stops":
+        return systems.StopMotion(along, built, name)
     if key == "element":
         return systems.StateElement(along, built, name)
     if key == "spring":

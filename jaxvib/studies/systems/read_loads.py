@@ -85,7 +85,7 @@ def _locked(load: dict, loads: dict, path: str, document: Document) -> dict:
 
 def _inside(load: dict) -> str:
     """Return the key of the law's table."""
-    return "motion" if "base" in load else "law"
+    return "motion" if "base" in load or "stops" in load else "law"
 
 
 def describe_what_is_read(name: str, table: dict) -> None:

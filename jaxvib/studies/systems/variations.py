@@ -25,8 +25,8 @@ class Law(NamedTuple):
     usual: Mapping[str, float] = {}
 
 
-# Keys that give the kind of a contact, a load or a base motion, and the laws of each
-# kind. For a base motion the fixed argument names the quantity that the law gives.
+# Keys that give the kind of a contact, a load or a motion of a base or of stops, and the
+# laws of each kind. For a motion the fixed argument names the quantity that the law gives.
 LAWS = {
     "contact": {
         "hertz": Law("HertzContact"),
@@ -68,6 +68,10 @@ LAWS = {
         f"{shape}_acceleration": Law("PulseLoad", {"shape": shape, "given": "acceleration"})
         for shape in ("half_sine", "rectangle", "triangle")
     },
+    "stops": {
+        law: Law(cls, {"given": "displacement"})
+        for law, cls in (("harmonic", "HarmonicLoad"), ("fourier", "FourierLoad"))
+    },
     "friction": {"coulomb": Law("CoulombFriction"), "contact": Law("ContactFriction")},
     "spring": {
         "polynomial": Law("PolynomialLaw"),
@@ -85,13 +89,15 @@ LAWS = {
 LAWS["annular"] = {kind: law for kind, law in LAWS["contact"].items() if kind != "hard"}
 KEYS = {  # of each section
     "contacts": ("contact", "annular"),
-    "loads": ("load", "base"),
+    "loads": ("load", "base", "stops"),
     "frictions": ("friction",),
     "springs": ("spring",),
     "elements": ("element",),
 }
 AROUND = {"contact": "Contact", "annular": "AnnularContact"}  # with numbers of their own
-INSIDE = dict.fromkeys(LAWS, "law") | {"base": "motion"}  # key of the law's table
+INSIDE = dict.fromkeys(LAWS, "law") | dict.fromkeys(
+    ("base", "stops"), "motion"
+)  # key of the law's table
 
 VARYING = ("contact", "annular", "spring")  # kinds of parts whose force may vary in time
 _LAWS = LAWS["load"]

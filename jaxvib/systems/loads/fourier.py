@@ -1,5 +1,6 @@
 """Fourier loads: any periodic force."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ from jaxtyping import Array, Float, Real
 
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import Quantity, quantity
-from ...foundation.types import Number
+from ...foundation.types import AnyArray, Number
 from .load import Load, Wave
 from .pieces import FEW_TERMS, FourierPieces
 
@@ -47,6 +48,26 @@ class FourierLoad(Load):
                 f"cosine and sine have shapes {shapes[0]} and {shapes[1]}; allowed: one "
                 "shape (n,) for both, of 1, 2, ..., n times the frequency"
             )
+
+    @classmethod
+    def through(
+        cls, values: Float[AnyArray, " samples"] | Sequence[Any], frequency: Any, terms: int
+    ) -> "FourierLoad":
+        r"""Return the series of a record of one period, such as a table of a cam's lift.
+
+        `values` at evenly spaced times from 0 on, without that of the end; `terms`, below
+        half their number: with most of them the series passes through the values, fewer
+        smooth their second derivative. **Raises:** `ValueError` for other numbers.
+
+        >>> jv.FourierLoad.through([1.0, 3.0, 1.0, -1.0], 2.0, 1).sine.tolist()
+        [2]
+        """
+        size = len(np.asarray(values))
+        if not 0 < terms < size / 2:
+            raise ValueError(f"terms = {terms} of {size} values; allowed: 1 to "
+                             f"{(size - 1) // 2}")  # fmt: skip
+        found = jnp.fft.rfft(jnp.asarray(values, float))[: terms + 1] / size
+        return cls(frequency, 2 * found.real[1:], -2 * found.imag[1:], found.real[0])
 
     @property
     def pulses(self) -> bool:

@@ -148,37 +148,35 @@ class FrameModule(Link):
 
     def kinetic(self) -> list[Square]:
         """Return the squares of the kinetic energy."""
-        length, axis, one, two = self._axes()
+        length, axis, planes = self._axes()
         mass = self.mass_per_length * length
         spin = self.inertia_per_length * length
         linear = ((0.5, 0.5), (-0.5, 0.5))  # a linear function in Legendre polynomials
-        cubic = _cubic_in_legendre(length)
-        minus = tuple(-c for c in one)
-        return [
+        squares = [
             *_legendre_squares(mass, [_row((axis, None), ends) for ends in linear]),
             *_legendre_squares(spin, [_row((None, axis), ends) for ends in linear]),
-            *_legendre_squares(mass, [_bending_row(one, two, row) for row in cubic]),
-            *_legendre_squares(mass, [_bending_row(two, minus, row) for row in cubic]),
         ]
+        for plane in planes:
+            bent = [_bending_row(*plane, row) for row in _cubic_in_legendre(length)]
+            squares += _legendre_squares(mass, bent)
+        return squares
 
     def potential(self) -> list[Square]:
         """Return the squares of the potential energy."""
-        length, axis, one, two = self._axes()
+        length, axis, planes = self._axes()
         half = length / 2
-        first, second = self.bending_stiffness[..., 0], self.bending_stiffness[..., 1]
-        minus = tuple(-c for c in one)
         squares = [
             (self.axial_stiffness / length, _row((axis, None), (-1.0, 1.0))),
             (self.torsional_stiffness / length, _row((None, axis), (-1.0, 1.0))),
         ]
-        for stiffness, deflection, turn in ((first, one, two), (second, two, minus)):
-            shear, bend = _bending_weights(stiffness, length)
+        for place, (deflection, turn) in enumerate(planes):
+            shear, bend = _bending_weights(self.bending_stiffness[..., place], length)
             sheared = _bending_row(deflection, turn, (-1.0, -half, 1.0, -half))
             squares += [(shear, sheared), (bend, _row((None, turn), (1.0, -1.0)))]
         return squares
 
     def _axes(self):
-        """Return the length and the three axes, each as three components."""
+        """Return the length, the axis, and each plane's axes of deflection and rotation."""
         along = [self.along[..., i] for i in range(3)]
         side = [self.side[..., i] for i in range(3)]
         length = _dot(along, along) ** 0.5
@@ -191,7 +189,7 @@ class FrameModule(Link):
             axis[(i + 1) % 3] * one[(i + 2) % 3] - axis[(i + 2) % 3] * one[(i + 1) % 3]
             for i in range(3)
         )
-        return length, axis, one, two
+        return length, axis, ((one, two), (two, tuple(-c for c in one)))
 
 
 def _bending_weights(stiffness, length):

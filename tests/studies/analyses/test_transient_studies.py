@@ -28,6 +28,9 @@ def test_noise_is_no_displacement_of_a_base(name):
         base = jv.BaseMotion([1.0], law, given, "load")
         with pytest.raises(ValueError, match=f"base motion given as {given}; allowed"):
             check_shaken(options, jv.ImpactSystem(linear, loads=(base,)))
+    moved = jv.ImpactSystem(linear, loads=(jv.StopMotion([1.0], law, "load"),))
+    with pytest.raises(ValueError, match="is a motion of stops; allowed: a force"):
+        check_shaken(options, moved)
     for fitting in (jv.BaseMotion([1.0], law), jv.AppliedLoad([1.0], law)):
         check_shaken(options, jv.ImpactSystem(linear, loads=(fitting,)))
 

@@ -63,6 +63,8 @@ g = { base = "record_acceleration", at = "cart", motion = { times = [0.0, 1.2566
 h = { base = "half_sine_acceleration", at = "cart", motion = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
 i = { base = "rectangle_acceleration", at = "cart", motion = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
 j = { base = "triangle_acceleration", at = "cart", motion = { amplitude = 3.0, start = 0.1, duration = 0.2, every = 1.2566370614359172 } }
+k = { stops = "harmonic", at = "cart", motion = { amplitude = 0.01, frequency = 5.0 } }
+l = { stops = "fourier", at = "cart", motion = { frequency = 5.0, cosine = [0.1], sine = [0.2] } }
 
 [analysis]
 kind = "periodic_orbit"
@@ -144,6 +146,7 @@ def test_every_contact_and_load_is_what_it_is_in_python(tmp_path):
         jv.BaseMotion(cart, jv.PulseLoad(shape, 3.0, 0.1, 0.2, every), "acceleration", n)
         for n, shape in zip("hij", ("half_sine", "rectangle", "triangle"), strict=True)
     ]
+    loads += [jv.StopMotion(cart, wave, "k"), jv.StopMotion(cart, series, "l")]
     expected = jv.ImpactSystem(
         linear,
         (
