@@ -18,7 +18,7 @@ from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
 from ..systems.conservative import at_rest, total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem, is_hard
-from .equations.corrector import LaneData, solved_near, system_corrector
+from .equations.corrector import STEP_IN_TOLERANCES, LaneData, solved_near, system_corrector
 from .equations.mode_equations import FreeMotion, mode_evaluator, mode_map, mode_residual
 from .results.bifurcation_results import FieldBifurcation, found_bifurcation
 from .results.branch import AbstractBranch
@@ -36,8 +36,6 @@ from .tracing.test_functions import (
 from .tracing.trace import trace
 from .tracing.tracer import BranchPoint, Crossing, Limits, TracerContext, axis_of
 
-# Newton's method has converged if a step is below this many tolerances.
-_CLOSE = 30
 # The linear mode is a start where it has its energy to this part, at both of its ends;
 # energies are divided by this factor, at most so often, to find one.
 _LINEAR, _LESS, _DIVISIONS = 1e-4, 4.0, 40
@@ -219,7 +217,7 @@ def scaled_data(leaves: Any, units: Any, settings: ContinuationSettings) -> Lane
     """Return the data of one branch whose unknowns have these scales."""
     rtol = np.asarray(settings.rtol)
     tight = rtol * settings.factor
-    return LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
+    return LaneData(leaves, units, tight, tight * STEP_IN_TOLERANCES, tight, setting=rtol)
 
 
 def _left_circle(multipliers: np.ndarray) -> np.ndarray:

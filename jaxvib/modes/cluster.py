@@ -14,7 +14,7 @@ from ..systems.parameters import parameter_at, replace
 from .modal import natural_modes
 
 # Relative to the largest: modes of closer frequencies are mixed by rounding errors.
-_CLOSE = 1e-8
+_SAME_FREQUENCY = 1e-8
 
 
 def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, "path n"]:
@@ -40,7 +40,7 @@ def frequency_derivatives(system: Linear, paths: Sequence[str]) -> Float[Array, 
     modes = natural_modes(system)
     frequencies = np.asarray(modes.frequencies)
     shapes = np.asarray(modes.shapes)
-    starts = _clusters(frequencies, _CLOSE * np.nanmax(frequencies))
+    starts = _clusters(frequencies, _SAME_FREQUENCY * np.nanmax(frequencies))
     slopes = np.empty((len(paths), len(frequencies)))
     for row, path in zip(slopes, paths, strict=True):
         mass, stiffness = _changes(system, path)

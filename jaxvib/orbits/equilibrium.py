@@ -28,7 +28,7 @@ from .shooting.multipliers import VERDICTS, multiplier_error, verdict
 _MOST_ITERATIONS = 100
 # Relative length of a step from which the next may be the last; below the other:
 # rounding.
-_CLOSE, _CLOSEST = 1e-9, 1e-15
+_SMALL, _SMALLEST = 1e-9, 1e-15
 _SMALLEST_DAMPING = 1 / 1024  # the iteration fails if shorter steps do not improve
 # Rounding error of a field, relative to its terms.
 FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
@@ -243,12 +243,12 @@ def _solve(field, start) -> _Iteration:
         units = jnp.where(last.begun, units, jnp.maximum(units, jnp.abs(own_step)))
         shown = _length(newton_step, units)
         better = jnp.isfinite(shown) & (shown <= (1 - last.damping / 4) * last.length)
-        noise = jnp.isfinite(shown) & (last.length < _CLOSE)
+        noise = jnp.isfinite(shown) & (last.length < _SMALL)
         better = better | noise | ~last.begun
         length = _length(own_step, units)
         # The iteration is at rounding level when steps no longer become shorter.
         done = (
-            better & (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
+            better & (length < _SMALL) & ((length > last.length / 2) | (length < _SMALLEST))
         )
         code = jnp.where(done, Reason.SUCCESS, -1)
         code = jnp.where(

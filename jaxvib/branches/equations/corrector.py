@@ -36,6 +36,8 @@ HOPELESS = 0.3
 # Steps below this many tolerances may be due to the flow's error, which does not
 # decrease.
 NO_SHORTER = 30
+# Newton's method has converged if a step is below this many tolerances.
+STEP_IN_TOLERANCES = 30
 
 
 class LaneData(NamedTuple):

@@ -38,13 +38,13 @@ from .root import RTOL
 from .touches import Stop, hard_contacts
 
 # Newton's method has converged if a step is below this.
-_CLOSE = 1e-12
+_SMALL_STEP = 1e-12
 
 
 def section_data(data: LaneData, size: int, stop: Stop) -> LaneData:
     """Return the data of lanes of `section_corrector` from those of a single branch."""
     units = np.concatenate([data.units[:size], [1.0], data.units[-1:]])
-    exact = data._replace(units=units, rtol=RTOL, close=_CLOSE, tight=RTOL)
+    exact = data._replace(units=units, rtol=RTOL, close=_SMALL_STEP, tight=RTOL)
     return equal_lanes(exact, len(stop.contact))._replace(setting=stop)
 
 

@@ -23,7 +23,7 @@ _MOST_ITERATIONS, _LONGEST = 60, 0.2
 _RUNNING = -1  # not a reason code: still iterating
 # Converged below the first relative step if steps no longer decrease, or below the
 # second.
-_CLOSE, _CLOSEST = 1e-9, 1e-13
+_SMALL, _SMALLEST = 1e-9, 1e-13
 
 
 class Root(NamedTuple):
@@ -59,7 +59,7 @@ def root_near(map_: Callable[[Array, Any], Array], start: Array, arguments: PyTr
         change = -linalg.solve_vector(matrix, left)
         length = jnp.max(jnp.abs(change))
         # Converged to rounding if steps no longer decrease.
-        done = (length < _CLOSE) & ((length > last.length / 2) | (length < _CLOSEST))
+        done = (length < _SMALL) & ((length > last.length / 2) | (length < _SMALLEST))
         code = jnp.where(done, Reason.SUCCESS, _RUNNING)
         code = jnp.where(jnp.isfinite(length), code, Reason.DIVERGED)
         new = jnp.where(

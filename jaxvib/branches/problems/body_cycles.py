@@ -32,7 +32,13 @@ from ...systems.base.system import System
 from ...systems.drift import across_drift, modulo_drift
 from ...systems.fields import state_size
 from ...systems.parameters import parameter_at
-from ..equations.corrector import LaneData, system_corrector, system_evaluator, system_of
+from ..equations.corrector import (
+    STEP_IN_TOLERANCES,
+    LaneData,
+    system_corrector,
+    system_evaluator,
+    system_of,
+)
 from ..equations.cycle_equations import OF_ENDS
 from ..equations.cycle_margins import (
     cycle_samples,
@@ -48,14 +54,12 @@ from ..tracing.arclength import both_ways
 from ..tracing.parameter_range import parameter_range
 from ..tracing.problem import BranchProblem, lane_of
 from ..tracing.settings import ContinuationSettings
-from ..tracing.test_functions import OF_MULTIPLIERS, LocatedZero, Test
+from ..tracing.test_functions import OF_MULTIPLIERS, LocatedZero, TestFunction
 from ..tracing.trace import trace
 from ..tracing.tracer import Limits, Place, Reversal, Tracer, TracerContext
 from .cycles import NOT_OF_CYCLES, CycleBranch
 from .field_points import hopf_near
 
-# Newton's method has converged if a step is below this many tolerances.
-_CLOSE = 30
 # Margins at a grazing are below this: beside it they are of the order of the square
 # root of the distance from it, or of the resolution of a cycle's samples.
 _GRAZES = 1e-2
@@ -104,7 +108,7 @@ class BodyCycleProblem(BranchProblem):
     tests = (
         OF_MULTIPLIERS[0]._replace(tolerance=np.inf),
         *OF_MULTIPLIERS[1:],
-        Test(
+        TestFunction(
             "grazing",
             lambda seen, _: seen.solutions.margin,
             lambda seen: np.abs(seen.solutions.margin),
@@ -119,7 +123,8 @@ class BodyCycleProblem(BranchProblem):
         units, rtol = np.append(states, [period, span]), np.asarray(settings.rtol)
         # Beyond a grazing the equations have no solution, by less than looser tolerances.
         tight = rtol * settings.factor
-        data = LaneData(leaves, units, tight, tight * _CLOSE, tight, setting=rtol)
+        close = tight * STEP_IN_TOLERANCES
+        data = LaneData(leaves, units, tight, close, tight, setting=rtol)
         corrector = system_corrector(cycle_equations, static, path)
         evaluator = system_evaluator(_cycle_at, static, path)
         super().__init__(static, path, one_lane(data), corrector, evaluator)

@@ -15,7 +15,12 @@ from ...foundation.types import AnyArray
 from ...orbits.limit_cycle import LimitCycle
 from ...systems.base.system import System
 from ...systems.parameters import parameter_at
-from ..equations.corrector import LaneData, system_corrector, system_evaluator
+from ..equations.corrector import (
+    STEP_IN_TOLERANCES,
+    LaneData,
+    system_corrector,
+    system_evaluator,
+)
 from ..equations.cycle_equations import (
     PACE,
     SEGMENTS,
@@ -43,8 +48,6 @@ from ..tracing.tracer import HALVES_APART, RUNNING, Limits, Reversal, Tracer
 from .cycle_evaluation import cycle_at
 from .field_points import FieldGuess, field_bifurcation_point, hopf_near
 
-# Newton's method has converged if a step is below this many tolerances.
-_CLOSE = 30
 # Sign changes that cannot be located are dropped if multipliers have a larger error.
 _KNOWN = 0.1
 # The largest number of segments: beyond it the linear equations take longer than the flow.
@@ -144,7 +147,7 @@ class CycleProblem(BranchProblem):
         leaves, static = partition_arrays(system)
         leaves = jax.tree.map(np.asarray, leaves)
         rtol = np.asarray(settings.rtol)
-        tight, close = rtol * settings.factor, rtol * _CLOSE
+        tight, close = rtol * settings.factor, rtol * STEP_IN_TOLERANCES
         self.segments = settings.segments or segments
         if self.segments < SEGMENTS or self.segments % 2:
             found, least = self.segments, SEGMENTS

@@ -37,9 +37,9 @@ from ..tracing.trace import trace
 from ..tracing.tracer import Limits, Tracer
 
 # Newton's method converges to rounding errors of the field.
-_RTOL, _CLOSE = 1e-12, 1e-14
+_RTOL, _SMALL_STEP = 1e-12, 1e-14
 # Tolerance of a zero or imaginary eigenvalue, relative to the largest.
-_NEAR = 1e-5
+_ON_AXIS = 1e-5
 # Eigenvalues nearer to the axis count as stable, relative to the largest.
 _PAST = 1e-11
 # Settings that apply to orbits only.
@@ -124,14 +124,14 @@ _TESTS = (
 class EquilibriumProblem(BranchProblem):
     """Equilibria of one autonomous system; distances are relative to the eigenvalues."""
 
-    tests = tuple(test._replace(tolerance=_NEAR) for test in _TESTS)
+    tests = tuple(test._replace(tolerance=_ON_AXIS) for test in _TESTS)
     # A window of a thousandth of the range is seen, at some 10 us for each place.
     places = 1024
 
     def __init__(self, system, path: str, state, span: float):
         leaves, static = partition_arrays(system)
         units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
-        data = one_lane(LaneData(leaves, units, _RTOL, _CLOSE))
+        data = one_lane(LaneData(leaves, units, _RTOL, _SMALL_STEP))
         corrector = system_corrector(_equations, static, path)
         evaluator = system_evaluator(equilibrium_of, static, path)
         super().__init__(static, path, data, corrector, evaluator)

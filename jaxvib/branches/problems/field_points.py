@@ -64,7 +64,7 @@ KINDS = {
 # The largest number of segments, whose Jacobian is dense.
 _MOST_SEGMENTS = 96
 _BORDERS = 4  # singular vectors by which a matrix is bordered
-_NEAR = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
+_ON_AXIS = 1e-6  # distance to the imaginary axis, relative to the norm of the Jacobian
 
 
 class FieldGuess(NamedTuple):
@@ -262,7 +262,7 @@ def _is_hopf(matrix):
     first, second = np.triu_indices(len(values), 1)
     real = (values.imag[first] == 0) & (values.imag[second] == 0)
     sums = jnp.where(real, jnp.abs(values.real[first] + values.real[second]), jnp.inf)
-    return (off < _NEAR) & (2 * off <= jnp.min(sums))
+    return (off < _ON_AXIS) & (2 * off <= jnp.min(sums))
 
 
 def _pair_on_axis(values):

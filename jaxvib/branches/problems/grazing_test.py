@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # loads submodules lazily: .interpolate takes 0.3 s
 
 from ... import linalg
-from ..tracing.test_functions import EvaluatedPoints, Test
+from ..tracing.test_functions import EvaluatedPoints, TestFunction
 
 # Offsets of points before a grazing, where the gap changes smoothly: three of them far
 # away, which reduces the effect of rounding, or all near.
@@ -85,7 +85,7 @@ def _splits(search, chord: int, fraction: float) -> bool:
     return bool(neighbours.found.all() and smooth)
 
 
-GRAZING_TEST = Test(
+GRAZING_TEST = TestFunction(
     "grazing",
     _depth,
     lambda seen: seen.solutions.grazing_margin,

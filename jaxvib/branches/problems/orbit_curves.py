@@ -36,7 +36,7 @@ from ..tracing.trace import Traced
 
 # Newton's method ends at a relative step below the first (the equations are integrated
 # at 1e-11), or below 30 times the second if steps no longer decrease.
-_CLOSE, _RTOL = 1e-11, 1e-8
+_SMALL_STEP, _RTOL = 1e-11, 1e-8
 _GRAZES = 1e-6  # distance to a contact, per amplitude, below which grazing ends a curve
 
 
@@ -195,4 +195,4 @@ def _start(leaves, static, point: BifurcationPoint, paths, ranges, second):
         start, stop = jax.tree.map(lambda leaf: leaf[0], (start, setting.stop))
         setting = setting._replace(stop=stop)
     units = setting.units
-    return LaneData(leaves, units, _RTOL, _CLOSE, setting=setting), start / units
+    return LaneData(leaves, units, _RTOL, _SMALL_STEP, setting=setting), start / units

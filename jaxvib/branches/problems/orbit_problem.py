@@ -18,7 +18,7 @@ from ...systems.base.system import System, equation_shape
 from ...systems.drift import modulo_drift
 from ...systems.fields import state_size
 from ...systems.lane_kernel import lane_kernel
-from ..equations.corrector import LaneData, system_of
+from ..equations.corrector import STEP_IN_TOLERANCES, LaneData, system_of
 from ..equations.orbit_equations import orbit_corrector, orbit_evaluator, orbit_spreader
 from ..equations.point import at
 from ..equations.touches import Seen, hard_contacts, watch_kernel
@@ -27,7 +27,12 @@ from ..results.branch import Branch, BranchEvent
 from ..tracing.arclength import both_ways, run_in_scale
 from ..tracing.problem import EVALUATED, BranchProblem, lane_of
 from ..tracing.settings import ContinuationSettings
-from ..tracing.test_functions import OF_MULTIPLIERS, EvaluatedPoints, LocatedZero, Test
+from ..tracing.test_functions import (
+    OF_MULTIPLIERS,
+    EvaluatedPoints,
+    LocatedZero,
+    TestFunction,
+)
 from ..tracing.trace import Traced, trace
 from ..tracing.tracer import (
     HALVES_APART,
@@ -41,8 +46,6 @@ from .bifurcation import bifurcation_point
 from .grazing import Grazings
 from .grazing_test import GRAZING_TEST
 
-# Newton's method has converged if a step is below this many tolerances.
-_CLOSE = 30
 # Scaled steps where a stiff contact begins: the branch turns by the root of its depth.
 _SHORTEST = 1e-11
 # A branch that ends at a grazing ends nearer to it, scaled.
@@ -162,13 +165,13 @@ class OrbitProblem(BranchProblem):
         return Branch(orbits=orbits, periods=periods, events=events, **fields)
 
 
-def _event_test(name: str, function: Callable) -> Test:
+def _event_test(name: str, function: Callable) -> TestFunction:
     def values(seen: EvaluatedPoints, _) -> np.ndarray:
         orbits = seen.solutions
         lanes = range(len(orbits.result))
         return np.array([float(function(lane_of(orbits, i))) for i in lanes])
 
-    return Test(name, values, tolerance=np.inf, rounding=0.0)
+    return TestFunction(name, values, tolerance=np.inf, rounding=0.0)
 
 
 def orbit_problem(
@@ -188,7 +191,7 @@ def orbit_problem(
         leaves=lanes[0],
         units=units,
         rtol=rtols,
-        close=_CLOSE * rtols,
+        close=STEP_IN_TOLERANCES * rtols,
         tight=rtols * settings.factor,
         periods=np.full(number, periods, np.int32),
     )

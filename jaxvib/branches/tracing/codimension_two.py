@@ -8,7 +8,7 @@ from jaxtyping import Complex, Float
 
 from .test_functions import (
     EvaluatedPoints,
-    Test,
+    TestFunction,
     complex_pair,
     off_axis,
     pairs,
@@ -50,7 +50,7 @@ class CodimensionTwoPoint(eqx.Module):
         return f"{self.kind} at ({first:.8g}, {second:.8g})"
 
 
-def codimension_two_tests(kind: str, of: str = "cycle") -> tuple[Test, ...]:
+def codimension_two_tests(kind: str, of: str = "cycle") -> tuple[TestFunction, ...]:
     r"""Return the table of test functions along curves of a kind of bifurcation.
 
     `of`: "cycle", also for orbits of forced systems, or "equilibrium".
@@ -110,8 +110,8 @@ def _tangent_reverses(seen: EvaluatedPoints) -> np.ndarray:
     return (seen.tangents[1:] * seen.tangents[:-1]).sum(-1) < 0
 
 
-def _row(kind: str, value, changes=None) -> Test:
-    row = Test(kind, value, tolerance=np.inf, noise=_NOISE, accuracy=1e-11)
+def _row(kind: str, value, changes=None) -> TestFunction:
+    row = TestFunction(kind, value, tolerance=np.inf, noise=_NOISE, accuracy=1e-11)
     return row._replace(changes=changes)
 
 
@@ -154,11 +154,11 @@ def _squared_frequency(seen: EvaluatedPoints, _) -> np.ndarray:
     return _without_pair(relative(seen.eigenvalues))[0]
 
 
-def _vanishes(kind: str, others: Callable) -> Test:
+def _vanishes(kind: str, others: Callable) -> TestFunction:
     return _row(kind, lambda seen, _: product(others(seen)).real)
 
 
-def _another_pair(kind: str, others: Callable) -> Test:
+def _another_pair(kind: str, others: Callable) -> TestFunction:
     """Return the row of a complex pair among the other eigenvalues that passes the axis."""
 
     def of_others(seen: EvaluatedPoints) -> EvaluatedPoints:

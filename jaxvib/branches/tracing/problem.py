@@ -21,7 +21,7 @@ from ...ensemble import Reason, map_samples
 from ...foundation.arrays import combine_arrays, to_jax
 from ...systems.parameters import parameter_at
 from ..equations.corrector import Corrected, LaneData
-from .test_functions import EvaluatedPoints, LocatedZero, Test, past_circle
+from .test_functions import EvaluatedPoints, LocatedZero, TestFunction, past_circle
 from .tracer import BranchPoint, Limits, Tracer, TracerContext
 
 # Batch sizes for which correctors are compiled, for a single branch and for many, and
@@ -47,7 +47,7 @@ class BranchProblem(abc.ABC):
     within which folds have the same parameter.
     """
 
-    tests: tuple[Test, ...]
+    tests: tuple[TestFunction, ...]
     stops: Mapping[str, Reason]
     parameters: int = 1  # their number
     # Places along a branch at which eigenvalues are computed at least, if they are cheap.

@@ -82,7 +82,7 @@ def eigenvalues_of(found: Corrected) -> np.ndarray:
     return linalg.eigenvalues(matrices)
 
 
-class Test(NamedTuple):
+class TestFunction(NamedTuple):
     """A row of a table of test functions.
 
     **Fields:** `kind`: its name. `value(seen, first)`: the test function of points,
@@ -125,7 +125,7 @@ class SignChange(NamedTuple):
 
     branch: int
     after: int
-    test: Test
+    test: TestFunction
     corner: bool = False
     grazing: Any = None
     run: int = 1
@@ -229,7 +229,9 @@ def _pair_passed(before: np.ndarray, here: np.ndarray, past: Callable) -> np.nda
     return total != sum(np.where(change % 2, change, 0) for change in real)
 
 
-def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callable) -> Test:
+def complex_pair(
+    kind: str, past: Callable, distance: Callable, factors: Callable
+) -> TestFunction:
     """Return the row of a complex pair that passes the circle or the axis.
 
     `past(eigenvalues)`: how far each is past it.
@@ -251,7 +253,7 @@ def complex_pair(kind: str, past: Callable, distance: Callable, factors: Callabl
 
         return _steps(passed, nearest(values) > _UNDECIDED)
 
-    return Test(kind, value, distance, changes=changes, factors=factors, number=2)
+    return TestFunction(kind, value, distance, changes=changes, factors=factors, number=2)
 
 
 def off_circle(seen: EvaluatedPoints) -> np.ndarray:
@@ -285,22 +287,22 @@ def between(
     return better, success
 
 
-def fold(target: float) -> Test:
+def fold(target: float) -> TestFunction:
     """Return the row of a fold, where an eigenvalue is at a target."""
-    return Test("fold", lambda seen, _: seen.tangents[:, -1], nearest_to(target))
+    return TestFunction("fold", lambda seen, _: seen.tangents[:, -1], nearest_to(target))
 
 
-def real_one(kind: str, target: float, factors: Callable) -> Test:
+def real_one(kind: str, target: float, factors: Callable) -> TestFunction:
     """Return the row of a real eigenvalue at a target, where one of the factors is 0."""
 
     def value(seen: EvaluatedPoints, _) -> np.ndarray:
         return _two_smallest(factors(seen.eigenvalues))
 
-    row = Test(kind, value, nearest_to(target), noise=_NOISE_OF_FACTORS, rounding=0.0)
-    return row._replace(factors=factors)
+    row = TestFunction(kind, value, nearest_to(target), noise=_NOISE_OF_FACTORS)
+    return row._replace(rounding=0.0, factors=factors)
 
 
-def branch_point(target: float, factors: Callable) -> Test:
+def branch_point(target: float, factors: Callable) -> TestFunction:
     """Return the row of a branch point, see `real_one`."""
     # The accuracy suffices for the interpolation.
     row = real_one("branch_point", target, factors)
@@ -325,7 +327,7 @@ def sign_changes(
     branch: int,
     points: Sequence[BranchPoint],
     seen: EvaluatedPoints,
-    tests: Sequence[Test],
+    tests: Sequence[TestFunction],
     resolution: float = 0.0,
 ) -> list[SignChange]:
     """Return the sign changes between neighbouring points of a branch.
@@ -366,7 +368,7 @@ def sign_changes(
     return sorted(found, key=lambda change: (change.after, change.test.kind))
 
 
-def changed(test: Test, seen: EvaluatedPoints) -> np.ndarray:
+def changed(test: TestFunction, seen: EvaluatedPoints) -> np.ndarray:
     """Return the chords to search for zeros of a test function, (points - 1,).
 
     Values at the level of rounding have no reliable sign: after a run of them the change

@@ -39,7 +39,8 @@ from .measure import EvaluationLostError, Measure, Outcome
 from .orbit import orbit_field
 
 _RTOL = 1e-10  # of the flow
-_ITERATIONS, _CLOSE = 12, 1e-9  # Newton's steps back to the branch, their relative size
+# Newton's steps back to the branch, their relative size.
+_ITERATIONS, _SMALL_STEP = 12, 1e-9
 # Of the distance between points: the error of the maximum is of its square.
 _RESOLVED = 1e-6
 # Of the parameter's extent from one neighbour of the highest point to the other: secant
@@ -158,7 +159,7 @@ class _FieldAlongBranch:
         )
         self.points = np.column_stack([states, values]) / self.units
         leaves, static = partition_arrays(system)
-        data = LaneData(leaves, self.units, _RTOL, _CLOSE, _RTOL, self.periods)
+        data = LaneData(leaves, self.units, _RTOL, _SMALL_STEP, _RTOL, self.periods)
         self.problem = OrbitProblem(static, path, one_lane(data), USUAL)
 
     def maximum(self) -> tuple[float, np.ndarray, bool]:
@@ -227,7 +228,7 @@ class _FieldAlongBranch:
                 return value, state
             slope, found = slope_at(jnp.asarray(new))
             places, slopes = [places[-1], new], [slopes[-1], float(slope)]
-            if abs(places[1] - places[0]) <= _CLOSE * around:
+            if abs(places[1] - places[0]) <= _SMALL_STEP * around:
                 break
         return (new, np.asarray(found)) if abs(slopes[-1]) <= least else (value, state)
 

@@ -29,7 +29,7 @@ _PARTS, _ROUNDS = 16, 2  # of a step with a peak: the highest of close ones is k
 _ITERATIONS = 60  # of Newton's method or halvings: these need 52 to rounding
 # Of the width of a peak: the last step of Newton's method, after which the error is its
 # square, and the largest that corrects a height.
-_CLOSE, _NEAR = 1e-8, 1e-3
+_SMALL_STEP, _CORRECTS = 1e-8, 1e-3
 _NARROW = 1e-14  # of the band: least decay that a pole counts with
 # Relative error by rounding from which on a peak has no finite height, and difference to
 # the sum over the modes from which on it has not been located.
@@ -251,7 +251,7 @@ def _top(response: _Response, begin, end) -> Float[Array, ""]:
         begin, end = jnp.where(slope > 0, here, begin), jnp.where(slope > 0, end, here)
         new = here - slope / bend
         valid = (bend < 0) & (begin <= new) & (new <= end)
-        settled = valid & (jnp.abs(new - here) <= _CLOSE * jnp.sqrt(-value / bend))
+        settled = valid & (jnp.abs(new - here) <= _SMALL_STEP * jnp.sqrt(-value / bend))
         return number + 1, begin, end, jnp.where(valid, new, (begin + end) / 2), settled
 
     state = (0, begin, end, (begin + end) / 2, False)
@@ -268,7 +268,7 @@ def _height(response: _Response, frequency, inside, guess) -> Float[Array, ""]:
     square, error, rounding = response.near(frequency)
     value, slope, bend = _with_bend(square, frequency)
     bend = jax.lax.stop_gradient(bend)
-    moves = inside & (bend < 0) & (jnp.abs(slope) <= _NEAR * jnp.sqrt(-bend * value))
+    moves = inside & (bend < 0) & (jnp.abs(slope) <= _CORRECTS * jnp.sqrt(-bend * value))
     value = value - jnp.where(moves, slope**2 / (2 * jnp.where(moves, bend, -1.0)), 0.0)
     known = jnp.all(jnp.isfinite(jnp.stack(jax.lax.stop_gradient(response[:3]))))
     apart = jnp.abs(jnp.sqrt(jax.lax.stop_gradient(value)) - jnp.sqrt(guess))

@@ -25,9 +25,9 @@ from ..searches.field_attractors import (
 from ..settings import SettlingSettings
 from ..shooting.error_estimates import error_factor
 from ..shooting.multipliers import STABLE, UNSTABLE
-from .sample_orbits import CLOSE, PLAUSIBLE, gather_lanes
+from .sample_orbits import PLAUSIBLE, RECURRING, gather_lanes
 
-_NEAR = 0.1  # an orbit farther from its guess, relative to the extent, is another one
+_SAME_ORBIT = 0.1  # an orbit farther from its guess, relative to the extent, is another one
 _SAME_TIME = 1e-2  # ... and so is one whose period differs by more than this
 _OBSERVED = 1024  # crossings over which exponents are averaged
 # A chaotic motion's exponent exceeds 0 by so many errors, and by this, per crossing.
@@ -94,7 +94,7 @@ class FieldMotions:
         extent = _extent(system, seen)
         earlier = seen.states[-1 - self.settings.max_periods : -1][::-1]
         apart = np.max(np.abs(seen.states[-1] - earlier) / extent, axis=1)
-        if apart.min() < CLOSE:
+        if apart.min() < RECURRING:
             for periods in np.flatnonzero(apart < PLAUSIBLE) + 1:
                 cycle = self._cycle(system, seen, int(periods), extent)
                 if cycle is not None:
@@ -125,7 +125,7 @@ class FieldMotions:
         cycle = to_numpy(cycle_near(system, jnp.asarray(guess), period, rtol, tighter))
         if int(cycle.result) != Reason.SUCCESS or int(cycle.stable) == UNSTABLE:
             return None
-        near = np.max(np.abs(cycle.state - guess) / extent) < _NEAR
+        near = np.max(np.abs(cycle.state - guess) / extent) < _SAME_ORBIT
         return cycle if near and abs(cycle.period / span - 1) < _SAME_TIME else None
 
     def _periodic(self, system, cycle: LimitCycle, periods: int) -> PeriodicOrbit:

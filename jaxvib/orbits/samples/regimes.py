@@ -39,7 +39,7 @@ from ..shooting.motion_kernels import Beginning, beginning_kernel, poincare_kern
 from ..shooting.transient import LONGEST_PERIOD
 from .modal_lanes import modal_groups
 from .sample_cycles import cycles_from_rest
-from .sample_orbits import CLOSE, SampleOrbits
+from .sample_orbits import RECURRING, SampleOrbits
 
 _TRANSIENT = 384  # periods: 12 decay times at a damping ratio of 0.5 %
 _SEGMENT = 32  # periods, after which converged lanes are removed
@@ -248,7 +248,7 @@ def _transient_ends(
         # Converged lanes are removed; the others form a new batch.
         found = run(transient_stage, (gather_lanes(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
-        unconverged = (nearest[waiting].min(axis=1) > CLOSE) & (result[waiting] == 0)
+        unconverged = (nearest[waiting].min(axis=1) > RECURRING) & (result[waiting] == 0)
         waiting = waiting[unconverged & (segment * _SEGMENT < limit[waiting])]
         if not waiting.size:
             break
@@ -257,7 +257,7 @@ def _transient_ends(
             one = jax.tree.map(lambda leaf: leaf[0], (leaves, state, state))
             compile_ahead(stage, one, chunk=settings.chunk)
     near = nearest.min(axis=1)
-    going = np.flatnonzero((near > 0) & (near < CLOSE) & (result == 0))
+    going = np.flatnonzero((near > 0) & (near < RECURRING) & (result == 0))
     if engine == "event" and going.size:
         # One more segment costs a hundredth of the Newton step that it saves.
         found = run(transient_stage, (gather_lanes(leaves, going), state[going]))

@@ -28,7 +28,7 @@ _TRANSIENT = 384  # guessed periods: 12 decay times at a damping ratio of 0.5 %
 _FOLLOWED, _PARTS = 12, 64  # of these after the transient, with samples in each
 # A cycle farther from the motion, in its extents, is another one: samples along a cycle
 # are a tenth apart.
-_NEAR = 0.15
+_SAME_CYCLE = 0.15
 # Of the sizes: a smaller extent is rounding, a component's or that of a motion at rest.
 _FLAT = 1e-6
 # Fields that both kinds of results have.
@@ -135,7 +135,7 @@ def _reason(cycle: LimitCycle, states, sizes, result):
     extent = jnp.max(states, axis=0) - jnp.min(states, axis=0)
     extent = jnp.maximum(extent, _FLAT * size)
     apart = jnp.max(jnp.abs(states - cycle.state[None]) / extent[None], axis=1)
-    near = (cycle.stable != UNSTABLE) & (jnp.min(apart) < _NEAR)
+    near = (cycle.stable != UNSTABLE) & (jnp.min(apart) < _SAME_CYCLE)
     rests = jnp.all(jnp.max(states, axis=0) - jnp.min(states, axis=0) <= _FLAT * sizes)
     code = jnp.where(rests, Reason.EQUILIBRIUM, Reason.NOT_CONVERGED)
     # A cycle may be small beside the distance that a motion has drifted.

@@ -24,10 +24,10 @@ from ..shooting.motion_kernels import shooting_kernel
 from ..shooting.multipliers import UNSTABLE
 
 # Recurrence of a motion, in units of its size, from which Newton iteration takes over.
-CLOSE = 1e-4
+RECURRING = 1e-4
 # All periods with at least this recurrence are then tried.
 PLAUSIBLE = 1e-2
-_NEAR = 0.1  # an orbit farther from its guess is a different one
+_SAME_ORBIT = 0.1  # an orbit farther from its guess is a different one
 _FAR = 0.1  # with a weaker recurrence no orbit is approached yet
 FOLLOWED = 8  # load periods followed if the motion's own period is unknown
 
@@ -74,7 +74,7 @@ class SampleOrbits:
         longest = self.settings.max_periods
         self.orbits.result[:] = np.where(result == 0, -1, result)
         self.report(int(np.sum(result != 0)))
-        recurring = np.flatnonzero((result == 0) & (nearest.min(axis=1) < CLOSE))
+        recurring = np.flatnonzero((result == 0) & (nearest.min(axis=1) < RECURRING))
         self._try_in_turn(
             recurring,
             nearest[recurring] < PLAUSIBLE,
@@ -129,7 +129,7 @@ class SampleOrbits:
         found, distance = self.finder.find(
             gather_lanes(self.leaves, lanes), guesses, periods
         )
-        success = (found.result == Reason.SUCCESS) & (distance < _NEAR)
+        success = (found.result == Reason.SUCCESS) & (distance < _SAME_ORBIT)
         accepted = np.asarray(success & (found.stable != UNSTABLE))
         if self.engine == MODAL:
             # Small chaos of many touches recurs as closely as a motion that settles.

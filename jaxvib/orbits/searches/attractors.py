@@ -20,8 +20,8 @@ from ..shooting.multipliers import ROUNDING
 from .aperiodic import TrackedMotions
 
 # Distance within which a motion is on an attractor, in units of the motion's size.
-CLOSE = 1e-4
-_SAME = 1e-5  # orbits closer than this are the same
+ON_ATTRACTOR = 1e-4
+_EQUAL = 1e-5  # orbits closer than this are the same
 # ... for aperiodic motions 4 times the spacing of its points, as these are random, or
 # this distance if the points are denser.
 _CLOUD, _WITHIN = 1e-2, 4.0
@@ -173,7 +173,7 @@ def periodic_motion(
         "lyapunov_error": np.array(np.nan),
     }
     known = with_fields(orbit, **exponents, result=code)
-    return motion_at(known, points, units, CLOSE, drift)
+    return motion_at(known, points, units, ON_ATTRACTOR, drift)
 
 
 def exponent_of(orbit: PeriodicOrbit | LimitCycle) -> np.ndarray:
@@ -253,7 +253,7 @@ def distances(
 def same(one: Motion, other: Motion) -> bool:
     """Return whether two orbits are equal: all points of one are among the other's."""
     apart = distances(one.points, other.points, other.units, one.drift)
-    return len(one.points) == len(other.points) and bool(apart.min(axis=1).max() < _SAME)
+    return len(one.points) == len(other.points) and bool(apart.min(axis=1).max() < _EQUAL)
 
 
 def in_order(found: list[Motion]) -> list[int]:

@@ -28,7 +28,7 @@ from ..shooting.orbit_shooting import scales
 from ..shooting.settling import PoincareSamples, samples_kernel
 from .aperiodic import track_motions
 from .attractors import (
-    CLOSE,
+    ON_ATTRACTOR,
     Motion,
     aperiodic_motion,
     distances,
@@ -123,7 +123,7 @@ class Search:
 
         def positions():
             away = (each.away(state[None])[0] for each in self.attractors)
-            return [i for i, distance in enumerate(away) if distance < CLOSE]
+            return [i for i, distance in enumerate(away) if distance < ON_ATTRACTOR]
 
         if not positions():
             self._find(state[None], np.zeros(1))

@@ -22,7 +22,7 @@ from ...systems.unforced import UnforcedSystem
 from ..equilibrium import Equilibrium
 from ..limit_cycle import DriftingCycle, LimitCycle
 from ..orbit import PeriodicOrbit, unknown_orbits, with_fields
-from .attractors import CLOSE, Motion, exponent_of
+from .attractors import ON_ATTRACTOR, Motion, exponent_of
 
 # From states (s, n) to their distances from a motion.
 Distance = Callable[[np.ndarray], np.ndarray]
@@ -160,7 +160,7 @@ def cycle_motion(
     away = _distance_from(along, units)
     if drift is not None and drift.step is not None:
         away = _at_any_shift(away, along, drift)
-    return Motion(orbit, points, units, away, CLOSE, drift)
+    return Motion(orbit, points, units, away, ON_ATTRACTOR, drift)
 
 
 def _at_any_shift(away: Distance, along: np.ndarray, drift: Drift) -> Distance:

@@ -17,7 +17,7 @@ from ..shooting.error_estimates import EVIDENCE
 from ..shooting.multipliers import STABLE
 from ..shooting.orbit_shooting import scales
 from ..shooting.settling import PoincareSamples
-from .attractors import CLOSE, Motion, distances, near_any
+from .attractors import ON_ATTRACTOR, Motion, distances, near_any
 from .basin_search import Search
 from .field_attractors import cycle_motion, equilibrium_motion, rates_in, sampled
 
@@ -114,7 +114,7 @@ class FieldSearch(Search):
     def _known_equilibrium(self, state) -> Motion | None:
         """Return the known attractor that is an equilibrium in a state, or None."""
         for each in self._of_class(Reason.EQUILIBRIUM):
-            if np.all(np.abs(each.orbit.state - state) < CLOSE * self.sizes):
+            if np.all(np.abs(each.orbit.state - state) < ON_ATTRACTOR * self.sizes):
                 return each
         return None
 

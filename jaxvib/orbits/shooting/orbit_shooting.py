@@ -32,7 +32,7 @@ _NOISE, _EXACT = 30, 3
 _CHECKS, _MOST_CHECKS = 2, 4
 # Limits of the residual of a periodic motion, relative to its size, and of the next
 # Newton step.
-_RETURNS, _CLOSE = 1e-3, 1e-4
+_RETURNS, _SETTLED = 1e-3, 1e-4
 # States closer than this part of the motion's size are considered equal.
 SAME_STATE = 1e-5
 # Least size of a motion, relative to the response of bodies without contacts to the
@@ -312,7 +312,7 @@ def advanced(last: Progress, trial: Trial, rtol: Number, tight: Number) -> Progr
     code = jnp.where(spent, Reason.ITERATION_LIMIT, code)
     shrinks = trial.length < last.least / 2
     shrinks = shrinks | (miss < _NOISE * tight * trial.growth)
-    settles = returns & shrinks & (stride < _CLOSE)
+    settles = returns & shrinks & (stride < _SETTLED)
     enough = settles & (last.checks >= jnp.where(tight < rtol, _CHECKS, 1))
     late = jnp.where(last.checks < _MOST_CHECKS, -1, Reason.ITERATION_LIMIT)
     late = jnp.where(enough, Reason.SUCCESS, late)
