@@ -47,7 +47,7 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from experiments import basin_benchmark
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.ensemble import Reason, map_samples
 
 RESULT = Path(__file__).with_suffix(".json")

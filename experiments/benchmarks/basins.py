@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib import cli
 from jaxvib.studies.run.execute import build
 from jaxvib.studies.run.study import load

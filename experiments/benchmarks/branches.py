@@ -28,7 +28,6 @@ import scipy.integrate
 
 import jaxvib as jv
 from experiments.benchmarks.auto_branch import auto_rows
-from experiments.benchmarks.regime_map import machine
 from experiments.bifurcations.flights import Bodies, Flights
 from experiments.bifurcations.impact_branches import (
     PATH,
@@ -36,6 +35,7 @@ from experiments.bifurcations.impact_branches import (
     grazing_load,
     oscillator,
 )
+from experiments.machine import machine
 from jaxvib.branches import ContinuationSettings
 from jaxvib.orbits import regimes
 from tests import independent, systems_table

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.foundation.machine import usable_cores
 
 RESULTS = Path(__file__).parent

@@ -31,7 +31,7 @@ from scipy.integrate import solve_ivp
 
 import jaxvib as jv
 from experiments.benchmarks.large_systems import row as row_of_bodies
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.dynamics.motion import Want
 from jaxvib.ensemble.blas import one_blas_thread

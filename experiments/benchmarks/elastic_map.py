@@ -22,7 +22,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.ensemble import Reason
 from jaxvib.studies.run.builtin_studies import find
 from jaxvib.studies.run.system_file import read_system

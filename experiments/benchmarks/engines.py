@@ -32,7 +32,7 @@ import numpy as np
 import scipy.integrate
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.dynamics.flow import solve_system
 from tests.independent import TwoBody, motion
 from tests.systems_table import RIGID, SOFT

@@ -35,7 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.dynamics.events import Request, integrate_events
 from jaxvib.dynamics.flow import observe
 from jaxvib.ensemble import Reason

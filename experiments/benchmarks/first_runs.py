@@ -27,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 
 ORBIT = """
 import jax

@@ -22,7 +22,8 @@ import jax
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine, samples
+from experiments.benchmarks.regime_map import samples
+from experiments.machine import machine
 from jaxvib.kernels import Kernel
 from jaxvib.kernels.gpu import ptx
 from jaxvib.kernels.lower.lowering import trace

@@ -29,7 +29,7 @@ import jax
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.kernels.gpu.driver import DriverError, driver
 
 

@@ -30,7 +30,7 @@ import jax
 import numpy as np
 
 from experiments.benchmarks.kernels import PROGRAMS, loads
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.foundation.machine import usable_cores
 from jaxvib.kernels.cpu.machine_code import Native, host_width
 from jaxvib.kernels.gpu import ptx

@@ -26,7 +26,8 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.gpu_studies import different, double_well
-from experiments.benchmarks.regime_map import machine, samples
+from experiments.benchmarks.regime_map import samples
+from experiments.machine import machine
 from jaxvib.kernels.calls import kernel
 from jaxvib.kernels.gpu.device_choice import VARIABLE
 from jaxvib.kernels.gpu.driver import DriverError, Queue, driver

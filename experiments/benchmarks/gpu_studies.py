@@ -26,7 +26,8 @@ import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.kernels import loads
-from experiments.benchmarks.regime_map import machine, samples
+from experiments.benchmarks.regime_map import samples
+from experiments.machine import machine
 from jaxvib.dynamics.modal import modal_flow, modal_form
 from jaxvib.dynamics.motion import Want
 from jaxvib.kernels.gpu.device_choice import VARIABLE, computed_on

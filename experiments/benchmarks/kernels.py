@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.dynamics.flow import observe, observe_with_monodromy, solve_system
 from tests.independent import TwoBody, motion
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 
 FREQUENCY = 12.0
 FIELDS = ("state", "largest_multiplier", "max_contact_force")

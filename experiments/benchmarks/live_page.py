@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.reports import write_report
 from jaxvib.reports.live.page import panel_scripts, worker
 from jaxvib.reports.live.study import live_of

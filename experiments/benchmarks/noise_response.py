@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.studies.analyses.kinds import ANALYSES
 from jaxvib.studies.run import builtin_studies
 from jaxvib.studies.run.execute import build

@@ -33,7 +33,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize_scalar
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.dynamics.flow import observe_with_monodromy
 from jaxvib.dynamics.observables import largest_forces
 from jaxvib.ensemble import reason

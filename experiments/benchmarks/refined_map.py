@@ -29,7 +29,7 @@ import numpy as np
 import scipy.stats
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 
 CONFIG = Path("configs/regime_map.toml")
 CLASSES = ("stable", "periods", "contacts")

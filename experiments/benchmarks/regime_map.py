@@ -17,11 +17,8 @@ the README's in three sizes, basins, a diagram and cycles, to
 """
 
 import argparse
-import datetime
-import importlib.metadata
 import json
 import os
-import platform
 import resource
 import threading
 import time
@@ -29,11 +26,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-import jax
 import numpy as np
 
 import jaxvib as jv
 from experiments.benchmarks.plain_loop import PlainLoop, Regime, Tolerances
+from experiments.machine import machine
 from jaxvib.kernels.cpu import machine_code
 from jaxvib.orbits import SettlingSettings, regimes
 from tests.independent import TwoBody, periodic_orbit
@@ -198,25 +195,6 @@ def _outside_kernels(name: str, number: int, run: Callable, repeats: int) -> lis
         })  # fmt: skip
         print(json.dumps(rows[-1]), flush=True)
     return rows
-
-
-def machine() -> dict:
-    """Return what the figures depend on."""
-    model = [
-        line.split(":")[1].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
-    names = ("jaxvib", "jax", "jaxlib", "diffrax", "equinox", "numpy", "scipy")
-    return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "processor": model[0] if model else platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "device": jax.devices()[0].platform,
-        "versions": {name: importlib.metadata.version(name) for name in names},
-        "load": os.getloadavg()[0],
-    }
 
 
 def main() -> None:

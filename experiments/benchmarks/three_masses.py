@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from experiments.benchmarks.first_runs import import_of_jax
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 
 SYSTEM = """
 import itertools, os, time

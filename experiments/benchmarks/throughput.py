@@ -36,7 +36,7 @@ import time
 from pathlib import Path
 
 from experiments.benchmarks.many_samples import install, instant
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 
 WAIT = 1.0  # s, of a chunk
 WAITING = """

@@ -21,9 +21,9 @@ from typing import Any
 import jax
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
 from experiments.bifurcations import auto
 from experiments.bifurcations.fields import CASES, Case
+from experiments.machine import machine
 
 RESULT = Path(__file__).with_suffix(".json")
 # Meshes so fine that what is left is the rounding of what AUTO prints.

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.special
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
 from experiments.bifurcations import closed_forms, nlvib
+from experiments.machine import machine
 
 TAU = 2 * np.pi
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from tests.independent import TwoBody, motion, periodic_orbit, settle, trajectory
 from tests.systems_table import SOFT
 

@@ -29,7 +29,7 @@ from numpyro.diagnostics import effective_sample_size
 from numpyro.infer.hmc import hmc
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 
 RESULT = Path(__file__).with_suffix(".json")
 TIMES = np.linspace(0.05, 3.0, 60)

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.optimize
 
 import jaxvib as jv
-from experiments.benchmarks.regime_map import machine
+from experiments.machine import machine
 from jaxvib.design import Limit, Problem, SearchSettings, bifurcation_measure, optimise
 from jaxvib.design.searches.evaluation import Evaluator
 
