@@ -147,6 +147,13 @@ def test_kernels_know_no_mechanics():
     assert not MECHANICS & words
 
 
+def test_no_file_of_the_repository_is_ignored():
+    # Such a file is missing in wheels.
+    listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not done.stdout
+
+
 def test_no_folder_has_many_modules():
     folders = Counter(path.parent for path in sources.modules().values())
     assert max(folders.values()) <= MOST_MODULES

@@ -11,8 +11,8 @@ from ... import linalg
 from ...drawing.labels import shared, with_unit
 from ...dynamics.flow import simulate
 from ...foundation.quantity import Range, check_range
-from ...systems.parameters import unknown_key
 from ...systems.base.system import System
+from ...systems.parameters import unknown_key
 from ..equations.point import at
 
 Branch = Any  # its module imports this one

@@ -1,0 +1,1 @@
+"""Branches and bifurcations as results: their fields, checks, arrays and charts."""
