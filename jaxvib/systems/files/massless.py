@@ -34,10 +34,11 @@ class Condensed(NamedTuple):
 def condensed(
     mass: np.ndarray, damping: np.ndarray, stiffness: np.ndarray, names: tuple[str, ...]
 ) -> Condensed:
-    """Return the condensation of a system whose mass may be singular.
+    """Return the condensation of a system whose mass may be singular, but not indefinite.
 
-    **Raises:** `ValueError` for a kinetic energy that is negative, motions without mass
-    that are damped, or ones without stiffness too, by name.
+    `mass`, `damping`, `stiffness`: (n, n), the first of no negative eigenvalue, see
+    `check_kinetic_energy`. **Raises:** `ValueError` for a row of a mass of 0 with other
+    entries, motions without mass that are damped, or ones without stiffness too, by name.
     """
     own = np.diagonal(mass)
     massless = own == 0
