@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 import jaxvib as jv
 from experiments.house import llms
+from experiments.newcomer import wheels
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -68,6 +69,10 @@ def test_the_lock_holds_a_version_that_the_package_allows_of_all_that_it_needs()
     for line in PROJECT["dependencies"]:
         need = Requirement(line)
         assert any(need.specifier.contains(one) for one in found[need.name]), line
+
+
+def test_what_installed_wheels_are_tried_with_is_there():
+    assert all((ROOT / "tests" / name).exists() for name in wheels.TESTS)
 
 
 def test_the_page_on_versions_tells_what_the_tests_counted_on_each_python():

@@ -28,7 +28,7 @@ from experiments.benchmarks.first_runs import ORBIT
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_suffix(".json")
-TESTS = ("test_units.py", "test_words.py", "systems/test_contact.py")
+TESTS = ("foundation/test_units.py", "foundation/test_text.py", "systems/test_contact.py")
 _WITH_TESTS = ("pytest", "hypothesis", "beartype", "mpmath")
 # The README's orbit; prints how many programs it traced, and its processor time.
 ORBIT_TRACED = f"""
