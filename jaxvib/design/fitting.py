@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
@@ -110,7 +109,7 @@ def fit(
     own = as_measure(measure)
 
     def residuals(result):
-        numbers = jnp.ravel(jnp.asarray(own.read(result), float))
+        numbers = own.numbers(result)
         if numbers.shape != measured.shape:
             raise ValueError(f"the measure has {numbers.shape[0]} numbers; allowed: "
                              f"{len(measured)}, as many as data")  # fmt: skip
