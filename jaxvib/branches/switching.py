@@ -18,6 +18,7 @@ from .equations.cycle_equations import motion
 from .equations.point import at
 from .problems.cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem
 from .problems.equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
+from .problems.field_points import scaled_jacobian
 from .problems.orbit_problem import orbit_problem
 from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 from .results.branch import Branch
@@ -145,7 +146,8 @@ def _crossing(system, point, span, settings):
     state, value = np.asarray(point.state), float(point.parameter)
     system = at(system, point.path, value)
     problem = EquilibriumProblem(system, point.path, state, span)
-    away = _eigenvector(_scaled_jacobian(system, state, problem.units[:-1]), 0.0)
+    matrix, _ = scaled_jacobian(system, jnp.asarray(state), problem.units[:-1])
+    away = _eigenvector(np.asarray(matrix), 0.0)
     return problem, np.append(state, value) / problem.units, away
 
 
@@ -156,8 +158,8 @@ def _from_rest(system, point, span, settings):
     sizes = np.asarray(equilibrium_units(system, jnp.asarray(state)))
     period = float(point.period)
     problem = CycleProblem(system, point.path, sizes, period, span, settings)
-    matrix = _scaled_jacobian(system, state, sizes)
-    vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))
+    matrix, _ = scaled_jacobian(system, jnp.asarray(state), sizes)
+    vector = linalg.eigenvector_near(np.asarray(matrix), 1j * float(point.frequency))
     # Make v . v real: Re v is the major axis of the ellipse, and the flow is across it.
     squared = np.sum(vector * vector)
     turn = np.sqrt(squared.conj() / np.abs(squared)) if squared else 1.0
@@ -219,12 +221,6 @@ def _unit(away, problem: CycleProblem):
     states = np.tile(problem.sizes, problem.segments)
     scaled = away * np.append(states, [1.0, 1.0]) / problem.units
     return scaled / linalg.norm(scaled)
-
-
-def _scaled_jacobian(system, state, units) -> np.ndarray:
-    field = system.equation().vector_field
-    matrix = jax.jacfwd(lambda state: field(0.0, state))(jnp.asarray(state))
-    return np.asarray(matrix) * units[None] / units[:, None]
 
 
 _CROSSING = "equilibrium", "branch_point"

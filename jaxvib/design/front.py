@@ -146,16 +146,13 @@ def pareto_front(
 def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int) -> Front:
     form = problem.form
     pushed = np.stack([worst_numbers(one.final) for one in found])
-    values = [problem.values(one.final.normalised) for one in found]
     usable = [one.usable(form) for one in found]
     known = {
         "objectives": {
             name: goal.sign * pushed[:, i]
             for i, (name, goal) in enumerate(form.goals.items())
         },
-        "variables": {
-            one.path: np.array([row[one.path] for row in values]) for one in form.variables
-        },
+        "variables": problem.columns(one.final.normalised for one in found),
         "limits": slacks(form, [one.final for one in found]),
         "weights": np.asarray(weights),
         "dominated": dominated(pushed, usable).astype(np.int32),

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -118,6 +118,11 @@ class Problem(CheckedArguments):
         """Return the parameters by path at normalised variables."""
         found = values_at(self.form.variables, normalised)
         return {path: float(value) for path, value in found.items()}
+
+    def columns(self, rows: Iterable[AnyArray]) -> dict[str, np.ndarray]:
+        """Return the parameters by path at rows of normalised variables, (rows,) each."""
+        values = [self.values(row) for row in rows]
+        return {path: np.array([each[path] for each in values]) for path in values[0]}
 
     def designed(self, normalised: AnyArray) -> eqx.Module:
         """Return the system with the parameters at normalised variables."""

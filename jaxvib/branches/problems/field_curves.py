@@ -20,6 +20,7 @@ from ...systems.base.system import System
 from ..equations.corrector import LaneData, lane_corrector, system_of
 from ..equations.cycle_equations import CycleJoints
 from ..equations.defining_equations import with_values
+from ..equations.hopf_coefficient import hopf_coefficient
 from ..equations.point import at
 from ..equations.root import RTOL
 from ..results.bifurcation_results import FieldBifurcation
@@ -119,7 +120,13 @@ def _evaluator(static: System, curve: Curve) -> Callable:
         there = at(there, curve.paths[0], values[0])
         motion = equilibrium_of if curve.of == "equilibrium" else cycle_at
         found = motion(there, alone, x[:-1])
-        return values, CurvePoint(found, _distance(curve, _eigenvalues(found)))
+        near = None
+        if curve.kind == "hopf":
+            field, units = there.equation().vector_field, alone.units[:-1]
+            place = found.state / units
+            near = hopf_coefficient(lambda x: field(0.0, x * units) / units, place)
+        off = _distance(curve, _eigenvalues(found))
+        return values, CurvePoint(found, off, near)
 
     return evaluate
 

@@ -1,10 +1,12 @@
 """Validated parameter ranges and step sizes of branches."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ensemble import Reason, reason
 from ...foundation.types import Number
+from ...orbits.equilibrium import Equilibrium
 from ...systems.base.system import System
 from ...systems.fields import is_autonomous
 from ...systems.parameters import enclosing_bounds, parameter_at, replace
@@ -18,11 +20,10 @@ _BETWEEN = 0.4142135623730951
 
 
 class ParameterRange(NamedTuple):
-    """Bounds and steps of a parameter, in its unit and scaled."""
+    """Bounds of a parameter, in its unit, and scaled bounds and steps."""
 
     low: float
     high: float
-    steps: dict[str, float]
     limits: Limits
 
     @property
@@ -50,15 +51,35 @@ def parameter_range(
     if periodic:
         check_periods_along(system, path, (low, high))
     span = high - low
-    steps = settings.steps(span)
-    scaled = {name: step / span for name, step in steps.items()}
+    scaled = {name: step / span for name, step in settings.steps(span).items()}
     limits = Limits(
         ((low / span, high / span),),
         ((low, high),),
         **scaled,
         most_points=settings.most_points,
     )
-    return ParameterRange(low, high, steps, limits)
+    return ParameterRange(low, high, limits)
+
+
+def range_from(
+    system: System,
+    found: Any,
+    path: str,
+    bounds: tuple[float, float],
+    settings: ContinuationSettings,
+    periodic: bool = True,
+) -> tuple[float, ParameterRange]:
+    """Return a system's own value of a parameter, and the extent of a branch from there.
+
+    `found`: the first solution. **Raises:** `ValueError` if it was not found, and as
+    `parameter_range`.
+    """
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings, periodic)
+    if int(found.result) != Reason.SUCCESS:
+        what = "equilibrium" if isinstance(found, Equilibrium) else "orbit"
+        raise ValueError(f"{what} was not found: {reason(found.result)}")
+    return value, extent
 
 
 def check_periods_along(

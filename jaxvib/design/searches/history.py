@@ -118,14 +118,10 @@ def design_of(problem: Problem, found: Sequence[Searched]) -> Design:
     finals = [each.final for each in found]
     chosen = best_of(form, finals)
     history, final = found[chosen].history, finals[chosen]
-    normalised = np.stack([one.normalised for one in history])
-    values = [problem.values(row) for row in normalised]
     nothing = np.full(len(form.variables), np.nan)
     gradients = np.stack([_gradient(form, one, nothing) for one in history])
     known = {
-        "variables": {
-            one.path: np.array([row[one.path] for row in values]) for one in form.variables
-        },
+        "variables": problem.columns(one.normalised for one in history),
         "objective": np.array([one.objective for one in history]),
         "numbers": np.stack([one.numbers for one in history]),
         "gradients": {one.path: gradients[:, i] for i, one in enumerate(form.variables)},
@@ -136,10 +132,7 @@ def design_of(problem: Problem, found: Sequence[Searched]) -> Design:
         "optimality": np.float64(optimality(form, final, history[0])),
         "result": np.int32(found[chosen].code),
     }
-    starts = {
-        one.path: np.array([one.value(each.normalised[i]) for each in finals], float)
-        for i, one in enumerate(form.variables)
-    }
+    starts = problem.columns(one.normalised for one in finals)
     objectives = np.array([each.objective for each in finals], float)
     ends = starts, objectives, np.array([each.code for each in found], np.int32)
     system = problem.designed(final.normalised)
