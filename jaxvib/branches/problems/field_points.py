@@ -176,7 +176,7 @@ def rest_equations(static: System, kind: str, path: str) -> Callable:
     return equations
 
 
-def scaled_jacobian(system: System, state: Array, units: Array) -> tuple[Array, Array]:
+def scaled_jacobian(system: System, state: Array, units: AnyArray) -> tuple[Array, Array]:
     """Return the Jacobian of the field at a state and its rate, in units of the state."""
     field = system.equation().vector_field
 

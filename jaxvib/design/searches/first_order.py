@@ -173,7 +173,7 @@ class _History(Sequence[Evaluation]):
         before = self._own(step - 1)[6] if step else None
         failing = int(np.max(codes)) or int(Reason.BAD_PARAMETER)
         return Evaluation(
-            normalised, float(value), read[0], read[1:], slopes[0], slopes[1:],
+            normalised, np.nan if lost else float(value), read[0], read[1:], slopes[0], slopes[1:],
             failing if lost else 0, noticed(margin, contacts, before),
         )  # fmt: skip
 
