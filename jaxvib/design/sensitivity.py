@@ -26,7 +26,7 @@ from ..systems.parameters import replace
 from .measures.measure import FAILURES, Direct, Measure, as_measure
 from .problem import Problem
 from .searches.evaluation import Evaluator
-from .variables import Bounds, values_at, variables_of
+from .variables import Bounds, slopes_at, values_at, variables_of
 
 _LEVEL = 0.95  # of the confidence intervals: the customary one
 _RESAMPLES = 99  # bootstrap resamples: two or three lie outside on either side
@@ -107,11 +107,8 @@ def local_sensitivity(
     problem = Problem(system, bounds, measure, combine="sum")
     found = Evaluator(problem, problem.normalised)(problem.normalised)
     variables = problem.form.variables
-    turned = np.array(
-        [one.slope(part) for one, part in zip(variables, problem.normalised, strict=True)]
-    )
     values = np.array([problem.values(problem.normalised)[one.path] for one in variables])
-    slopes = np.asarray(found.slopes) / turned
+    slopes = np.asarray(found.slopes) / slopes_at(variables, problem.normalised)
     numbers = np.asarray(found.numbers)[:, None]
     known = (numbers != 0) & (values != 0)
     relative = slopes * values / np.where(known, numbers, 1.0)

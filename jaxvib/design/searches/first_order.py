@@ -173,8 +173,8 @@ class _History(Sequence[Evaluation]):
         before = self._own(step - 1)[6] if step else None
         failing = int(np.max(codes)) or int(Reason.BAD_PARAMETER)
         return Evaluation(
-            normalised, np.nan if lost else float(value), read[0], read[1:], slopes[0], slopes[1:],
-            failing if lost else 0, noticed(margin, contacts, before),
+            normalised, np.nan if lost else float(value), read[0], read[1:], slopes[0],
+            slopes[1:], failing if lost else 0, noticed(margin, contacts, before),
         )  # fmt: skip
 
     def _own(self, step: int) -> tuple:

@@ -14,6 +14,7 @@ from ...foundation.arrays import to_jax
 from ...foundation.quantity import result_field, system_field
 from ..measures.measure import EvaluationLostError
 from ..problem import Form, Limit, Problem, slopes_of_objective
+from ..variables import slopes_at
 from .evaluation import Evaluation
 from .smoothness import Notice, notice
 
@@ -222,12 +223,7 @@ def slopes(form: Form, evaluation: Evaluation) -> np.ndarray:
 def _gradient(form, evaluation, nothing) -> np.ndarray:
     if evaluation.slopes is None:
         return nothing
-    by_share = slopes(form, evaluation)
-    turned = [
-        one.slope(normalised)
-        for one, normalised in zip(form.variables, evaluation.normalised, strict=True)
-    ]
-    return by_share / np.array(turned)
+    return slopes(form, evaluation) / slopes_at(form.variables, evaluation.normalised)
 
 
 def inside(limit: Limit, numbers: np.ndarray) -> np.ndarray:
