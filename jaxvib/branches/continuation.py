@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ensemble import Reason
+from ..ensemble import Reason, reason
 from ..foundation.arrays import (
     combine_arrays,
     one_lane,
@@ -26,7 +26,7 @@ from .problems.body_cycles import continue_body_cycle
 from .problems.cycles import CycleBranch, continue_cycle
 from .problems.orbit_problem import orbit_problem, trace_orbits
 from .results.branch import Branch
-from .tracing.parameter_range import parameter_range, range_from
+from .tracing.parameter_range import parameter_range
 from .tracing.settings import USUAL, ContinuationSettings, report_to
 
 METHODS = ("arclength",)
@@ -98,7 +98,10 @@ def continue_orbit(
             return follow(system, orbit, path, bounds, settings, report)
     if isinstance(orbit, LimitCycle):
         raise ValueError("orbit = LimitCycle; allowed: a PeriodicOrbit of the system")
-    value, extent = range_from(system, orbit, path, bounds, settings)
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings)
+    if int(orbit.result) != Reason.SUCCESS:
+        raise ValueError(f"orbit was not found: {reason(orbit.result)}")
     leaves, static = partition_arrays(system)
     one = one_lane((leaves, orbit.state, orbit.amplitude))
     problem = orbit_problem(one, static, path, extent.span, orbit.periods, settings)

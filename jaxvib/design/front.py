@@ -30,8 +30,8 @@ from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
 from .optimise import starting_points
 from .problem import Problem
-from .searches.front_search import Found, FrontSearch, worst_numbers
-from .searches.history import optimality, slacks
+from .searches.front_search import FrontSearch, worst_numbers
+from .searches.history import Searched, optimality, slacks
 from .searches.scipy_methods import CONSTRAINED
 from .settings import USUAL, SearchSettings
 
@@ -143,7 +143,9 @@ def pareto_front(
     return _front_of(problem, found, weights, codes, search.evaluations)
 
 
-def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int) -> Front:
+def _front_of(
+    problem, found: list[Searched], weights, ends: dict, evaluations: int
+) -> Front:
     form = problem.form
     pushed = np.stack([worst_numbers(one.final) for one in found])
     usable = [one.usable(form) for one in found]

@@ -88,16 +88,16 @@ def searched(
     """Search from one start; a lost motion ends the search with its reason code."""
     problem, history = evaluator.problem, evaluator.history
     try:
-        how = settings.steps, settings.tolerance, settings.seed
-        code = METHODS[method](evaluator, normalised, *how)
+        code = METHODS[method](evaluator, normalised, settings)
         # The last point of a failed search may be worse than earlier ones.
         good = code == Reason.SUCCESS
         end = len(history) - 1 if good else best_of(problem.form, history)
-        return Searched(history, end, code, reason(code))
+        return Searched(history, end, code, reason(code), evaluator)
     except EvaluationLostError as lost:
         if not history:
-            return not_started(problem, normalised, lost)
-        return Searched(history, best_of(problem.form, history), lost.code, str(lost))
+            return not_started(problem, normalised, lost)._replace(evaluator=evaluator)
+        end = best_of(problem.form, history)
+        return Searched(history, end, lost.code, str(lost), evaluator)
 
 
 def evaluated(

@@ -36,14 +36,11 @@ def hopf_coefficient(
 ) -> HopfCoefficient:
     """Return the coefficient of the complex pair nearest to the imaginary axis."""
 
-    def second(u, v):
-        return jax.jvp(lambda x: jax.jvp(field, (x,), (u,))[1], (state,), (v,))[1]
+    def second(u, v, at=state):
+        return jax.jvp(lambda x: jax.jvp(field, (x,), (u,))[1], (at,), (v,))[1]
 
     def third(u, v, w):
-        def twice(x):
-            return jax.jvp(lambda y: jax.jvp(field, (y,), (u,))[1], (x,), (v,))[1]
-
-        return jax.jvp(twice, (state,), (w,))[1]
+        return jax.jvp(lambda x: second(u, v, x), (state,), (w,))[1]
 
     matrix = jax.jacfwd(field)(state)
     values, right, left = linalg.eigensystem(matrix)

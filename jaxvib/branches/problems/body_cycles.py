@@ -23,7 +23,7 @@ from jaxtyping import Array
 
 from ... import linalg
 from ...dynamics.flow import flow
-from ...ensemble import Reason
+from ...ensemble import Reason, reason
 from ...foundation.arrays import one_lane, partition_arrays, to_jax
 from ...foundation.types import AnyArray
 from ...orbits.limit_cycle import LimitCycle, cycle_from_shooting, transverse
@@ -31,6 +31,7 @@ from ...orbits.shooting.cycle_shooting import rate_of, shoot
 from ...systems.base.system import System
 from ...systems.drift import across_drift, modulo_drift
 from ...systems.fields import state_size
+from ...systems.parameters import parameter_at
 from ..equations.corrector import (
     STEP_IN_TOLERANCES,
     LaneData,
@@ -50,7 +51,7 @@ from ..equations.point import at
 from ..equations.touches import has_hard_stops
 from ..results.bifurcation_results import FieldBifurcation, found_bifurcation
 from ..tracing.arclength import both_ways
-from ..tracing.parameter_range import range_from
+from ..tracing.parameter_range import parameter_range
 from ..tracing.problem import lane_of
 from ..tracing.settings import ContinuationSettings
 from ..tracing.test_functions import LocatedZero, TestFunction
@@ -88,7 +89,10 @@ def continue_body_cycle(
     """Continue a cycle of bodies in both directions, see `continue_orbit`."""
     settings.refuse("continue_orbit of a limit cycle", *NOT_OF_CYCLES)
     settings.refuse("continue_orbit of a limit cycle of bodies", "segments")
-    value, extent = range_from(system, cycle, path, bounds, settings, periodic=False)
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings, periodic=False)
+    if int(cycle.result) != Reason.SUCCESS:
+        raise ValueError(f"orbit was not found: {reason(cycle.result)}")
     problem = BodyCycleProblem(system, path, cycle, extent.span, settings)
     state = _sliding_state(system, cycle.state, cycle.period, settings.rtol)
     start = np.append(state, [float(cycle.period), value]) / problem.units

@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Array, Complex, Float
 
 from ... import linalg
-from ...ensemble import Reason, map_samples
+from ...ensemble import Reason, map_samples, reason
 from ...foundation.arrays import one_lane, partition_arrays, to_jax
 from ...foundation.types import AnyArray
 from ...orbits.limit_cycle import LimitCycle
 from ...orbits.shooting.cycle_shooting import rate_of
 from ...systems.base.system import System
 from ...systems.fields import state_size
+from ...systems.parameters import parameter_at
 from ..equations.corrector import (
     STEP_IN_TOLERANCES,
     LaneData,
@@ -42,7 +43,7 @@ from ..results.bifurcation_results import (
 )
 from ..results.branch import AbstractBranch
 from ..tracing.arclength import both_ways, run_tracers
-from ..tracing.parameter_range import range_from
+from ..tracing.parameter_range import parameter_range
 from ..tracing.problem import BranchProblem
 from ..tracing.settings import ContinuationSettings
 from ..tracing.test_functions import OF_MULTIPLIERS, LocatedZero
@@ -110,7 +111,10 @@ def continue_cycle(
         found = type(cycle).__name__
         raise ValueError(f"orbit = {found} of an autonomous system; allowed: LimitCycle")
     settings.refuse("continue_orbit of an autonomous system", *NOT_OF_CYCLES)
-    value, extent = range_from(system, cycle, path, bounds, settings)
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings)
+    if int(cycle.result) != Reason.SUCCESS:
+        raise ValueError(f"orbit was not found: {reason(cycle.result)}")
     sizes = cycle_sizes(cycle)
     problem = CycleProblem(system, path, *sizes, extent.span, settings)
     x = problem.spread(cycle.state, float(cycle.period), value)

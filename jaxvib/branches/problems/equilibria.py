@@ -9,16 +9,18 @@ import numpy as np
 from jaxtyping import Array, Complex
 
 from ...dynamics.stepping.scales import field_scales
+from ...ensemble import Reason, reason
 from ...foundation.arrays import one_lane, partition_arrays, to_jax
 from ...orbits.equilibrium import Equilibrium, equilibrium_at
 from ...systems.base.system import System
 from ...systems.fields import check_autonomous
+from ...systems.parameters import parameter_at
 from ..equations.corrector import LaneData, system_corrector, system_evaluator
 from ..equations.point import at
 from ..results.bifurcation_results import FieldBifurcation, found_bifurcation
 from ..results.branch import AbstractBranch
 from ..tracing.arclength import both_ways, run_in_scale
-from ..tracing.parameter_range import range_from
+from ..tracing.parameter_range import parameter_range
 from ..tracing.problem import BranchProblem
 from ..tracing.settings import USUAL, ContinuationSettings, report_to
 from ..tracing.test_functions import (
@@ -97,7 +99,10 @@ def continue_equilibrium(
     """
     check_autonomous(system, "continue_equilibrium")
     settings.refuse("continue_equilibrium", *_NOT_OF_EQUILIBRIA)
-    value, extent = range_from(system, point, path, bounds, settings)
+    value = float(parameter_at(system, path).value)
+    extent = parameter_range(system, path, bounds, value, settings)
+    if int(point.result) != Reason.SUCCESS:
+        raise ValueError(f"equilibrium was not found: {reason(point.result)}")
     problem = EquilibriumProblem(system, path, point.state, extent.span)
     start = np.append(point.state, value) / problem.units
     pairs = both_ways(problem, start[None], extent.limits)

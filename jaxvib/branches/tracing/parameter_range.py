@@ -1,12 +1,10 @@
 """Validated parameter ranges and step sizes of branches."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...ensemble import Reason, reason
 from ...foundation.types import Number
-from ...orbits.equilibrium import Equilibrium
 from ...systems.base.system import System
 from ...systems.fields import is_autonomous
 from ...systems.parameters import enclosing_bounds, parameter_at, replace
@@ -59,27 +57,6 @@ def parameter_range(
         most_points=settings.most_points,
     )
     return ParameterRange(low, high, limits)
-
-
-def range_from(
-    system: System,
-    found: Any,
-    path: str,
-    bounds: tuple[float, float],
-    settings: ContinuationSettings,
-    periodic: bool = True,
-) -> tuple[float, ParameterRange]:
-    """Return a system's own value of a parameter, and the extent of a branch from there.
-
-    `found`: the first solution. **Raises:** `ValueError` if it was not found, and as
-    `parameter_range`.
-    """
-    value = float(parameter_at(system, path).value)
-    extent = parameter_range(system, path, bounds, value, settings, periodic)
-    if int(found.result) != Reason.SUCCESS:
-        what = "equilibrium" if isinstance(found, Equilibrium) else "orbit"
-        raise ValueError(f"{what} was not found: {reason(found.result)}")
-    return value, extent
 
 
 def check_periods_along(

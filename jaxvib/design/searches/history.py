@@ -15,7 +15,7 @@ from ...foundation.quantity import result_field, system_field
 from ..measures.measure import EvaluationLostError
 from ..problem import Form, Limit, Problem, slopes_of_objective
 from ..variables import slopes_at
-from .evaluation import Evaluation
+from .evaluation import Evaluation, Evaluator
 from .smoothness import Notice, notice
 
 _ACTIVE = 1e-5  # relative slack below which a bound or a limit is active
@@ -87,17 +87,30 @@ class Design(Plottable):
 
 
 class Searched(NamedTuple):
-    """The history of one search, its best step, reason code and message."""
+    """The history of one search, its best step, reason code and message.
+
+    `evaluator`: of a search that was sequential.
+    """
 
     history: Sequence[Evaluation]
     end: int
     code: int
-    why: str
+    why: str = ""
+    evaluator: Evaluator | None = None
 
     @property
     def final(self) -> Evaluation:
         """The evaluation at the best step."""
         return self.history[self.end]
+
+    @property
+    def first(self) -> Evaluation:
+        """The evaluation at the first step."""
+        return self.history[0]
+
+    def usable(self, form: Form) -> bool:
+        """Whether the design has objectives and violates no limit."""
+        return not self.final.code and bool(worst_violation(form, self.final) == 0.0)
 
 
 def not_started(
