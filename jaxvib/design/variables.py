@@ -111,7 +111,8 @@ def slopes_at(
     variables: tuple[Variable, ...], normalised: AnyArray
 ) -> Float[np.ndarray, " variables"]:
     """Return the derivatives of the parameters by their normalised values."""
-    return np.array([one.slope(s) for one, s in zip(variables, normalised, strict=True)])
+    pairs = zip(variables, normalised, strict=True)
+    return np.array([one.slope(s) for one, s in pairs], float)
 
 
 def normalised_of(free: ArrayLike) -> Array:
