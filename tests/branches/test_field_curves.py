@@ -125,6 +125,7 @@ def test_a_curve_of_hopf_points_passes_zero_hopf_and_double_hopf_points():
     assert "double Hopf at" in repr(curve)
 
 
+@pytest.mark.slow  # compiles third derivatives of two fields, 8 s
 def test_curves_of_hopf_points_pass_bautin_points():
     system = system_of(bautin, 2, mu=-0.15, beta=1.0)
     (hopf,) = equilibria(system, [0.0, 0.0], "mu", (-1.0, 0.5)).bifurcations
