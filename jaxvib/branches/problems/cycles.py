@@ -129,10 +129,10 @@ def cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
 
 
 class AbstractCycleProblem(BranchProblem):
-    """Cycles of one system, whose first unknowns are their state.
+    """Cycles of one system, whose first unknowns are states of theirs.
 
-    A branch ends at the equilibrium to which cycles shrink: there the rate of their state
-    reverses.
+    A branch ends at the equilibrium to which cycles shrink: there all rates of a cycle
+    reverse.
     """
 
     # A fold is a turning point of the parameter, whatever the other multipliers.
@@ -146,7 +146,7 @@ class AbstractCycleProblem(BranchProblem):
         """Return the end at an equilibrium."""
 
         def rates(x: np.ndarray) -> np.ndarray:
-            return np.array([_scaled_rate(self.static, self.path, data, one) for one in x])
+            return np.array([_scaled_rates(self.static, self.path, data, i) for i in x])
 
         return {Reason.EQUILIBRIUM: Reversal(rates)}
 
@@ -160,11 +160,12 @@ class AbstractCycleProblem(BranchProblem):
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _scaled_rate(static: System, path: str, data: LaneData, x: Array) -> Array:
-    """Return the scaled rate of the state at scaled unknowns."""
+def _scaled_rates(static: System, path: str, data: LaneData, x: Array) -> Array:
+    """Return the scaled rates of all states at scaled unknowns."""
     system, unscaled = system_of(data, static), x * data.units
-    size = state_size(system)
-    return rate_of(at(system, path, unscaled[-1]), unscaled[:size]) / data.units[:size]
+    states = unscaled[:-2].reshape(-1, state_size(system))
+    rates = jax.vmap(functools.partial(rate_of, at(system, path, unscaled[-1])))(states)
+    return rates.reshape(-1) / data.units[:-2]
 
 
 class CycleProblem(AbstractCycleProblem):
