@@ -51,7 +51,7 @@ class FieldCurveProblem(CurveProblem):
         mine = static, curve.kind, curve.paths[0], data
         super().__init__(*mine, *functions, of=curve.of)
         rows = EquilibriumProblem.tests if curve.of == "equilibrium" else OF_MULTIPLIERS
-        self.distance = {row.kind: row.distance for row in rows}[curve.kind]
+        (self.row,) = (row for row in rows if row.kind == curve.kind)
 
     def eigenvalues(self, solutions: CurvePoint) -> np.ndarray:
         """Return the eigenvalues, or the multipliers without the trivial one."""
@@ -63,7 +63,8 @@ class FieldCurveProblem(CurveProblem):
     def ended(self, found: Traced, start: np.ndarray) -> Traced:
         """Return a traced curve with the distances of its points from the kind."""
         seen = EvaluatedPoints(None, self.eigenvalues(found.solutions), tuple)
-        test = self.distance(seen)
+        assert self.row.distance is not None
+        test = self.row.distance(seen)
         return found._replace(solutions=found.solutions._replace(test=test))
 
 
