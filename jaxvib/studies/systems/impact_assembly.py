@@ -21,7 +21,6 @@ from .assembly import (
     angles_of,
     assembled,
     declared_of_modules,
-    first_change,
     kinds_of,
     module_tables,
     units_of_modules,
@@ -290,10 +289,6 @@ class ImpactAssemblyKind(SystemKind):
     def modules(self, table: Mapping) -> dict[str, Mapping]:
         """Return the modules of a config's table, by name."""
         return table["linear"]["modules"]
-
-    def variation(self, options: Any) -> str:
-        """Return a suggested change: of the first non-zero number."""
-        return first_change(self.declared(options))
 
     def build(self, options: Any) -> Any:
         """Build the system. **Raises:** `ValueError` for a wrong topology or place."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from .... import orbits, systems
 from ....drawing import colours
-from ....ensemble import Reason, reason, undecided
+from ....ensemble import Reason, undecided
 from ...config import samples as sampling
 from ...config.tables import Table, option
 from ...pictures.curves import amplitude_curves, sweep_curves
@@ -19,9 +19,9 @@ from ...pictures.picture import Chart, Classes, Picture, Points, Scale, Share
 from ...pictures.regimes import (
     Sorting,
     change_maps,
+    motion_name,
     period_of,
     periodic,
-    regime_name,
     regimes_text,
     sort_by_regime,
     sort_by_verdict,
@@ -132,7 +132,7 @@ def summary(read: Callable, study: Any) -> list[str]:
     )
     shares: Counter[str] = Counter()
     for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-        shares[_regime(*kind[:3], bool(kind[3]))] += count
+        shares[motion_name(*kind[:3], bool(kind[3]))] += count
     most = shares.most_common(5)
     listed = [f"{_share(count, len(codes))} {name}" for name, count in most]
     rest = len(codes) - sum(count for _, count in most)
@@ -175,18 +175,6 @@ def _why(codes) -> str:
         for code, count in sorted(counts.items())
     ]
     return f" ({', '.join(listed)})" if listed else ""
-
-
-def _regime(code, periods, contacts, touching) -> str:
-    if code:
-        if Reason(code).undecided:
-            return "undecided"
-        if code == Reason.EQUILIBRIUM:
-            return Reason.EQUILIBRIUM.motion
-        text = reason(code)
-        name = text.removeprefix("converged to ").partition(",")[0]
-        return name if Reason(code).motion else "failed"
-    return regime_name(periods, contacts, touching)
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:

@@ -1,7 +1,7 @@
 """Pictures of designs: objective and variables over evaluations, and the best designs."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -50,30 +50,38 @@ def design_history(runs: Sequence[Run]) -> Picture:
         text = f"changes from {changes[0]}; {_word(run)} value at evaluation {best[0]}."
     else:
         text = f"for {len(labels)} designs, selected by the slider."
+    verified = "".join(
+        f" {words}, on branches traced there."
+        for words in verified_texts(run.field, run.options.get("constraints", {}))
+    )
     return Picture(
         "design_history",
         "Design history",
-        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}{_verified(run)}",
+        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}{verified}",
         f"Objective and {', '.join(variables)} over the evaluations: {changes[0]}.",
         tuple(charts),
         choice=choice,
     )
 
 
-def _verified(run: Run) -> str:
-    """Return a sentence about each range that was verified at random points."""
-    words = []
-    constraints = run.options.get("constraints", {})
+def verified_texts(read: Callable, constraints: Collection[str]) -> list[str]:
+    """Return how many of the random points are stable, for each verified constraint.
+
+    `read`: returns an array of a study; it raises an error for one that it has not.
+    """
+    texts = []
     for name in (*constraints, OBJECTIVE):
-        if run.has(f"verified.{name}.stable"):
+        try:
             parts = ("stable", "lost", "parameter")
-            stable, lost, values = (run.field(f"verified.{name}.{part}") for part in parts)
-            good = int(np.sum((stable == 1) & (lost == 0)))
-            words.append(
-                f" {name}: stable at {good} of {stable.size} random points from "
-                f"{values.min():.6g} to {values.max():.6g}, on branches traced there."
-            )
-    return "".join(words)
+            stable, lost, values = (read(f"verified.{name}.{part}") for part in parts)
+        except (OSError, KeyError):
+            continue
+        good = int(np.sum((stable == 1) & (lost == 0)))
+        texts.append(
+            f"{name}: stable at {good} of {stable.size} random points from "
+            f"{values.min():.6g} to {values.max():.6g}"
+        )
+    return texts
 
 
 def best_designs(runs: Sequence[Run]) -> Picture:

@@ -32,8 +32,8 @@ from ...study_kind import (
     StudyKind,
     at,
 )
-from .charts import OBJECTIVE, pictures
-from .verified import verified_fields, verified_lines
+from .charts import OBJECTIVE, pictures, verified_texts
+from .verified import verified_fields
 
 of_samples = library("studies.analyses.sample_systems")
 
@@ -217,7 +217,8 @@ def summary(read: Callable, study: Any) -> list[str]:
         words = "active" if _is_at(left, 0.0, size) else "violated" if left < 0 else "kept"
         far = study.quantity_text(unit_of(limit, study.unit), left)
         lines.append(f"limit      {name} {words}, distance {far}")
-    return lines + (verified_lines(read, options)[:2] if options.points_to_verify else [])
+    told = verified_texts(read, options.constraints) if options.points_to_verify else ()
+    return [*lines, *(f"verified   {words}" for words in told[:2])]
 
 
 def _is_at(value: float, bound: float, size: float) -> bool:
