@@ -174,9 +174,8 @@ def curve_layers(
         marks = [np.asarray(point.parameters)[order] for point in curve.codimension_two]
         for point, mark in zip(curve.codimension_two, marks, strict=True):
             found.setdefault(point.kind, []).append(mark)
-        yield Line(
-            *_with_marks(np.asarray(curve.parameters)[:, order], marks).T, name, colour
-        )
+        x, y = _with_marks(np.asarray(curve.parameters)[:, order], marks).T
+        yield Line(x, y, name, colour)
     for number, (kind, each) in enumerate(found.items()):
         words, (x, y) = kind_words(kind), np.array(each).T
         texts = tuple(f"{words} at {a:.8g}, {b:.8g}" for a, b in each)
@@ -200,12 +199,11 @@ def unit_circle(*, legend: bool = True) -> Line:
 
 def _with_marks(points: np.ndarray, marks: Sequence[np.ndarray]) -> np.ndarray:
     """Return points (points, n) with marks between those that they are nearest to."""
-    placed = sorted(
-        ((position_on(points, mark), mark) for mark in marks), key=lambda p: p[0]
-    )
+    placed = [(position_on(points, mark), mark) for mark in marks]
+    placed.sort(key=lambda pair: pair[0])
     before = [int(np.floor(position)) + 1 for position, _ in placed]
-    marks = np.reshape([mark for _, mark in placed], (-1, points.shape[1]))
-    return np.insert(points, before, marks, axis=0)
+    between = np.reshape([mark for _, mark in placed], (-1, points.shape[1]))
+    return np.insert(points, before, between, axis=0)
 
 
 def position_on(points: np.ndarray, mark: np.ndarray) -> float:

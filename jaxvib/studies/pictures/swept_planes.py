@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,11 +53,11 @@ class Plane:
     @functools.cached_property
     def _strides(self) -> list[int]:
         """The subsampling stride of each path; the result is a grid again."""
-        counts = list(self.run.grid.values())
-        strides = [math.ceil(count / MOST_CELLS) for count in counts]
-        while math.prod(shown := list(map(_shown, counts, strides))) > MOST_CELLS**2:
-            strides[shown.index(max(shown))] += 1
-        return strides
+        counts = np.array(list(self.run.grid.values()))
+        strides = -(-counts // MOST_CELLS)
+        while (shown := -(-counts // strides)).prod() > MOST_CELLS**2:
+            strides[shown.argmax()] += 1
+        return strides.tolist()
 
     @property
     def slices(self) -> Slices | None:
@@ -163,7 +162,3 @@ def _two_paths(run: Run) -> tuple[str, str]:
     x = next((path for path in long if path.endswith("frequency")), long[-1])
     others = [path for path in long if path != x]
     return x, next((path for path in others if path.endswith("amplitude")), others[0])
-
-
-def _shown(count: int, stride: int) -> int:
-    return math.ceil(count / stride)

@@ -47,7 +47,8 @@ def design_history(runs: Sequence[Run]) -> Picture:
         for row, at in zip(objectives, best, strict=True)
     ]
     if choice is None:
-        text = f"changes from {changes[0]}; {_word(run)} value at evaluation {best[0]}."
+        word = "greatest" if run.options.get("goal") == "maximise" else "least"
+        text = f"changes from {changes[0]}; {word} value at evaluation {best[0]}."
     else:
         text = f"for {len(labels)} designs, selected by the slider."
     verified = "".join(
@@ -87,9 +88,9 @@ def verified_texts(read: Callable, constraints: Collection[str]) -> list[str]:
 def best_designs(runs: Sequence[Run]) -> Picture:
     """Return the stored quantities of the best designs, over a swept path."""
     run = runs[0]
-    names = list(run.options.get("quantities", {}))
-    over = long_paths(run)
-    names = [name for name in names if not (over and _follows(run, name))]
+    known, over = run.options.get("quantities", {}), long_paths(run)
+    # Ratios of swept values do not depend on the design.
+    names = [name for name in known if not over or {*known[name]} & {*run.tuned}]
     names = names or [f"optimum.{path}" for path in run.tuned]
     charts = [
         _over_path(runs, name, over[0]) if len(over) == 1 else _over_designs(runs, name)
@@ -102,12 +103,6 @@ def best_designs(runs: Sequence[Run]) -> Picture:
         f"{', '.join(names)} of each design.",
         tuple(charts),
     )
-
-
-def _follows(run: Run, quantity: str) -> bool:
-    """Whether a quantity is a ratio of swept values, independent of the design."""
-    paths = run.options["quantities"][quantity]
-    return not set(paths) & set(run.tuned)
 
 
 def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
@@ -176,11 +171,6 @@ def _best(run: Run, place: int) -> int:
     if run.has("best"):
         return int(np.ravel(run.field("best"))[place])
     return int(np.nanargmin(run.rows("objective")[place]))
-
-
-def _word(run: Run) -> str:
-    goal = run.options.get("goal", "minimise")
-    return "greatest" if goal == "maximise" else "least"
 
 
 def _evidence(run: Run, choice) -> str:

@@ -307,7 +307,8 @@ def _fields(system, options: Options, rows, length: int) -> dict[str, Variable]:
             )
         for name, paths in options.quantities.items():
             words = f"best: {' over '.join(paths)}"
-            ratio = _quantity(found.system, paths)
+            numbers = [float(systems.parameter_at(found.system, p).value) for p in paths]
+            ratio = numbers[0] / numbers[1] if len(numbers) == 2 else numbers[0]
             fields[name] = once(ratio, _ratio_unit(unit_at, paths), words)
         words = "0: derivatives are valid; 1: grazing crossed before it; 2: at grazing"
         ends = _padded(np.asarray(found.starts.objective), options.starts, np.nan)
@@ -343,11 +344,6 @@ def _chosen(design, length: int) -> np.ndarray:
 
 def _padded(values: np.ndarray, length: int, fill) -> np.ndarray:
     return np.pad(values, (0, length - len(values)), constant_values=fill)
-
-
-def _quantity(system, paths) -> np.ndarray:
-    values = [float(systems.parameter_at(system, path).value) for path in paths]
-    return np.asarray(values[0] / (values[1] if len(values) == 2 else 1.0))
 
 
 def _ratio_unit(unit_at: Callable[[str], str], paths: Sequence[str]) -> str:
