@@ -39,6 +39,17 @@ def plot_branches(
     >>> axes.get_ylabel()
     'amplitude of main (m)'
     """
+    return draw(branches_chart(branches, measure, components, system, labels), ax)
+
+
+def branches_chart(
+    branches: Sequence[Any],
+    measure: Measure = None,
+    components: Components = None,
+    system: System | None = None,
+    labels: Sequence[str] | None = None,
+) -> Chart:
+    """Return the chart of `plot_branches`."""
     branches = tuple(branches)
     paths = list(dict.fromkeys(branch.path for branch in branches))
     if len(paths) != 1:
@@ -53,7 +64,7 @@ def plot_branches(
     x = Axis(with_unit(paths[0], branches[0].unit), paths[0])
     words = list(dict.fromkeys(each.label for each in curves))
     layers = branch_layers([*zip(names, branches, curves, strict=True)])
-    return draw(Chart(x, Axis(" / ".join(words)), tuple(layers)), ax)
+    return Chart(x, Axis(" / ".join(words)), tuple(layers))
 
 
 def plot_curves(
@@ -68,6 +79,11 @@ def plot_curves(
     **Raises:** `ValueError` for no curve, curves in different parameters, or another
     number of labels.
     """
+    return draw(curves_chart(curves, labels), ax)
+
+
+def curves_chart(curves: Sequence[Any], labels: Sequence[str] | None = None) -> Chart:
+    """Return the chart of `plot_curves`."""
     curves = tuple(curves)
     planes = list(dict.fromkeys(frozenset(curve.paths) for curve in curves))
     if len(planes) != 1:
@@ -81,7 +97,7 @@ def plot_curves(
     )
     title = kind_words(curves[0].kind) if len(curves) == 1 else ""
     layers = tuple(curve_layers(curves, paths, names))
-    return draw(Chart(across, up, layers, title), ax)
+    return Chart(across, up, layers, title)
 
 
 def _check_labels(labels, drawn, noun: str) -> None:

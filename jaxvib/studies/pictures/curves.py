@@ -10,7 +10,7 @@ from ..store.finished_study import Run, readable
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import period_of, periodic, sort_by_regime, touching
 from .swept_lines import look, named
-from .swept_planes import Plane, axis, long_paths, planes
+from .swept_planes import Plane, axis, long_paths, planes, sample_text
 
 _BREAKS = "Lines break where the regime changes, and at samples that did not converge."
 
@@ -25,12 +25,13 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
     plane = planes(runs)[0]
     lines = [line for each in planes(runs) for line in _amplitude_lines(each, runs)]
     first = plane.sheets[:, :, 0].ravel()  # first sample of each set of curves
-    labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
+    paths = [plane.y_path, *plane.others]
+    labels = tuple(sample_text(plane.run, sample, paths) for sample in first)
     return Picture(
         "amplitude_curves",
         "Amplitude" if plane.slices else f"Amplitude over {readable(plane.x_path)}",
         "Amplitude (max - min)/2 of each body's displacement, at the "
-        f"{' and '.join(map(readable, [plane.y_path, *plane.others]))} selected by the "
+        f"{' and '.join(map(readable, paths))} selected by the "
         f"slider{'s' if plane.slices else ''}. The vertical range is the same "
         f"for all of them. {_BREAKS}",
         f"Curves of amplitude over {readable(plane.x_path)}, for {len(labels)} values of "

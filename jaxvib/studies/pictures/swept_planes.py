@@ -90,13 +90,8 @@ class Plane:
         """The options of the slider, None if the grid has two paths only."""
         if not self.others:
             return None
-        labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
+        labels = [sample_text(self.run, sheet[0, 0], self.others) for sheet in self.sheets]
         return Choice(", ".join(map(readable, self.others)), tuple(labels))
-
-    def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
-        """Return a sample's values of some paths, as text."""
-        values = [(path, self.run.field(path)[sample]) for path in paths]
-        return ", ".join(value_text(self.run, *each) for each in values)
 
     def cells(
         self, values: np.ndarray, paint: Scale | Classes, versus: int | None = None
@@ -142,10 +137,20 @@ def slider_samples(
     """Return an even subsample and its slider (None for a single sample)."""
     count = min(run.size, most)
     samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
-    if count < 2:
-        return samples, None
-    labels = tuple(sample_text(run, sample) for sample in samples)
-    return samples, Choice(", ".join(map(readable, run.paths)), labels)
+    return samples, choice_of(run, samples)
+
+
+def choice_of(
+    run: Run,
+    samples: Sequence[int | np.integer] | np.ndarray,
+    paths: Sequence[str] | None = None,
+) -> Choice | None:
+    """Return the slider over samples by the values of some paths, None for a single one."""
+    if len(samples) < 2:
+        return None
+    chosen = run.paths if paths is None else paths
+    labels = tuple(sample_text(run, sample, chosen) for sample in samples)
+    return Choice(", ".join(map(readable, chosen)), labels)
 
 
 def sample_text(

@@ -18,7 +18,7 @@ def choose(requested: str) -> tuple[str, str]:
         jax.config.update("jax_platforms", "cpu")
         os.environ[VARIABLE] = "cpu"
         return "cpu", "CPU"
-    if jax.default_backend() in ("gpu", "cuda", "rocm"):
+    if has_gpu():
         kind = jax.devices("gpu")[0].device_kind
         return kind, f"GPU ({kind})"
     try:
@@ -30,3 +30,8 @@ def choose(requested: str) -> tuple[str, str]:
     if requested == "gpu":
         raise ValueError('run.device = "gpu", but JAX finds no GPU; allowed: "auto", "cpu"')
     return "cpu", "CPU (no GPU found)"
+
+
+def has_gpu() -> bool:
+    """Return whether JAX finds a GPU."""
+    return jax.default_backend() in ("gpu", "cuda", "rocm")

@@ -241,7 +241,7 @@ def force_map(runs: Sequence[Run]) -> Picture:
     """Return the map of the peak contact force, on a logarithmic scale."""
     forces = [run.field("max_contact_force") for run in runs]
     positive = [np.where(force > 0, force, np.nan) for force in forces]
-    scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")
+    scale = Scale.over("peak contact force (N)", "cividis", positive, log=True, unit="N")
     others = _beside_numbers(runs, forces)
     return _picture(
         "peak_force",
@@ -353,12 +353,14 @@ def scatters(runs: Sequence[Run]) -> list[Picture]:
     found = [
         _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
                  regimes_text(runs), sorting.shares),
-        _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
+        _scatter(runs, moduli, Scale.over("largest |multiplier|", "sea", moduli),
                  "stability", "Stability", "Modulus of the largest Floquet multiplier "
                  "over the orbit's period; periodic orbits only."),
     ]  # fmt: skip
     if touching(runs):
-        scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")
+        scale = Scale.over(
+            "peak contact force (N)", "cividis", positive, log=True, unit="N"
+        )
         found.append(
             _scatter(runs, positive, scale, "peak_force", "Peak contact force",
                      "The largest contact force over the orbit's period; only samples "
@@ -388,13 +390,6 @@ def _scatter_chart(
     places = run.field(x)[samples], run.field(y)[samples]
     points = Points(*places, values[samples], paint, samples, number)
     return Chart(axis(run, x), axis(run, y), (points,), title)
-
-
-def _scale(label: str, colours: str, values, log: bool = False, unit: str = "") -> Scale:
-    every = np.concatenate(values)
-    every = every[np.isfinite(every)]
-    low, high = (every.min(), every.max()) if every.size else (1.0, 10.0)
-    return Scale(label, colours, float(low), float(high), log, unit)
 
 
 KIND = StudyKind(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...config.samples import DRAWN
-from ...config.tables import flattened
+from ...nested import differences
 from ...store.dataset import groups, verified
 from ...store.fields import Variable
 from ...store.folder import Folder
@@ -147,24 +147,22 @@ def _check(first: Part, other: Part) -> None:
         ("config", "run.seed, run.chunk, sweep.count"),
         ("versions", "none"),
     ):
-        one, two = _compared(first.record[key], key), _compared(other.record[key], key)
-        for path in {**one, **two}:
-            if one.get(path) != two.get(path):
-                here, there = first.directory, other.directory
-                raise ValueError(
-                    f"{path} = {two.get(path)} in {there}, and {one.get(path)} in {here}; "
-                    f"allowed to differ: {allowed}"
-                )
+        both = ({key: _compared(part.record[key])} for part in (first, other))
+        for path, one, two in differences(*both):
+            raise ValueError(
+                f"{path} = {two} in {other.directory}, and {one} in {first.directory}; "
+                f"allowed to differ: {allowed}"
+            )
     if _shapes(first.arrays) != _shapes(other.arrays):
         raise ValueError(f"{other.directory} has different arrays from {first.directory}")
 
 
-def _compared(table: Mapping, before: str) -> dict[str, Any]:
+def _compared(table: Mapping) -> dict[str, Any]:
     kept = {key: value for key, value in table.items() if key not in ("output", "title")}
     for section, keys in _FREE.items():
         if isinstance(kept.get(section), dict):
             kept[section] = {k: v for k, v in kept[section].items() if k not in keys}
-    return flattened(kept, f"{before}.")
+    return kept
 
 
 def _check_samples(parts: Sequence[Part]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from .....drawing.labels import with_unit
 from .....drawing.polyline import curve_layers, kind_words, numbered
 from .....ensemble import reason
-from ....config.tables import flattened
+from ....nested import differences
 from ....pictures.picture import Axis, Cells, Chart, Line, Notes, Picture
 from ....store.finished_study import Run, readable
 
@@ -159,16 +159,10 @@ def _check(run: Run, curves: Run) -> None:
             f"{run.name} over {', '.join(run.paths) or 'nothing'}; allowed: a grid of the "
             "same two"
         )
-    for path, here, there in _differences(run, curves):
+    systems = (each.study["config"]["system"] for each in (run, curves))
+    for path, here, there in differences(*systems):
         if path not in paths:
             raise ValueError(
                 f"{path} = {there} of {curves.name}, and {here} of {run.name}; allowed: "
                 "the same system"
             )
-
-
-def _differences(run: Run, curves: Run) -> Iterator[tuple[str, object, object]]:
-    here, there = (flattened(each.study["config"]["system"]) for each in (run, curves))
-    for path in {**here, **there}:
-        if here.get(path) != there.get(path):
-            yield path, here.get(path), there.get(path)

@@ -8,7 +8,7 @@ import numpy as np
 from .....drawing.labels import with_unit
 from ....pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ....pictures.swept_lines import look, named, symbol
-from ....pictures.swept_planes import axis, long_paths, value_text
+from ....pictures.swept_planes import axis, long_paths, sample_text
 from ....store.finished_study import Run, readable
 
 OBJECTIVE = "objective"  # name of its verification, among those of constraints
@@ -161,9 +161,9 @@ def _labels(run: Run) -> Iterator[str]:
     """Return a label of each search, samples slowest."""
     number = run.rows("objective").shape[0] // len(_names(run))
     for sample in range(number):
-        at = [value_text(run, path, run.field(path)[sample]) for path in run.paths]
+        at = sample_text(run, sample)
         for name in _names(run):
-            yield ", ".join([*at, name] if name else at)
+            yield ", ".join(filter(None, (at, name)))
 
 
 def _best(run: Run, place: int) -> int:
