@@ -446,7 +446,9 @@ class Lowering:
         if self.unrolls:
             if name not in _READERS:
                 # The rows of a scan's arrays are read in its loop.
-                first = sum(control.scan_counts(equation.params)) if name == "scan" else None
+                first = (
+                    sum(control.scan_counts(equation.params)) if name == "scan" else None
+                )
                 whole = [self.short_array(array) for array in inputs[:first]]
                 inputs = [*whole, *inputs[len(whole) :]]
             return [
