@@ -1,7 +1,7 @@
 """Nonlinear modes: families of periodic motions without loads and losses, along energy."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from ..dynamics.modal import modal_form
 from ..ensemble import Reason
+from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
 from ..foundation.command.progress import Report, progress_reporter
 from ..foundation.environment import require_float64
@@ -18,16 +20,30 @@ from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
 from ..systems.conservative import at_rest, total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem, is_hard
-from .equations.corrector import STEP_IN_TOLERANCES, LaneData, solved_near, system_corrector
-from .equations.mode_equations import FreeMotion, mode_evaluator, mode_map, mode_residual
+from .equations.corrector import (
+    STEP_IN_TOLERANCES,
+    Corrected,
+    LaneData,
+    lane_corrector,
+    solved_near,
+    system_corrector,
+)
+from .equations.mode_equations import (
+    FreeMotion,
+    mode_evaluator,
+    mode_map,
+    mode_residual,
+    motion_at,
+)
 from .results.bifurcation_results import FieldBifurcation, found_bifurcation
 from .results.branch import AbstractBranch
 from .results.check import BranchCheck
 from .tracing.arclength import both_ways
-from .tracing.problem import BranchProblem
+from .tracing.problem import BranchProblem, lane_of
 from .tracing.settings import USUAL, ContinuationSettings
 from .tracing.test_functions import (
     OF_MULTIPLIERS,
+    EvaluatedPoints,
     LocatedZero,
     complex_pair,
     off_circle,
@@ -45,6 +61,10 @@ _LEFT = 1e-5
 # Frequencies are multiples within this part; parts of both modes, as angles, among which
 # families are sought.
 _EXACT, _ANGLES = 1e-6, 721
+# Tolerances of large systems' matrices, times that of motions: of those of Newton's steps
+# and of multipliers. 320 modes without damping take 40,000 steps at 1e-12, 2,000 at
+# 1e-8, and 150 at 1e-6.
+_OF_STEPS, _OF_MOTIONS = 1e4, 1e2
 # Relative steps of the period beyond a grazing of a hard stop, tried in order, and the
 # largest correction of the point there, in such steps.
 _REACHES, _NEAR = (1e-3, 3e-3, 1e-2, 3e-2), 10.0
@@ -142,7 +162,8 @@ def nonlinear_modes(
     settings.refuse("nonlinear_modes", "segments", "events", "stop_at")
     check_number("energy", energy, "J", Range(above=0.0, below=np.inf))
     modes = checked_modes(system, mode)
-    problem = ModeProblem(system, float(modes.frequencies[mode]), settings)
+    kind = ModeProblem if modal_form(system) is None else _LargeModeProblem
+    problem = kind(system, float(modes.frequencies[mode]), settings)
     shape, high = np.asarray(modes.shapes[:, mode]), float(np.log(energy))
     low = problem.linear_up_to(shape, high)
     if low == high:
@@ -356,3 +377,44 @@ class ModeProblem(BranchProblem):
     def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
         """Return the numbers of multipliers outside of the unit circle."""
         return (_left_circle(eigenvalues) > 0).sum(-1)
+
+
+class _LargeModeProblem(ModeProblem):
+    """That of a system in modal form: one point after the other, by XLA.
+
+    The multipliers of high modes pass each other many times from one point to the next:
+    verdicts are those of the points, and no bifurcations are located between them.
+    """
+
+    def __init__(self, system: ImpactSystem, frequency: float, settings):
+        super().__init__(system, frequency, settings)
+        self.data, self.tests = self.data._replace(leaves=()), ()
+
+        def equations(data: LaneData, predicted, x):
+            return mode_map(system, "energy", data, predicted, x, _OF_STEPS)
+
+        self.corrector = jax.jit(lane_corrector(equations))
+        self.evaluator = jax.jit(lambda lane: motion_at(system, *lane, _OF_MOTIONS))
+
+    def correct(self, branches, predicted, normals, fine=False) -> Corrected:
+        """Correct predictions of the branch."""
+        return _each(self.corrector, (self.lanes(branches, fine), predicted, normals))
+
+    def evaluated(self, branches, x, fine=False) -> tuple[np.ndarray, FreeMotion]:
+        """Return energies and motions at scaled points."""
+        return _each(self.evaluator, (self.lanes(branches, fine), x))
+
+    def seen(self, branch: int, points, solutions: FreeMotion) -> EvaluatedPoints:
+        """Return what is known of points: the motions' own multipliers."""
+        tangents = np.array([point.tangent[-1:] for point in points])
+        return EvaluatedPoints(tangents, self.eigenvalues(solutions), lambda: solutions)
+
+
+def _each(function: Callable, lanes: Any) -> Any:
+    """Return the results of a function of one lane for each, on a leading axis."""
+    number = len(jax.tree.leaves(lanes)[0])
+    with one_blas_thread():
+        found = [
+            jax.tree.map(np.asarray, function(lane_of(lanes, k))) for k in range(number)
+        ]
+    return jax.tree.map(lambda *every: np.stack(every), *found)

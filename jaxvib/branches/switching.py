@@ -17,7 +17,7 @@ from ..systems.fields import is_autonomous
 from .equations.cycle_equations import motion
 from .equations.point import at
 from .problems.cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem
-from .problems.equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
+from .problems.equilibria import EquilibriumBranch, EquilibriumProblem, units_near_zero
 from .problems.orbit_problem import orbit_problem
 from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 from .results.branch import Branch
@@ -153,7 +153,7 @@ def _from_rest(system, point, span, settings):
     r"""Return the same for cycles at a Hopf point, along the eigenvector of i omega."""
     state, value = np.asarray(point.state), float(point.parameter)
     system = at(system, point.path, value)
-    sizes = np.asarray(equilibrium_units(system, jnp.asarray(state)))
+    sizes = np.asarray(units_near_zero(system, point.path, span, jnp.asarray(state)))
     period = float(point.period)
     problem = CycleProblem(system, point.path, sizes, period, span, settings)
     matrix = _scaled_jacobian(system, state, sizes)

@@ -1,4 +1,4 @@
-"""Checked against: AUTO-07p, see `experiments.bifurcations.autonomous`; scipy's motions."""
+"""Checked against: AUTO-07p, see `experiments.bifurcations`; scipy's motions."""
 
 import functools
 import json
@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
+from experiments.bifurcations import curves
 from experiments.bifurcations.autonomous import RESULT, beside, difference, ours
 from experiments.bifurcations.fields import CASES
 
@@ -29,6 +30,11 @@ def test_from_rest_to_the_last_branch_every_point_is_autos(name):
         # Where it met its branch point AUTO's steps were loose.
         if "period" in theirs and theirs["kind"] != "branch_point":
             assert abs(difference(theirs, mine, "period")) < 1e-8
+
+
+def test_curves_of_hopf_points_and_of_folds_of_cycles_are_autos():
+    told = json.loads(curves.RESULT.read_text())["AUTO-07p"]
+    assert max(curves.differences(told, curves.ours()).values()) < 3e-9
 
 
 GUESS = 0.1737, 0.194, 8.69, -0.587  # x and z with y = 0, the period, nu

@@ -49,6 +49,26 @@ def equilibria(system, guess, path, bounds):
     return jv.continue_equilibrium(system, jv.equilibrium(system, guess), path, bounds)
 
 
+@pytest.mark.slow  # compiles cycles
+def test_cycles_are_found_from_a_hopf_point_whose_state_is_0_within_rounding():
+    def moving(x, p):
+        z = x - p["m"] * np.array([0.1, 0.2])
+        growth = p["m"] * (1 - p["m"]) - z[0] ** 2 - z[1] ** 2
+        return [growth * z[0] - z[1], growth * z[1] + z[0]]
+
+    for start in (0.5, 1e-19):
+        system = system_of(moving, 2, m=start)
+        branch = equilibria(system, np.array([0.1, 0.2]) * start, "m", (-0.3, 1.3))
+        first, last = branch.bifurcations
+        np.testing.assert_allclose([first.parameter, last.parameter], [0, 1], atol=1e-13)
+    assert np.max(np.abs(first.state)) < 1e-13
+    cycles = jv.switch_branch(system, first, (-0.3, 1.3))
+    assert int(cycles.ends[1]) == Reason.EQUILIBRIUM
+    np.testing.assert_allclose(cycles.bifurcations[-1].parameter, 1.0, rtol=1e-12)
+    m = np.asarray(cycles.parameter)
+    np.testing.assert_allclose(cycles.amplitudes[:, 0] ** 2, m * (1 - m), atol=1e-9)
+
+
 def test_the_hopf_points_of_the_brusselator_are_at_b_equal_to_1_plus_a_squared():
     system = system_of(brusselator, 2, a=1.0, b=1.5)
     (hopf,) = equilibria(system, [1.0, 1.5], "b", (1.0, 4.0)).bifurcations

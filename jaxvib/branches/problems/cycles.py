@@ -1,5 +1,6 @@
 """Continuation of limit cycles of autonomous systems along a parameter."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import equinox as eqx
@@ -239,7 +240,7 @@ class CycleProblem(BranchProblem):
     def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
         """Return the ends at an equilibrium and at a cycle of half the period.
 
-        At the equilibrium to which cycles shrink the rate at their start reverses; at a
+        At the equilibrium to which cycles shrink all rates of a cycle reverse; at a
         period doubling of cycles of half the period, both halves coincide.
         """
         return {
@@ -248,13 +249,14 @@ class CycleProblem(BranchProblem):
         }
 
     def _rates(self, x: np.ndarray) -> np.ndarray:
-        return np.array([self._rate(point) for point in x])
+        """Return the scaled rates at all joints of scaled points."""
+        return np.array([self._rates_of(point) for point in x])
 
-    def _rate(self, x: np.ndarray) -> np.ndarray:
-        """Return the scaled rate of a scaled point's state."""
-        unscaled, size = x * self.units, len(self.sizes)
-        found = _rate(self._system, self.path, unscaled[:size], unscaled[-1])
-        return np.asarray(found) / self.units[:size]
+    def _rates_of(self, x: np.ndarray) -> np.ndarray:
+        *unscaled, _, value = x * self.units
+        states = np.reshape(unscaled, (self.segments, -1))
+        found = _rates(self._system, self.path, states, value)
+        return np.ravel(found) / self.units[:-2]
 
     def _halves_apart(self, x: np.ndarray) -> np.ndarray:
         states = x[:, :-2].reshape(len(x), -1, len(self.sizes))
@@ -302,5 +304,6 @@ class CycleProblem(BranchProblem):
 
 
 @eqx.filter_jit
-def _rate(system, path: str, state, value):
-    return at(system, path, value).equation().vector_field(0.0, jnp.asarray(state))
+def _rates(system, path: str, states, value):
+    field = at(system, path, value).equation().vector_field
+    return jax.vmap(functools.partial(field, 0.0))(states)

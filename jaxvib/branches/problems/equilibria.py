@@ -43,6 +43,8 @@ _ON_AXIS = 1e-5
 # Eigenvalues nearer to the axis count as stable, relative to the largest.
 _PAST = 1e-11
 # Settings that apply to orbits only.
+# A state is 0 within rounding below this part of its size at other parameter values.
+_AT_ZERO = 1e-8
 _NOT_OF_EQUILIBRIA = ("segments", "events", "stop_at")
 
 
@@ -130,7 +132,8 @@ class EquilibriumProblem(BranchProblem):
 
     def __init__(self, system, path: str, state, span: float):
         leaves, static = partition_arrays(system)
-        units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
+        inner = units_near_zero(system, path, span, jnp.asarray(state))
+        units = np.append(inner, span)
         data = one_lane(LaneData(leaves, units, _RTOL, _SMALL_STEP))
         corrector = system_corrector(_equations, static, path)
         evaluator = system_evaluator(equilibrium_of, static, path)
@@ -175,6 +178,18 @@ def equilibrium_units(system: System, state: Array) -> Array:
     size = jnp.maximum(known.least, known.sizes(state))
     noise = jnp.finfo(float).eps * jnp.max(size)
     return jnp.where(size > noise, size, 1.0)
+
+
+def units_near_zero(system: System, path: str, span: float, state: Array) -> Array:
+    """Return the scales of an equilibrium, whose state may be 0 within rounding.
+
+    If it is, they are those with the parameter half a range away.
+    """
+    value = parameter_at(system, path).value
+    beside = [at(system, path, value + side * span / 2) for side in (-1, 1)]
+    own, *far = (equilibrium_units(one, state) for one in (system, *beside))
+    away = jnp.max(jnp.nan_to_num(jnp.stack(far), posinf=0.0), axis=0)
+    return jnp.where(own < _AT_ZERO * away, away, own)
 
 
 def _equations(system: System, path: str, data: LaneData, predicted: Array, x: Array):

@@ -34,7 +34,7 @@ _SHORT = 1e-3
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 # Places along a step at which margins of grazing are interpolated.
 _PLACES = np.linspace(0.0, 1.0, 33)
-# A vector reverses between two points if its norm falls below this fraction there.
+# A vector reverses between two points if its norm falls below this part of the longer.
 _NEARER = 0.2
 # Relative distance of the halves of a motion below which they may coincide.
 HALVES_APART = 1e-6
@@ -421,13 +421,14 @@ def turning(
     """
     every = vectors(np.array(path))
     for number, (one, other) in enumerate(itertools.pairwise(every)):
-        shorter = min(linalg.norm(one), linalg.norm(other))
-        if linalg.dot(one, other) >= 0 or shorter <= least:
+        lengths = linalg.norm(one), linalg.norm(other)
+        if linalg.dot(one, other) >= 0 or min(lengths) <= least:
             continue
         change = one - other
         share = linalg.dot(one, change) / linalg.dot(change, change)
         between = path[number] + share * (path[number + 1] - path[number])
-        if linalg.norm(vectors(between[None])[0]) < _NEARER * shorter:
+        # Not of the shorter one: a point may be so near that its direction is uncertain.
+        if linalg.norm(vectors(between[None])[0]) < _NEARER * max(lengths):
             return number
     return None
 

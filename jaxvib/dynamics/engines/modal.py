@@ -86,8 +86,8 @@ def _form_of(system: Any) -> ModalForm:
         raise ValueError(
             "engine = 'modal': the system has no modal form; allowed: linear systems of "
             "more than 8 degrees of freedom with up to 16 elastic contacts (8 annular "
-            "ones) and harmonic loads, without rigid-body or critically damped modes and "
-            "undamped resonances, their parameters not traced by jit or vmap"
+            "ones) and harmonic loads or none, without rigid-body or critically damped "
+            "modes and undamped resonances, their parameters not traced by jit or vmap"
         )
     return form
 
