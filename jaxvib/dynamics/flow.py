@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..drawing import Labels, draw
+from ..drawing import Chart, Labels, draw
 from ..drawing.axes import Axes
 from ..drawing.plottable import ResultRepr
 from ..ensemble import raise_if_empty
@@ -53,6 +53,10 @@ class Trajectory(ResultRepr):
 
     def __repr__(self) -> str:
         return trajectory_text(self) if self.drawable else super().__repr__()
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of the displacements, and those of all fields."""
+        return [trajectory_chart(self, "displacement"), *super().charts()]
 
     def plot(self, what: str = "displacement", *, ax: Axes = None) -> Axes:
         """Draw the motion on matplotlib axes, by default new ones, and return them.

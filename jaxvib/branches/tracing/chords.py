@@ -20,7 +20,7 @@ import numpy as np
 from ... import linalg
 from ..equations.corrector import Corrected
 from .test_functions import EvaluatedPoints, changed, eigenvalues_of
-from .tracer import BranchPoint, smooth_chords
+from .tracer import BranchPoint, on_curve, smooth_chords
 
 # Rounds of insertion: each halves a chord at least, or squares the distance from a minimum.
 _ROUNDS = 12
@@ -54,20 +54,12 @@ class Chords:
         """Return points of the branches in planes at fractions of the chords `which`."""
         chords = self.chords[which]
         normals = chords / linalg.norm(chords)[..., None]
-        predicted = self._paths(fraction[:, None], which)
+        ends = [tangents[which] for tangents in self.tangents]
+        predicted = on_curve(self.starts[which], chords, ends, fraction[:, None])
         branches = self.branches[which]
         found = self.problem.correct(branches, predicted, normals, fine=True)
         alike = self.problem.alike(branches, self.starts[which], found.x)
         return found._replace(found=found.found & alike)
-
-    def _paths(self, fraction, which):
-        """Return points on the cubic Hermite curves of chords."""
-        chords = self.chords[which]
-        lengths = linalg.norm(chords)[..., None]
-        first, last = (lengths * ends[which] for ends in self.tangents)
-        bend, twist = first - chords, last - chords
-        rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
-        return self.starts[which] + fraction * chords + rest
 
 
 def searched(

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...drawing import Labels, Plottable, draw
+from ...drawing import Chart, Labels, Plottable, draw
 from ...drawing.axes import Axes
 from ...dynamics.engines import engine_for
 from ...foundation.command.progress import Report, progress_reporter
@@ -73,6 +73,11 @@ class Basins(Plottable):
     def drawable(self) -> bool:
         """Whether exactly two components of the initial states differ."""
         return len(moved_components(self)) == 2
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of the basins, if it has two axes, and those of all fields."""
+        own = [basins_chart(self, None)] if self.drawable else []
+        return [*own, *super().charts()]
 
     def plot(self, components: tuple[int, int] | None = None, *, ax: Axes = None) -> Axes:
         """Draw the basins on matplotlib axes, and return them.
