@@ -149,7 +149,8 @@ def continue_bifurcation(
     start = np.array([point.parameter, parameters(system)[paths[1]].value], float)
     pairs = np.array([bounds[path] for path in paths], float)
     for path, pair, value in zip(paths, pairs, start, strict=True):
-        _check_bounds(system, path, pair, value)
+        enclosing_bounds(parameter_at(system, path), path, pair, value)
+        check_periods_along(system, path, pair)
     settings.refuse("continue_bifurcation", *_NOT_OF_CURVES)
     steps = settings.steps(1.0)
     for name, step in steps.items():
@@ -249,8 +250,3 @@ def _checked_paths(
             "parameter, and of one other"
         )
     return point.path, others[0]
-
-
-def _check_bounds(system, path: str, pair, value: float) -> None:
-    enclosing_bounds(parameter_at(system, path), path, pair, value)
-    check_periods_along(system, path, pair)

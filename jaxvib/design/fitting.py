@@ -22,6 +22,7 @@ from ..drawing import Plottable
 from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field, system_field
+from ..foundation.types import AnyArray
 from .measures.measure import Measure, as_measure
 from .optimise import optimise
 from .problem import Problem
@@ -103,7 +104,7 @@ def fit(
         )
     known = deviations is not None
     sizes = np.broadcast_to(
-        np.asarray(deviations if known else _size(measured), float), measured.shape
+        np.asarray(deviations if known else size_of_data(measured), float), measured.shape
     )
     check_range("deviations", sizes, "", Range(above=0.0, below=np.inf))
     own = as_measure(measure)
@@ -159,6 +160,6 @@ def _with_statistics(problem, design: Design, measured, sizes, known: bool) -> F
     return Fit(**to_jax(found), design=design, system=design.system, result=design.result)
 
 
-def _size(measured) -> float:
+def size_of_data(measured: AnyArray) -> float:
     """Return a scale of the data, so that residuals are of order 1."""
     return float(np.max(np.abs(measured))) or 1.0

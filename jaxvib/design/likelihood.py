@@ -27,7 +27,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..systems.parameters import replace
-from .fitting import CLOSER, Fit, fit
+from .fitting import CLOSER, Fit, fit, size_of_data
 from .joint_intervals import Piece, joint_intervals
 from .measures.measure import Measure, Outcome, as_measure, itself, joined
 from .settings import SearchSettings
@@ -179,7 +179,7 @@ class Likelihood(eqx.Module):
             return fit(joint, self.system, bounds, data, settings=settings)
 
         unknown = any(record.deviations is None for record in records)
-        sizes = [_by_data(record) for record in records]
+        sizes = [size_of_data(record.data) for record in records]
         system = self.system
         for _ in range(_MOST_FITS):
             every = [
@@ -219,7 +219,7 @@ def _spreads(found: Fit, records: Sequence[Record], every: Sequence) -> list[flo
         first += len(rows)
         freedom = max(len(rows) - share, _LEAST_FREEDOM * len(rows))
         size = float(np.sqrt(np.sum(residuals**2) / freedom))
-        spreads.append(size or _TINY * _by_data(record))
+        spreads.append(size or _TINY * size_of_data(record.data))
     return spreads
 
 
@@ -233,7 +233,7 @@ def _with_intervals(found: Fit, records: Sequence[Record]) -> Fit:
             None
             if record.deviations is None
             else np.broadcast_to(record.deviations, record.data.shape),
-            _by_data(record),
+            size_of_data(record.data),
         )
         for part, record in zip(_parts(found, records), records, strict=True)
     ]
@@ -281,10 +281,6 @@ def likelihood(system: eqx.Module, records: Mapping[str, Record]) -> Likelihood:
 def _read(record: Record, system, memory) -> Array:
     measure = record.measure
     return measure.numbers(measure.analysis(system, memory).result)
-
-
-def _by_data(record: Record) -> float:
-    return float(np.max(np.abs(record.data))) or 1.0
 
 
 @dataclasses.dataclass(frozen=True)
