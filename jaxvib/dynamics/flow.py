@@ -13,7 +13,14 @@ from ..drawing.axes import Axes
 from ..drawing.plottable import ResultRepr
 from ..ensemble import raise_if_empty
 from ..foundation.arrays import is_concrete, to_numpy
-from ..foundation.quantity import Range, check_ascending, check_range, floats, result_field
+from ..foundation.quantity import (
+    Range,
+    check_ascending,
+    check_range,
+    check_shape,
+    floats,
+    result_field,
+)
 from ..foundation.types import Number
 from ..systems.base.system import System, state_shape
 from .engines.choice import engine_of
@@ -224,7 +231,5 @@ def checked_state(system: System, state: Any) -> Float[Array, " state"]:
     if jnp.iscomplexobj(state):
         raise ValueError(f"state = {state} is not real; allowed: real numbers")
     state = jnp.asarray(state, float)
-    expected = state_shape(system)
-    if state.shape != expected:
-        raise ValueError(f"state has shape {state.shape}; allowed: {expected}")
+    check_shape("state", state, state_shape(system))
     return state
