@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Int, PyTree, Real
 
 from .. import linalg
-from ..drawing import Labels, draw, spectrum_chart
-from ..drawing.axes import Axes
+from ..drawing import Chart, Labels, spectrum_chart
 from ..dynamics.flow import checked_state
 from ..ensemble import Reason, raise_if_empty, reason
 from ..ensemble.result import Result
@@ -74,9 +73,9 @@ class Equilibrium(Result):
         """Whether this is a single equilibrium, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
-    def plot(self, *, ax: Axes = None) -> Axes:
-        """Draw the eigenvalues on matplotlib axes, by default new ones; return them."""
-        return draw(spectrum_chart(self.eigenvalues, "1/s"), ax)
+    def charts(self) -> list[Chart]:
+        """Return the chart of the eigenvalues, and those of all fields."""
+        return [spectrum_chart(self.eigenvalues, "1/s"), *super().charts()]
 
     def _empty(self) -> bool:
         return not np.isfinite(self.state).all()

@@ -41,6 +41,12 @@ def bautin(x, p):
     return [growth * x[0] - x[1], x[0] + growth * x[1]]
 
 
+def fitzhugh_nagumo(x, p):
+    """Return rates with Hopf points at v^2 = 1 - b / 2, of l_1 = 0 at b = 2 - sqrt(2)."""
+    v, w = x
+    return [v - v**3 / 3 - w + p["i"], 0.5 * (v + 0.7 - p["b"] * w)]
+
+
 def system_of(field, dimension, **values):
     return jv.autonomous_system(field, parameters=values, dimension=dimension)
 
@@ -137,6 +143,29 @@ def test_a_curve_of_hopf_points_passes_zero_hopf_and_double_hopf_points():
     assert point.kind == "double Hopf"
     np.testing.assert_allclose(point.parameters, 0.0, atol=1e-9)
     assert "double Hopf at" in repr(curve)
+
+
+@pytest.mark.slow  # compiles third derivatives of two fields, 8 s
+def test_curves_of_hopf_points_pass_bautin_points():
+    system = system_of(bautin, 2, mu=-0.15, beta=1.0)
+    (hopf,) = equilibria(system, [0.0, 0.0], "mu", (-1.0, 0.5)).bifurcations
+    curve = continue_bifurcation(system, hopf, {"mu": (-1.0, 1.0), "beta": (-0.7, 1.2)})
+    (point,) = curve.codimension_two
+    assert point.kind == "Bautin"
+    np.testing.assert_allclose(point.parameters, 0.0, atol=1e-9)
+
+    system = system_of(fitzhugh_nagumo, 2, i=0.3, b=0.5)
+    hopf = bifurcation_point(system, [-0.87, -0.33], "hopf", "i")
+    curve = continue_bifurcation(system, hopf, {"i": (-2.0, 2.0), "b": (0.2, 0.9)})
+    i, b = np.asarray(curve.parameters).T
+    v = -np.sqrt(1 - b / 2)
+    np.testing.assert_allclose(i, (v + 0.7) / b - v + v**3 / 3, atol=1e-12)
+    (point,) = curve.codimension_two
+    assert point.kind == "Bautin"
+    # By the formula for x' = -w y + f, y' = w x + g: Guckenheimer and Holmes, (3.4.11).
+    v, b = -(0.5**0.25), 2 - np.sqrt(2)
+    expected = (v + 0.7) / b - v + v**3 / 3, b
+    np.testing.assert_allclose(point.parameters, expected, atol=1e-9)
 
 
 @pytest.mark.slow  # compiles the curve's corrector, 20 s

@@ -93,19 +93,6 @@ class BranchProblem(abc.ABC):
         """Return the numbers of unstable eigenvalues or multipliers of points."""
         return (past_circle(eigenvalues) > _PAST).sum(-1)
 
-    def invariants(
-        self, seen: EvaluatedPoints
-    ) -> Mapping[str, tuple[np.ndarray, Sequence[str]]]:
-        """Return numbers that change only at bifurcations, with the kinds of these.
-
-        A chord on which a number changes without a listed bifurcation of these kinds is
-        halved until it is found, or listed with a reason. By name; (points,) each.
-        """
-        kinds = [test.kind for test in self.tests if test.factors]
-        if not kinds:
-            return {}
-        return {"unstable": (self.unstable(seen.eigenvalues), [*kinds, "fold", "grazing"])}
-
     def alone(self, branch: int) -> "BranchProblem":
         """Return the problem of a single branch."""
         return self._with(self.lanes(slice(branch, branch + 1)))
