@@ -13,7 +13,8 @@ events for the transients, and by events only, all in one run; this writes
 `regime_map_engines-<device>-<cores>.json`. With `--outside-kernels` it writes the
 processor time that maps spend outside machine code, in all threads and in the main one:
 the README's in three sizes, basins, a diagram and cycles, to
-`outside_kernels-<device>-<cores>.json`.
+`outside_kernels-<device>-<cores>.json`. XLA's programs, those of cycles, call kernels too:
+a part of the time outside that is known by the clock only, on a machine at rest.
 """
 
 import argparse
@@ -120,7 +121,7 @@ def compare_engines(size: int, repeats: int) -> None:
 class _TimedCode(machine_code._Code):
     """Machine code with the processor time of its calls, by thread, s.
 
-    `programs`: all of them; XLA's calls have times of their own, see `seconds`.
+    `programs`: all of them, whose calls by XLA have run times of their own, by the clock.
     """
 
     calls: ClassVar[list[tuple[int, float]]] = []
@@ -187,8 +188,8 @@ def _outside_kernels(name: str, number: int, run: Callable, repeats: int) -> lis
         now = time.process_time(), time.thread_time(), time.perf_counter()
         every, main, wall = np.subtract(now, begun)
         here = threading.get_ident()
-        kernels = sum(each.seconds() for each in _TimedCode.programs) - by_xla
-        kernels += sum(spent for _, spent in _TimedCode.calls)
+        by_xla = sum(each.seconds() for each in _TimedCode.programs) - by_xla
+        kernels = sum(spent for _, spent in _TimedCode.calls)
         of_main = sum(spent for thread, spent in _TimedCode.calls if thread == here)
         rows.append({
             "map": name,
@@ -196,6 +197,7 @@ def _outside_kernels(name: str, number: int, run: Callable, repeats: int) -> lis
             "outside kernels, us a sample": (every - kernels) / number * 1e6,
             "of these in the main thread": (main - of_main) / number * 1e6,
             "in kernels, us a sample": kernels / number * 1e6,
+            "in XLA's calls of kernels, us a sample": by_xla / number * 1e6,
             "calls of machine code": len(_TimedCode.calls),
             "core-seconds": every,
             "wall, s": wall,

@@ -101,9 +101,9 @@ def map_samples(
     [0.0, 1.0, 4.0]
     """
     if isinstance(function, TwoStageFunction):
-        how: Any = {"chunk": chunk, "progress": progress, "in_order": False}
-        found = map_samples(function.function, samples, cost, **how)
-        return function.finished(samples, found)
+        how = {"chunk": chunk, "progress": progress, "in_order": False}
+        run = functools.partial(map_samples, **how)
+        return function.finished(samples, run(function.function, samples, cost))
     require_float64()
     leaves = jax.tree.leaves(samples)
     if not all(isinstance(leaf, np.ndarray | jax.Array) for leaf in leaves):
