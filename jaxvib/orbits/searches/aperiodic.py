@@ -11,6 +11,7 @@ from jaxtyping import PyTree
 
 from ...ensemble import Reason, map_samples
 from ...foundation.arrays import combine_arrays, gather_lanes, put_lanes
+from ...foundation.machine import map_in_threads
 from ...kernels import Kernel
 from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
@@ -294,7 +295,11 @@ def _trails(
         some = [_around(each, some[-1][:, -1:], static.drift) for each in some]
     number = WINDOW * len(some)
     states = np.empty((len(places), number, some[0].shape[-1]))
-    np.concatenate(some, axis=1, out=states)
+
+    def put(window: int) -> None:
+        states[:, window * WINDOW : (window + 1) * WINDOW] = some[window]
+
+    map_in_threads(put, range(len(some)))
     back = np.arange(2 * WINDOW)[::-1]
     if number >= len(back):
         return states
