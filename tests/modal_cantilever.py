@@ -22,13 +22,22 @@ def cantilever_frequencies(modes: int) -> np.ndarray:
 
 def modal_cantilever(modes: int, *laws, gaps=(GAP,)) -> jv.ImpactSystem:
     """Return a unit cantilever in modes of unit mass, loaded and stopped at its tip."""
-    frequencies = cantilever_frequencies(modes)
-    tip = 2 * (-1.0) ** np.arange(modes)
+    load = jv.AppliedLoad(_tip(modes), jv.HarmonicLoad(AMPLITUDE, FREQUENCY))
+    return free_cantilever(modes, *laws, gaps=gaps, damping=DAMPING_RATIO, loads=(load,))
+
+
+def free_cantilever(
+    modes: int, *laws, gaps=(GAP,), damping=0.0, loads=()
+) -> jv.ImpactSystem:
+    """Return it by default without damping and loads."""
+    frequencies, tip = cantilever_frequencies(modes), _tip(modes)
     linear = jv.LinearSystem(
-        np.eye(modes),
-        np.diag(2 * DAMPING_RATIO * frequencies),
-        np.diag(frequencies**2),
+        np.eye(modes), np.diag(2 * damping * frequencies), np.diag(frequencies**2)
     )
     stops = [jv.Contact(tip, gap, law) for gap, law in zip(gaps, laws, strict=True)]
-    load = jv.AppliedLoad(tip, jv.HarmonicLoad(AMPLITUDE, FREQUENCY))
-    return jv.ImpactSystem(linear, stops, (load,))
+    return jv.ImpactSystem(linear, stops, loads)
+
+
+def _tip(modes: int) -> np.ndarray:
+    """Return the modes' displacements of the tip."""
+    return 2 * (-1.0) ** np.arange(modes)

@@ -288,6 +288,16 @@ def test_a_motion_plays(motion):
     playing._draw_was_started = True  # or matplotlib warns that nobody saw it
 
 
+def test_the_first_chart_of_a_result_is_what_plot_draws(
+    orbit, motion, branch, basins, modes
+):
+    for result in (orbit, motion, branch, basins, modes):
+        again, axes = draw(result.charts()[0]), result.plot()
+        assert labels(again) == labels(axes)
+        for here, there in zip(drawn(again), drawn(axes), strict=True):
+            np.testing.assert_array_equal(here, there)
+
+
 def test_a_batch_says_that_it_is_not_one_result(orbit):
     many = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), orbit)
     with pytest.raises(ValueError, match=r"a batch of shape \(2,\)"):

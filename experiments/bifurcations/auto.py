@@ -69,14 +69,21 @@ class Auto:
 
     def points(self) -> list[Point]:
         """Return all points of the last run's branches."""
-        lines = [line.split() for line in (self.folder / "fort.7").open()]
         return [
             Point(
                 KINDS.get(int(line[2]), ""), int(line[3]), float(line[4]), float(line[-1])
             )
-            for line in lines
-            if line[0] != "0"
+            for line in self.rows()
         ]
+
+    def rows(self) -> list[list[str]]:
+        """Return what AUTO printed of the last run's points.
+
+        Branch, number, kind, label, the first parameter, the norm, the states' largest
+        values, and the other parameters.
+        """
+        lines = [line.split() for line in (self.folder / "fort.7").open()]
+        return [line for line in lines if line[0] != "0"]
 
 
 def versions(built: str | Path) -> dict[str, str]:

@@ -98,8 +98,7 @@ def continue_orbit(
             return follow(system, orbit, path, bounds, settings, report)
     if isinstance(orbit, LimitCycle):
         raise ValueError("orbit = LimitCycle; allowed: a PeriodicOrbit of the system")
-    declared = parameter_at(system, path)
-    value = float(declared.value)
+    value = float(parameter_at(system, path).value)
     extent = parameter_range(system, path, bounds, value, settings)
     if int(orbit.result) != Reason.SUCCESS:
         raise ValueError(f"orbit was not found: {reason(orbit.result)}")

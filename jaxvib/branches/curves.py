@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from ..drawing import Plottable
+from ..drawing import Chart, Plottable, draw
 from ..drawing.axes import Axes
 from ..ensemble import Reason, reason
 from ..foundation.arrays import to_jax
@@ -24,7 +24,7 @@ from .problems.field_points import KINDS as KINDS_OF_FIELDS
 from .problems.orbit_curves import orbit_curve
 from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 from .results.branch import AbstractBranch, passing
-from .results.pictures import plot_curves
+from .results.pictures import curves_chart
 from .tracing.arclength import both_ways
 from .tracing.codimension_two import CodimensionTwoPoint
 from .tracing.parameter_range import check_periods_along
@@ -64,7 +64,11 @@ class BifurcationCurve(Plottable):
 
         `plot_curves` draws several, each in a colour and with a label.
         """
-        return plot_curves([self], ax=ax)
+        return draw(curves_chart([self]), ax)
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of `plot`, and those of all fields."""
+        return [curves_chart([self]), *super().charts()]
 
     @property
     def states(self) -> Float[Array, "points n"]:

@@ -1,7 +1,7 @@
 """Nonlinear modes: families of periodic motions without loads and losses, along energy."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from ..dynamics.modal import modal_form
 from ..ensemble import Reason
+from ..ensemble.blas import one_blas_thread
 from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
 from ..foundation.command.progress import Report, progress_reporter
 from ..foundation.environment import require_float64
@@ -18,22 +20,35 @@ from ..foundation.quantity import Range, check_number, check_range
 from ..modes.modal import NaturalModes, natural_modes
 from ..systems.conservative import at_rest, total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem, is_hard
-from .equations.corrector import STEP_IN_TOLERANCES, LaneData, solved_near, system_corrector
-from .equations.mode_equations import FreeMotion, mode_evaluator, mode_map, mode_residual
+from .equations.corrector import (
+    STEP_IN_TOLERANCES,
+    LaneData,
+    lane_corrector,
+    solved_near,
+    system_corrector,
+)
+from .equations.mode_equations import (
+    FreeMotion,
+    mode_evaluator,
+    mode_map,
+    mode_residual,
+    motion_at,
+)
 from .results.bifurcation_results import FieldBifurcation, found_bifurcation
 from .results.branch import AbstractBranch
 from .results.check import BranchCheck
 from .tracing.arclength import both_ways
-from .tracing.problem import BranchProblem
+from .tracing.problem import BranchProblem, lane_of
 from .tracing.settings import USUAL, ContinuationSettings
 from .tracing.test_functions import (
     OF_MULTIPLIERS,
+    EvaluatedPoints,
     LocatedZero,
     complex_pair,
     off_circle,
     past_circle,
 )
-from .tracing.trace import trace
+from .tracing.trace import Traced, trace
 from .tracing.tracer import BranchPoint, Crossing, Limits, TracerContext, axis_of
 
 # The linear mode is a start where it has its energy to this part, at both of its ends;
@@ -45,12 +60,31 @@ _LEFT = 1e-5
 # Frequencies are multiples within this part; parts of both modes, as angles, among which
 # families are sought.
 _EXACT, _ANGLES = 1e-6, 721
+# Tolerances of large systems' matrices, times that of motions: of those of Newton's steps
+# and of multipliers. 320 modes without damping take 40,000 steps at 1e-12, 2,000 at
+# 1e-8, and 150 at 1e-6.
+_OF_STEPS, _OF_MOTIONS = 1e4, 1e2
 # Relative steps of the period beyond a grazing of a hard stop, tried in order, and the
 # largest correction of the point there, in such steps.
 _REACHES, _NEAR = (1e-3, 3e-3, 1e-2, 3e-2), 10.0
 
 
-class NonlinearMode(AbstractBranch):
+class AbstractBackbone(AbstractBranch):
+    """Motions whose frequency changes along the branch: a backbone, or the like."""
+
+    family: eqx.AbstractClassVar[str]
+
+    def check(self, *_: Any, **__: Any) -> BranchCheck:
+        """Raise `ValueError`: the system alone does not isolate these motions."""
+        raise ValueError(f"check of a {self.family}; allowed: branches of other motions")
+
+    def _details(self) -> str:
+        frequencies = 2 * np.pi / np.asarray(self.orbits.period)
+        least, most = np.nanmin(frequencies), np.nanmax(frequencies)
+        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
+
+
+class NonlinearMode(AbstractBackbone):
     """Periodic motions without loads and losses along their energy, in their order.
 
     `orbits`: a `FreeMotion` whose fields have a leading axis of points; `parameter`: their
@@ -58,7 +92,7 @@ class NonlinearMode(AbstractBranch):
     are `"krein"` points, at which two pairs of multipliers meet and leave the unit circle.
     """
 
-    noun, verdict = "free motions", "elliptic"
+    noun, verdict, family = "free motions", "elliptic", "nonlinear mode"
 
     orbits: FreeMotion
     bifurcations: tuple[FieldBifurcation, ...] = ()
@@ -84,14 +118,6 @@ class NonlinearMode(AbstractBranch):
         given = leaves, scaled_data((), units, USUAL), x
         period = solved_near(mode_map, mode_residual, static, *given)[-1] * units[-2]
         return 2 * jnp.pi / period
-
-    def check(self, *_: Any, **__: Any) -> BranchCheck:
-        """Raise `ValueError`: orbits of one energy are not isolated by themselves."""
-        raise ValueError("check of a nonlinear mode; allowed: branches of other motions")
-
-    def _details(self) -> str:
-        least, most = np.nanmin(self.orbits.frequency), np.nanmax(self.orbits.frequency)
-        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
 
 
 def nonlinear_modes(
@@ -142,25 +168,38 @@ def nonlinear_modes(
     settings.refuse("nonlinear_modes", "segments", "events", "stop_at")
     check_number("energy", energy, "J", Range(above=0.0, below=np.inf))
     modes = checked_modes(system, mode)
-    problem = ModeProblem(system, float(modes.frequencies[mode]), settings)
+    kind = ModeProblem if modal_form(system) is None else _LargeModeProblem
+    problem = kind(system, float(modes.frequencies[mode]), settings)
     shape, high = np.asarray(modes.shapes[:, mode]), float(np.log(energy))
     low = problem.linear_up_to(shape, high)
     if low == high:
         raise ValueError(f"energy = {energy:g} J: motions of mode {mode} are linear up to "
                          "there; allowed: larger ones")  # fmt: skip
-    steps = settings.steps(high - low)
-    exact = ((float(np.exp(low)), float(energy)),)
-    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
     starts = itertools.chain([problem.linear(shape, low)], problem.mixed(modes, mode, low))
+    verb, ends = f"nonlinear_modes of linear mode {mode}", (low, float(energy))
+    found = traced_family(verb, problem, starts, ends, settings, progress)
+    return NonlinearMode(orbits=to_jax(found.solutions), **problem.fields(found))
+
+
+def traced_family(
+    verb: str, problem: BranchProblem, starts: Iterable, ends, settings, progress: Report
+) -> Traced:
+    """Return the family of the first of its linear starts near which a motion is found.
+
+    `ends`: the logarithm of the parameter at the starts, and its largest value.
+    """
+    (low, most), high = ends, float(np.log(ends[1]))
+    steps = settings.steps(high - low)
+    exact = ((float(np.exp(low)), most),)
+    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
     for start in starts:
         (pair,) = both_ways(problem, start[None], limits)
         if pair[0].code != Reason.DIVERGED:
             break
     else:
-        raise RuntimeError(f"nonlinear_modes: no motion found near linear mode {mode}")
-    with progress_reporter(progress, None, "nonlinear_modes", "points") as report:
-        (found,) = trace(problem, [pair], limits, report)
-    return NonlinearMode(orbits=to_jax(found.solutions), **problem.fields(found))
+        raise RuntimeError(f"{verb}: no motion found near it")
+    with progress_reporter(progress, None, verb.split()[0], "points") as report:
+        return trace(problem, [pair], limits, report)[0]
 
 
 def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
@@ -356,3 +395,35 @@ class ModeProblem(BranchProblem):
     def unstable(self, eigenvalues: np.ndarray) -> np.ndarray:
         """Return the numbers of multipliers outside of the unit circle."""
         return (_left_circle(eigenvalues) > 0).sum(-1)
+
+
+def _each(function: Callable, lanes: Any, chunk: int) -> Any:
+    """Return what `map_samples` does, of a function that is compiled by itself."""
+    number = len(jax.tree.leaves(lanes)[0])
+    with one_blas_thread():
+        found = [
+            jax.tree.map(np.asarray, function(lane_of(lanes, k))) for k in range(number)
+        ]
+    return jax.tree.map(lambda *every: np.stack(every), *found)
+
+
+class _LargeModeProblem(ModeProblem):
+    """That of a system in modal form: one point after the other, by XLA.
+
+    The multipliers of high modes pass each other many times from one point to the next:
+    verdicts are those of the points, and no bifurcations are located between them.
+    """
+
+    mapped = staticmethod(_each)
+
+    def __init__(self, system: ImpactSystem, frequency: float, settings):
+        super().__init__(system, frequency, settings)
+        self.data, self.tests = self.data._replace(leaves=()), ()
+        corrector = lane_corrector(lambda *at: mode_map(system, "", *at, _OF_STEPS))
+        self.corrector = jax.jit(corrector)
+        self.evaluator = jax.jit(lambda lane: motion_at(system, *lane, _OF_MOTIONS))
+
+    def seen(self, branch: int, points, solutions: FreeMotion) -> EvaluatedPoints:
+        """Return what is known of points: the motions' own multipliers."""
+        tangents = np.array([point.tangent[-1:] for point in points])
+        return EvaluatedPoints(tangents, self.eigenvalues(solutions), lambda: solutions)

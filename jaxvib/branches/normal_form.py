@@ -5,8 +5,9 @@ cycle, its critical eigenvector q and that of the transpose p,
 $\langle q, q\rangle = \langle p, q\rangle = 1$, and the second and third derivatives B
 and C, all of them exact by JAX.
 
-**Source:** Kuznetsov, *Elements of Applied Bifurcation Theory* (3rd ed.), sections 5.4
-and 3.4, equations (5.34), (5.39), (5.44), (5.49) and (5.51).
+That of a Hopf point is in `equations.hopf_coefficient`. **Source:** Kuznetsov, *Elements
+of Applied Bifurcation Theory* (3rd ed.), section 5.4, equations (5.39), (5.44), (5.49)
+and (5.51).
 """
 
 import itertools
@@ -28,6 +29,7 @@ from ..systems.base.system import System
 from ..systems.drift import across_drift, modulo_drift
 from ..systems.fields import is_autonomous
 from ..systems.parameters import replace
+from .equations.hopf_coefficient import hopf_coefficient
 from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 
 _RTOL = 1e-12  # of flows, whose third derivatives are taken
@@ -128,9 +130,9 @@ def normal_form(
     if int(point.result) != Reason.SUCCESS:
         raise ValueError(f"point was not found: {reason(point.result)}")
     jet = _Derivatives(replace(system, {point.path: point.parameter}), point, at_rest)
-    coefficient, q, p = rules[point.kind](jet)
+    coefficient, q = rules[point.kind](jet)
     code = Reason.SUCCESS if np.isfinite(coefficient) else Reason.STRONG_RESONANCE
-    code = code if jet.is_smooth(q, p) else Reason.NOT_SMOOTH
+    code = code if jet.is_smooth(q) else Reason.NOT_SMOOTH
     known = np.asarray(coefficient if code == Reason.SUCCESS else np.nan)
     raise_if_empty("normal_form", throw, code, known)
     code = np.asarray(code, np.int32)
@@ -222,11 +224,16 @@ def _third(system, point, at_rest, u, v, w):
     return jax.jvp(twice, (place,), (w,))[1]
 
 
+@eqx.filter_jit
+def _hopf_coefficient(system, point, at_rest):
+    return hopf_coefficient(*_function(system, point, at_rest))
+
+
 class _Derivatives:
     """The derivatives at a bifurcation, as multilinear forms of complex vectors."""
 
     def __init__(self, *where: Any):
-        self._where = where
+        self.where = where
         self.size = _place(*where).shape[0]
         self.same = np.eye(self.size)
         still = np.zeros(self.size)
@@ -246,7 +253,7 @@ class _Derivatives:
         parts = [[(1, v.real)] + [(1j, v.imag)] * bool(v.imag.any()) for v in vectors]
         return sum(
             np.prod([factor for factor, _ in each])
-            * np.asarray(form(*self._where, *(part for _, part in each)))
+            * np.asarray(form(*self.where, *(part for _, part in each)))
             for each in itertools.product(*parts)
         )
 
@@ -262,16 +269,16 @@ class _Derivatives:
             q = q.real.astype(complex)
         return value, q, p / np.conj(np.vdot(p, q))
 
-    def is_smooth(self, q: np.ndarray, p: np.ndarray) -> bool:
+    def is_smooth(self, q: np.ndarray) -> bool:
         """Return whether differences of the slope along q confirm its derivatives."""
-        place = np.asarray(_place(*self._where))
+        place = np.asarray(_place(*self.where))
         step = _STEP * max(np.abs(place).max(), 1.0)
         directions = [direction for direction in (q.real, q.imag) if direction.any()]
         return all(self._confirmed(direction, step) for direction in directions)
 
     def _confirmed(self, direction, step: float) -> bool:
         def slope(part):
-            return np.asarray(_slope(*self._where, part * direction, direction))
+            return np.asarray(_slope(*self.where, part * direction, direction))
 
         here = slope(0.0)
         known = (
@@ -295,31 +302,21 @@ class _Derivatives:
 def _fold(target: float) -> Callable:
     def of(jet: _Derivatives):
         _, q, p = jet.critical(lambda values: np.abs(values - target))
-        return np.vdot(p, jet.second(q, q)).real / 2, q, p
+        return np.vdot(p, jet.second(q, q)).real / 2, q
 
     return of
 
 
 def _hopf(jet: _Derivatives):
-    def off(values):
-        return np.where(values.imag > 0, np.abs(values.real), np.inf)
-
-    value, q, p = jet.critical(off)
-    omega, other = value.imag, np.conj(q)
-    turning = 2j * omega * jet.same - jet.matrix
-    terms = (
-        jet.third(q, q, other)
-        - 2 * jet.second(q, np.linalg.solve(jet.matrix, jet.second(q, other)))
-        + jet.second(other, np.linalg.solve(turning, jet.second(q, q)))
-    )
-    return np.vdot(p, terms).real / (2 * omega), q, p
+    found = _hopf_coefficient(*jet.where)
+    return np.asarray(found.value), np.asarray(found.vector)
 
 
 def _flip(jet: _Derivatives):
     _, q, p = jet.critical(lambda values: np.abs(values + 1))
     other = np.linalg.solve(jet.same - jet.matrix, jet.second(q, q))
     terms = jet.third(q, q, q) + 3 * jet.second(q, other)
-    return np.vdot(p, terms).real / 6, q, p
+    return np.vdot(p, terms).real / 6, q
 
 
 def _torus(jet: _Derivatives):
@@ -329,14 +326,14 @@ def _torus(jet: _Derivatives):
     value, q, p = jet.critical(off)
     turn, other = value / abs(value), np.conj(q)
     if min(abs(turn**k - 1) for k in range(1, 5)) < _RESONANT:
-        return np.nan, q, p
+        return np.nan, q
     mixed, twice = jet.second(q, other), jet.second(q, q)
     terms = (
         jet.third(q, q, other)
         + 2 * jet.second(q, np.linalg.solve(jet.same - jet.matrix, mixed))
         + jet.second(other, np.linalg.solve(turn**2 * jet.same - jet.matrix, twice))
     )
-    return (np.vdot(p, terms) / turn).real / 2, q, p
+    return (np.vdot(p, terms) / turn).real / 2, q
 
 
 _OF_FIELDS = {"fold": _fold(0.0), "hopf": _hopf}

@@ -17,7 +17,13 @@ from ..systems.fields import is_autonomous
 from .equations.cycle_equations import motion
 from .equations.point import at
 from .problems.cycles import NOT_OF_CYCLES, CycleBranch, CycleProblem
-from .problems.equilibria import EquilibriumBranch, EquilibriumProblem, equilibrium_units
+from .problems.equilibria import (
+    EquilibriumBranch,
+    EquilibriumProblem,
+    crossing_direction,
+    units_near_zero,
+)
+from .problems.field_points import scaled_jacobian
 from .problems.orbit_problem import orbit_problem
 from .results.bifurcation_results import BifurcationPoint, FieldBifurcation
 from .results.branch import Branch
@@ -86,8 +92,10 @@ def switch_branch(
     extent = parameter_range(system, point.path, bounds, value, settings)
     problem, x, away = starts[point.kind](system, point, extent.span, settings)
     context = problem.context(0, extent.limits)
-    away = direction * np.sign(away[np.argmax(np.abs(away))]) * away
-    start = _first_point(context, x, away)
+    start = None
+    if away is not None:
+        away = direction * np.sign(away[np.argmax(np.abs(away))]) * away
+        start = _first_point(context, x, away)
     if start is None:
         raise ValueError(f"{point.kind} at {value:g}: no branch is found")
     pair = [Tracer(context, start), Tracer(context, start, Reason.BRANCHED)]
@@ -144,20 +152,22 @@ def _crossing(system, point, span, settings):
     """Return the same for the equilibria that cross at a branch point."""
     state, value = np.asarray(point.state), float(point.parameter)
     system = at(system, point.path, value)
-    problem = EquilibriumProblem(system, point.path, state, span)
-    away = _eigenvector(_scaled_jacobian(system, state, problem.units[:-1]), 0.0)
-    return problem, np.append(state, value) / problem.units, away
+    problem = EquilibriumProblem(system, point.path, state, span, point.branch)
+    x = np.append(state, value) / problem.units
+    away = crossing_direction(system, point.path, problem.units, x, point.branch)
+    return problem, x, away
 
 
 def _from_rest(system, point, span, settings):
     r"""Return the same for cycles at a Hopf point, along the eigenvector of i omega."""
     state, value = np.asarray(point.state), float(point.parameter)
     system = at(system, point.path, value)
-    sizes = np.asarray(equilibrium_units(system, jnp.asarray(state)))
+    near = span, jnp.asarray(state), point.branch
+    sizes = np.asarray(units_near_zero(system, point.path, *near))
     period = float(point.period)
     problem = CycleProblem(system, point.path, sizes, period, span, settings)
-    matrix = _scaled_jacobian(system, state, sizes)
-    vector = linalg.eigenvector_near(matrix, 1j * float(point.frequency))
+    matrix, _ = scaled_jacobian(system, jnp.asarray(state), sizes)
+    vector = linalg.eigenvector_near(np.asarray(matrix), 1j * float(point.frequency))
     # Make v . v real: Re v is the major axis of the ellipse, and the flow is across it.
     squared = np.sum(vector * vector)
     turn = np.sqrt(squared.conj() / np.abs(squared)) if squared else 1.0
@@ -219,12 +229,6 @@ def _unit(away, problem: CycleProblem):
     states = np.tile(problem.sizes, problem.segments)
     scaled = away * np.append(states, [1.0, 1.0]) / problem.units
     return scaled / linalg.norm(scaled)
-
-
-def _scaled_jacobian(system, state, units) -> np.ndarray:
-    field = system.equation().vector_field
-    matrix = jax.jacfwd(lambda state: field(0.0, state))(jnp.asarray(state))
-    return np.asarray(matrix) * units[None] / units[:, None]
 
 
 _CROSSING = "equilibrium", "branch_point"

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 from jaxtyping import Array, Float, Int, Real
@@ -29,7 +28,7 @@ from .problem import Problem
 from .searches.evaluation import Evaluator
 from .searches.history import Design
 from .settings import SearchSettings
-from .variables import Bounds
+from .variables import Bounds, slopes_at
 
 # Tight, because errors and intervals are linearised at the optimum.
 CLOSER = SearchSettings(tolerance=1e-12)
@@ -110,7 +109,7 @@ def fit(
     own = as_measure(measure)
 
     def residuals(result):
-        numbers = jnp.ravel(jnp.asarray(own.read(result), float))
+        numbers = own.numbers(result)
         if numbers.shape != measured.shape:
             raise ValueError(f"the measure has {numbers.shape[0]} numbers; allowed: "
                              f"{len(measured)}, as many as data")  # fmt: skip
@@ -128,15 +127,14 @@ def _with_statistics(problem, design: Design, measured, sizes, known: bool) -> F
     normalised = np.array([one.normalised(values[one.path]) for one in variables])
     again = problem.at(design.system)
     seen = Evaluator(again, again.normalised)(again.normalised)
-    turned = np.array([one.slope(s) for one, s in zip(variables, normalised, strict=True)])
-    jacobian = np.asarray(seen.slopes) / turned
+    jacobian = np.asarray(seen.slopes) / slopes_at(variables, normalised)
     freedom = len(measured) - len(variables)
     variance = 1.0 if known else float(np.sum(seen.numbers**2)) / freedom
     # Scaled by the parameters' ranges, so that columns have similar magnitude.
-    scaled = jacobian * np.array([one.high - one.low for one in variables])
+    widths = np.array([one.high - one.low for one in variables])
+    scaled = jacobian * widths
     inner = np.any((normalised <= 1e-9) | (normalised >= 1 - 1e-9))
     well_conditioned = np.linalg.cond(scaled) < 1e12 and not inner
-    widths = np.array([one.high - one.low for one in variables])
     covariance = np.full((len(variables),) * 2, np.nan)
     if well_conditioned:
         covariance = variance * np.linalg.inv(scaled.T @ scaled)

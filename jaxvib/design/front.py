@@ -30,8 +30,8 @@ from ..foundation.quantity import Range, check_range, result_field
 from ..foundation.suggestions import unknown_key
 from .optimise import starting_points
 from .problem import Problem
-from .searches.front_search import Found, FrontSearch, worst_numbers
-from .searches.history import optimality, slacks
+from .searches.front_search import FrontSearch, worst_numbers
+from .searches.history import Searched, optimality, slacks
 from .searches.scipy_methods import CONSTRAINED
 from .settings import USUAL, SearchSettings
 
@@ -143,19 +143,18 @@ def pareto_front(
     return _front_of(problem, found, weights, codes, search.evaluations)
 
 
-def _front_of(problem, found: list[Found], weights, ends: dict, evaluations: int) -> Front:
+def _front_of(
+    problem, found: list[Searched], weights, ends: dict, evaluations: int
+) -> Front:
     form = problem.form
     pushed = np.stack([worst_numbers(one.final) for one in found])
-    values = [problem.values(one.final.normalised) for one in found]
     usable = [one.usable(form) for one in found]
     known = {
         "objectives": {
             name: goal.sign * pushed[:, i]
             for i, (name, goal) in enumerate(form.goals.items())
         },
-        "variables": {
-            one.path: np.array([row[one.path] for row in values]) for one in form.variables
-        },
+        "variables": problem.columns(one.final.normalised for one in found),
         "limits": slacks(form, [one.final for one in found]),
         "weights": np.asarray(weights),
         "dominated": dominated(pushed, usable).astype(np.int32),

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from ..foundation.quantity import Range, check_range
 from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..foundation.types import AnyArray
-from .measures.measure import Measure, as_measure
+from .measures.measure import Measure, Partial, as_measure
 
 GOALS = ("minimise", "maximise")
 _COMBINED: dict[str, Callable] = {
@@ -69,15 +69,9 @@ class Goal(CheckedArguments):
     def to_minimise(self) -> Measure:
         """Return a measure whose largest number is to be minimised."""
         own = as_measure(self.measure)
-        return dataclasses.replace(own, read=_ToMinimise(self, own.read))
+        return dataclasses.replace(own, read=Partial(_to_minimise, (self, own)))
 
 
-@dataclasses.dataclass(frozen=True)
-class _ToMinimise:
-    goal: Goal
-    read: Callable
-
-    def __call__(self, result):
-        numbers = jnp.ravel(jnp.asarray(self.read(result), float))
-        own = self.goal
-        return own.sign * (numbers if own.min_max else own.combined(numbers)[None])
+def _to_minimise(result, goal: Goal, measure: Measure):
+    numbers = measure.numbers(result)
+    return goal.sign * (numbers if goal.min_max else goal.combined(numbers)[None])

@@ -29,7 +29,7 @@ from ..foundation.suggestions import CheckedArguments, unknown_key
 from ..systems.parameters import replace
 from .fitting import CLOSER, Fit, fit
 from .joint_intervals import Piece, joint_intervals
-from .measures.measure import Measure, Outcome, as_measure, itself
+from .measures.measure import Measure, Outcome, as_measure, itself, joined
 from .settings import SearchSettings
 from .variables import Bounds
 
@@ -131,7 +131,7 @@ class Likelihood(eqx.Module):
         total, lost = jnp.zeros(()), jnp.zeros((), bool)
         for name, record in self.records.items():
             outcome = record.measure.analysis(here, self.memories[name])
-            numbers = _numbers(record.measure, outcome)
+            numbers = record.measure.numbers(outcome.result)
             total += record.log_likelihood(numbers, given.get(name, record.deviations))
             lost |= jnp.any(outcome.code != 0) | jnp.any(jnp.isnan(numbers))
         return jnp.where(lost, -jnp.inf, total)
@@ -140,9 +140,7 @@ class Likelihood(eqx.Module):
         """Return the predicted numbers of each record at parameter values by path."""
         here = replace(self.system, values)
         return {
-            name: _numbers(
-                record.measure, record.measure.analysis(here, self.memories[name])
-            )
+            name: _read(record, here, self.memories[name])
             for name, record in self.records.items()
         }
 
@@ -281,11 +279,8 @@ def likelihood(system: eqx.Module, records: Mapping[str, Record]) -> Likelihood:
 
 
 def _read(record: Record, system, memory) -> Array:
-    return _numbers(record.measure, record.measure.analysis(system, memory))
-
-
-def _numbers(measure: Measure, outcome: Outcome) -> Array:
-    return jnp.ravel(jnp.asarray(measure.read(outcome.result), float))
+    measure = record.measure
+    return measure.numbers(measure.analysis(system, memory).result)
 
 
 def _by_data(record: Record) -> float:
@@ -310,11 +305,6 @@ class _Joint:
             measure.analysis(system, own)
             for measure, own in zip(self.measures, memory, strict=True)
         ]
-        numbers = [_numbers(*pair) for pair in zip(self.measures, outcomes, strict=True)]
-        return Outcome(
-            jnp.concatenate(numbers),
-            tuple(outcome.memory for outcome in outcomes),
-            jnp.max(jnp.stack([jnp.max(outcome.code) for outcome in outcomes])),
-            jnp.min(jnp.stack([jnp.min(outcome.margin) for outcome in outcomes])),
-            jnp.concatenate([jnp.ravel(outcome.contacts) for outcome in outcomes]),
-        )
+        pairs = zip(self.measures, outcomes, strict=True)
+        numbers = [measure.numbers(outcome.result) for measure, outcome in pairs]
+        return joined(jnp.concatenate(numbers), outcomes)

@@ -1,10 +1,7 @@
 """Design optimisation by SciPy or optax methods."""
 
-import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 import scipy  # loads submodules lazily: .stats takes 0.6 s
 
@@ -13,11 +10,10 @@ from ..ensemble.checkpoint import EvaluationStore
 from ..foundation.suggestions import unknown_key
 from .measures.measure import EvaluationLostError
 from .problem import Problem
-from .searches.evaluation import Evaluation, Evaluator
+from .searches.evaluation import Evaluator
 from .searches.first_order import GradientTransformation, descend
-from .searches.history import Design, best_of, design_of, starts_of
+from .searches.history import Design, Searched, best_of, design_of, not_started
 from .searches.scipy_methods import CONSTRAINED, METHODS
-from .searches.smoothness import Notice
 from .settings import USUAL, SearchSettings
 
 ADAM = "adam"
@@ -61,23 +57,23 @@ def optimise(
     normalised = starting_points(problem, settings)
     if method == ADAM or not isinstance(method, str):
         optimiser = _adam() if isinstance(method, str) else method
-        return _first_order(
-            problem, optimiser, normalised, settings.steps, remember, name, progress, throw
-        )
-    found = []
-    for place, row in enumerate(normalised):
-        evaluator = Evaluator(
-            problem, row, remember=remember, name=f"{name}/{place}", progress=progress
-        )
-        found.append(searched(evaluator, row, method, settings))
-    histories = [each.history for each in found]
-    if throw and all(each.history[each.end].code for each in found):
-        raise EvaluationLostError(
-            found[0].code, _no_start_message(found[0].why, len(found))
-        )
-    return design_of(
-        problem, histories, [each.end for each in found], [each.code for each in found]
-    )
+        found = descend(
+            problem, normalised, optimiser, settings.steps, remember=remember, name=name,
+            progress=progress,
+        )  # fmt: skip
+    else:
+        found = []
+        for place, row in enumerate(normalised):
+            evaluator = Evaluator(
+                problem, row, remember=remember, name=f"{name}/{place}", progress=progress
+            )
+            found.append(searched(evaluator, row, method, settings))
+    if throw and all(each.final.code for each in found):
+        which = "the initial system has no objective"
+        if len(found) > 1:
+            which = f"none of {len(found)} starts has an objective"
+        raise EvaluationLostError(found[0].code, f"{which}: {found[0].why}")
+    return design_of(problem, found)
 
 
 def _adam() -> GradientTransformation:
@@ -86,40 +82,22 @@ def _adam() -> GradientTransformation:
     return optax.adam(_RATE)
 
 
-class Searched(NamedTuple):
-    """The history of one search, its best step, reason code and message."""
-
-    history: list[Evaluation]
-    end: int
-    code: int
-    why: str
-
-
 def searched(
     evaluator: Evaluator, normalised: np.ndarray, method: str, settings: SearchSettings
 ) -> Searched:
     """Search from one start; a lost motion ends the search with its reason code."""
     problem, history = evaluator.problem, evaluator.history
     try:
-        how = settings.steps, settings.tolerance, settings.seed
-        code = METHODS[method](evaluator, normalised, *how)
+        code = METHODS[method](evaluator, normalised, settings)
         # The last point of a failed search may be worse than earlier ones.
         good = code == Reason.SUCCESS
         end = len(history) - 1 if good else best_of(problem.form, history)
-        return Searched(history, end, code, reason(code))
+        return Searched(history, end, code, reason(code), evaluator)
     except EvaluationLostError as lost:
-        history = history or [_empty_evaluation(problem, normalised, lost.code)]
-        return Searched(history, best_of(problem.form, history), lost.code, str(lost))
-
-
-def _empty_evaluation(problem: Problem, normalised, code: int) -> Evaluation:
-    """Return a placeholder evaluation for a start that could not be evaluated."""
-    form, number = problem.form, np.array([np.nan])
-    slopes = np.full((1, len(normalised)), np.nan)
-    return Evaluation(
-        np.asarray(normalised, float), np.nan, number, (number,) * len(form.limits), slopes,
-        (slopes,) * len(form.limits), code, Notice.SMOOTH, (number,) * len(form.goals),
-    )  # fmt: skip
+        if not history:
+            return not_started(problem, normalised, lost)._replace(evaluator=evaluator)
+        end = best_of(problem.form, history)
+        return Searched(history, end, lost.code, str(lost), evaluator)
 
 
 def evaluated(
@@ -139,10 +117,10 @@ def evaluated(
     """
     evaluator = Evaluator(problem, problem.normalised, remember=remember, name=name)
     try:
-        history = [evaluator(problem.normalised)]
+        only = evaluator(problem.normalised)
     except EvaluationLostError as lost:
-        history = [_empty_evaluation(problem, problem.normalised, lost.code)]
-    return design_of(problem, [history], [0], [history[0].code])
+        return design_of(problem, [not_started(problem, problem.normalised, lost)])
+    return design_of(problem, [Searched([only], 0, only.code, reason(only.code))])
 
 
 def starting_points(problem: Problem, settings: SearchSettings) -> np.ndarray:
@@ -156,40 +134,6 @@ def starting_points(problem: Problem, settings: SearchSettings) -> np.ndarray:
         :others
     ]
     return np.concatenate([own, drawn])
-
-
-def _first_order(
-    problem, optimiser, normalised, steps, remember, name, progress, throw
-) -> Design:
-    try:
-        history, end, codes, final, objectives = descend(
-            problem, normalised, optimiser, steps, remember=remember, name=name,
-            progress=progress,
-        )  # fmt: skip
-    except EvaluationLostError as lost:
-        if throw:
-            raise EvaluationLostError(
-                lost.code, _no_start_message(str(lost), len(normalised))
-            ) from None
-        history, end = [_empty_evaluation(problem, normalised[0], lost.code)], 0
-        codes, final = [lost.code] * len(normalised), normalised
-        objectives = np.full(len(normalised), np.nan)
-    design = design_of(problem, [history], [end], [codes[0]])
-    code = history[end].code
-    if throw and code:
-        raise EvaluationLostError(code, _no_start_message(reason(code), len(normalised)))
-    return dataclasses.replace(
-        design,
-        starts=starts_of(problem.form, final, objectives, codes),
-        evaluations=jnp.asarray(len(history) * len(normalised), jnp.int32),
-        result=jnp.asarray(code, jnp.int32),
-    )
-
-
-def _no_start_message(why: str, starts: int) -> str:
-    if starts == 1:
-        return f"the initial system has no objective: {why}"
-    return f"none of {starts} starts has an objective: {why}"
 
 
 def _check_method(problem: Problem, method) -> None:

@@ -2,13 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.extend
-import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import partial_eval  # without a promise of stability
 from jaxtyping import Array, ArrayLike, Float, PyTree
@@ -18,7 +17,7 @@ from ..foundation.suggestions import CheckedArguments
 from ..foundation.types import AnyArray
 from ..systems.parameters import replace
 from .goal import Goal
-from .measures.measure import Measure, as_measure, itself
+from .measures.measure import Measure, as_measure, itself, joined
 from .variables import Bounds, Variable, values_at, variables_of
 
 
@@ -120,6 +119,11 @@ class Problem(CheckedArguments):
         found = values_at(self.form.variables, normalised)
         return {path: float(value) for path, value in found.items()}
 
+    def columns(self, rows: Iterable[AnyArray]) -> dict[str, np.ndarray]:
+        """Return the parameters by path at rows of normalised variables, (rows,) each."""
+        values = [self.values(row) for row in rows]
+        return {path: np.array([each[path] for each in values]) for path in values[0]}
+
     def designed(self, normalised: AnyArray) -> eqx.Module:
         """Return the system with the parameters at normalised variables."""
         return replace(self.system, values_at(self.form.variables, to_jax(normalised)))
@@ -184,15 +188,8 @@ class Form:
             place = next(
                 i for i, each in enumerate(self.analyses) if each == measure.analysis
             )
-            numbers = jnp.ravel(jnp.asarray(measure.read(outcomes[place].result), float))
-            read.append(numbers)
-        beside = (
-            tuple(outcome.memory for outcome in outcomes),
-            jnp.stack([jnp.max(outcome.code) for outcome in outcomes]),
-            jnp.min(jnp.stack([jnp.min(outcome.margin) for outcome in outcomes])),
-            jnp.concatenate([jnp.ravel(outcome.contacts) for outcome in outcomes]),
-        )
-        return tuple(read), jax.lax.stop_gradient(beside)
+            read.append(measure.numbers(outcomes[place].result))
+        return tuple(read), jax.lax.stop_gradient(joined((), outcomes)[1:])
 
     @functools.cached_property
     def evaluate(self) -> Callable[..., Any]:

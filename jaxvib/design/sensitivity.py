@@ -23,10 +23,10 @@ from ..ensemble import Reason, checkpointed, map_samples
 from ..foundation.arrays import to_jax
 from ..foundation.quantity import Range, check_range, result_field
 from ..systems.parameters import replace
-from .measures.measure import Direct, Measure, as_measure
+from .measures.measure import FAILURES, Direct, Measure, as_measure
 from .problem import Problem
 from .searches.evaluation import Evaluator
-from .variables import Bounds, values_at, variables_of
+from .variables import Bounds, slopes_at, values_at, variables_of
 
 _LEVEL = 0.95  # of the confidence intervals: the customary one
 _RESAMPLES = 99  # bootstrap resamples: two or three lie outside on either side
@@ -107,11 +107,8 @@ def local_sensitivity(
     problem = Problem(system, bounds, measure, combine="sum")
     found = Evaluator(problem, problem.normalised)(problem.normalised)
     variables = problem.form.variables
-    turned = np.array(
-        [one.slope(part) for one, part in zip(variables, problem.normalised, strict=True)]
-    )
     values = np.array([problem.values(problem.normalised)[one.path] for one in variables])
-    slopes = np.asarray(found.slopes) / turned
+    slopes = np.asarray(found.slopes) / slopes_at(variables, problem.normalised)
     numbers = np.asarray(found.numbers)[:, None]
     known = (numbers != 0) & (values != 0)
     relative = slopes * values / np.where(known, numbers, 1.0)
@@ -208,11 +205,9 @@ def _evaluating(measure: Measure, system, variables, progress) -> Callable:
     def one(normalised):
         here = replace(system, values_at(variables, normalised))
         outcome = analysis(here, analysis.start(here))
-        numbers = jnp.ravel(jnp.asarray(measure.read(outcome.result), float))
-        failing = jnp.asarray([int(code) for code in Reason if code.failed], jnp.int32)
-        codes = jnp.ravel(outcome.code).astype(jnp.int32)
-        lost = jnp.any(codes[:, None] == failing[None, :])
-        return jnp.where(lost, jnp.nan, numbers)
+        numbers = measure.numbers(outcome.result)
+        lost = jnp.isin(outcome.code, jnp.asarray(FAILURES, outcome.code.dtype))
+        return jnp.where(jnp.any(lost), jnp.nan, numbers)
 
     if analysis.compiled and analysis.start_compiled:
         # Small chunks for motions, which wait for the slowest lane of their chunk.

@@ -107,6 +107,14 @@ def values_at(variables: tuple[Variable, ...], normalised: AnyArray) -> dict[str
     return {one.path: one.value(normalised[i]) for i, one in enumerate(variables)}
 
 
+def slopes_at(
+    variables: tuple[Variable, ...], normalised: AnyArray
+) -> Float[np.ndarray, " variables"]:
+    """Return the derivatives of the parameters by their normalised values."""
+    pairs = zip(variables, normalised, strict=True)
+    return np.array([one.slope(s) for one, s in pairs], float)
+
+
 def normalised_of(free: ArrayLike) -> Array:
     """Return the normalised variables s of unbounded variables u."""
     return jax.nn.sigmoid(free)

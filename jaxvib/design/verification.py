@@ -14,10 +14,9 @@ from ..orbits.searches.robustness import share_intervals
 from ..orbits.shooting.multipliers import STABLE
 from ..systems.fields import is_autonomous
 from ..systems.parameters import enclosing_bounds, parameter_at, parameters, replace
-from .measures.diagram import Diagram
+from .measures.diagram import Diagram, OwnBranch
 
 _TAIL = 0.05  # probability that the share is above the reported bound
-_LOST = None, -1  # the branch does not reach the value
 # Distance of a bifurcation from the interpolated way to it, relative to the states: those
 # on other parts of a branch that turns back are not counted.
 _ON_WAY = 0.05
@@ -141,9 +140,10 @@ class _Branch:
         first = self.diagram.first_guess(system)
         self.motion = self.diagram.motion(system, first)
         self.code = Reason(int(self.motion.result))
-        self.branch: Any = None
+        self.branch: OwnBranch | None = None
         if self.code == Reason.SUCCESS and bounds[0] < bounds[1]:
-            self.branch = self.diagram.branch(system, self.motion)
+            branch = self.diagram.branch(system, self.motion)
+            self.branch = OwnBranch(branch, self.motion, own, bounds[1] - bounds[0])
 
     def at(self, value: float) -> tuple[int, float, int, int]:
         """Return stability, growth, bifurcations on the way and the reason code."""
@@ -152,9 +152,11 @@ class _Branch:
         if self.branch is None:
             found, lost = self.motion, 0
         else:
-            near, lost = self._state_at(value)
-            if near is None:
+            section = self._section(self.branch, value)
+            if not section:
                 return -1, np.nan, -1, int(Reason.NOT_REACHED)
+            near = _between(self.branch.branch, section, value)
+            lost = self._bifurcations_before(self.branch.branch, section, value)
             found = self.diagram.motion(replace(self.system, {self.path: value}), near)
         code = int(found.result)
         if code:
@@ -165,59 +167,29 @@ class _Branch:
             growth = float(np.max(np.abs(np.asarray(found.floquet_multipliers))))
         return int(found.stable), growth, lost, code
 
-    def _state_at(self, value: float) -> tuple[np.ndarray | None, int]:
-        """Return a state near the branch at a value, and the bifurcations before it.
+    def _section(self, along: OwnBranch, value: float) -> list[int]:
+        """Return the points up to a value, none if the parameter turns back before."""
+        side = int(np.sign(value - self.own))
+        way, _ = along.way(side)
+        reached = np.flatnonzero(side * (along.values[way] - value) >= 0)
+        return way[: 1 + reached[0]] if reached.size else []
 
-        The way is that from the own value, in which the parameter does not turn back:
-        None if it turns before.
-        """
-        values = np.asarray(self.branch.parameter)
-        states = np.asarray(self.branch.states)
-        begin = np.abs(values - self.own) + np.abs(
-            states - np.asarray(self.motion.state)
-        ).max(axis=1) / (np.abs(states).max() or 1.0)
-        place, side = int(np.argmin(begin)), np.sign(value - self.own)
-        step = self._step(values, place, side)
-        section = [place]
-        while 0 <= place + step < len(values) and step:
-            there = place + step
-            if side * (values[there] - values[place]) <= 0:
-                return None, -1
-            section.append(there)
-            if side * (values[there] - value) >= 0:
-                break
-            place = there
-        reached = side * (values[section[-1]] - value) >= 0
-        return (
-            (self._between(section, value), self._bifurcations_before(section, value))
-            if reached
-            else _LOST
-        )
-
-    def _between(self, section: list[int], value: float) -> np.ndarray:
-        """Return the interpolated state at a value on a way along the branch."""
-        order = np.argsort(np.asarray(self.branch.parameter)[section])
-        along = np.asarray(self.branch.parameter)[section][order]
-        columns = np.asarray(self.branch.states)[section][order].T
-        return np.array([np.interp(value, along, column) for column in columns])
-
-    @staticmethod
-    def _step(values: np.ndarray, place: int, side: float) -> int:
-        """Return the direction along the branch in which the parameter moves to a side."""
-        for step in (1, -1):
-            there = place + step
-            if 0 <= there < len(values) and side * (values[there] - values[place]) > 0:
-                return step
-        return 0
-
-    def _bifurcations_before(self, section: list[int], value: float) -> int:
+    def _bifurcations_before(self, branch: Any, section: list[int], value: float) -> int:
         """Return the bifurcations on a way between the own value and a value."""
         low, high = sorted((self.own, float(value)))
-        size = np.abs(np.asarray(self.branch.states)).max() or 1.0
+        size = np.abs(np.asarray(branch.states)).max() or 1.0
         passed = 0
-        for point in self.branch.bifurcations:
+        for point in branch.bifurcations:
             there = float(point.parameter)
             if point.kind != "grazing" and low < there < high:
-                apart = np.asarray(point.state) - self._between(section, there)
+                apart = np.asarray(point.state) - _between(branch, section, there)
                 passed += bool(np.abs(apart).max() < _ON_WAY * size)
         return passed
+
+
+def _between(branch: Any, section: list[int], value: float) -> np.ndarray:
+    """Return the interpolated state at a value on a way along a branch."""
+    order = np.argsort(np.asarray(branch.parameter)[section])
+    along = np.asarray(branch.parameter)[section][order]
+    columns = np.asarray(branch.states)[section][order].T
+    return np.array([np.interp(value, along, column) for column in columns])

@@ -108,7 +108,7 @@ def worst_over_box(
         descent = Evaluator(problem, start)
         found = searched(descent, start, "quasi_newton", settings)
         evaluations += len(found.history)
-        last = found.history[found.end]
+        last = found.final
         ends.append(last.objective)
         if not last.code and sign * last.objective < sign * value:
             best, value = last.normalised, last.objective

@@ -1,6 +1,7 @@
 """Data model of charts: layers on a pair of axes, independent of rendering."""
 
 import dataclasses
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -30,6 +31,21 @@ class Scale:
     high: float
     log: bool = False
     unit: str = ""
+
+    @classmethod
+    def over(
+        cls,
+        label: str,
+        colours: str,
+        values: Iterable[np.ndarray],
+        log: bool = False,
+        unit: str = "",
+    ) -> "Scale":
+        """Return the scale from the smallest to the largest finite one of some values."""
+        every = np.concatenate([np.ravel(each) for each in values])
+        every = every[np.isfinite(every)]
+        low, high = (every.min(), every.max()) if every.size else (1.0, 10.0)
+        return cls(label, colours, float(low), float(high), log, unit)
 
 
 @dataclasses.dataclass(frozen=True)

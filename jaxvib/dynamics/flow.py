@@ -8,12 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
-from ..drawing import Labels, draw
+from ..drawing import Chart, Labels, draw
 from ..drawing.axes import Axes
 from ..drawing.plottable import ResultRepr
 from ..ensemble import raise_if_empty
 from ..foundation.arrays import is_concrete, to_numpy
-from ..foundation.quantity import Range, check_ascending, check_range, floats, result_field
+from ..foundation.quantity import (
+    Range,
+    check_ascending,
+    check_range,
+    check_shape,
+    floats,
+    result_field,
+)
 from ..foundation.types import Number
 from ..systems.base.system import System, state_shape
 from .engines.choice import engine_of
@@ -46,6 +53,10 @@ class Trajectory(ResultRepr):
 
     def __repr__(self) -> str:
         return trajectory_text(self) if self.drawable else super().__repr__()
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of the displacements, and those of all fields."""
+        return [trajectory_chart(self, "displacement"), *super().charts()]
 
     def plot(self, what: str = "displacement", *, ax: Axes = None) -> Axes:
         """Draw the motion on matplotlib axes, by default new ones, and return them.
@@ -220,7 +231,5 @@ def checked_state(system: System, state: Any) -> Float[Array, " state"]:
     if jnp.iscomplexobj(state):
         raise ValueError(f"state = {state} is not real; allowed: real numbers")
     state = jnp.asarray(state, float)
-    expected = state_shape(system)
-    if state.shape != expected:
-        raise ValueError(f"state has shape {state.shape}; allowed: {expected}")
+    check_shape("state", state, state_shape(system))
     return state

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
 from ..ensemble import Reason
 from .measure import Measure
@@ -68,6 +68,13 @@ class Motion(NamedTuple):
     states: Any = None
     forces: Any = None
     integral: Any = None
+
+
+def reason_code(final: Array, finite: Any, stops: Array) -> Int[Array, ""]:
+    """Return the reason code of a motion from `finite` input that `stops` early or not."""
+    code = jnp.where(stops, Reason.STEP_LIMIT, Reason.SUCCESS)
+    code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
+    return jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
 
 
 def in_succession(go: Callable[..., Motion], state: Array, count: int) -> Motion:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..foundation.arrays import is_concrete
-from ..foundation.quantity import Range, check_range, floats
+from ..foundation.quantity import Range, check_range, check_shape, floats
 from ..systems.base.roles import Linear
 from ..systems.base_motion import pushes
 from ..systems.loads import as_load
@@ -50,8 +50,7 @@ def propagate(
     if shape is None:
         _check_linear(system)
         shape = (2 * system.matrices()[0].shape[0],)
-    if state.shape != shape:
-        raise ValueError(f"state has shape {state.shape}; allowed: {shape}")
+    check_shape("state", state, shape)
     if isinstance(system, BeamChain):
         _check_held(system, state)
     return _propagate(system, state, times)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +15,26 @@ from ..foundation.zero_tangents import is_zero
 # Sensitivities integrated with one state. Above about this number, integrating only the
 # requested direction is faster than a whole basis.
 MOST_SENSITIVITIES = 30
+
+
+def perturbed(primals: PyTree, tangents: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+    """Return the perturbed leaves of a tree, their tangents, and its other leaves.
+
+    As trees with None for all others; `eqx.combine` joins the first and the last.
+    """
+    moves = jax.tree.map(lambda tangent: not is_zero(tangent), tangents)
+    moving, others = eqx.partition(primals, moves)
+    return moving, eqx.filter(tangents, moves), others
+
+
+def value_and_tangent(function: Callable, primals: tuple, tangents: tuple) -> Any:
+    """Return a function's result and its tangent, as `jax.jvp` along symbolic zeros."""
+    moving, changes, others = perturbed(primals, tangents)
+
+    def of(moving):
+        return function(*eqx.combine(moving, others))
+
+    return jax.jvp(of, (moving,), (changes,))
 
 
 def basis_of(
@@ -52,18 +73,23 @@ def basis_of(
 def contract_tangents(
     sensitivities_along: Callable, basis: PyTree, weights: Array
 ) -> PyTree:
-    r"""Return the sum of weight times sensitivity for a basis of many rows.
+    r"""Return the sum of weight times sensitivity over the rows of a basis.
 
-    `sensitivities_along(rows)` returns the sensitivities $Y_k$ of a stack of rows. In
-    forward mode only the direction $d = \sum_k w_k b_k$ is integrated. In reverse,
-    $w_k$ has the cotangent $Y_k\cdot\bar y$, computed from `MOST_SENSITIVITIES`
-    sensitivities at a time. For JAX it is the solution of
+    `sensitivities_along(rows)` returns the sensitivities $Y_k$ of a stack of rows. Of
+    more than `MOST_SENSITIVITIES` only the direction $d = \sum_k w_k b_k$ is integrated
+    in forward mode. In reverse, $w_k$ has the cotangent $Y_k\cdot\bar y$, computed from
+    `MOST_SENSITIVITIES` sensitivities at a time. For JAX it is the solution of
 
     $$u = w, \qquad y - \sum_k u_k Y_k = 0,$$
 
     a linear system with a custom solver, which can be mapped and differentiated.
     """
     rows = weights.shape[0]
+    if rows <= MOST_SENSITIVITIES:
+        return jax.tree.map(
+            lambda sensitivity: jnp.tensordot(weights, sensitivity, 1),
+            sensitivities_along(basis),
+        )
 
     def along(weights):
         size = jnp.max(jnp.abs(weights))

@@ -172,6 +172,14 @@ def check_count(name: str, value: int, numbers: int, *, at_least: int = 1) -> No
     check_range(name, value, "", Range(at_least=at_least, at_most=most))
 
 
+def check_shape(name: str, value: Any, *allowed: tuple[int, ...]) -> None:
+    """Raise `ValueError` unless an array has one of the `allowed` shapes."""
+    shape = np.shape(value)
+    if shape not in allowed:
+        words = " or ".join(map(str, allowed))
+        raise ValueError(f"{name} has shape {shape}; allowed: {words}")
+
+
 def check_number(name: str, value: Any, unit: str, allowed: Range) -> None:
     """Raise `ValueError` unless a value is one number within `allowed`."""
     if np.shape(value):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Real
 
 from ..foundation.arrays import is_concrete
-from ..foundation.quantity import Range, check_range
+from ..foundation.quantity import Range, check_range, check_shape
 from ..foundation.suggestions import unknown_key
 from ..linalg.sparse_modes import sparse_modes
 from ..systems.base.roles import Linear
@@ -81,10 +81,7 @@ def _check_damping(damping: Mapping[str, Any], modes: int) -> None:
     for name, value in damping.items():
         if is_concrete(value):
             check_range(name, value, "", Range(at_least=0.0))
-        found, allowed = jnp.shape(value), shapes.get(name, [()])
-        if found not in allowed:
-            words = " or ".join(map(str, allowed))
-            raise ValueError(f"{name} has shape {found}; allowed: {words}")
+        check_shape(name, value, *shapes.get(name, [()]))
 
 
 def _structure_of_matrices(source, modes, points, damping) -> ElasticStructure:
@@ -159,8 +156,7 @@ def _rows_of(source, points, size: int) -> tuple[tuple[str, ...], Float[Array, "
     for name, place in places.items():
         named = isinstance(place, str | Mapping)
         row = source.direction(place) if named else jnp.asarray(place, float)
-        if row.shape != (size,):
-            raise ValueError(f"points: {name} has shape {row.shape}; allowed: ({size},)")
+        check_shape(f"points: {name}", row, (size,))
         rows.append(row)
     if not rows:
         raise ValueError("points is empty; allowed: one point or more")

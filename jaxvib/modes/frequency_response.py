@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Complex, Float, Real
 
-from ..foundation.quantity import floats
+from ..foundation.quantity import check_shape, floats
 from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part_alone
 
@@ -73,6 +73,5 @@ def direction_of(system: Linear, place: Place, size: int) -> Float[Array, " n"]:
             raise ValueError(f"degree of freedom {place} is not in [0, {size})")
         return jnp.zeros(size).at[place].set(1.0)
     place = floats("direction", place)
-    if place.shape != (size,):
-        raise ValueError(f"direction has shape {place.shape}; allowed: ({size},)")
+    check_shape("direction", place, (size,))
     return place

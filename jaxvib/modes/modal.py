@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
 from .. import linalg
-from ..drawing import Axis, Chart, Line, draw, spectrum_chart
-from ..drawing.axes import Axes
+from ..drawing import Axis, Chart, Line, spectrum_chart
 from ..drawing.plottable import ResultRepr
 from ..foundation.arrays import HOST, array_namespace, require_concrete, to_numpy
 from ..foundation.quantity import result_field
@@ -38,9 +37,9 @@ class NaturalModes(ResultRepr):
         """Whether these are the modes of one system."""
         return np.ndim(self.frequencies) == 1
 
-    def plot(self, *, ax: Axes = None) -> Axes:
-        """Draw the lowest mode shapes on the given or new axes and return them."""
-        return draw(shapes_chart(self.shapes, self.frequencies), ax)
+    def charts(self) -> list[Chart]:
+        """Return the chart of the lowest mode shapes, and those of all fields."""
+        return [shapes_chart(self.shapes, self.frequencies), *super().charts()]
 
 
 class DampedModes(ResultRepr):
@@ -60,9 +59,9 @@ class DampedModes(ResultRepr):
         """Whether these are the modes of one system."""
         return np.ndim(self.values) == 1
 
-    def plot(self, *, ax: Axes = None) -> Axes:
-        """Draw the eigenvalues on the given or new axes and return them."""
-        return draw(spectrum_chart(self.values, "1/s"), ax)
+    def charts(self) -> list[Chart]:
+        """Return the chart of the eigenvalues, and those of all fields."""
+        return [spectrum_chart(self.values, "1/s"), *super().charts()]
 
 
 def natural_frequencies(system: Linear) -> Float[Array, " n"]:

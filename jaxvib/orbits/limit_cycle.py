@@ -21,7 +21,7 @@ from ..foundation.types import Number
 from ..systems.base.system import System
 from ..systems.drift import across_drift, check_drift, modulo_drift
 from .equilibrium import FIELD_ROUNDING
-from .orbit import WithProgress, invalidate
+from .orbit import BAND, WithProgress, invalidate
 from .shooting.cycle_shooting import CycleShooting, rate_of, shoot_cycle
 from .shooting.error_estimates import error_factor
 from .shooting.implicit import implicit_root
@@ -37,7 +37,6 @@ from .shooting.orbit_derivatives import Revolution, differentiable_values
 
 # Of the condition and of the residual, in units, of a cycle that is one of a family.
 _SINGULAR, _COMES_BACK = 1e10, 1e-6
-BAND = 1e-3  # without error bars, multipliers nearer to the unit circle are undecided
 
 
 class LimitCycle(PlottableMotion):
@@ -215,36 +214,47 @@ def cycle_from_shooting(
     )
     along = rate_of(motion.system, motion.state)
     along = across_drift(system, along)
-    trivial, others = transverse(monodromy, along, units)
-    multipliers = floquet_multipliers(others)
-    largest = modulus(multipliers)
-
-    parts = jax.lax.stop_gradient((trivial, others))
-    errors = _errors(shooting, rate, parts, evidenced)
-    band = jnp.where(evidenced, errors["multiplier_error"], BAND)
+    parts = transverse(monodromy, along, units)
+    errors = _errors(shooting, rate, jax.lax.stop_gradient(parts))
     fields = {
         "state": motion.state,
         "period": motion.period,
         "monodromy": monodromy,
-        "floquet_multipliers": jnp.append(trivial.astype(complex), multipliers),
-        "largest_multiplier": largest,
-        "stable": verdict(jax.lax.stop_gradient(largest), band),
-        "amplitude": (observables.highest - observables.lowest) / 2,
         "highest": observables.highest,
         "lowest": observables.lowest,
         "residual": jnp.max(jnp.abs(seen.state - shooting.state)),
         "condition": condition,
         "result": result,
-        **errors,
     }
-    kind = LimitCycle
     if system.drift is not None:
-        kind = DriftingCycle
         fields["progress"] = motion.progress()
         error = jax.lax.stop_gradient(_progress_error(motion, tight, errors))
-        fields["progress_error"] = jnp.where(evidenced, error, jnp.nan)
+        errors["progress_error"] = error
     code = jnp.where(known, Reason.SUCCESS, result)
-    return kind(**invalidate(fields, code, kept=()), labels=system.labels)
+    return cycle_of(system, fields, parts, errors, evidenced, code)
+
+
+def cycle_of(
+    system: System, fields: dict, parts: tuple, errors: dict, evidenced: Any, code: Array
+) -> LimitCycle:
+    """Return a cycle with the fields that follow from others; NaN where a code is not 0.
+
+    `parts`: the results of `transverse`, or a matrix with the same other multipliers;
+    `errors`: by field, NaN unless `evidenced`.
+    """
+    trivial, others = parts
+    multipliers = floquet_multipliers(others)
+    largest = modulus(multipliers)
+    band = jnp.where(evidenced, errors["multiplier_error"], BAND)
+    found = fields | {
+        "floquet_multipliers": jnp.append(trivial.astype(complex), multipliers),
+        "largest_multiplier": largest,
+        "stable": verdict(jax.lax.stop_gradient(largest), band),
+        "amplitude": (fields["highest"] - fields["lowest"]) / 2,
+        **{name: jnp.where(evidenced, e, jnp.nan) for name, e in errors.items()},
+    }
+    kind = LimitCycle if system.drift is None else DriftingCycle
+    return kind(**invalidate(found, code, kept=()), labels=system.labels)
 
 
 def transverse(monodromy: Array, rate: Array, units: Array) -> tuple[Array, Array]:
@@ -296,11 +306,10 @@ def _progress_error(motion: Revolution, tight, errors) -> Array:
     return moved + jnp.abs(looser - motion.progress())
 
 
-def _errors(shooting: CycleShooting, rate, parts, evidenced) -> dict:
+def _errors(shooting: CycleShooting, rate, parts) -> dict:
     """Return a cycle's errors from two tolerances and from rounding, by their fields.
 
-    They are NaN if not `evidenced`. `rate`: that of the state; `parts`: the results of
-    `transverse`.
+    `rate`: that of the state; `parts`: the results of `transverse`.
     """
     trivial, others = parts
     monodromy, units, coarse = shooting.seen.monodromy, shooting.units, shooting.progress
@@ -312,7 +321,7 @@ def _errors(shooting: CycleShooting, rate, parts, evidenced) -> dict:
     moved = jnp.abs(coarse.correction) + jnp.abs(shooting.full) + rounded
     change = monodromy - coarse.monodromy
     _, before = transverse(coarse.monodromy, rate, units)
-    errors = {
+    return {
         "state_error": jnp.max(moved[:-1]),
         "period_error": moved[-1],
         "monodromy_error": linalg.spectral_norm(
@@ -321,4 +330,3 @@ def _errors(shooting: CycleShooting, rate, parts, evidenced) -> dict:
         "multiplier_error": multiplier_error(others, others - before)
         + jnp.abs(trivial - 1),
     }
-    return {name: jnp.where(evidenced, e, jnp.nan) for name, e in errors.items()}

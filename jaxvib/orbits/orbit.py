@@ -48,7 +48,7 @@ from .shooting.orbit_shooting import Shift, ShootingResult
 
 # Without error bars, multipliers nearer to the unit circle than this are undecided: far
 # more than the error of a contact's onset (`error_estimates._multiplier_bar`).
-_BAND = 1e-3
+BAND = 1e-3
 
 
 class PeriodicOrbit(PlottableMotion):
@@ -266,7 +266,7 @@ def orbit_from_shooting(
         multipliers = floquet_multipliers(values.monodromy)
     largest, forces = modulus(multipliers), values.details.forces
     # Without error estimates multipliers within this band are undecided.
-    band = xp.where(evidenced, found.multiplier_error, _BAND)
+    band = xp.where(evidenced, found.multiplier_error, BAND)
     contacts = xp.sum(onsets, axis=-1, dtype=np.int32)
     period = periods.astype(float) * values.details.period
     exponent, exponent_error = _exponent(largest, found.multiplier_error, period)

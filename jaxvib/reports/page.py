@@ -61,7 +61,8 @@ def page(
     content = page_content(pictures, runs) | {"live": live}
     data = base64.b64encode(pack(content)).decode()
     explored = "".join(figure for picture, figure in shown if picture.explorable)
-    panel = _live(live) if live else _without_live(no_live)
+    note = f"<p class='note'>No live motion: {escaped(no_live)}.</p>" * bool(no_live)
+    panel = _live(live) if live else note
     others = "".join(
         figure
         for picture, figure in shown
@@ -144,11 +145,6 @@ def _live(content: Mapping[str, Any]) -> str:
     )
 
 
-def _without_live(why: str) -> str:
-    """Return the note that says why no motions are computed in the page."""
-    return f"<p class='note'>No live motion: {escaped(why)}.</p>" if why else ""
-
-
 def _sample(runs: Sequence[Run]) -> str:
     """Return the section that shows one sample and how to reproduce it."""
     if not runs[0].sampled:
@@ -182,7 +178,8 @@ def _sample(runs: Sequence[Run]) -> str:
 def _charts_figure(picture: Picture, number: int, runs: Sequence[Run], links: str) -> str:
     alt = f"{picture.alt.rstrip('.')}."
     hint = " Arrow keys move between orbits." if picture.explorable else ""
-    low = "" if _has_map(picture) else " low"
+    layers = [layer for chart in picture.charts for layer in chart.layers]
+    low = "" if any(isinstance(layer, Cells) for layer in layers) else " low"
     stacked = " stacked" if picture.stacked else ""
     charts = "".join(
         f"<div class='chart{low}' role='img' tabindex='0' data-chart='{i}' "
@@ -302,12 +299,6 @@ def _legend(shares: Sequence[Share], runs: Sequence[Run]) -> str:
     names = " | ".join(escaped(run.name) for run in runs)
     note = f"<li class='runs'>samples of {names}</li>" if len(shares[0].counts) > 1 else ""
     return f"<ul class='legend'>{items}{note}</ul>"
-
-
-def _has_map(picture: Picture) -> bool:
-    return any(
-        isinstance(layer, Cells) for chart in picture.charts for layer in chart.layers
-    )
 
 
 def _links(picture: Picture, files: Mapping[str, bytes]) -> str:

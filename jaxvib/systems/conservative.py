@@ -113,13 +113,3 @@ def _uses_rate(law: Any) -> bool:
     made = jax.make_jaxpr(lambda place, rate: force_of(law, place, rate))(zero, zero)
     _, used = partial_eval.dce_jaxpr(made.jaxpr, [True] * len(made.jaxpr.outvars))
     return used[1]
-
-
-def slowed(system: ImpactSystem, rate: Any) -> ImpactSystem:
-    r"""Return a conservative system with the damping $D = \rho M$, of a rate $\rho$, 1/s.
-
-    Its energy falls or grows steadily: with another rate than 0 no motion is periodic.
-    """
-    mass, _, stiffness = system.matrices()
-    linear = LinearSystem(mass, rate * mass, stiffness)
-    return ImpactSystem(linear, contacts=system.contacts, springs=system.springs)

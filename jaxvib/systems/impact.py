@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from ..foundation.quantity import Quantity, quantity
+from ..foundation.quantity import Quantity, check_shape, quantity
 from ..foundation.types import Number
 from ..linalg import positive_inverse
 from .base.equation import Equation, Time
@@ -370,12 +370,8 @@ class ImpactSystem(Mechanical, Linear):
                         "part of the library, or a class derived from one"
                     )
                 name = "directions" if isinstance(item, AnnularContact) else "direction"
-                shape = jnp.shape(getattr(item, name))
                 allowed = (size,) if name == "direction" else (2, size)
-                if shape != allowed:
-                    raise ValueError(
-                        f"{kind} {position}: {name} has shape {shape}; allowed: {allowed}"
-                    )
+                check_shape(f"{kind} {position}: {name}", getattr(item, name), allowed)
         pressing_contacts(self.frictions, self.contacts)
         check_elements(self.elements, size)
         if self.elements and (self.frictions or any(map(is_hard, self.contacts))):

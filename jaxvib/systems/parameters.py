@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from ..foundation.arrays import is_concrete
-from ..foundation.quantity import Range, check_range, floats, real_array
+from ..foundation.quantity import Range, check_range, check_shape, floats, real_array
 from ..foundation.suggestions import unknown_key as unknown_key
 from ..foundation.units import rotational_unit
 from .parameter_formulas import formula_values
@@ -124,8 +124,7 @@ def replace(system: System, values: Mapping[str, object]) -> System:
         where, entry = known[base]
         check_range(path, value, entry.unit, entry.allowed)
         new, shape = real_array(value), () if entry_of else np.shape(entry.value)
-        if new.shape != shape:
-            raise ValueError(f"{path} has shape {new.shape}; allowed: {shape}")
+        check_shape(path, new, shape)
         if entry_of:
             new = jnp.asarray(news.get(where, entry.value)).at[entry_of].set(new)
         news[where] = new

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..foundation.quantity import Quantity, quantity
+from ..foundation.quantity import Quantity, check_shape, quantity
 from ..systems.base.event_form import ContactForm
 from ..systems.base.freedoms import check_direction
 from ..systems.base.law import ContactLaw
@@ -61,11 +61,7 @@ class Limit(SystemRepr):
 def check_limits(limits: Sequence[Limit], size: int) -> None:
     """Raise `ValueError` for a limit whose direction has the wrong shape."""
     for place, limit in enumerate(limits):
-        if jnp.shape(limit.direction) != (size,):
-            raise ValueError(
-                f"limit {place}: direction has shape {jnp.shape(limit.direction)}; "
-                f"allowed: ({size},)"
-            )
+        check_shape(f"limit {place}: direction", limit.direction, (size,))
 
 
 def freedoms_of(system: System) -> int:

@@ -15,8 +15,8 @@ from ..dynamics.observables import (
     top,
     tracked_contacts,
 )
-from ..dynamics.sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
-from ..foundation.zero_tangents import is_zero, symbolic_zero, zero_tangent
+from ..dynamics.sensitivities import basis_of, contract_tangents, perturbed
+from ..foundation.zero_tangents import symbolic_zero, zero_tangent
 from ..kernels.calls.derivative_rule import with_rule
 from ..systems.base.law import force_of
 from ..systems.variation import at_time
@@ -57,21 +57,14 @@ def _change(function: Callable, primals: tuple, tangents: tuple):
     It is a linear combination of sensitivities, which JAX transposes for reverse mode;
     these have the same JVP rule. None if all tangents are symbolic zeros.
     """
-    leaves, tree = jax.tree.flatten(primals)
-    changes = jax.tree.leaves(tangents, is_leaf=is_zero)
-    moves = [not is_zero(change) for change in changes]
-    moving = [leaf for leaf, move in zip(leaves, moves, strict=True) if move]
-    others = [leaf for leaf, move in zip(leaves, moves, strict=True) if not move]
-    changing = [change for change, move in zip(changes, moves, strict=True) if move]
-    basis, weights = basis_of((), moving, (), changing)
+    moving, changes, others = perturbed(primals, tangents)
+    basis, weights = basis_of((), moving, (), changes)
     if basis is None:
         return None
 
     def along(moving, rows, others):
         def of(moving):
-            parts, rest = iter(moving), iter(others)
-            given = [next(parts if move else rest) for move in moves]
-            return function(*jax.tree.unflatten(tree, given))
+            return function(*eqx.combine(moving, others))
 
         return jax.vmap(lambda row: jax.jvp(of, (moving,), (row,))[1])(rows)
 
@@ -80,13 +73,8 @@ def _change(function: Callable, primals: tuple, tangents: tuple):
         return value, jax.tree.map(jnp.zeros_like, value) if moved is None else moved
 
     sensitivities = with_rule(along, rule)
-    if len(weights) > MOST_SENSITIVITIES:
-        return contract_tangents(
-            lambda rows: sensitivities(moving, rows, others), basis[1], weights
-        )
-    return jax.tree.map(
-        lambda sensitivity: jnp.tensordot(weights, sensitivity, 1),
-        sensitivities(moving, basis[1], others),
+    return contract_tangents(
+        lambda rows: sensitivities(moving, rows, others), basis[1], weights
     )
 
 

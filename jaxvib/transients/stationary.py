@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Real
 
 from ..foundation.arrays import is_concrete
-from ..foundation.quantity import Range, check_range, floats
+from ..foundation.quantity import Range, check_range, check_shape, floats
 from ..linalg import balance
 from ..systems.base.roles import Linear
 from ..systems.linear_part import linear_part_alone
@@ -67,8 +67,7 @@ def response_covariance(
         check_range("time", time, "s", Range(above=0.0))
     system = linear_part_alone(system)
     size, direction = system.matrices()[0].shape[0], floats("direction", direction)
-    if jnp.shape(direction) != (size,):
-        raise ValueError(f"direction has shape {jnp.shape(direction)}; allowed: ({size},)")
+    check_shape("direction", direction, (size,))
     matrix, source = _with_filter(system, noise, direction)
     time = None if time is None else jnp.asarray(time, float)
     found, error, exists = _with_error(matrix, source, time, 2 * size)

@@ -1,13 +1,16 @@
-"""Checked against: AUTO-07p, see `experiments.bifurcations.autonomous`; scipy's motions."""
+"""Checked against: AUTO-07p, see `experiments.bifurcations`; scipy's motions."""
 
 import functools
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
+import jaxvib as jv
+from experiments.bifurcations import curves
 from experiments.bifurcations.autonomous import RESULT, beside, difference, ours
 from experiments.bifurcations.fields import CASES
 
@@ -29,6 +32,37 @@ def test_from_rest_to_the_last_branch_every_point_is_autos(name):
         # Where it met its branch point AUTO's steps were loose.
         if "period" in theirs and theirs["kind"] != "branch_point":
             assert abs(difference(theirs, mine, "period")) < 1e-8
+
+
+def test_curves_of_hopf_points_and_of_folds_of_cycles_are_autos():
+    told = json.loads(curves.RESULT.read_text())["AUTO-07p"]
+    assert max(curves.differences(told, curves.ours()).values()) < 3e-9
+
+
+def reaction(x, p):
+    """Return the rates of AUTO's demo abc, A to B to C, with its beta = 1.55."""
+    burnt = p["D"] * jnp.exp(x[2]) * jnp.stack([1 - x[0], 0.04 * x[1]])
+    return jnp.stack(
+        [burnt[0] - x[0], burnt[0] - burnt[1] - x[1], 8 * jnp.sum(burnt) - 2.55 * x[2]]
+    )
+
+
+def test_cycles_between_four_hopf_points_end_at_the_other_one():
+    system, bounds = (
+        jv.autonomous_system(reaction, parameters={"D": 0.01}, dimension=3),
+        (0, 0.4),
+    )
+    rest = jv.equilibrium(system, [0.01, 0.01, 0.05])
+    points = jv.continue_equilibrium(system, rest, "D", bounds).bifurcations
+    printed = 0.204185, 0.229836, 0.259957, 0.346208
+    np.testing.assert_allclose([p.parameter for p in points], printed, atol=4e-6)
+    folds = [0.211903, 0.213697], [0.224962], [0.224962], [0.211903, 0.213697]
+    for start, end, met in zip(points, (3, 2, 1, 0), folds, strict=True):
+        cycles = jv.switch_branch(system, start, bounds)
+        *between, last = sorted(cycles.bifurcations, key=lambda p: p.kind == "hopf")
+        np.testing.assert_allclose(last.parameter, points[end].parameter, rtol=1e-9)
+        np.testing.assert_allclose(sorted(p.parameter for p in between), met, atol=1e-6)
+        assert int(cycles.ends[1]) == jv.Reason.EQUILIBRIUM
 
 
 GUESS = 0.1737, 0.194, 8.69, -0.587  # x and z with y = 0, the period, nu

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 import jaxvib as jv
 from tests import zoo
@@ -95,6 +96,24 @@ def test_a_pitchfork_of_one_state_is_found():
 
 
 @pytest.mark.slow  # compiles a branch of its own, 4 s
+@pytest.mark.parametrize("guess", [[0.0, 0.0, 0.0], [1e-3, 0.0, 0.0], [0.1, 0.1, 0.1]])
+def test_the_rounding_of_a_field_at_0_does_not_hide_its_equilibrium(guess):
+    # Chua's circuit with a smoothed corner, AUTO's demo chu: 0 is a sum of large terms.
+    def smoothed(s):
+        return 2 * s * jnp.arctan(10 * s) / jnp.pi
+
+    def rates(x, p):
+        bent = smoothed(x[0] + 1) - smoothed(x[0] - 1)
+        through = 2 / 7 * x[0] - 3 / 14 * bent
+        return jnp.stack([p["alpha"] * (x[1] - through), x[0] - x[1] + x[2], -14.3 * x[1]])
+
+    system = jv.autonomous_system(rates, parameters={"alpha": -1.0}, dimension=3)
+    found = jv.equilibrium(system, guess)
+    assert np.max(np.abs(found.state)) < 1e-15
+    assert int(found.result) == 0
+    assert float(found.state_error) < 1e-14
+
+
 def test_two_real_eigenvalues_that_cancel_are_no_hopf_point():
     def saddle(x, p):
         return jnp.stack([p["a"] * x[0], -x[1] + x[0] ** 2])
@@ -150,6 +169,36 @@ def test_rolls_are_switched_to_at_the_pitchfork():
     np.testing.assert_allclose(rolls.states[:, 2], r - 1, atol=1e-12)
     np.testing.assert_allclose(r.max(), 3.0, rtol=1e-15)
     assert jv.Reason.BRANCHED in np.asarray(rolls.ends)
+
+
+def test_steep_crossing_branches_are_switched_to_from_either_side():
+    # Prey, caught at the rate q (1 - e^(-5 x)), and its predator: AUTO's demo pp2.
+    def rates(x, p):
+        caught = p["q"] * (1 - jnp.exp(-5 * x[0]))
+        return jnp.stack(
+            [3 * x[0] * (1 - x[0]) - x[0] * x[1] - caught, (3 * x[0] - 1) * x[1]]
+        )
+
+    def catch(x):  # of prey alone
+        return 3 * x * (1 - x) / (1 - np.exp(-5 * x))
+
+    most = minimize_scalar(lambda x: -catch(x), bounds=(0.3, 0.6), options={"xatol": 1e-9})
+    bounds, begins = (0.0, 1.0), catch(1 / 3)
+    system = jv.autonomous_system(rates, parameters={"q": 0.1}, dimension=2)
+    (birth,) = jv.continue_equilibrium(
+        system, jv.equilibrium(system, np.zeros(2)), "q", bounds
+    ).bifurcations
+    np.testing.assert_allclose(birth.parameter, 0.6, rtol=1e-9)
+    prey = jv.switch_branch(system, birth, bounds)
+    shown = sorted((p.kind, float(p.parameter)) for p in prey.bifurcations)
+    assert [kind for kind, _ in shown] == ["branch_point", "fold"]
+    np.testing.assert_allclose([at for _, at in shown], [begins, -most.fun], rtol=1e-9)
+    np.testing.assert_allclose(catch(prey.states[:, 0]), prey.parameter, rtol=1e-7)
+    crossing = next(p for p in prey.bifurcations if p.kind == "branch_point")
+    both = jv.switch_branch(system, crossing, bounds)
+    np.testing.assert_allclose(both.states[:, 0], 1 / 3, rtol=1e-7)
+    back = next(p for p in both.bifurcations if p.kind == "hopf")
+    np.testing.assert_allclose(back.parameter, 0.671594, rtol=1e-6)  # as AUTO prints
 
 
 @pytest.mark.slow  # compiles two branches, 8 s

@@ -41,12 +41,38 @@ def bautin(x, p):
     return [growth * x[0] - x[1], x[0] + growth * x[1]]
 
 
+def fitzhugh_nagumo(x, p):
+    """Return rates with Hopf points at v^2 = 1 - b / 2, of l_1 = 0 at b = 2 - sqrt(2)."""
+    v, w = x
+    return [v - v**3 / 3 - w + p["i"], 0.5 * (v + 0.7 - p["b"] * w)]
+
+
 def system_of(field, dimension, **values):
     return jv.autonomous_system(field, parameters=values, dimension=dimension)
 
 
 def equilibria(system, guess, path, bounds):
     return jv.continue_equilibrium(system, jv.equilibrium(system, guess), path, bounds)
+
+
+@pytest.mark.slow  # compiles cycles
+def test_cycles_are_found_from_a_hopf_point_whose_state_is_0_within_rounding():
+    def moving(x, p):
+        z = x - p["m"] * np.array([0.1, 0.2])
+        growth = p["m"] * (1 - p["m"]) - z[0] ** 2 - z[1] ** 2
+        return [growth * z[0] - z[1], growth * z[1] + z[0]]
+
+    for start in (0.5, 1e-19):
+        system = system_of(moving, 2, m=start)
+        branch = equilibria(system, np.array([0.1, 0.2]) * start, "m", (-0.3, 1.3))
+        first, last = branch.bifurcations
+        np.testing.assert_allclose([first.parameter, last.parameter], [0, 1], atol=1e-13)
+    assert np.max(np.abs(first.state)) < 1e-13
+    cycles = jv.switch_branch(system, first, (-0.3, 1.3))
+    assert int(cycles.ends[1]) == Reason.EQUILIBRIUM
+    np.testing.assert_allclose(cycles.bifurcations[-1].parameter, 1.0, rtol=1e-12)
+    m = np.asarray(cycles.parameter)
+    np.testing.assert_allclose(cycles.amplitudes[:, 0] ** 2, m * (1 - m), atol=1e-9)
 
 
 def test_the_hopf_points_of_the_brusselator_are_at_b_equal_to_1_plus_a_squared():
@@ -117,6 +143,29 @@ def test_a_curve_of_hopf_points_passes_zero_hopf_and_double_hopf_points():
     assert point.kind == "double Hopf"
     np.testing.assert_allclose(point.parameters, 0.0, atol=1e-9)
     assert "double Hopf at" in repr(curve)
+
+
+@pytest.mark.slow  # compiles third derivatives of two fields, 8 s
+def test_curves_of_hopf_points_pass_bautin_points():
+    system = system_of(bautin, 2, mu=-0.15, beta=1.0)
+    (hopf,) = equilibria(system, [0.0, 0.0], "mu", (-1.0, 0.5)).bifurcations
+    curve = continue_bifurcation(system, hopf, {"mu": (-1.0, 1.0), "beta": (-0.7, 1.2)})
+    (point,) = curve.codimension_two
+    assert point.kind == "Bautin"
+    np.testing.assert_allclose(point.parameters, 0.0, atol=1e-9)
+
+    system = system_of(fitzhugh_nagumo, 2, i=0.3, b=0.5)
+    hopf = bifurcation_point(system, [-0.87, -0.33], "hopf", "i")
+    curve = continue_bifurcation(system, hopf, {"i": (-2.0, 2.0), "b": (0.2, 0.9)})
+    i, b = np.asarray(curve.parameters).T
+    v = -np.sqrt(1 - b / 2)
+    np.testing.assert_allclose(i, (v + 0.7) / b - v + v**3 / 3, atol=1e-12)
+    (point,) = curve.codimension_two
+    assert point.kind == "Bautin"
+    # By the formula for x' = -w y + f, y' = w x + g: Guckenheimer and Holmes, (3.4.11).
+    v, b = -(0.5**0.25), 2 - np.sqrt(2)
+    expected = (v + 0.7) / b - v + v**3 / 3, b
+    np.testing.assert_allclose(point.parameters, expected, atol=1e-9)
 
 
 @pytest.mark.slow  # compiles the curve's corrector, 20 s

@@ -419,3 +419,32 @@ def test_the_fold_has_the_closed_form_s_derivatives(branch):
         for name, start in (("stop", STOP), ("restitution", RESTITUTION))
     ]
     np.testing.assert_allclose([float(slope) for slope in slopes], expected, rtol=1e-9)
+
+
+@pytest.mark.slow  # compiles a system of its own, 5 s
+@pytest.mark.parametrize("middle", [0.0, 0.2])
+def test_a_symmetric_motion_passes_the_grazing_of_both_walls(middle):
+    # Held half way between its walls, it touches both where its linear amplitude is 1.
+    law = jv.RestitutionContact(0.8)
+    walls = [jv.Contact([s], 1.0 + s * middle, law, n) for s, n in ((1, "a"), (-1, "b"))]
+
+    def between(frequency):
+        loads = [
+            jv.AppliedLoad([1.0], jv.HarmonicLoad(1.0, frequency), "drive"),
+            jv.AppliedLoad([1.0], jv.ConstantLoad(middle), "hold"),
+        ]
+        linear = jv.LinearSystem([[1.0]], [[0.1]], [[1.0]])
+        return jv.ImpactSystem(linear, walls, loads)
+
+    exact = np.sqrt(2 - 0.1**2)  # of (1 - w^2)^2 + (0.1 w)^2 = 1
+    path, bounds = "loads.drive.law.frequency", (1.2, 2.0)
+    free = jv.continue_orbit(between(2.0), jv.periodic_orbit(between(2.0)), path, bounds)
+    struck = np.flatnonzero(np.asarray(free.orbits.contacts) == 2)
+    there = between(float(free.parameter[struck[len(struck) // 2]]))
+    back = jv.periodic_orbit(there, free.orbits.state[struck[len(struck) // 2]], periods=1)
+    for branch in (free, jv.continue_orbit(there, back, path, bounds)):
+        assert set(np.asarray(branch.orbits.contacts).tolist()) == {0, 2}
+        (grazing,) = [p for p in branch.bifurcations if p.kind == "grazing"]
+        np.testing.assert_allclose(grazing.parameter, exact, rtol=1e-13)
+        ends = np.asarray(branch.ends).tolist()
+        assert ends == [Reason.PARAMETER_BOUND] * 2

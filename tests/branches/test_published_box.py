@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import root
 
 import jaxvib as jv
 
@@ -92,6 +93,52 @@ def test_asymmetric_motions_go_on_through_the_published_grazings(
     # Printed as guesses for the orbits beyond; that of 4.617 is the touch itself.
     off = np.abs(np.array([*nearest, period]) - printed)
     assert np.all(off < [0.006, 0.05, 0.006])
+
+
+def grazing_of_both_walls(start):
+    """Return the frequency at which a motion without impacts just touches both walls.
+
+    Between them, half a period takes the state at the touch of one into its negative.
+    """
+
+    def field(t, x, frequency):
+        apart, rate = x[1] - x[0], x[3] - x[2]
+        pull = TUNING**2 * apart + 2 * DAMPING * rate + CUBIC * apart**3
+        push = np.cos(frequency * t) - x[0] - CUBIC * x[0] ** 3 - 0.04 * x[2]
+        return [x[2], x[3], push + MASS * pull, -pull]
+
+    def left(unknowns):
+        place, speed, time, frequency = unknowns
+        state, half = np.array([place, place + 1.0, speed, speed]), np.pi / frequency
+        tight = {"rtol": 1e-13, "atol": 1e-14, "args": (frequency,)}
+        end = solve_ivp(field, (time, time + half), state, "DOP853", **tight)
+        return end.y[:, -1] + state
+
+    found = root(left, start, tol=1e-13)
+    assert np.abs(left(found.x)).max() < 1e-11
+    return found.x[-1]
+
+
+def test_the_symmetric_motion_goes_on_where_it_touches_both_walls_at_once():
+    system = box(2.5)
+    orbit = jv.periodic_orbit(system)
+    branch = jv.continue_orbit(system, orbit, FREQUENCY, (1.5, 2.5))
+    assert set(np.asarray(branch.orbits.contacts).tolist()) == {0, 2}
+    (grazing,) = [p for p in branch.bifurcations if p.kind == "grazing"]
+    frequency, time = float(grazing.parameter), float(grazing.time)
+    path = jv.simulate(box(frequency), grazing.state, [0.0, time], 1e-12)
+    touch = np.asarray(path.states[-1])
+    if touch[1] < touch[0]:  # at the rear wall
+        touch, time = -touch, time + np.pi / frequency
+    exact = grazing_of_both_walls([touch[0], touch[2], time, frequency])
+    np.testing.assert_allclose(frequency, exact, rtol=1e-9)
+    # Beyond it each wall is hit once a period, and the motion comes back.
+    every = np.flatnonzero(np.asarray(branch.orbits.contacts) == 2)
+    struck = every[len(every) // 2]
+    start = branch.orbits.state[struck]
+    found, end = impacts(float(branch.parameter[struck]), start)
+    assert len(found) == 2
+    np.testing.assert_allclose(end, start, rtol=0, atol=1e-9)
 
 
 def _closest(grazing):

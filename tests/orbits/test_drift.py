@@ -322,6 +322,8 @@ def test_a_rotor_turns_once_in_the_period_of_scipy():
     assert np.all(branch.cycles.progress == TURN)
     decays = np.exp(-0.1 * np.asarray(branch.cycles.period))
     np.testing.assert_allclose(branch.cycles.largest_multiplier, decays, rtol=1e-8)
+    away = np.abs(branch.cycles.largest_multiplier - decays)
+    assert (away < branch.cycles.multiplier_error).all()
 
 
 @pytest.mark.slow

@@ -55,11 +55,16 @@ def curves(tmp_path):
         "versions": {"jaxvib": "0.1.0"}, "fingerprint": {"device": "cpu"},
     }  # fmt: skip
     axes, values = ("curve", "curve_point"), grazing_load(FREQUENCIES)[None]
+    none = {"meaning": ""}
     store = Store.create(directory, record, to_toml(tables))
     store.add_group("", {
         "curve.kind": Variable(("curve",), np.array([4], np.int8)),
         "curve.load.amplitude": Variable(axes, values, "N"),
         "curve.load.frequency": Variable(axes, FREQUENCIES[None], "rad/s"),
+        "special.kind": Variable(("special",), np.zeros(0, np.int8), "", "kind", none),
+        "special.curve": Variable(("special",), np.zeros(0, np.int32)),
+        "special.load.amplitude": Variable(("special",), np.zeros(0), "N"),
+        "special.load.frequency": Variable(("special",), np.zeros(0), "rad/s"),
         "result": Variable((), np.zeros((), np.int32)),
     })  # fmt: skip
     store.finish()

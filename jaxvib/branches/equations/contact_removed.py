@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from ...dynamics.engines.choice import engine_of
 from ...dynamics.flow import flow, observe
-from ...foundation.types import Integer, Number
+from ...foundation.types import Number
 from ...systems.base.around import AroundSystem
 from ...systems.base.system import System
 
@@ -23,7 +23,7 @@ _FAR = 10.0  # shift, relative to the motion's size, by which a contact is never
 
 def states_without(
     system: System,
-    contact: Integer,
+    removed: Array,
     state: Array,
     moments: Array,
     gone: Sequence[bool | Array],
@@ -33,14 +33,14 @@ def states_without(
 ) -> Any:
     """Return the states at all `moments` (s) but the first, where the motion begins.
 
-    `gone`: whether the contact is moved away between two moments; `grazing`: a depth, m,
-    from which touches count: also return the `Observables` between the moments then.
+    Between two moments the contact `removed` is moved away if it is `gone`; `grazing`: a
+    depth, m, from which touches count: also return the `Observables` between the moments.
     """
     gaps = len(eqx.filter_eval_shape(system.equation).contacts)
-    away = jnp.where(jnp.arange(gaps) == contact, _FAR * size, 0.0)
 
     def go(state, piece):
-        first, last, absent = piece
+        first, last, contact, absent = piece
+        away = jnp.where(jnp.arange(gaps) == contact, _FAR * size, 0.0)
         there = _Retracted(system, absent * away)
         if grazing is not None:
             image, seen, _ = observe(there, state, first, last, rtol=rtol, grazing=grazing)
@@ -49,8 +49,8 @@ def states_without(
         image = flow(there, state, first, last, rtol=rtol, engine=engine)
         return image, image
 
-    pieces = moments[:-1], moments[1:], jnp.stack([jnp.asarray(now, float) for now in gone])
-    return jax.lax.scan(go, state, pieces)[1]
+    absent = jnp.stack([jnp.asarray(now, float) for now in gone])
+    return jax.lax.scan(go, state, (moments[:-1], moments[1:], removed, absent))[1]
 
 
 class _Retracted(AroundSystem):

@@ -234,15 +234,10 @@ def cycle_map(
     return rest, jnp.vstack([matrix, phase]), (product, left)
 
 
-@functools.lru_cache(maxsize=32)
-def cycle_segments(static: System, path: str) -> Callable[[Any], Segments]:
-    """Return the function from a lane (data, x) to its `Segments`."""
-
-    def segments(lane):
-        data, x = lane
-        return segments_at(system_of(data, static), path, data, x)
-
-    return jax.jit(segments)
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def cycle_segments(static: System, path: str, data: LaneData, x: Array) -> Segments:
+    """Return the segments at scaled unknowns of a branch with some data."""
+    return segments_at(system_of(data, static), path, data, x)
 
 
 @functools.lru_cache(maxsize=32)

@@ -75,9 +75,10 @@ class Touch(NamedTuple):
         return state + speed * impulses(self.system.equation(), len(state))[contact]
 
     def moments(self, stop: Stop) -> tuple[Array, list[Any]]:
-        """Return times over a period, and whether the stop is gone between them."""
+        """Return times until the touch repeats, and whether a stop is gone between them."""
         none, window = jnp.zeros(()), stop.window
-        parts = jnp.stack([none, window, 1 - window, none + 1])
+        last = 1 if stop.mirror is None else 0.5
+        parts = jnp.stack([none, window, last - window, none + last])
         leaves = self.motion(stop.contact)[2] < 0
         return self.time + self.span * parts, [leaves, False, True]
 
@@ -93,7 +94,8 @@ def touch_equations(
     depth, speed, _ = touch.motion(stop.contact)
     after, when = touch.after(stop.contact), touch.moments(stop)
     end = states_without(system, stop.removed, after, *when, scale[0], rtol)[-1]
-    rest = (modulo_drift(system, end, state) - state) / scale
+    image = state if stop.mirror is None else 2 * stop.mirror.middle - state
+    rest = (modulo_drift(system, end, image) - image) / scale
     return jnp.append(rest, depth / scale[0]), speed / scale[-1]
 
 
@@ -103,7 +105,8 @@ def state_at_start(touch: Touch, stop: Stop, size: Number, rtol: Any) -> Array:
     alone = jnp.minimum(touch.time + stop.window * touch.span, last)
     moments, gone = jnp.stack([touch.time, alone, last]), touch.moments(stop)[1][:2]
     after = touch.after(stop.contact)
-    end = states_without(touch.system, stop.removed, after, moments, gone, size, rtol)[-1]
+    when = stop.removed[:2], after, moments, gone
+    end = states_without(touch.system, *when, size, rtol)[-1]
     return modulo_drift(touch.system, end)
 
 

@@ -2,19 +2,23 @@ r"""Periodic motions without loads and losses at an energy: their equations and 
 
 The unknowns $x = (z, T/\theta, \lambda/\ell)$ are a state $s = \sqrt h\,u\,z$ in units
 that grow with the energy $h = e^\lambda$, and the period. Motions of all energies are
-periodic; damping in proportion to the mass, at a rate that vanishes at the energy h,
-leaves one of them, as with another rate the energy changes steadily:
+periodic. A term in proportion to the excess energy leaves one of them:
 
-$$\varphi^T(s; \rho) = s, \qquad D = \rho M, \quad \rho = \frac{H(s) - h}{h\,T}, \qquad
+$$\varphi^T(s) - s + \Big(\frac{H(s)}{h} - 1\Big)\, c = 0, \qquad
   f(\hat s) \cdot (s - \hat s) = 0.$$
 
+A motion keeps its energy: with its gradient $g = \nabla H$, $g \cdot (\varphi^T(s) - s)$
+vanishes with the square of that distance, and as $g \cdot c > 0$ so must the excess. c is
+the gradient at a state $\hat s$ nearby, in the norm of the energy.
+
 The monodromy matrix M has the eigenvalue 1 twice: $M f = f$ for the rate f of the state,
-and $g^T M = g^T$ for $g = \nabla H$, $g^T f = 0$. With Q a basis of what is orthogonal to
-both, the other multipliers are the eigenvalues of $Q^T M Q$, with or without damping:
-that of M changes by a column times $g^T$, and $g^T Q = 0$. They are pairs $\mu$, $1/\mu$.
+and $g^T M = g^T$, $g^T f = 0$. With Q a basis of what is orthogonal to
+both, the other multipliers are the eigenvalues of $Q^T M Q$, with or without the term:
+it changes M by a column times $g^T$, and $g^T Q = 0$. They are pairs $\mu$, $1/\mu$.
 
 **Source:** Munoz-Almaraz, Freire, Galan, Doedel and Vanderbauwhede, *Physica D* 181 (2003)
-1, for damping as an unknown; Kerschen et al., *Mech. Syst. Signal Process.* 23 (2009) 170.
+1, for a term that vanishes on the family; Kerschen et al., *Mech. Syst. Signal Process.*
+23 (2009) 170.
 """
 
 import functools
@@ -29,7 +33,9 @@ from jaxtyping import Array, Complex, Float, Int
 
 from ... import linalg
 from ...drawing import Labels
+from ...dynamics.engines.choice import MODAL
 from ...dynamics.flow import flow, observe
+from ...dynamics.modal import modal_form
 from ...ensemble import Reason
 from ...foundation.quantity import result_field
 from ...orbits.equilibrium import FIELD_ROUNDING
@@ -38,7 +44,7 @@ from ...orbits.orbit import invalidate
 from ...orbits.shooting.motion_pictures import PlottableMotion
 from ...orbits.shooting.multipliers import floquet_multipliers, modulus, multiplier_error
 from ...systems.base.system import System
-from ...systems.conservative import energy_doubt, slowed, total_energy
+from ...systems.conservative import energy_doubt, total_energy
 from .corrector import LaneData, system_of
 from .cycle_equations import OF_ENDS
 
@@ -110,48 +116,64 @@ def _rate(system, data: LaneData, x: Array) -> Array:
 
 
 def mode_residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
-    """Return the return of the state, with the damping of its excess energy, and phase."""
+    """Return the return of the state, with its excess energy, and the phase."""
     state, period, energy, units = _place(data, x)
     excess = total_energy(system, state) / energy - 1
-    final = flow(slowed(system, excess / period), state, 0.0, period, rtol=data.tight)
-    along = _rate(system, data, anchor)
-    return jnp.append(final / units - x[:-2], along @ (x - anchor)[:-2])
+    final = flow(system, state, 0.0, period, rtol=data.tight, engine=_engine(system))
+    upward = _gradient(system, data, anchor) / _energy_sizes(system, data) ** 2
+    upward = upward / jnp.maximum(linalg.norm(upward), jnp.finfo(float).tiny)
+    back = final / units - x[:-2] + excess * upward
+    return jnp.append(back, _rate(system, data, anchor) @ (x - anchor)[:-2])
+
+
+def _engine(system) -> str:
+    """Return that of large systems, whose kernels would take long to compile, or any."""
+    return "auto" if modal_form(system) is None else MODAL
+
+
+def _gradient(system, data: LaneData, x: Array) -> Array:
+    """Return the gradient of the energy along a scaled state."""
+    state, _, _, units = _place(data, x)
+    return jax.grad(total_energy, 1)(system, state) * units
 
 
 def mode_map(
-    system: System, path: str, data: LaneData, anchor: Array, x: Array
+    system: System, path: str, data: LaneData, anchor: Array, x: Array, rougher=1.0
 ) -> tuple[Array, Array, tuple[Array, Array]]:
     """Return the residual of the equations, see `corrector.lane_corrector`.
 
-    The matrix has all multipliers but those along the family. The ends of motions that
-    pass a saddle depend so much on their starts that the flow's error is too large.
+    The matrix has all multipliers but those along the family; its tolerance is `rougher`
+    times that of the residual. The ends of motions that pass a saddle depend so much on
+    their starts that the flow's error is too large.
     """
 
     def both(x):
-        rest = mode_residual(system, data, anchor, x)
+        rough = data._replace(tight=data.tight * rougher)
+        rest = mode_residual(system, rough, anchor, x)
         return rest, rest
 
     matrix, rest = jax.jacfwd(both, has_aux=True)(x)
-    state, _, _, units = _place(data, x)
-    size = state.shape[0]
-    rate, level = _rate(system, data, x), jax.grad(total_energy, 1)(system, state) * units
+    if rougher != 1.0:
+        rest = mode_residual(system, data, anchor, x)
+    size, rate = len(x) - 2, _rate(system, data, x)
     monodromy = matrix[:size, :size] + jnp.eye(size)
-    sizes = _energy_sizes(system, data) * units
+    sizes = _energy_sizes(system, data)
     growth = jnp.sqrt(jnp.sum((sizes[:, None] * monodromy / sizes[None]) ** 2))
     _, others = transverse(monodromy, rate, jnp.ones(size))
-    level = (reflection(rate) @ level)[1:]
+    level = (reflection(rate) @ _gradient(system, data, x))[1:]
     _, others = transverse(others.T, level, jnp.ones(size - 1))
     return rest, matrix, (others, _STEPS * data.tight * growth / OF_ENDS)
 
 
 def _energy_sizes(system, data: LaneData) -> Array:
-    """Return the roots of the energy per squared component of a state, nearly.
+    """Return the roots of the energy per squared component of a scaled state, nearly.
 
     Measured so, motions of linear springs do not grow, however stiff these are.
     """
     mass, _, stiffness = map(jnp.diagonal, system.matrices())
     frequency = 2 * jnp.pi / data.units[-2]
-    return jnp.sqrt(jnp.append(jnp.abs(stiffness) + mass * frequency**2, mass))
+    sizes = jnp.sqrt(jnp.append(jnp.abs(stiffness) + mass * frequency**2, mass))
+    return sizes * data.units[:-2]
 
 
 @functools.lru_cache(maxsize=32)
@@ -160,19 +182,22 @@ def mode_evaluator(static: System) -> Callable[[Any], tuple[Array, FreeMotion]]:
 
     def evaluate(lane):
         data, x = lane
-        found = _evaluated(system_of(data, static), data, x)
-        return found.energy, found
+        return motion_at(system_of(data, static), data, x)
 
     return evaluate
 
 
-def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
-    """Return the motion of a scaled point, with errors from two tolerances."""
+def motion_at(system, data: LaneData, x: Array, rougher=1.0) -> tuple[Array, FreeMotion]:
+    """Return energy and motion of a scaled point, with errors from two tolerances.
+
+    `rougher`: see `mode_map`.
+    """
     place, _, level, _ = _place(data, x)
     doubt = energy_doubt(system, place) / level
 
     def step(rtol):
-        rest, matrix, (others, _) = mode_map(system, "", data._replace(tight=rtol), x, x)
+        at_tolerance = "", data._replace(tight=rtol), x, x
+        rest, matrix, (others, _) = mode_map(system, *at_tolerance, rougher)
         solver = linalg.inverse(matrix[:, :-1])
         rounded = jnp.sum(jnp.abs(matrix[:-1, :-1]), axis=1) + 2.0
         rounded = jnp.abs(solver) @ jnp.append(FIELD_ROUNDING * rounded, 0.0)
@@ -188,7 +213,8 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
     moved = jnp.abs(coarse - fine) + jnp.abs(fine) + rounded
     evidenced = data.tight < data.setting
     moved = jnp.where(evidenced, moved, jnp.nan)
-    end, seen, result = observe(system, state, 0.0, period, rtol=data.tight, grazing=0.0)
+    wanted = {"rtol": data.tight, "grazing": 0.0, "engine": _engine(system)}
+    end, seen, result = observe(system, state, 0.0, period, **wanted)
     multipliers, largest, error = jnp.zeros(0, complex), jnp.ones(()), jnp.zeros(())
     stable = jnp.ones((), jnp.int8)
     if others.size:
@@ -222,7 +248,7 @@ def _evaluated(system, data: LaneData, x: Array) -> FreeMotion:
         "result": result,
     }
     fields = invalidate(fields, result, kept=("energy",))
-    return FreeMotion(**fields, labels=system.labels)
+    return energy, FreeMotion(**fields, labels=system.labels)
 
 
 def _verdict(multipliers: Complex[Array, " m"], error: Array) -> Array:

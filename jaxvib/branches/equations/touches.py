@@ -20,6 +20,9 @@ from .corrector import LaneData, system_of
 from .point import at
 
 _SAMPLES = 1001  # per period, for the search of touches
+# A motion whose halves differ by less, of its size, is symmetric; the touches of both are
+# as many periods apart but for this part of one.
+_SYMMETRIC, _IMAGE = 1e-7, 1e-3
 
 
 def has_hard_stops(system: System) -> bool:
@@ -36,21 +39,35 @@ def hard_contacts(equation: Equation) -> np.ndarray:
     return np.array(equation.hard_contacts(), bool)
 
 
+class Mirror(NamedTuple):
+    """That a motion is its own image about the state `middle`, half a period later.
+
+    `contact`: that which is touched then.
+    """
+
+    contact: Any
+    middle: Any
+
+
 class Stop(NamedTuple):
     """A contact that is touched: its index, and for which part of the period it is gone.
 
     It is removed so long after the touch, and before the next one; but not where it
-    `opens` for an instant, since its force ends at 0 there.
+    `opens` for an instant, since its force ends at 0 there. Symmetric motions touch its
+    image in the `mirror` likewise.
     """
 
     contact: Any
     window: Any
     opens: Any = False
+    mirror: Mirror | None = None
 
     @property
     def removed(self) -> Array:
-        """The index of the contact that is removed, -1 of none."""
-        return jnp.where(self.opens, -1, self.contact)
+        """The contacts removed after, between and before touches, -1 of none."""
+        last = self.contact if self.mirror is None else self.mirror.contact
+        every = jnp.stack([self.contact, self.contact, last])
+        return jnp.where(self.opens, -1, every)
 
 
 class Touches(NamedTuple):
@@ -91,7 +108,25 @@ def touches_of(static: System, path: str, data: LaneData, x: np.ndarray) -> Touc
     times = np.linspace(0.0, span, _SAMPLES)
     states = simulate(there, unscaled[:size], times, rtol=data.tight, throw=False).states
     every = jax.tree.map(np.asarray, _touches(there, states, jnp.asarray(times)))
-    return every.some(np.isfinite(every.apart))
+    every = every.some(np.isfinite(every.apart))
+    return _mirrored(every, np.asarray(states), data.units[:size])
+
+
+def _mirrored(touches: Touches, states: np.ndarray, units: np.ndarray) -> Touches:
+    """Return touches with their images, if the motion is its own one."""
+    first, second = states[: -1 : _SAMPLES // 4].reshape(2, 2, -1)
+    middles = (first + second) / 2
+    if not (np.ptp(middles, axis=0) < _SYMMETRIC * units).all():
+        return touches
+    stop, phase = touches.stop, touches.phase
+    apart = np.abs(np.mod(phase[:, None] - phase, 1.0) - 0.5)
+    apart[stop.contact[:, None] == stop.contact] = np.inf
+    known = apart.min(-1, initial=np.inf) < _IMAGE
+    if not (known.size and known.all()):
+        return touches
+    same = np.tile(middles.mean(0), (len(phase), 1))
+    mirror = Mirror(stop.contact[apart.argmin(-1)], same)
+    return touches._replace(stop=stop._replace(mirror=mirror))
 
 
 @eqx.filter_jit

@@ -12,7 +12,7 @@ resolved. Grazings are the zeros of a margin, see `equations.cycle_margins`.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -52,13 +52,12 @@ from ..equations.touches import has_hard_stops
 from ..results.bifurcation_results import FieldBifurcation, found_bifurcation
 from ..tracing.arclength import both_ways
 from ..tracing.parameter_range import parameter_range
-from ..tracing.problem import BranchProblem, lane_of
+from ..tracing.problem import lane_of
 from ..tracing.settings import ContinuationSettings
-from ..tracing.test_functions import OF_MULTIPLIERS, LocatedZero, TestFunction
+from ..tracing.test_functions import LocatedZero, TestFunction
 from ..tracing.trace import trace
-from ..tracing.tracer import Limits, Place, Reversal, Tracer, TracerContext
-from .cycles import NOT_OF_CYCLES, CycleBranch
-from .field_points import hopf_near
+from ..tracing.tracer import Limits, Place, Tracer, TracerContext
+from .cycles import NOT_OF_CYCLES, AbstractCycleProblem, CycleBranch
 
 # Margins at a grazing are below this: beside it they are of the order of the square
 # root of the distance from it, or of the resolution of a cycle's samples.
@@ -102,12 +101,11 @@ def continue_body_cycle(
     return CycleBranch(orbits=to_jax(found.solutions.cycle), **problem.fields(found))
 
 
-class BodyCycleProblem(BranchProblem):
+class BodyCycleProblem(AbstractCycleProblem):
     """Limit cycles of bodies, by single shooting."""
 
     tests = (
-        OF_MULTIPLIERS[0]._replace(tolerance=np.inf),
-        *OF_MULTIPLIERS[1:],
+        *AbstractCycleProblem.tests,
         TestFunction(
             "grazing",
             lambda seen, _: seen.solutions.margin,
@@ -132,28 +130,19 @@ class BodyCycleProblem(BranchProblem):
 
     def eigenvalues(self, solutions: SeenCycle) -> np.ndarray:
         """Return the Floquet multipliers without the trivial one."""
-        return np.asarray(solutions.cycle.floquet_multipliers)[..., 1:]
+        return super().eigenvalues(solutions.cycle)
 
     def result(self, find: LocatedZero) -> FieldBifurcation:
         """Return a located bifurcation, or a grazing."""
         cycle, period = find.solution.cycle, find.solution.cycle.period
         find = find._replace(solution=cycle)
         if find.kind == "fold" and int(cycle.result):  # shooting is singular there
-            solved = _solved(self.static, self.path)
-            residual, matrix = map(np.asarray, solved(self.lane(0), find.x))
+            solved = _solved(self.static, self.path, self.lane(0), find.x)
+            residual, matrix = map(np.asarray, solved)
             distance = np.abs(np.linalg.eigvals(matrix) - 1).min()
             cycle = eqx.tree_at(lambda one: one.residual, cycle, residual)
             find = find._replace(solution=cycle, distance=distance)
         return found_bifurcation(find, "cycle", self.path, period, 2 * np.pi / period)
-
-    def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
-        """Return the end at the equilibrium to which cycles shrink."""
-        rate = _rates(self.static, self.path)
-
-        def rates(x: np.ndarray) -> np.ndarray:
-            return np.array([rate(data, point) for point in x])
-
-        return {Reason.EQUILIBRIUM: Reversal(rates)}
 
     def context(self, branch: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""
@@ -162,30 +151,25 @@ class BodyCycleProblem(BranchProblem):
 
         def why(x: np.ndarray) -> Reason:
             # Where two belts come to move alike, a force at its limit hardly changes.
-            moved = data.tight * linalg.norm(_solved(self.static, self.path)(data, x)[1])
-            far = bool(np.max(moved) > OF_ENDS)
+            _, matrix = _solved(self.static, self.path, data, x)
+            far = bool(np.max(data.tight * linalg.norm(np.asarray(matrix))) > OF_ENDS)
             return Reason.TOO_FEW_SEGMENTS if far else Reason.DIVERGED
 
         corner = functools.partial(self._corner, branch, limits)
         shared = shared._replace(corner=corner, why=why)
         if not has_hard_stops(system_of(data, self.static)):
             return shared
-        linearised = _linearised(self.static, self.path)
 
         def sides(x: np.ndarray) -> np.ndarray:
-            return np.sign([linearised(data, point)[1] for point in x])
+            return np.sign([self._linearised(branch, point)[1] for point in x])
 
         return shared._replace(sides=sides)
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
         """Return the Hopf point, or the grazing, at which cycles end, or None."""
-        if code == Reason.EQUILIBRIUM:
-            unscaled = tracer.here.x * self.units
-            system = system_of(self.lane(branch), self.static)
-            return hopf_near(system, self.path, unscaled[-1], unscaled[:-2])
-        grazing = None
-        if code in (Reason.DIVERGED, Reason.TOO_FEW_SEGMENTS):
-            grazing = self._grazing(branch, tracer.limits, tracer.here.x)
+        if code not in (Reason.DIVERGED, Reason.TOO_FEW_SEGMENTS):
+            return super().at_end(branch, tracer, code)
+        grazing = self._grazing(branch, tracer.limits, tracer.here.x)
         if grazing is None:
             return None
         values, solutions = self.evaluated([branch], tracer.here.x[None])
@@ -204,11 +188,10 @@ class BodyCycleProblem(BranchProblem):
             found = self._grazing(branch, limits, x)
         if found is None:
             return self._kink(branch, limits, start)
-        linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        matrix, margin, _ = linearised(data, found.behind)
+        matrix, margin, _ = self._linearised(branch, found.behind)
         tangent = _null_vector(matrix)
         # Along the cycles beyond, the margin becomes larger with the same sign.
-        grown = linearised(data, found.behind + _ASIDE * tangent)[1] / margin
+        grown = self._linearised(branch, found.behind + _ASIDE * tangent)[1] / margin
         tangent = tangent if grown > 1 else -tangent
         return Place(found.x, lambda reach: found.x + reach * tangent)
 
@@ -218,13 +201,15 @@ class BodyCycleProblem(BranchProblem):
         Where a body that sticks is just carried into a stop, before it would slip, the
         equations have other derivatives on either side.
         """
-        linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        tangent = _null_vector(linearised(data, x)[0])
+
+        def tangent_at(there: np.ndarray) -> np.ndarray:
+            return _null_vector(self._linearised(branch, there)[0])
 
         def is_across(there: np.ndarray) -> bool:
             """Return whether the branch has another tangent there."""
-            other = _null_vector(linearised(data, there)[0])
-            return bool(abs(linalg.dot(other, tangent)) < _KINKED)
+            return bool(abs(linalg.dot(tangent_at(there), tangent)) < _KINKED)
+
+        tangent = tangent_at(x)
 
         far = _BEYOND * limits.smallest_step
         ways = [way for way in (far, -far) if is_across(x + way * tangent)]
@@ -232,7 +217,7 @@ class BodyCycleProblem(BranchProblem):
             return None
         _, high = _bracketed(lambda reach: is_across(x + reach * tangent), ways[0])
         kink = x + high * tangent
-        other = _null_vector(linearised(data, kink)[0])
+        other = tangent_at(kink)
         sides = [is_across(kink + side * _ASIDE * other) for side in (1, -1)]
         if sides[0] == sides[1]:
             return None
@@ -244,10 +229,9 @@ class BodyCycleProblem(BranchProblem):
 
         A sharp turn may lead to cycles that are many of the smallest steps away from it.
         """
-        linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        matrix, margin, _ = linearised(data, x)
+        matrix, margin, _ = self._linearised(branch, x)
         tangent = _null_vector(matrix)
-        slope = linearised(data, x + _ASIDE * tangent)[1] - margin
+        slope = self._linearised(branch, x + _ASIDE * tangent)[1] - margin
         reach = float(-_TOWARDS * margin / slope * _ASIDE)
         if not abs(reach) < _NEAR:  # NaN: no margin
             return x
@@ -256,13 +240,12 @@ class BodyCycleProblem(BranchProblem):
 
     def _grazing(self, branch: int, limits: Limits, x: np.ndarray) -> "_Grazed | None":
         """Return the grazing next to a point along the tangent there, or None."""
-        linearised, data = _linearised(self.static, self.path), self.lane(branch)
-        matrix, _, margins = linearised(data, x)
+        matrix, _, margins = self._linearised(branch, x)
         tangent, far = _null_vector(matrix), _BEYOND * limits.smallest_step
 
         def passed(reach: float) -> bool:
             # Of each: where a body is no longer carried, it may also not be stopped.
-            beyond = linearised(data, x + reach * tangent)[2]
+            beyond = self._linearised(branch, x + reach * tangent)[2]
             return bool(np.any(np.multiply(margins, beyond) < 0))
 
         for way in (far, -far):
@@ -272,6 +255,9 @@ class BodyCycleProblem(BranchProblem):
             reached = x + low * tangent, x + way * tangent
             return _Grazed(*reached, np.sign(way), abs(high - low))
         return None
+
+    def _linearised(self, branch: int, x: np.ndarray) -> tuple[Array, Array, list]:
+        return _linearised(self.static, self.path, self.lane(branch), x)
 
 
 class _Grazed(NamedTuple):
@@ -344,52 +330,27 @@ def cycle_equations(
     return rest, matrix, (others, jnp.zeros(()))
 
 
-def _of_host(function: Callable) -> Callable:
-    """Return a compiled function of a branch's data and a point, in NumPy."""
-    compiled = jax.jit(function)
-    return lambda data, x: compiled(jax.tree.map(jnp.asarray, data), jnp.asarray(x))
-
-
-@functools.lru_cache(maxsize=32)
-def _linearised(static: System, path: str) -> Callable[..., tuple[Array, Array, list]]:
-    """Return the function from a branch's data and a point to equations and margins.
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _linearised(
+    static: System, path: str, data: LaneData, x: Array
+) -> tuple[Array, Array, list]:
+    """Return the equations and margins at scaled unknowns.
 
     The equations are their matrix without the plane's row; the margins are the nearest
     one, and those of each friction and stop.
     """
-
-    def both(data, x):
-        unscaled, system = x * data.units, system_of(data, static)
-        there = at(system, path, unscaled[-1])
-        matrix = cycle_equations(system, path, data, x, x)[1]
-        every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
-        return matrix, nearest_of(every[len(system.frictions) :]), every
-
-    return _of_host(both)
+    unscaled, system = x * data.units, system_of(data, static)
+    there = at(system, path, unscaled[-1])
+    matrix = cycle_equations(system, path, data, x, x)[1]
+    every = margins_of(there, unscaled[:-2], unscaled[-2], data.tight, catches=True)
+    return matrix, nearest_of(every[len(system.frictions) :]), every
 
 
-@functools.lru_cache(maxsize=32)
-def _solved(static: System, path: str) -> Callable[..., tuple[Array, Array]]:
-    """Return the function from a branch's data and a point to residual and monodromy."""
-
-    def both(data, x):
-        system = system_of(data, static)
-        rest, _, (others, _) = cycle_equations(system, path, data, x, x)
-        return jnp.max(jnp.abs(rest)), others
-
-    return _of_host(both)
-
-
-@functools.lru_cache(maxsize=32)
-def _rates(static: System, path: str) -> Callable[..., Array]:
-    """Return the function from a branch's data and a point to the state's scaled rate."""
-
-    def rate(data, x):
-        unscaled = x * data.units
-        there = at(system_of(data, static), path, unscaled[-1])
-        return rate_of(there, unscaled[:-2]) / data.units[:-2]
-
-    return _of_host(rate)
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _solved(static: System, path: str, data: LaneData, x: Array) -> tuple[Array, Array]:
+    """Return the residual and the monodromy matrix at scaled unknowns."""
+    rest, _, (others, _) = cycle_equations(system_of(data, static), path, data, x, x)
+    return jnp.max(jnp.abs(rest)), others
 
 
 def _cycle_at(system: System, data: LaneData, x: Array) -> SeenCycle:

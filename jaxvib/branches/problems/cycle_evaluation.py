@@ -10,14 +10,8 @@ from jaxtyping import Array
 from ... import linalg
 from ...dynamics.flow import observe_with_monodromy
 from ...orbits.equilibrium import FIELD_ROUNDING
-from ...orbits.limit_cycle import BAND, DriftingCycle, LimitCycle
-from ...orbits.orbit import invalidate
-from ...orbits.shooting.multipliers import (
-    floquet_multipliers,
-    modulus,
-    multiplier_error,
-    verdict,
-)
+from ...orbits.limit_cycle import LimitCycle, cycle_of
+from ...orbits.shooting.multipliers import multiplier_error
 from ...systems.base.system import System
 from ...systems.drift import across_drift, modulo_drift
 from ...systems.fields import state_size
@@ -134,36 +128,26 @@ def cycle_at(system: System, data: LaneData, x: Array) -> LimitCycle:
     every = jax.lax.map(round_, tolerances)
     coarse, fine = (jax.tree.map(lambda leaf, i=i: leaf[i], every) for i in range(2))
     moved = jnp.abs(coarse.step - fine.step) + jnp.abs(fine.step) + fine.rounded
-    multipliers = floquet_multipliers(fine.others)
-    largest = modulus(multipliers)
     error = multiplier_error(fine.others, fine.others - coarse.others)
-    error = error + jnp.abs(fine.trivial - 1)
-    changed = linalg.spectral_norm(fine.monodromy - coarse.monodromy)
-    evidenced = data.tight < data.rtol
-    stable = verdict(largest, jnp.where(evidenced, error, BAND))
-    kind, drifted = LimitCycle, {}
+    errors = {
+        "state_error": jnp.max(moved[:size]),
+        "period_error": moved[size],
+        "monodromy_error": linalg.spectral_norm(fine.monodromy - coarse.monodromy),
+        "multiplier_error": error + jnp.abs(fine.trivial - 1),
+    }
+    fields = {
+        "state": states[0],
+        "period": jnp.sum(times),
+        "monodromy": fine.monodromy,
+        "highest": fine.highest,
+        "lowest": fine.lowest,
+        "residual": fine.residual,
+        "condition": fine.condition,
+        "result": fine.result,
+    }
     if system.drift is not None:
-        kind = DriftingCycle
+        fields["progress"] = fine.progress
         between = jnp.abs(coarse.progress - fine.progress) + fine.progress_rounded
-        error = jnp.where(evidenced, between, jnp.nan)
-        drifted = {"progress": fine.progress, "progress_error": error}
-    fields = dict(
-        state=states[0],
-        period=jnp.sum(times),
-        monodromy=fine.monodromy,
-        floquet_multipliers=jnp.append(fine.trivial.astype(complex), multipliers),
-        largest_multiplier=largest,
-        stable=stable,
-        amplitude=(fine.highest - fine.lowest) / 2,
-        highest=fine.highest,
-        lowest=fine.lowest,
-        residual=fine.residual,
-        state_error=jnp.where(evidenced, jnp.max(moved[:size]), jnp.nan),
-        period_error=jnp.where(evidenced, moved[size], jnp.nan),
-        monodromy_error=jnp.where(evidenced, changed, jnp.nan),
-        multiplier_error=jnp.where(evidenced, error, jnp.nan),
-        condition=fine.condition,
-        result=fine.result,
-        **drifted,
-    )
-    return kind(**invalidate(fields, fine.result, kept=()), labels=system.labels)
+        errors["progress_error"] = between
+    parts, evidenced = (fine.trivial, fine.others), data.tight < data.rtol
+    return cycle_of(system, fields, parts, errors, evidenced, fine.result)

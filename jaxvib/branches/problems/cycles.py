@@ -1,8 +1,9 @@
 """Continuation of limit cycles of autonomous systems along a parameter."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,13 +14,16 @@ from ...ensemble import Reason, map_samples, reason
 from ...foundation.arrays import one_lane, partition_arrays, to_jax
 from ...foundation.types import AnyArray
 from ...orbits.limit_cycle import LimitCycle
+from ...orbits.shooting.cycle_shooting import rate_of
 from ...systems.base.system import System
+from ...systems.fields import state_size
 from ...systems.parameters import parameter_at
 from ..equations.corrector import (
     STEP_IN_TOLERANCES,
     LaneData,
     system_corrector,
     system_evaluator,
+    system_of,
 )
 from ..equations.cycle_equations import (
     PACE,
@@ -124,15 +128,52 @@ def cycle_sizes(cycle: LimitCycle) -> tuple[np.ndarray, float]:
     return np.where(reached > 0, reached, 1.0), float(cycle.period)
 
 
-class CycleProblem(BranchProblem):
+class AbstractCycleProblem(BranchProblem):
+    """Cycles of one system, whose first unknowns are states of theirs.
+
+    A branch ends at the equilibrium to which cycles shrink: there all rates of a cycle
+    reverse.
+    """
+
+    # A fold is a turning point of the parameter, whatever the other multipliers.
+    tests = (OF_MULTIPLIERS[0]._replace(tolerance=np.inf), *OF_MULTIPLIERS[1:])
+
+    def eigenvalues(self, solutions: Any) -> np.ndarray:
+        """Return the Floquet multipliers without the trivial one."""
+        return np.asarray(solutions.floquet_multipliers)[..., 1:]
+
+    def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
+        """Return the end at an equilibrium."""
+
+        def rates(x: np.ndarray) -> np.ndarray:
+            return np.array([_scaled_rates(self.static, self.path, data, i) for i in x])
+
+        return {Reason.EQUILIBRIUM: Reversal(rates)}
+
+    def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
+        """Return the Hopf point at which cycles end, or None."""
+        if code != Reason.EQUILIBRIUM:
+            return None
+        unscaled = tracer.here.x * self.units
+        system = system_of(self.lane(branch), self.static)
+        return hopf_near(system, self.path, unscaled[-1], unscaled[: state_size(system)])
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _scaled_rates(static: System, path: str, data: LaneData, x: Array) -> Array:
+    """Return the scaled rates of all states at scaled unknowns."""
+    system, unscaled = system_of(data, static), x * data.units
+    states = unscaled[:-2].reshape(-1, state_size(system))
+    rates = jax.vmap(functools.partial(rate_of, at(system, path, unscaled[-1])))(states)
+    return rates.reshape(-1) / data.units[:-2]
+
+
+class CycleProblem(AbstractCycleProblem):
     """Cycles of one autonomous system.
 
     `sizes`, `period`: scales of states and period; `segments`: their number, unless it
     is in the settings.
     """
-
-    # A fold is a turning point of the parameter, whatever the other multipliers.
-    tests = (OF_MULTIPLIERS[0]._replace(tolerance=np.inf), *OF_MULTIPLIERS[1:])
 
     def __init__(
         self,
@@ -217,12 +258,7 @@ class CycleProblem(BranchProblem):
 
     def segmented(self, x: np.ndarray) -> Segments:
         """Return the segments at scaled unknowns."""
-        data = jax.tree.map(jnp.asarray, self.lane(0))
-        return cycle_segments(self.static, self.path)((data, jnp.asarray(x)))
-
-    def eigenvalues(self, solutions: LimitCycle) -> np.ndarray:
-        """Return the Floquet multipliers without the trivial one."""
-        return np.asarray(solutions.floquet_multipliers)[..., 1:]
+        return cycle_segments(self.static, self.path, self.lane(0), x)
 
     def reliable(self, solutions: LimitCycle) -> bool:
         """Return whether multipliers are known: near a homoclinic orbit they are noise."""
@@ -239,22 +275,10 @@ class CycleProblem(BranchProblem):
     def reversals(self, data: LaneData) -> Mapping[Reason, Reversal]:
         """Return the ends at an equilibrium and at a cycle of half the period.
 
-        At the equilibrium to which cycles shrink the rate at their start reverses; at a
-        period doubling of cycles of half the period, both halves coincide.
+        At a period doubling of cycles of half the period, both halves coincide.
         """
-        return {
-            Reason.EQUILIBRIUM: Reversal(self._rates),
-            Reason.PERIOD_HALVED: Reversal(self._halves_apart, HALVES_APART),
-        }
-
-    def _rates(self, x: np.ndarray) -> np.ndarray:
-        return np.array([self._rate(point) for point in x])
-
-    def _rate(self, x: np.ndarray) -> np.ndarray:
-        """Return the scaled rate of a scaled point's state."""
-        unscaled, size = x * self.units, len(self.sizes)
-        found = _rate(self._system, self.path, unscaled[:size], unscaled[-1])
-        return np.asarray(found) / self.units[:size]
+        halved = Reversal(self._halves_apart, HALVES_APART)
+        return {**super().reversals(data), Reason.PERIOD_HALVED: halved}
 
     def _halves_apart(self, x: np.ndarray) -> np.ndarray:
         states = x[:, :-2].reshape(len(x), -1, len(self.sizes))
@@ -279,14 +303,12 @@ class CycleProblem(BranchProblem):
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
         """Return the bifurcation at which a tracer ended, or None."""
-        if code not in (Reason.EQUILIBRIUM, Reason.PERIOD_HALVED):
-            return None
+        if code != Reason.PERIOD_HALVED:
+            return super().at_end(branch, tracer, code)
         x, size = tracer.here.x, len(self.sizes)
         states, value = x[:-2].reshape(-1, size), x[-1] * self.units[-1]
         states = states * self.units[:size]
         there = at(self._system, self.path, value)
-        if code == Reason.EQUILIBRIUM:
-            return hopf_near(self._system, self.path, value, states[0])
         first, second = states[0], states[len(states) // 2]
         mean, apart = (first + second) / 2, np.abs(first - second)
         period = self.evaluated([0], x[None])[1].period[0] / 2
@@ -299,8 +321,3 @@ class CycleProblem(BranchProblem):
         near = linalg.norm((np.asarray(found.state) - mean) / self.sizes)
         far = int(found.result) or not near < linalg.norm(apart / self.sizes)
         return None if far else found
-
-
-@eqx.filter_jit
-def _rate(system, path: str, state, value):
-    return at(system, path, value).equation().vector_field(0.0, jnp.asarray(state))

@@ -8,16 +8,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex
 
+from ... import linalg
 from ...dynamics.stepping.scales import field_scales
 from ...ensemble import Reason, reason
 from ...foundation.arrays import one_lane, partition_arrays, to_jax
+from ...foundation.types import AnyArray
 from ...orbits.equilibrium import Equilibrium, equilibrium_at
 from ...systems.base.system import System
 from ...systems.fields import check_autonomous
 from ...systems.parameters import parameter_at
 from ..equations.corrector import LaneData, system_corrector, system_evaluator
 from ..equations.point import at
-from ..results.bifurcation_results import FieldBifurcation, found_bifurcation
+from ..results.bifurcation_results import (
+    BranchThrough,
+    FieldBifurcation,
+    found_bifurcation,
+)
 from ..results.branch import AbstractBranch
 from ..tracing.arclength import both_ways, run_in_scale
 from ..tracing.parameter_range import parameter_range
@@ -34,7 +40,7 @@ from ..tracing.test_functions import (
     relative,
 )
 from ..tracing.trace import trace
-from ..tracing.tracer import Limits, Tracer
+from ..tracing.tracer import Limits, Tracer, axis_of
 
 # Newton's method converges to rounding errors of the field.
 _RTOL, _SMALL_STEP = 1e-12, 1e-14
@@ -43,6 +49,8 @@ _ON_AXIS = 1e-5
 # Eigenvalues nearer to the axis count as stable, relative to the largest.
 _PAST = 1e-11
 # Settings that apply to orbits only.
+# A state is 0 within rounding below this part of its size at other parameter values.
+_AT_ZERO = 1e-8
 _NOT_OF_EQUILIBRIA = ("segments", "events", "stop_at")
 
 
@@ -128,13 +136,22 @@ class EquilibriumProblem(BranchProblem):
     # A window of a thousandth of the range is seen, at some 10 us for each place.
     places = 1024
 
-    def __init__(self, system, path: str, state, span: float):
+    def __init__(
+        self,
+        system: System,
+        path: str,
+        state: AnyArray,
+        span: float,
+        branch: BranchThrough | None = None,
+    ):
         leaves, static = partition_arrays(system)
-        units = np.append(equilibrium_units(system, jnp.asarray(state)), span)
+        inner = units_near_zero(system, path, span, jnp.asarray(state), branch)
+        units = np.append(inner, span)
         data = one_lane(LaneData(leaves, units, _RTOL, _SMALL_STEP))
         corrector = system_corrector(_equations, static, path)
         evaluator = system_evaluator(equilibrium_of, static, path)
         super().__init__(static, path, data, corrector, evaluator)
+        self.resolution = _RTOL
 
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
         """Return the eigenvalues of the Jacobian."""
@@ -152,8 +169,11 @@ class EquilibriumProblem(BranchProblem):
         """Return a located bifurcation, a Hopf point with its frequency."""
         turning = find.eigenvalues[off_axis(find.eigenvalues).argmin()].imag
         frequency = turning if find.kind == "hopf" else np.nan
-        period = 2 * np.pi / frequency
-        return found_bifurcation(find, "equilibrium", self.path, period, frequency)
+        numbers = self.path, 2 * np.pi / frequency, frequency
+        branch = None
+        if find.along is not None:
+            branch = BranchThrough(*to_jax((self.units[:-1], find.along)))
+        return found_bifurcation(find, "equilibrium", *numbers, branch=branch)
 
     def traced(
         self, pair: Sequence[Tracer], limits: Limits, report: Callable[[int], None]
@@ -166,15 +186,82 @@ class EquilibriumProblem(BranchProblem):
 
 @eqx.filter_jit
 def equilibrium_units(system: System, state: Array) -> Array:
-    """Return the scales of an equilibrium's components."""
+    """Return the scales of an equilibrium's components; 1 for those that are rounding."""
     field = system.equation().vector_field
     matrix = jax.jacfwd(lambda state: field(0.0, state))(state)
     fastest = jnp.linalg.norm(matrix)
     period = 2 * jnp.pi / jnp.where(fastest > 0, fastest, 1.0)
     known = field_scales(field, 0.0, state, period)
     size = jnp.maximum(known.least, known.sizes(state))
-    noise = jnp.finfo(float).eps * jnp.max(size)
+    noise = jnp.finfo(float).eps * jnp.maximum(jnp.max(size), 1.0)
     return jnp.where(size > noise, size, 1.0)
+
+
+def units_near_zero(
+    system: System,
+    path: str,
+    span: float,
+    state: Array,
+    branch: BranchThrough | None = None,
+) -> Array:
+    """Return the scales of an equilibrium, whose state may be 0 within rounding.
+
+    If it is, they are those of a branch through it, if that is known, or those with the
+    parameter half a range away.
+    """
+    own = equilibrium_units(system, state)
+    if branch is None:
+        value = parameter_at(system, path).value
+        beside = [at(system, path, value + side * span / 2) for side in (-1, 1)]
+        far = jnp.stack([equilibrium_units(one, state) for one in beside])
+        away = jnp.max(jnp.nan_to_num(far, posinf=0.0), axis=0)
+    else:
+        away = branch.units
+    return jnp.where(own < _AT_ZERO * away, away, own)
+
+
+def crossing_direction(
+    system: System,
+    path: str,
+    units: np.ndarray,
+    x: np.ndarray,
+    branch: BranchThrough | None,
+) -> np.ndarray | None:
+    r"""Return the unit direction of the branch that crosses another at a branch point.
+
+    With the last left singular vector $l$ of the equations' matrix, and the two vectors
+    $v_i$ that it maps to 0, branches go along the roots of $\sum_{ij} l \cdot
+    f''[v_i, v_j]\, c_i c_j = 0$. One is that of `branch` or, if it is not known, the
+    one along which the parameter changes more. None if there are no two.
+
+    **Source:** Keller, *Numerical Solution of Bifurcation and Nonlinear Eigenvalue
+    Problems*, 1977, section 5.
+    """
+    slopes = _expanded(system, path, jnp.asarray(units), jnp.asarray(x))
+    matrix, curvature = map(np.asarray, slopes)
+    left, _, right = np.linalg.svd(matrix)
+    form = np.einsum("i,ijk,aj,bk", left[:, -1], curvature, right[-2:], right[-2:])
+    (low, high), axes = np.linalg.eigh(form)
+    if not low < 0 < high:
+        return None
+    roots = np.sqrt([high, -low]) * [[1, 1], [1, -1]]
+    both = roots @ axes.T @ right[-2:]
+    both = both / linalg.norm(both)[:, None]
+    known = axis_of(len(x), -1) if branch is None else np.asarray(branch.direction)
+    return both[np.argmin(np.abs(both @ known))]
+
+
+@eqx.filter_jit
+def _expanded(system: System, path: str, units: Array, x: Array) -> tuple[Array, Array]:
+    """Return the first and second derivatives of the scaled rates."""
+
+    def rate(x):
+        unscaled = x * units
+        field = at(system, path, unscaled[-1]).equation().vector_field
+        return field(0.0, unscaled[:-1]) / units[:-1]
+
+    slopes = jax.jacfwd(rate)
+    return slopes(x), jax.jacfwd(slopes)(x)
 
 
 def _equations(system: System, path: str, data: LaneData, predicted: Array, x: Array):

@@ -15,16 +15,18 @@ from jaxtyping import Array
 
 from ...foundation.arrays import partition_arrays
 from ...orbits.equilibrium import Equilibrium
-from ...orbits.limit_cycle import LimitCycle
 from ...systems.base.system import System
 from ..equations.corrector import LaneData, lane_corrector, system_of
 from ..equations.cycle_equations import CycleJoints
 from ..equations.defining_equations import with_values
+from ..equations.hopf_coefficient import hopf_coefficient
 from ..equations.point import at
 from ..equations.root import RTOL
 from ..results.bifurcation_results import FieldBifurcation
+from ..tracing.test_functions import OF_MULTIPLIERS, EvaluatedPoints
+from ..tracing.trace import Traced
 from .cycle_evaluation import cycle_at
-from .equilibria import equilibrium_of, equilibrium_units
+from .equilibria import EquilibriumProblem, equilibrium_of, equilibrium_units
 from .field_points import cycle_bifurcation_equations, rest_equations, rest_scales
 from .orbit_curves import CurvePoint, CurveProblem
 
@@ -48,31 +50,22 @@ class FieldCurveProblem(CurveProblem):
         functions = _corrector(static, curve), _evaluator(static, curve)
         mine = static, curve.kind, curve.paths[0], data
         super().__init__(*mine, *functions, of=curve.of)
-        self.of = curve.of
+        rows = EquilibriumProblem.tests if curve.of == "equilibrium" else OF_MULTIPLIERS
+        (self.row,) = (row for row in rows if row.kind == curve.kind)
 
     def eigenvalues(self, solutions: CurvePoint) -> np.ndarray:
         """Return the eigenvalues, or the multipliers without the trivial one."""
-        return np.asarray(_eigenvalues(solutions.orbit))
+        motion = solutions.orbit
+        if isinstance(motion, Equilibrium):
+            return np.asarray(motion.eigenvalues)
+        return np.asarray(motion.floquet_multipliers)[..., 1:]
 
-
-def _eigenvalues(motion: Equilibrium | LimitCycle) -> Any:
-    if isinstance(motion, Equilibrium):
-        return motion.eigenvalues
-    return motion.floquet_multipliers[..., 1:]
-
-
-def _distance(curve: Curve, eigenvalues: Array) -> Array:
-    """Return the distance from the condition of a kind, of Hopf points relative."""
-    first, second = np.triu_indices(eigenvalues.shape[-1], 1)
-    one, other = eigenvalues[first], eigenvalues[second]
-    largest = jnp.max(jnp.abs(eigenvalues))
-    off = {
-        "hopf": lambda: jnp.abs(one + other) / largest,
-        "neimark_sacker": lambda: jnp.abs(one * other - 1.0),
-        "period_doubling": lambda: jnp.abs(eigenvalues + 1.0),
-        "fold": lambda: jnp.abs(eigenvalues - (1.0 if curve.of == "cycle" else 0.0)),
-    }[curve.kind]
-    return jnp.min(off())
+    def ended(self, found: Traced, start: np.ndarray) -> Traced:
+        """Return a traced curve with the distances of its points from the kind."""
+        seen = EvaluatedPoints(None, self.eigenvalues(found.solutions), tuple)
+        assert self.row.distance is not None
+        test = self.row.distance(seen)
+        return found._replace(solutions=found.solutions._replace(test=test))
 
 
 def _first_alone(
@@ -119,7 +112,12 @@ def _evaluator(static: System, curve: Curve) -> Callable:
         there = at(there, curve.paths[0], values[0])
         motion = equilibrium_of if curve.of == "equilibrium" else cycle_at
         found = motion(there, alone, x[:-1])
-        return values, CurvePoint(found, _distance(curve, _eigenvalues(found)))
+        near = None
+        if curve.kind == "hopf":
+            field, units = there.equation().vector_field, alone.units[:-1]
+            place = found.state / units
+            near = hopf_coefficient(lambda x: field(0.0, x * units) / units, place)
+        return values, CurvePoint(found, None, near)
 
     return evaluate
 

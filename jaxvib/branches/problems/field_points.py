@@ -176,7 +176,7 @@ def rest_equations(static: System, kind: str, path: str) -> Callable:
     return equations
 
 
-def scaled_jacobian(system: System, state: Array, units: Array) -> tuple[Array, Array]:
+def scaled_jacobian(system: System, state: Array, units: AnyArray) -> tuple[Array, Array]:
     """Return the Jacobian of the field at a state and its rate, in units of the state."""
     field = system.equation().vector_field
 
@@ -217,6 +217,7 @@ def _equilibrium_bifurcation(
         kind,
         "equilibrium",
         path,
+        None,
         None,
         parameter=solved[size],
         state=solved[:size],
@@ -361,6 +362,7 @@ def _segmented_bifurcation(system, joints: CycleJoints, value, kind: str, path: 
         "cycle",
         path,
         CycleJoints(solved[:-2].reshape(number, size), solved[-2], speed),
+        None,
         parameter=solved[-1],
         state=solved[:size],
         period=period,

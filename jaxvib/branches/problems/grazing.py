@@ -24,6 +24,7 @@ from ..equations.orbit_equations import orbit_spreader
 from ..equations.point import at
 from ..equations.touches import Seen, Stop, Touches, hard_contacts, touches_of, watch_kernel
 from ..results.bifurcation_results import BifurcationPoint
+from ..tracing.problem import lane_of
 from ..tracing.tracer import BranchPoint, Crossing, Watched, axis_of
 
 # Only touches are searched whose scaled speed is below this times the root of a step, and
@@ -161,6 +162,8 @@ class Grazings:
         # The impacts by which a body comes to rest are cut off at some speed.
         resting = mine.holds[0, self.places[touches.stop.contact]]
         likely &= ~resting | (touches.stop.window > _REBOUND)
+        if touches.stop.mirror is not None:  # the later touch is not followed by its image
+            likely &= touches.phase >= 0.5
         touches = touches.some(likely).some(slice(_MOST))
         if not len(touches.stop.contact):
             return None
@@ -176,7 +179,7 @@ class Grazings:
         near &= self._inside(roots.x)
         for k in np.argsort(lengths):
             if near[k]:
-                one = Stop(*(leaf[k] for leaf in stop))
+                one = lane_of(stop, int(k))
                 passed = self._passed(here, mine, one, _Roots(*(r[k] for r in roots)))
                 if passed is not None:
                     return passed
@@ -205,7 +208,7 @@ class Grazings:
         reach = away / ways[:, -2]
         near = found.found & (np.abs(reach - step / 2) < step)
         for k in np.argsort(np.where(near, reach, np.inf))[: near.sum()]:
-            one = Stop(*(leaf[k] for leaf in stop))
+            one = lane_of(stop, int(k))
             point = self._beyond_start(here, one, found.x[k], ways[k], reach[k])
             if point is not None:
                 return point
@@ -306,6 +309,8 @@ class Grazings:
         struck = self._side(stop, root.x, np.where(fine.found[:, None], fine.x, np.nan))
         more = np.zeros(mine.onsets.shape[-1], int)
         more[self.places[stop.contact]] = 1
+        if stop.mirror is not None:
+            more[self.places[stop.mirror.contact]] += 1
         from_open = _alike(open_.seen, mine.onsets[0])
         if from_open[-1]:
             arrive, depart = open_, struck

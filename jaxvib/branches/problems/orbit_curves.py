@@ -43,11 +43,13 @@ _GRAZES = 1e-6  # distance to a contact, per amplitude, below which grazing ends
 class CurvePoint(NamedTuple):
     """A point of a curve: its motion, and the residual of the test function.
 
-    It is NaN where an orbit does not graze: see `defining_equations.touching`.
+    It is NaN where an orbit does not graze: see `defining_equations.touching`. Of a Hopf
+    point, `hopf`: its `equations.hopf_coefficient` in units of the state.
     """
 
     orbit: Any
     test: Any
+    hopf: Any = None
 
 
 @functools.lru_cache(maxsize=32)

@@ -274,16 +274,9 @@ def parent_doubling(
     one, other = halves_apart(static, path, data, np.array(chord))
     difference = one - other
     share = linalg.dot(one, difference) / linalg.dot(difference, difference)
-    guess = first + share * (last - first)
-    unscaled = guess * data.units
-    system = at(system_of(data, static), path, unscaled[-1])
-    size, half = len(one), int(data.periods) // 2
-    kind = "period_doubling"
-    found = bifurcation_point(system, unscaled[:size], kind, path, half, throw=False)
-    own = [*range(size), -1]  # of one segment
-    off = np.append(found.state, found.parameter) / data.units[own] - guess[own]
-    near = linalg.norm(off) < linalg.norm(last - first)
-    return found if int(found.result) == Reason.SUCCESS and near else None
+    guess, half = first + share * (last - first), int(data.periods) // 2
+    found, off = _bifurcation_near(static, path, data, guess, "period_doubling", half)
+    return found if off < linalg.norm(last - first) else None
 
 
 def parent_grazing(
@@ -295,17 +288,22 @@ def parent_grazing(
     several times in as many periods, and near it no step follows the branch. Nor does one
     if the contact that begins is so stiff that the branch turns within the last step.
     """
-    unscaled, periods = x * data.units, int(data.periods)
+    for fewer in range(1, most + 1):
+        if int(data.periods) % fewer == 0:
+            found, off = _bifurcation_near(static, path, data, x, "grazing", fewer)
+            if off < _NEAR_GRAZING:
+                return found
+    return None
+
+
+def _bifurcation_near(
+    static: System, path: str, data: LaneData, x: np.ndarray, kind: str, periods: int
+) -> tuple[BifurcationPoint, float]:
+    """Return the bifurcation near scaled unknowns, and its distance, inf if not found."""
+    unscaled = x * data.units
     system = at(system_of(data, static), path, unscaled[-1])
     size = state_size(system)
+    found = bifurcation_point(system, unscaled[:size], kind, path, periods, throw=False)
     own = [*range(size), -1]  # of one segment
-    for fewer in range(1, most + 1):
-        if periods % fewer:
-            continue
-        found = bifurcation_point(
-            system, unscaled[:size], "grazing", path, fewer, throw=False
-        )
-        off = np.append(found.state, found.parameter) / data.units[own] - x[own]
-        if int(found.result) == Reason.SUCCESS and linalg.norm(off) < _NEAR_GRAZING:
-            return found
-    return None
+    off = np.append(found.state, found.parameter) / data.units[own] - x[own]
+    return found, np.inf if int(found.result) else float(linalg.norm(off))

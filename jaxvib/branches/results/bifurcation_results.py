@@ -1,6 +1,7 @@
 """Results of located bifurcations."""
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -56,6 +57,13 @@ class BifurcationPoint(Bifurcation):
     time: Float[Array, ""] = result_field("time of the grazing contact", "s")
 
 
+class BranchThrough(NamedTuple):
+    """A branch at a point of it: the scales of its states, and its scaled direction."""
+
+    units: Float[Array, " n"]
+    direction: Float[Array, " unknowns"]
+
+
 class FieldBifurcation(Bifurcation):
     r"""A bifurcation of an equilibrium or a cycle of an autonomous system.
 
@@ -63,13 +71,14 @@ class FieldBifurcation(Bifurcation):
     Hopf point with the `frequency` $\omega$; otherwise infinite, and in lists of a
     branch NaN. `test`: the distance of an eigenvalue or a multiplier from the
     bifurcation condition; `iterations`: its number of evaluations. `joints`: of a
-    cycle, for multiple shooting.
+    cycle, for multiple shooting; `branch`: of equilibria, on which it was found.
     """
 
     of: str = eqx.field(static=True)
     period: Float[Array, ""] = result_field("period of the cycle", "s")
     frequency: Float[Array, ""] = result_field("angular frequency", "rad/s")
     joints: CycleJoints | None = None
+    branch: BranchThrough | None = None
 
     def _kind_text(self) -> str:
         return f"{self.kind} of {'a' if self.of == 'cycle' else 'an'} {self.of}"
@@ -79,15 +88,22 @@ class FieldBifurcation(Bifurcation):
 
 
 def field_bifurcation(
-    kind: str, of: str, path: str, joints: CycleJoints | None = None, **numbers: Number
+    kind: str,
+    of: str,
+    path: str,
+    joints: CycleJoints | None = None,
+    branch: BranchThrough | None = None,
+    **numbers: Any,
 ) -> FieldBifurcation:
     """Return a `FieldBifurcation` with the given fields converted to arrays."""
     integers = ("iterations", "result")
-    arrays = {
+    arrays: dict[str, Any] = {
         name: jnp.asarray(value, jnp.int32 if name in integers else float)
         for name, value in numbers.items()
     }
-    return FieldBifurcation(kind=kind, of=of, path=path, joints=joints, **arrays)
+    return FieldBifurcation(
+        kind=kind, of=of, path=path, joints=joints, branch=branch, **arrays
+    )
 
 
 def found_bifurcation(
@@ -97,6 +113,7 @@ def found_bifurcation(
     period: Number,
     frequency: Number,
     joints: CycleJoints | None = None,
+    branch: BranchThrough | None = None,
 ) -> FieldBifurcation:
     """Return the `FieldBifurcation` at a `test_functions.LocatedZero`."""
     return field_bifurcation(
@@ -104,6 +121,7 @@ def found_bifurcation(
         of,
         path,
         joints,
+        branch,
         parameter=find.value,
         state=find.solution.state,
         period=period,

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Complex, Float, Int
 
-from ...drawing import Plottable
+from ...drawing import Chart, Plottable, draw
 from ...drawing.axes import Axes
 from ...ensemble import reason
 from ...foundation.command.progress import Report
@@ -19,7 +19,7 @@ from .bifurcation_results import BifurcationPoint, listed
 from .check import BranchCheck, check_branch
 from .dataset import branch_dataset
 from .measures import Components, Measure
-from .pictures import plot_branches
+from .pictures import branches_chart
 
 
 class BranchEvent(Plottable):
@@ -114,9 +114,11 @@ class AbstractBranch(Plottable):
         **Raises:** `ValueError` for an unknown measure or component, a quantity that the
         solutions do not have, or a missing or another `system`.
         """
-        return plot_branches(
-            [self], measure=measure, components=components, system=system, ax=ax
-        )
+        return draw(branches_chart([self], measure, components, system), ax)
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of `plot`, and those of all fields."""
+        return [branches_chart([self]), *super().charts()]
 
     def check(
         self,

@@ -2,13 +2,14 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from ... import linalg
 from ...drawing.labels import shared, with_unit
+from ...drawing.polyline import BranchCurves
 from ...dynamics.flow import simulate
 from ...foundation.quantity import Range, check_range
 from ...systems.base.system import System
@@ -23,22 +24,9 @@ _POINTS = 1025  # of one period: highest and lowest value within 5e-6 of their d
 _CLOSED = 1e-3  # largest relative distance of the ends of a period
 
 
-class Measured(NamedTuple):
-    """Curves of a branch.
-
-    `values`: (points, curves, lines), with two lines for the lowest and the highest value.
-    `at`: returns the (curves, lines) at a bifurcation, or None where they are unknown.
-    """
-
-    label: str
-    names: tuple[str, ...]
-    values: np.ndarray
-    at: Callable[[Any], np.ndarray | None]
-
-
 def measured(
     branch: Branch, measure: Measure, components: Components, system: System | None
-) -> Measured:
+) -> BranchCurves:
     """Return the curves of a branch, see `AbstractBranch.plot`."""
     found = branch.orbits
     moving = hasattr(found, "period")
@@ -55,13 +43,13 @@ def measured(
         chosen, names, units = _chosen(names, units, branch.states.shape[1], components)
         values = np.asarray(branch.states)[:, chosen, None]
         label = _label("state", names, units)
-        return Measured(label, names, values, lambda point: _state(point)[chosen, None])
+        return BranchCurves(label, names, values, lambda point: _state(point)[chosen, None])
     if measure == "norm":
         return _norm(branch, components, system)
     return _field(branch, measure)
 
 
-def _function(branch: Branch, measure: Callable) -> Measured:
+def _function(branch: Branch, measure: Callable) -> BranchCurves:
     values = np.array([measure(_point(branch, i)) for i in range(len(branch.parameter))])
     if values.dtype.kind not in "fiub" or values.ndim > 2:
         shape = f"shape {values.shape[1:]} and type {values.dtype}"
@@ -70,7 +58,7 @@ def _function(branch: Branch, measure: Callable) -> Measured:
     return _columns("measure" if name in ("", "<lambda>") else name, "", values)
 
 
-def _field(branch: Branch, name: str) -> Measured:
+def _field(branch: Branch, name: str) -> BranchCurves:
     fields = {each.name: each for each in dataclasses.fields(branch.orbits)}
     known = {
         key for key, field in fields.items() if "axes" in field.metadata
@@ -89,14 +77,14 @@ def _field(branch: Branch, name: str) -> Measured:
     return found._replace(at=period_at) if name == "period" else found
 
 
-def _columns(words: str, unit: str, values: np.ndarray) -> Measured:
+def _columns(words: str, unit: str, values: np.ndarray) -> BranchCurves:
     values = values.reshape(len(values), -1, 1)
     count = values.shape[1]
     names = tuple(f"{words} {i}" for i in range(count)) if count > 1 else (words,)
-    return Measured(with_unit(words, unit), names, values, lambda point: None)
+    return BranchCurves(with_unit(words, unit), names, values)
 
 
-def _extreme_values(branch: Branch, measure: str, components, system) -> Measured:
+def _extreme_values(branch: Branch, measure: str, components, system) -> BranchCurves:
     """Return amplitudes, or the lowest and highest values; equilibria rest."""
     found, states = branch.orbits, np.asarray(branch.states)
     moving = hasattr(found, "amplitude")
@@ -119,7 +107,7 @@ def _extreme_values(branch: Branch, measure: str, components, system) -> Measure
         state = _state(point)[chosen, None]
         return np.zeros_like(state) if measure == "amplitude" else state
 
-    return Measured(label, names, values[:, chosen], at_rest)
+    return BranchCurves(label, names, values[:, chosen], at_rest)
 
 
 def _range(branch: Branch, system: System | None, count: int) -> np.ndarray:
@@ -131,14 +119,14 @@ def _range(branch: Branch, system: System | None, count: int) -> np.ndarray:
     return np.stack([motions.min(axis=1), motions.max(axis=1)], axis=-1)
 
 
-def _norm(branch: Branch, components, system) -> Measured:
+def _norm(branch: Branch, components, system) -> BranchCurves:
     found, states = branch.orbits, np.asarray(branch.states)
     labels = found.labels
     chosen, *named = _chosen(labels.names, labels.units, states.shape[1], components)
     if not hasattr(found, "period"):
         norms = linalg.norm(states[:, chosen])
         label = _label("norm of the state", *named, "norm of ")
-        return Measured(
+        return BranchCurves(
             label,
             ("norm",),
             norms[:, None, None],
@@ -149,7 +137,7 @@ def _norm(branch: Branch, components, system) -> Measured:
     norms = np.sqrt(np.mean(squares, axis=1))
     label = _label("norm of the state, root mean square", *named, "root mean square of ")
     values = norms[:, None, None]
-    return Measured(label, ("norm",), values, lambda point: None)
+    return BranchCurves(label, ("norm",), values)
 
 
 def _motions(branch: Branch, system: System | None, measure: str) -> np.ndarray:

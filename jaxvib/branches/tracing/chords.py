@@ -20,7 +20,7 @@ import numpy as np
 from ... import linalg
 from ..equations.corrector import Corrected
 from .test_functions import EvaluatedPoints, changed, eigenvalues_of
-from .tracer import BranchPoint, smooth_chords
+from .tracer import BranchPoint, on_curve, smooth_chords
 
 # Rounds of insertion: each halves a chord at least, or squares the distance from a minimum.
 _ROUNDS = 12
@@ -54,20 +54,12 @@ class Chords:
         """Return points of the branches in planes at fractions of the chords `which`."""
         chords = self.chords[which]
         normals = chords / linalg.norm(chords)[..., None]
-        predicted = self._paths(fraction[:, None], which)
+        ends = [tangents[which] for tangents in self.tangents]
+        predicted = on_curve(self.starts[which], chords, ends, fraction[:, None])
         branches = self.branches[which]
         found = self.problem.correct(branches, predicted, normals, fine=True)
         alike = self.problem.alike(branches, self.starts[which], found.x)
         return found._replace(found=found.found & alike)
-
-    def _paths(self, fraction, which):
-        """Return points on the cubic Hermite curves of chords."""
-        chords = self.chords[which]
-        lengths = linalg.norm(chords)[..., None]
-        first, last = (lengths * ends[which] for ends in self.tangents)
-        bend, twist = first - chords, last - chords
-        rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
-        return self.starts[which] + fraction * chords + rest
 
 
 def searched(
@@ -100,20 +92,21 @@ def searched(
 
 def unlisted(
     problem: Any, points: list[BranchPoint], seen: EvaluatedPoints, finds: Sequence[Any]
-) -> dict[int, str]:
-    """Return the chords on which a number changes without a bifurcation, and the number.
+) -> list[int]:
+    """Return the chords on which the number unstable changes without a bifurcation.
 
-    `finds`: the `LocatedZero` of the branch. See `BranchProblem.invariants`.
+    They are halved until it is found, or listed with a reason. `finds`: the `LocatedZero`
+    of the branch.
     """
-    smooth = smooth_chords(points)
-    missed = {}
-    for name, (numbers, kinds) in problem.invariants(seen).items():
-        changed = (numbers[1:] != numbers[:-1]) & smooth
-        for find in finds:
-            if find.kind in kinds and len(changed):
-                changed[_chords_at(points, find, problem.resolution)] = False
-        missed |= dict.fromkeys(map(int, np.flatnonzero(changed)), name)
-    return missed
+    kinds = [test.kind for test in problem.tests if test.factors]
+    if not kinds:
+        return []
+    numbers = problem.unstable(seen.eigenvalues)
+    missed = (numbers[1:] != numbers[:-1]) & smooth_chords(points)
+    for find in finds:
+        if find.kind in (*kinds, "fold", "grazing") and len(missed):
+            missed[_chords_at(points, find, problem.resolution)] = False
+    return np.flatnonzero(missed).tolist()
 
 
 def _chords_at(points: list[BranchPoint], find: Any, resolution: float) -> list[int]:
@@ -132,13 +125,13 @@ def _chords_at(points: list[BranchPoint], find: Any, resolution: float) -> list[
 
 
 def bracketed(
-    problem: Any, branch: int, points: list[BranchPoint], missed: dict[int, str]
+    problem: Any, branch: int, points: list[BranchPoint], missed: list[int]
 ) -> list[BranchPoint]:
-    """Return the points of a branch, and those nearest to where numbers change."""
+    """Return the points of a branch, and those nearest to where the number changes."""
     longer = list(points)
-    for chord, name in sorted(missed.items(), reverse=True):
+    for chord in reversed(missed):
         ends = outer = points[chord], points[chord + 1]
-        low, high = (_number(problem, branch, end, name) for end in ends)
+        low, high = (_number_unstable(problem, branch, end) for end in ends)
         for _ in range(_HALVINGS):
             middle = Chords(problem, [branch], [ends]).corrected(_HALF, np.array([0]))
             if not middle.found[0]:
@@ -146,7 +139,7 @@ def bracketed(
             x, tangent = np.array(middle.x[0]), np.array(middle.tangent[0])
             tangent *= np.sign(linalg.dot(tangent, ends[0].tangent))
             point = BranchPoint(x, tangent, float(middle.miss[0]))
-            here = _number(problem, branch, point, name)
+            here = _number_unstable(problem, branch, point)
             ends = (point, ends[1]) if here == low else (ends[0], point)
             if here not in (low, high):
                 break
@@ -155,11 +148,10 @@ def bracketed(
     return longer
 
 
-def _number(problem, branch: int, point: BranchPoint, name: str) -> int:
-    """Return a number of `BranchProblem.invariants` at a point."""
+def _number_unstable(problem, branch: int, point: BranchPoint) -> int:
     _, solutions = problem.evaluated([branch], point.x[None])
     seen = problem.seen(branch, [point], solutions)
-    return int(problem.invariants(seen)[name][0][0])
+    return int(problem.unstable(seen.eigenvalues)[0])
 
 
 class _Places(NamedTuple):

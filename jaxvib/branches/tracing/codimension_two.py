@@ -20,6 +20,9 @@ from .test_functions import (
 # Noise of test functions: the root of the matrix error (double multiplier). Without
 # damping, two multipliers are at 1 or -1 along the whole curve.
 _NOISE = 1e-4
+# Of a Lyapunov coefficient: rounding relative to its terms, and its size at a zero, where
+# it is located to 1e-11 of a step.
+_NOISE_OF_TERMS, _VANISHES = 1e-9, 1e-2
 _COSINES = {
     "resonance 1:1": 1.0,
     "resonance 1:2": -1.0,
@@ -73,7 +76,9 @@ def codimension_two_tests(kind: str, of: str = "cycle") -> tuple[TestFunction, .
       Bogdanov-Takens point; a pair among $\lambda$ that passes the axis for a zero-Hopf
       point;
     - Hopf points: $\omega^2$ for a Bogdanov-Takens point, beyond which the pair is real;
-      $\prod \lambda$ for a zero-Hopf point; another pair for a double Hopf point.
+      $\prod \lambda$ for a zero-Hopf point; another pair for a double Hopf point; the
+      first Lyapunov coefficient for a Bautin point, where the cycles that branch off turn
+      from stable to unstable.
 
     **Source:** Kuznetsov, *Elements of Applied Bifurcation Theory*, chapters 8, 9.
     """
@@ -154,6 +159,14 @@ def _squared_frequency(seen: EvaluatedPoints, _) -> np.ndarray:
     return _without_pair(relative(seen.eigenvalues))[0]
 
 
+# At a zero-Hopf point the coefficient has a pole, and changes its sign there, too.
+_BAUTIN = _row("Bautin", lambda seen, _: np.asarray(seen.solutions.hopf.share))._replace(
+    distance=lambda seen: np.abs(seen.solutions.hopf.value),
+    tolerance=_VANISHES,
+    noise=_NOISE_OF_TERMS,
+)
+
+
 def _vanishes(kind: str, others: Callable) -> TestFunction:
     return _row(kind, lambda seen, _: product(others(seen)).real)
 
@@ -183,5 +196,6 @@ _OF_EQUILIBRIA = {
         _row(END_OF_HOPF_POINTS, _squared_frequency),
         _vanishes("zero-Hopf", _beside_pair),
         _another_pair("double Hopf", _beside_pair),
+        _BAUTIN,
     ),
 }

@@ -84,6 +84,7 @@ def locate(
             distance=distance,
             evaluations=int(evaluations[i]),
             code=code,
+            along=branches[b][change.after + 1].x - branches[b][change.after].x,
         )
         result = problem.result(find) if genuine and turns else None
         result = result if change.grazing is None else change.grazing

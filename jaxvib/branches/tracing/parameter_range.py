@@ -18,11 +18,10 @@ _BETWEEN = 0.4142135623730951
 
 
 class ParameterRange(NamedTuple):
-    """Bounds and steps of a parameter, in its unit and scaled."""
+    """Bounds of a parameter, in its unit, and scaled bounds and steps."""
 
     low: float
     high: float
-    steps: dict[str, float]
     limits: Limits
 
     @property
@@ -50,15 +49,14 @@ def parameter_range(
     if periodic:
         check_periods_along(system, path, (low, high))
     span = high - low
-    steps = settings.steps(span)
-    scaled = {name: step / span for name, step in steps.items()}
+    scaled = {name: step / span for name, step in settings.steps(span).items()}
     limits = Limits(
         ((low / span, high / span),),
         ((low, high),),
         **scaled,
         most_points=settings.most_points,
     )
-    return ParameterRange(low, high, steps, limits)
+    return ParameterRange(low, high, limits)
 
 
 def check_periods_along(

@@ -135,7 +135,8 @@ class SignChange(NamedTuple):
 class LocatedZero(NamedTuple):
     """A located sign change, with the solution there.
 
-    `distance`: from the condition of its kind; `code`: whether it is located.
+    `distance`: from the condition of its kind; `code`: whether it is located; `along`: the
+    chord of the branch that it is on.
     """
 
     after: int
@@ -147,6 +148,7 @@ class LocatedZero(NamedTuple):
     distance: float
     evaluations: int
     code: Reason
+    along: np.ndarray | None = None
 
     @property
     def located(self) -> bool:

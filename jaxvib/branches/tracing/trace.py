@@ -153,7 +153,7 @@ def _locate(problem: BranchProblem, every: list[_Evaluated], lanes: Sequence[int
         every[b] = every[b]._replace(located=located[b])
 
 
-def _unlisted(problem: BranchProblem, seen: _Evaluated) -> dict[int, str]:
+def _unlisted(problem: BranchProblem, seen: _Evaluated) -> list[int]:
     finds = [find for find, _ in seen.located]
     return unlisted(problem, seen.points, seen.used, finds)
 

@@ -34,8 +34,9 @@ _SHORT = 1e-3
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 # Places along a step at which margins of grazing are interpolated.
 _PLACES = np.linspace(0.0, 1.0, 33)
-# A vector reverses between two points if its norm falls below this fraction there.
-_NEARER = 0.2
+# A vector reverses between two points if its norm falls below this part of the longer,
+# after so many secants at most.
+_NEARER, _SECANTS = 0.2, 4
 # Relative distance of the halves of a motion below which they may coincide.
 HALVES_APART = 1e-6
 
@@ -236,7 +237,7 @@ class Tracer:
 
         **Returns:** the number of points that are kept of `count`.
         """
-        path = [here.x, *(point.x for point in self.points[before:])]
+        path = [here, *self.points[before:]]
         lost = np.flatnonzero(~(found.unresolved[: len(path) - 1] < 1))
         ends = {Reason.TOO_FEW_SEGMENTS: int(lost[0]) if lost.size else None}
         for code, reversal in self.reversals.items():
@@ -246,7 +247,7 @@ class Tracer:
             return count
         self.code = min(numbers, key=numbers.__getitem__)  # the first, also among equals
         number = numbers[self.code]
-        self.chord = path[number], path[number + 1]
+        self.chord = path[number].x, path[number + 1].x
         self.points = self.points[: before + number]
         return number
 
@@ -412,24 +413,42 @@ class Tracer:
 
 
 def turning(
-    vectors: Callable, path: Sequence[np.ndarray], least: float = 0.0
+    vectors: Callable, path: Sequence[BranchPoint], least: float = 0.0
 ) -> int | None:
     """Return the index of the first chord of a path on which a vector reverses, or None.
 
-    It is almost 0 on the chord, and longer than `least` at both ends. `vectors`: maps
-    points (points, unknowns) to the vectors there.
+    It is almost 0 on the curve there, and longer than `least` at both ends. `vectors`:
+    maps points (points, unknowns) to the vectors there.
     """
-    every = vectors(np.array(path))
+    every = vectors(np.array([point.x for point in path]))
     for number, (one, other) in enumerate(itertools.pairwise(every)):
-        shorter = min(linalg.norm(one), linalg.norm(other))
-        if linalg.dot(one, other) >= 0 or shorter <= least:
+        lengths = linalg.norm(one), linalg.norm(other)
+        if linalg.dot(one, other) >= 0 or min(lengths) <= least:
             continue
-        change = one - other
-        share = linalg.dot(one, change) / linalg.dot(change, change)
-        between = path[number] + share * (path[number + 1] - path[number])
-        if linalg.norm(vectors(between[None])[0]) < _NEARER * shorter:
-            return number
+        start, end = path[number : number + 2]
+        ends, low, high = (start.tangent, end.tangent), 0.0, 1.0
+        for _ in range(_SECANTS):
+            change = one - other
+            share = low + linalg.dot(one, change) / linalg.dot(change, change) * (
+                high - low
+            )
+            between = vectors(on_curve(start.x, end.x - start.x, ends, share)[None])[0]
+            # Not of the shorter one: the direction of one that is nearly 0 is uncertain.
+            if linalg.norm(between) < _NEARER * max(lengths):
+                return number
+            if linalg.dot(between, change) > 0:
+                low, one = share, between
+            else:
+                high, other = share, between
     return None
+
+
+def on_curve(start: np.ndarray, chord: np.ndarray, ends: Sequence, fraction: Any):
+    """Return points on the cubic Hermite curves of chords; `ends`: unit tangents."""
+    first, last = (linalg.norm(chord)[..., None] * tangent for tangent in ends)
+    bend, twist = first - chord, last - chord
+    rest = fraction * (1 - fraction) * ((1 - fraction) * bend - fraction * twist)
+    return start + fraction * chord + rest
 
 
 def axis_of(size: int, axis: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ensemble import Reason
 from ...modes import beam_eigenvalues
-from .measure import Measure, Outcome
+from .measure import Measure, Outcome, Partial, plain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +29,7 @@ class BeamAnalysis:
         modes = beam_eigenvalues(system, count=self.count)
         certified = jax.lax.stop_gradient(modes.certified)
         code = jnp.where(certified, Reason.SUCCESS, Reason.NOT_CERTIFIED)
-        nothing = jnp.asarray(0, jnp.int32)
-        return Outcome(
-            modes.values, (), code.astype(jnp.int32), jnp.asarray(jnp.inf), nothing
-        )
+        return plain(modes.values, code)
 
 
 _FIELDS = {
@@ -72,7 +69,14 @@ def beam_measure(
     places = tuple(values)
     analysis = BeamAnalysis(count or max(places) + 1)
     words = f"{field} of eigenvalues {', '.join(map(str, places))}"
-    return Measure(analysis, _Read(field, places, below), _FIELDS[field][1], words)
+    read = Partial(_chosen, (field, places, below))
+    return Measure(analysis, read, _FIELDS[field][1], words)
+
+
+def _chosen(values, field, places, below):
+    chosen = values[np.array(places)]
+    numbers = _FIELDS[field][0](chosen)
+    return numbers if below is None else jnp.where(jnp.abs(chosen) < below, numbers, 1.0)
 
 
 def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
@@ -84,31 +88,14 @@ def placement_measure(targets: tuple[complex, ...], count: int) -> Measure:
     >>> jv.design.placement_measure((-1 + 20j,), count=3).description
     'misplacement'
     """
-    return Measure(BeamAnalysis(count), _Placed(tuple(targets)), "", "misplacement")
+    read = Partial(_misplacement, (tuple(targets),))
+    return Measure(BeamAnalysis(count), read, "", "misplacement")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Read:
-    field: str
-    places: tuple[int, ...]
-    below: float | None
-
-    def __call__(self, values):
-        chosen = values[np.array(self.places)]
-        numbers = _FIELDS[self.field][0](chosen)
-        if self.below is None:
-            return numbers
-        return jnp.where(jnp.abs(chosen) < self.below, numbers, 1.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Placed:
-    targets: tuple[complex, ...]
-
-    def __call__(self, values):
-        targets = jnp.asarray(self.targets, complex)
-        apart = values[None, :] - targets[:, None]
-        nearest = jnp.argmin(jax.lax.stop_gradient(jnp.abs(apart)), axis=1)
-        missed = jnp.take_along_axis(apart, nearest[:, None], axis=1)[:, 0]
-        missed = missed / jnp.abs(targets).astype(complex)
-        return jnp.concatenate([missed.real, missed.imag])
+def _misplacement(values, targets):
+    targets = jnp.asarray(targets, complex)
+    apart = values[None, :] - targets[:, None]
+    nearest = jnp.argmin(jax.lax.stop_gradient(jnp.abs(apart)), axis=1)
+    missed = jnp.take_along_axis(apart, nearest[:, None], axis=1)[:, 0]
+    missed = missed / jnp.abs(targets).astype(complex)
+    return jnp.concatenate([missed.real, missed.imag])

@@ -13,7 +13,7 @@ from ...ensemble import Reason, reason
 from ...foundation.arrays import stop_gradient_tree
 from ...foundation.suggestions import unknown_key
 from ...systems.parameters import parameter_at
-from .diagram import Diagram
+from .diagram import Diagram, OwnBranch, distances
 from .measure import EvaluationLostError, Measure, Outcome, plain
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "grazing", "branch_point", "hopf")
@@ -70,12 +70,8 @@ class BifurcationAnalysis:
 
     def __call__(self, system, memory) -> Outcome:
         """Return the bifurcation point near the previous one."""
-        return _outcome(self.diagram.point(system, memory))
-
-
-def _outcome(point) -> Outcome:
-    nothing = jnp.asarray(0, jnp.int32)
-    return Outcome(point, point, point.result, jnp.asarray(jnp.inf), nothing)
+        point = self.diagram.point(system, memory)
+        return plain(point, point.result)._replace(memory=point)
 
 
 def bifurcation_measure(
@@ -164,62 +160,35 @@ class StableRangeAnalysis:
         return Reason(int(jax.lax.stop_gradient(point.result))), point.parameter
 
 
-class _Stretch:
-    """The stretch of a branch with the system's own motion on which it stays stable.
-
-    Distances are relative to the range of the parameter and the largest states.
-    """
-
-    def __init__(self, branch: Any, motion: Any, own: float, span: float):
-        self.branch = branch
-        self._values = np.asarray(branch.parameter)
-        states = np.asarray(branch.states)
-        self._units = np.append(np.abs(states).max(axis=0, initial=1e-300), span)
-        self._points = np.column_stack([states, self._values]) / self._units
-        self._stable = np.asarray(branch.stable) == 1
-        start = np.append(np.asarray(motion.state), own) / self._units
-        self._own = int(np.argmin(self._distances(self._points, start)))
+class _Stretch(OwnBranch):
+    """The stretch of a branch with the system's own motion on which it stays stable."""
 
     def end(self, side: int) -> tuple[int, int]:
         """Return the last point of the stretch and the next one, -1 if there is none.
 
         It ends where stability is lost or the parameter turns back.
         """
-        values, place = self._values, self._own
-        for step in (1, -1):
-            there = place + step
-            if 0 <= there < len(values) and side * (values[there] - values[place]) > 0:
-                break
-        else:  # the first point is at a bound, or the branch turns there
-            return place, -1
-        while 0 <= place + step < len(values):
-            there = place + step
-            turns = side * (values[there] - values[place]) <= 0
-            if turns or not self._stable[there]:
-                return place, there
-            place = there
-        return place, -1
+        way, beyond = self.way(side)
+        stable = np.asarray(self.branch.stable) == 1
+        there = next((i for i, point in enumerate(way) if i and not stable[point]), None)
+        return (way[-1], beyond) if there is None else (way[there - 1], way[there])
 
     def reason_of_end(self, last: int, side: int) -> Reason:
         """Return why the branch ends at its first or last point, on a side."""
         ends = np.asarray(self.branch.ends)
-        final = len(self._values) - 1
+        final = len(self.values) - 1
         return Reason(int(ends[int(last == final and (final > 0 or side > 0))]))
 
     def bifurcation(self, last: int, following: int) -> Any:
         """Return the bifurcation between two points, None if there is none."""
-        within = 2 * self._distances(self._points[following], self._points[last])
+        within = 2 * distances(self.points[following], self.points[last])
         near = []
         for point in self.branch.bifurcations:
             place = np.append(np.asarray(point.state), float(point.parameter))
-            apart = self._distances(place / self._units, self._points[last])
+            apart = distances(place / self.units, self.points[last])
             if apart <= within:
                 near.append((point.kind == "grazing", apart, point))
         return min(near, key=lambda one: one[:2])[2] if near else None
-
-    @staticmethod
-    def _distances(points: np.ndarray, point: np.ndarray) -> Any:
-        return np.abs(points - point).max(axis=-1)
 
 
 def stable_range_measure(

@@ -1,6 +1,7 @@
 """Measures of chains in motion: energy shares of wave packets and random motions."""
 
 import dataclasses
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from ...dynamics import energy_field, step_chain, wave_packet
 from ...dynamics.chains.motion import FINE
 from ...foundation.suggestions import CheckedArguments
 from ...systems import BeamChain
-from .measure import Direct, Measure
+from .measure import Direct, Measure, Partial
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,8 @@ def packet_measure(share: str, packet: Packet) -> Measure:
     places = {"reflected": 0, "transmitted": 1}
     if share not in places:
         raise ValueError(f"share = {share!r}; allowed: {', '.join(places)}")
-    return Measure(Direct(packet), _Share(places[share]), "", f"{share} share of energy")
+    read = Partial(operator.getitem, (places[share],))
+    return Measure(Direct(packet), read, "", f"{share} share of energy")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +103,8 @@ def energy_share_measure(kind: str, split: RandomSplit) -> Measure:
     kinds = ("translational", "rotational", "potential")
     if kind not in kinds:
         raise ValueError(f"kind = {kind!r}; allowed: {', '.join(kinds)}")
-    return Measure(Direct(split), _Share(kinds.index(kind)), "", f"{kind} share of energy")
+    read = Partial(operator.getitem, (kinds.index(kind),))
+    return Measure(Direct(split), read, "", f"{kind} share of energy")
 
 
 def _moved(chain, start, duration):
@@ -109,11 +112,3 @@ def _moved(chain, start, duration):
     waves = chain.bands(jnp.linspace(0.0, jnp.pi, 33))
     steps = jnp.ceil(duration * 2 * jnp.max(waves.upper) / FINE)
     return step_chain(chain, start, duration, steps, order=4)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Share:
-    place: int
-
-    def __call__(self, shares):
-        return shares[self.place]

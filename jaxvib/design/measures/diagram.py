@@ -67,3 +67,42 @@ class Diagram:
         if is_autonomous(system):
             return system.rest()
         return OrbitAnalysis(self.periods).start(system)
+
+
+class OwnBranch:
+    """The branch of a system's own motion, from that motion on.
+
+    `own`: the system's value of the parameter; distances are relative to its range, of
+    length `span`, and to the largest states.
+    """
+
+    def __init__(self, branch: Any, motion: Any, own: float, span: float):
+        self.branch, self.values = branch, np.asarray(branch.parameter)
+        states = np.asarray(branch.states)
+        self.units = np.append(np.abs(states).max(axis=0, initial=1e-300), span)
+        self.points = np.column_stack([states, self.values]) / self.units
+        start = np.append(np.asarray(motion.state), own) / self.units
+        self._own = int(np.argmin(distances(self.points, start)))
+
+    def way(self, side: int) -> tuple[list[int], int]:
+        """Return the points on which the parameter moves to a side, 1 or -1.
+
+        From that of the own motion to where the parameter turns back, and the next point
+        there, -1 at an end of the branch.
+        """
+        way = [self._own]
+        for step in (1, -1):
+            beyond = self._own + step
+            while 0 <= beyond < len(self.values):
+                if side * (self.values[beyond] - self.values[way[-1]]) <= 0:
+                    break
+                way.append(beyond)
+                beyond += step
+            if len(way) > 1:
+                return way, beyond if 0 <= beyond < len(self.values) else -1
+        return way, -1  # the first point is at a bound, or the branch turns there
+
+
+def distances(points: np.ndarray, point: np.ndarray) -> Any:
+    """Return the largest differences of points (..., unknowns) from one."""
+    return np.abs(points - point).max(axis=-1)

@@ -1,6 +1,5 @@
 """Measures of linear systems: harmonic and random response, natural frequencies."""
 
-import dataclasses
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -12,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ...modes import frequency_response, natural_frequencies
 from ...modes.frequency_response import direction_of
 from ...systems.linear_part import linear_part_alone
-from .measure import Direct, Measure, itself
+from .measure import Direct, Measure, Partial, itself
 from .response_peaks import response_peaks
 
 
@@ -28,8 +27,12 @@ def response_measure(
     'm/N'
     """
     listed = tuple(map(float, np.ravel(np.asarray(frequencies, float))))
-    analysis = Direct(_Response(force, at, listed))
+    analysis = Direct(Partial(_response, (force, at, listed)))
     return Measure(analysis, itself, "m/N", f"amplitude at {at} per force at {force}")
+
+
+def _response(system, force, at, frequencies):
+    return jnp.abs(frequency_response(system, jnp.asarray(frequencies), force=force, at=at))
 
 
 def peaks_measure(
@@ -51,7 +54,7 @@ def peaks_measure(
         raise ValueError(f"band from {low} to {high} rad/s; allowed: 0 <= low < high")
     if count < 1:
         raise ValueError(f"count = {count}; allowed: 1 or more")
-    analysis = Direct(_Peaks(force, at, low, high, count))
+    analysis = Direct(Partial(response_peaks, (force, at, low, high, count)))
     return Measure(analysis, itself, "m/N", f"peaks at {at} per force at {force}")
 
 
@@ -65,12 +68,8 @@ def white_noise_measure(force: str | int, at: str | int) -> Measure:
     >>> jv.design.white_noise_measure("first", "roof").unit
     'm^2'
     """
-    return Measure(
-        Direct(_WhiteNoise(force, at)),
-        itself,
-        "m^2",
-        f"variance at {at}, noise at {force}",
-    )
+    analysis = Direct(Partial(white_noise_variance, (force, at)))
+    return Measure(analysis, itself, "m^2", f"variance at {at}, noise at {force}")
 
 
 def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
@@ -79,9 +78,12 @@ def natural_frequency_measure(modes: tuple[int, ...]) -> Measure:
     >>> jv.design.natural_frequency_measure((0, 1)).unit
     'rad/s'
     """
-    return Measure(
-        Direct(natural_frequencies), _Pick(tuple(modes)), "rad/s", "natural frequency"
-    )
+    read = Partial(_chosen, (tuple(modes),))
+    return Measure(Direct(natural_frequencies), read, "rad/s", "natural frequency")
+
+
+def _chosen(numbers, places):
+    return numbers[np.array(places)]
 
 
 def white_noise_variance(
@@ -110,44 +112,3 @@ def white_noise_variance(
     rounding = 2 * size * jnp.finfo(float).eps * jnp.max(jnp.abs(rates))
     variance = pick @ covariance[:size, :size] @ pick
     return jnp.where(jnp.max(rates.real) < -rounding, variance, jnp.nan)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Response:
-    force: str | int
-    at: str | int
-    frequencies: tuple[float, ...]
-
-    def __call__(self, system):
-        places = {"force": self.force, "at": self.at}
-        response = frequency_response(system, jnp.asarray(self.frequencies), **places)
-        return jnp.abs(response)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Peaks:
-    force: str | int
-    at: str | int
-    low: float
-    high: float
-    count: int
-
-    def __call__(self, system):
-        return response_peaks(system, self.force, self.at, self.low, self.high, self.count)
-
-
-@dataclasses.dataclass(frozen=True)
-class _WhiteNoise:
-    force: str | int
-    at: str | int
-
-    def __call__(self, system):
-        return white_noise_variance(system, self.force, self.at)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Pick:
-    places: tuple[int, ...]
-
-    def __call__(self, numbers):
-        return numbers[np.array(self.places)]

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from ...ensemble import reason
+from ...ensemble import Reason, reason
 from ...foundation.suggestions import CheckedArguments
 from ...systems.parameters import parameter_at, replace
 
 _SAME = 1e-14  # changes below this part of the bounds are rounding
+FAILURES = tuple(int(code) for code in Reason if code.failed)  # of motions
 
 
 class EvaluationLostError(ValueError):
@@ -84,6 +85,25 @@ class Measure(CheckedArguments):
     read: Callable[[Any], Float[Array, "..."]]
     unit: str = ""
     description: str = "objective"
+
+    def numbers(self, result: Any) -> Float[Array, " numbers"]:
+        """Return the numbers of a result of the analysis, in a row."""
+        return jnp.ravel(jnp.asarray(self.read(result), float))
+
+
+@dataclasses.dataclass(frozen=True)
+class Partial:
+    """A function of one argument, whose others are given.
+
+    Unlike those of `functools`, two of the same function and arguments are equal.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def __call__(self, first: Any) -> Any:
+        """Return what the function returns."""
+        return self.function(first, *self.arguments)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +182,17 @@ def plain(result: Any, code: ArrayLike = 0) -> Outcome:
     return Outcome(result, (), code, jnp.asarray(jnp.inf), nothing)
 
 
+def joined(result: Any, outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of several analyses together: a code for each of them."""
+    return Outcome(
+        result,
+        tuple(outcome.memory for outcome in outcomes),
+        jnp.stack([jnp.max(outcome.code) for outcome in outcomes]),
+        jnp.min(jnp.stack([jnp.min(outcome.margin) for outcome in outcomes])),
+        jnp.concatenate([jnp.ravel(outcome.contacts) for outcome in outcomes]),
+    )
+
+
 def over(measure: Measure, samples: dict[str, Any]) -> Measure:
     """Return a measure over scenarios given by path; its numbers get a leading axis.
 
@@ -175,17 +206,12 @@ def over(measure: Measure, samples: dict[str, Any]) -> Measure:
         for path, values in samples.items()
     )
     analysis = Scenarios(measure.analysis, listed)
-    return dataclasses.replace(measure, analysis=analysis, read=_Each(measure.read))
+    read = Partial(_mapped, (measure.read,))
+    return dataclasses.replace(measure, analysis=analysis, read=read)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Each:
-    """Applies `read` to every scenario."""
-
-    read: Callable
-
-    def __call__(self, results):
-        return jax.vmap(self.read)(results)
+def _mapped(results, read):
+    return jax.vmap(read)(results)
 
 
 def parameter_measure(*paths: str) -> Measure:
@@ -194,7 +220,7 @@ def parameter_measure(*paths: str) -> Measure:
     >>> jv.design.parameter_measure("attached.mass", "main.mass").description
     'attached.mass + main.mass'
     """
-    return Measure(Direct(_Values(paths)), jnp.sum, "", " + ".join(paths))
+    return Measure(Direct(Partial(_values, (paths,))), jnp.sum, "", " + ".join(paths))
 
 
 def change_measure(system: eqx.Module, bounds: Mapping[str, Sequence[float]]) -> Measure:
@@ -209,29 +235,24 @@ def change_measure(system: eqx.Module, bounds: Mapping[str, Sequence[float]]) ->
     paths = tuple(bounds)
     own = tuple(float(parameter_at(system, path).value) for path in paths)
     sizes = tuple(bounds[path][1] - bounds[path][0] for path in paths)
-    return Measure(Direct(_Values(paths)), _Change(own, sizes), "", "change of the design")
+    analysis, read = Direct(Partial(_values, (paths,))), Partial(_change, (own, sizes))
+    return Measure(analysis, read, "", "change of the design")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Values:
-    paths: tuple[str, ...]
-
-    def __call__(self, system):
-        return jnp.stack(
-            [jnp.asarray(parameter_at(system, path).value) for path in self.paths]
-        )
+def _values(system, paths):
+    return jnp.stack([jnp.asarray(parameter_at(system, path).value) for path in paths])
 
 
-@dataclasses.dataclass(frozen=True)
-class _Change:
-    own: tuple[float, ...]
-    sizes: tuple[float, ...]
+def _change(values, own, sizes):
+    moved = (values - jnp.array(own)) / jnp.array(sizes)
+    # A design reaches the system's own values up to rounding only. Its square would be
+    # the size to which searches scale the objective.
+    return jnp.sum(jnp.where(jnp.abs(moved) < _SAME, 0.0, moved) ** 2)
 
-    def __call__(self, values):
-        moved = (values - jnp.array(self.own)) / jnp.array(self.sizes)
-        # A design reaches the system's own values up to rounding only. Its square would
-        # be the size to which searches scale the objective.
-        return jnp.sum(jnp.where(jnp.abs(moved) < _SAME, 0.0, moved) ** 2)
+
+def failed(codes: Any) -> Any:
+    """Return whether motions were lost, by the codes (..., analyses) of outcomes."""
+    return np.isin(codes, FAILURES).any(axis=-1)
 
 
 def as_measure(given: Measure | Callable) -> Measure:

@@ -1,6 +1,7 @@
 """Measures of periodic orbits."""
 
 import dataclasses
+import operator
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +15,7 @@ from ...dynamics.measures import ContactForces
 from ...foundation.suggestions import unknown_key
 from ...orbits import DriftingOrbit, PeriodicOrbit, periodic_orbit
 from ...orbits.shooting.transient import run_transient
-from .measure import Measure, Outcome
+from .measure import Measure, Outcome, Partial
 
 # Tight, because a design uses the orbit without further error estimates.
 _RTOL = 1e-10
@@ -110,7 +111,8 @@ def contact_impulse(contact: int = 0, *, periods: int = 1) -> Measure:
     'N s'
     """
     analysis = ImpulseAnalysis(OrbitAnalysis(periods))
-    return Measure(analysis, _Component(contact), "N s", f"impulse of contact {contact}")
+    read = Partial(operator.getitem, (contact,))
+    return Measure(analysis, read, "N s", f"impulse of contact {contact}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,14 +134,6 @@ class ImpulseAnalysis:
         counted: Any = IntegratedSystem(system, ContactForces)
         end = flow(counted, counted.begun(orbit.state), 0.0, orbit.period, throw=False)
         return found._replace(result=end[orbit.state.shape[0] :])
-
-
-@dataclasses.dataclass(frozen=True)
-class _Component:
-    place: int
-
-    def __call__(self, numbers):
-        return numbers[self.place]
 
 
 def _margin(orbit: PeriodicOrbit):

@@ -9,7 +9,7 @@ import numpy as np
 from ...ensemble import Reason
 from ...ensemble.checkpoint import EvaluationStore, NoStore
 from ...foundation.arrays import to_jax
-from ..measures.measure import EvaluationLostError
+from ..measures.measure import EvaluationLostError, failed
 from ..problem import Problem
 from .smoothness import Notice, noticed
 
@@ -106,10 +106,10 @@ class Evaluator:
             self._memories = form.start(self._system)
         function = form.evaluate_with_slopes if slopes else form.evaluate
         found = function(self.problem.system, to_jax(normalised), self._memories)
-        if _failed(found[-1][1]):
+        if failed(found[-1][1]):
             found = self._retried(function, normalised, found)
         memories, codes, margin, contacts = found[-1]
-        if not _failed(codes):
+        if not failed(codes):
             self._memories = memories
         flat = [np.asarray(leaf) for leaf in jax.tree.leaves(found[:-1])]
         memory = [np.asarray(leaf) for leaf in jax.tree.leaves(self._memories)]
@@ -160,7 +160,3 @@ class Evaluator:
             normalised, objective, numbers, tuple(read[last:]), push,
             None if by is None else tuple(by[last:]), code, notice_code, tuple(goals),
         )  # fmt: skip
-
-
-def _failed(codes) -> bool:
-    return any(Reason(int(code)).failed for code in np.ravel(codes))

@@ -1,20 +1,21 @@
 """First-order optimisation with optax, for one start or thousands of starts at once."""
 
-from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import numpy as np
 import scipy  # loads submodules lazily: .special takes 0.1 s
 
-from ...ensemble import Reason
+from ...ensemble import Reason, reason
 from ...ensemble.checkpoint import EvaluationStore, NoStore
 from ...foundation.arrays import stack_lanes
-from ..measures.measure import EvaluationLostError
+from ..measures.measure import EvaluationLostError, failed
 from ..problem import Problem
 from ..variables import normalised_of
 from .evaluation import Evaluation
+from .history import Searched, not_started
 from .smoothness import noticed
 
 _INSIDE = 1e-6  # distance of starts from a bound, where u is infinite and never moves
@@ -42,18 +43,19 @@ def descend(
     remember: EvaluationStore | None = None,
     name: str = "",
     progress: Callable[[int], None] | None = None,
-) -> tuple[list[Evaluation], int, list[int], np.ndarray, np.ndarray]:
+) -> list[Searched]:
     """Minimise over the unbounded variables of all starts, (starts, variables).
 
-    **Returns:** the history of the best start and its best step, the codes of all
-    starts, and the normalised variables and the objective at each start's best step. A
-    start whose motion is lost is frozen.
+    A start whose motion is lost is frozen.
     """
     form = problem.form
     remember = NoStore() if remember is None else remember
     inside = np.clip(normalised, _INSIDE, 1 - _INSIDE)
     free = scipy.special.logit(inside)
-    memories, never = _started(problem, inside)
+    try:
+        memories, never = _started(problem, inside)
+    except EvaluationLostError as lost:
+        return [not_started(problem, row, lost) for row in normalised]
     with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers and floats
         state = jax.jit(optimiser.init)(free)
     move = _update_step(optimiser)
@@ -71,7 +73,7 @@ def descend(
             tree, stored[1:]
         )
         codes = np.where(never[:, None] > 0, never[:, None], codes)
-        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | _failed(codes)
+        lost = ~np.isfinite(objective) | ~np.isfinite(push).all(1) | failed(codes)
         rows.append((scipy.special.expit(free), read, slopes, objective, codes, margin,
                      contacts, lost))  # fmt: skip
         memories = jax.tree.map(
@@ -84,7 +86,14 @@ def descend(
         free = np.where(lost[:, None], free, np.asarray(moved))
         if progress is not None:
             progress(1)
-    return _best(form, rows)
+    objective, found, lost = (np.stack([row[i] for row in rows]) for i in (3, 4, 7))
+    ends = np.argmin(np.where(lost, np.inf, form.sign * objective), axis=0)
+    worst = np.where(found > 0, found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
+    codes = np.where(lost.all(0), worst, int(Reason.SUCCESS)).tolist()
+    return [
+        Searched(_History(rows, start), int(ends[start]), code, reason(code))
+        for start, code in enumerate(codes)
+    ]
 
 
 def _update_step(optimiser) -> Callable:
@@ -150,32 +159,23 @@ def _started(problem, normalised):
     return stack_lanes(memories), never
 
 
-def _best(form, rows):
-    objective, found, lost = (np.stack([row[i] for row in rows]) for i in (3, 4, 7))
-    ranked = np.where(lost, np.inf, form.sign * objective)
-    ends = np.argmin(ranked, axis=0)
-    starts = np.arange(objective.shape[1])
-    worst = np.where(found > 0, found, int(Reason.BAD_PARAMETER)).max(axis=(0, 2))
-    codes = np.where(lost.all(0), worst, int(Reason.SUCCESS))
-    start = int(np.argmin(ranked[ends, starts]))
-    history, contacts_before = [], None
-    for normalised, read, slopes, value, code, margin, contacts, bad in rows:
-        failing = int(np.max(code[start])) or int(Reason.BAD_PARAMETER)
-        history.append(
-            Evaluation(
-                normalised[start], float(value[start]), read[0][start],
-                tuple(each[start] for each in read[1:]), slopes[0][start],
-                tuple(each[start] for each in slopes[1:]),
-                failing if bad[start] else 0,
-                noticed(margin[start], contacts[start], contacts_before),
-            )
+class _History(Sequence[Evaluation]):
+    """The evaluations of one start, of the rows of all starts as they are asked for."""
+
+    def __init__(self, rows: list[tuple], start: int):
+        self._rows, self._start = rows, start
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, step: Any) -> Any:
+        normalised, read, slopes, value, codes, margin, contacts, lost = self._own(step)
+        before = self._own(step - 1)[6] if step else None
+        failing = int(np.max(codes)) or int(Reason.BAD_PARAMETER)
+        return Evaluation(
+            normalised, np.nan if lost else float(value), read[0], read[1:], slopes[0],
+            slopes[1:], failing if lost else 0, noticed(margin, contacts, before),
         )  # fmt: skip
-        contacts_before = contacts[start]
-    normalised = np.stack([rows[end][0][i] for i, end in enumerate(ends)])
-    last = np.where(lost.all(0), np.nan, objective[ends, starts])
-    return history, int(ends[start]), codes.tolist(), normalised, last
 
-
-def _failed(codes) -> np.ndarray:
-    failed = np.isin(codes, [int(code) for code in Reason if code.failed])
-    return np.any(failed, axis=1)
+    def _own(self, step: int) -> tuple:
+        return jax.tree.map(lambda leaf: leaf[self._start], self._rows[step])

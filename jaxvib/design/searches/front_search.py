@@ -2,17 +2,16 @@
 
 import dataclasses
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 
 from ...ensemble import Reason, reason
 from ..measures.measure import EvaluationLostError
 from ..optimise import searched
-from ..problem import Form, Problem
+from ..problem import Problem
 from ..settings import SearchSettings
 from .evaluation import Evaluation, Evaluator, Scalarisation
-from .history import worst_violation
+from .history import Searched
 
 _SUMS = (1e-3, 1e-6)  # weight of the sum of objectives: first for ends, then for all
 _AHEAD = 1e-8  # relative improvement of a scalarisation that triggers a new search
@@ -20,19 +19,6 @@ _ROUGH = 1e-8  # tolerance of an end that is refined later
 _TOGETHER = 1e-4  # distance, relative to the ranges, below which points coincide
 _MOST_ROWS = 500  # largest number of combinations of numbers
 _ROUNDS = 3  # of repeated searches from better points
-
-
-class Found(NamedTuple):
-    """The result of a search: final and first evaluation, reason code and evaluator."""
-
-    final: Evaluation
-    first: Evaluation
-    code: int
-    evaluator: Evaluator
-
-    def usable(self, form: Form) -> bool:
-        """Whether the design has objectives and violates no limit."""
-        return not self.final.code and bool(worst_violation(form, self.final) == 0.0)
 
 
 def worst_numbers(evaluation: Evaluation) -> np.ndarray:
@@ -60,7 +46,7 @@ class FrontSearch:
         """The number of evaluations of all searches."""
         return sum(len(each.history) for each in self._evaluators)
 
-    def ends(self, rows: np.ndarray) -> list[Found]:
+    def ends(self, rows: np.ndarray) -> list[Searched]:
         """Return the best design for each objective, from starts (starts, variables).
 
         **Raises:** `EvaluationLostError` if no start has objectives or no design is
@@ -90,7 +76,9 @@ class FrontSearch:
                     ends[i] = one._replace(code=one.code if weight == _SUMS[-1] else code)
         return ends
 
-    def between(self, ends: list[Found], number: int) -> tuple[np.ndarray, list[Found]]:
+    def between(
+        self, ends: list[Searched], number: int
+    ) -> tuple[np.ndarray, list[Searched]]:
         """Return the weights of the ends, (points, objectives), and the points."""
         best, spread = _ranges(ends)
         corners = (np.stack([worst_numbers(one.final) for one in ends]) - best) / spread
@@ -99,7 +87,7 @@ class FrontSearch:
             self._scalarisation(best, spread, reference, _SUMS[-1])
             for reference in weights @ corners
         ]
-        found: dict[int, Found] = {}
+        found: dict[int, Searched] = {}
         for place, nearest in _order(weights):
             near = found[nearest] if nearest in found else ends[weights[place].argmax()]
             found[place] = self._searched(scalarisations[place], near)
@@ -109,8 +97,8 @@ class FrontSearch:
         return weights, self._repeat_improvable(points, scalarisations)
 
     def _separate_coinciding(
-        self, found: list[Found], scalarisations, weights, ends
-    ) -> list[Found]:
+        self, found: list[Searched], scalarisations, weights, ends
+    ) -> list[Searched]:
         """Repeat the search of coinciding points from interpolated starts.
 
         A search can get stuck where all derivatives along a front vanish.
@@ -129,8 +117,8 @@ class FrontSearch:
         return found
 
     def _repeat_improvable(
-        self, found: list[Found], scalarisations: list[Scalarisation]
-    ) -> list[Found]:
+        self, found: list[Searched], scalarisations: list[Scalarisation]
+    ) -> list[Searched]:
         """Repeat the search of points whose scalarisation is smaller at another point."""
         for _ in range(_ROUNDS):
             reached = np.full((len(found),) * 2, np.inf)
@@ -149,7 +137,7 @@ class FrontSearch:
                 break
         return found
 
-    def _started(self, rows) -> list[Found]:
+    def _started(self, rows) -> list[Searched]:
         found, why = [], ""
         for row in rows:
             evaluator = self._evaluator(row)
@@ -161,14 +149,14 @@ class FrontSearch:
             if one.code:
                 why = why or reason(one.code)
             else:
-                found.append(Found(one, one, 0, evaluator))
+                found.append(Searched([one], 0, 0, evaluator=evaluator))
         if not found:
             which = "the initial system has no" if len(rows) == 1 else "no start has"
             words = f"{which} objectives: {why}"
             raise EvaluationLostError(Reason.BAD_PARAMETER, words)
         return found
 
-    def _single_objective(self, goal: int, begun: Found) -> Found:
+    def _single_objective(self, goal: int, begun: Searched) -> Searched:
         """Optimise one objective alone, scaled by its value and largest derivative."""
         value, own = worst_numbers(begun.final), begun.final
         size = np.abs(value)
@@ -181,19 +169,19 @@ class FrontSearch:
         scalarisation = self._scalarisation(value, size, np.zeros(len(value)), 0.0, goal)
         return self._searched(scalarisation, begun, roughly=True)
 
-    def _best(self, goal: int, tried: list[Found]) -> Found:
+    def _best(self, goal: int, tried: list[Searched]) -> Searched:
         """Return the feasible result with the best objective, or the first result."""
         usable = [one for one in tried if one.usable(self._form)]
         return min(usable, key=lambda one: worst_numbers(one.final)[goal], default=tried[0])
 
-    def _or_best_seen(self, goal: int, found: Found) -> Found:
+    def _or_best_seen(self, goal: int, found: Searched) -> Searched:
         """Return `found` if usable, otherwise the best evaluation of any search."""
         if found.usable(self._form):
             return found
         seen = [
-            Found(one, each.history[0], found.code, each)
+            Searched(each.history, step, found.code, evaluator=each)
             for each in self._evaluators
-            for one in each.history
+            for step in range(len(each.history))
         ]
         best = self._best(goal, seen)
         if not best.usable(self._form):
@@ -202,8 +190,8 @@ class FrontSearch:
         return best
 
     def _searched(
-        self, scalarisation: Scalarisation, near: Found, normalised=None, roughly=False
-    ) -> Found:
+        self, scalarisation: Scalarisation, near: Searched, normalised=None, roughly=False
+    ) -> Searched:
         """Minimise a scalarisation from a nearby design (or point) and its motion."""
         normalised = near.final.normalised if normalised is None else normalised
         evaluator = self._evaluator(normalised, scalarisation, near.evaluator)
@@ -211,9 +199,7 @@ class FrontSearch:
         if roughly:
             rough = max(settings.tolerance, _ROUGH)
             settings = dataclasses.replace(settings, tolerance=rough)
-        found = searched(evaluator, normalised, method, settings)
-        history = found.history
-        return Found(history[found.end], history[0], found.code, evaluator)
+        return searched(evaluator, normalised, method, settings)
 
     def _evaluator(self, normalised, scalarisation=None, after=None) -> Evaluator:
         evaluator = Evaluator(
@@ -261,7 +247,7 @@ class FrontSearch:
         return np.array([len(numbers) for numbers in first.goals])
 
 
-def _ranges(ends: list[Found]) -> tuple[np.ndarray, np.ndarray]:
+def _ranges(ends: list[Searched]) -> tuple[np.ndarray, np.ndarray]:
     """Return the best value of each objective at the ends, and its range."""
     corners = np.stack([worst_numbers(one.final) for one in ends])
     size = np.abs(corners).max(axis=0)

@@ -1,6 +1,7 @@
 """Designs and the histories of their evaluations."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -11,8 +12,10 @@ from ...drawing import Plottable
 from ...ensemble import reason
 from ...foundation.arrays import to_jax
 from ...foundation.quantity import result_field, system_field
+from ..measures.measure import EvaluationLostError
 from ..problem import Form, Limit, Problem, slopes_of_objective
-from .evaluation import Evaluation
+from ..variables import slopes_at
+from .evaluation import Evaluation, Evaluator
 from .smoothness import Notice, notice
 
 _ACTIVE = 1e-5  # relative slack below which a bound or a limit is active
@@ -83,38 +86,74 @@ class Design(Plottable):
         return float(self.variables[path][int(self.best)])
 
 
-def design_of(
-    problem: Problem, histories: list[list[Evaluation]], ends: list[int], codes: list[int]
-) -> Design:
-    """Return the best design of several histories with given final steps."""
+class Searched(NamedTuple):
+    """The history of one search, its best step, reason code and message.
+
+    `evaluator`: of a search that was sequential.
+    """
+
+    history: Sequence[Evaluation]
+    end: int
+    code: int
+    why: str = ""
+    evaluator: Evaluator | None = None
+
+    @property
+    def final(self) -> Evaluation:
+        """The evaluation at the best step."""
+        return self.history[self.end]
+
+    @property
+    def first(self) -> Evaluation:
+        """The evaluation at the first step."""
+        return self.history[0]
+
+    def usable(self, form: Form) -> bool:
+        """Whether the design has objectives and violates no limit."""
+        return not self.final.code and bool(worst_violation(form, self.final) == 0.0)
+
+
+def not_started(
+    problem: Problem, normalised: np.ndarray, lost: EvaluationLostError
+) -> Searched:
+    """Return the search from a start that could not be evaluated."""
+    form, number = problem.form, np.array([np.nan])
+    slopes = np.full((1, len(normalised)), np.nan)
+    nothing = Evaluation(
+        np.asarray(normalised, float), np.nan, number, (number,) * len(form.limits), slopes,
+        (slopes,) * len(form.limits), lost.code, Notice.SMOOTH, (number,) * len(form.goals),
+    )  # fmt: skip
+    return Searched([nothing], 0, lost.code, str(lost))
+
+
+def design_of(problem: Problem, found: Sequence[Searched]) -> Design:
+    """Return the best design of several searches."""
     form = problem.form
-    finals = [history[end] for history, end in zip(histories, ends, strict=True)]
+    finals = [each.final for each in found]
     chosen = best_of(form, finals)
-    history, final = histories[chosen], finals[chosen]
-    normalised = np.stack([one.normalised for one in history])
-    values = [problem.values(row) for row in normalised]
+    history, final = found[chosen].history, finals[chosen]
     nothing = np.full(len(form.variables), np.nan)
     gradients = np.stack([_gradient(form, one, nothing) for one in history])
     known = {
-        "variables": {
-            one.path: np.array([row[one.path] for row in values]) for one in form.variables
-        },
+        "variables": problem.columns(one.normalised for one in history),
         "objective": np.array([one.objective for one in history]),
         "numbers": np.stack([one.numbers for one in history]),
         "gradients": {one.path: gradients[:, i] for i, one in enumerate(form.variables)},
         "limits": slacks(form, history),
         "notices": np.array([int(one.notice) for one in history], np.int32),
-        "best": np.int32(ends[chosen]),
-        "evaluations": np.int32(sum(map(len, histories))),
+        "best": np.int32(found[chosen].end),
+        "evaluations": np.int32(sum(len(each.history) for each in found)),
         "optimality": np.float64(optimality(form, final, history[0])),
-        "result": np.int32(codes[chosen]),
+        "result": np.int32(found[chosen].code),
     }
-    rows, objectives = zip(*((e.normalised, e.objective) for e in finals), strict=True)
-    starts = starts_of(form, rows, objectives, codes)
-    return Design(**to_jax(known), starts=starts, system=problem.designed(final.normalised))
+    starts = problem.columns(one.normalised for one in finals)
+    objectives = np.array([each.objective for each in finals], float)
+    ends = starts, objectives, np.array([each.code for each in found], np.int32)
+    system = problem.designed(final.normalised)
+    return Design(**to_jax(known), starts=Starts(*to_jax(ends)), system=system)
 
 
-def slacks(form: Form, found: list[Evaluation]) -> dict[str, np.ndarray]:
+def slacks(form: Form, found: Sequence[Evaluation]) -> dict[str, np.ndarray]:
     """Return by how much the worst number of each limit keeps it, (evaluations,)."""
     return {
         name: np.array([np.min(inside(limit, one.limits[i])) for one in found])
@@ -122,17 +161,7 @@ def slacks(form: Form, found: list[Evaluation]) -> dict[str, np.ndarray]:
     }
 
 
-def starts_of(form: Form, rows, objectives, codes) -> Starts:
-    """Return the results of starts that ended at rows of normalised variables."""
-    values = {
-        one.path: np.array([one.value(row[i]) for row in rows], float)
-        for i, one in enumerate(form.variables)
-    }
-    ends = np.array(objectives, float), np.array(codes, np.int32)
-    return Starts(*to_jax((values, *ends)))
-
-
-def best_of(form: Form, found: list[Evaluation]) -> int:
+def best_of(form: Form, found: Sequence[Evaluation]) -> int:
     """Return the index of the best evaluation; lost ones come last."""
     ranks = [
         (np.inf, 0.0) if one.code
@@ -207,12 +236,7 @@ def slopes(form: Form, evaluation: Evaluation) -> np.ndarray:
 def _gradient(form, evaluation, nothing) -> np.ndarray:
     if evaluation.slopes is None:
         return nothing
-    by_share = slopes(form, evaluation)
-    turned = [
-        one.slope(normalised)
-        for one, normalised in zip(form.variables, evaluation.normalised, strict=True)
-    ]
-    return by_share / np.array(turned)
+    return slopes(form, evaluation) / slopes_at(form.variables, evaluation.normalised)
 
 
 def inside(limit: Limit, numbers: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import scipy  # loads submodules lazily: .optimize takes 0.3 s
 
 from ...ensemble import Reason
 from ..measures.measure import EvaluationLostError
+from ..settings import SearchSettings
 from .evaluation import Evaluation, Evaluator
 from .history import optimality, size_of, slopes, worst_violation
 
@@ -34,7 +35,7 @@ def constrained(method: str, options: Callable) -> Callable:
     variable, and each number gives a constraint. It is smooth, and exact at the corner.
     """
 
-    def search(evaluator: Evaluator, start, steps: int, tolerance: float, seed: int) -> int:
+    def search(evaluator: Evaluator, start: np.ndarray, settings: SearchSettings) -> int:
         form = evaluator.problem.form
         first = _evaluated(evaluator, start)
         scale = form.sign / (abs(first.objective) or 1.0)
@@ -97,7 +98,7 @@ def constrained(method: str, options: Callable) -> Callable:
                 method=method,
                 bounds=[(0.0, 1.0)] * n + [(None, None)] * lifted,
                 constraints=_constraints(method, rows),
-                options=options(steps, tolerance),
+                options=options(settings.steps, settings.tolerance),
             )
         final = np.clip(found.x[:n], 0.0, 1.0)
         return _end_code(evaluator, final, first, found.success)
@@ -105,11 +106,9 @@ def constrained(method: str, options: Callable) -> Callable:
     return search
 
 
-def quasi_newton(
-    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
-) -> int:
+def quasi_newton(evaluator: Evaluator, start: np.ndarray, settings: SearchSettings) -> int:
     """Minimise by L-BFGS-B within the bounds."""
-    form = evaluator.problem.form
+    form, tolerance = evaluator.problem.form, settings.tolerance
     first = _evaluated(evaluator, start)
     scale = form.sign / (abs(first.objective) or 1.0)
 
@@ -122,14 +121,12 @@ def quasi_newton(
 
     found = scipy.optimize.minimize(
         both, start, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(start),
-        options={"maxiter": steps, "ftol": tolerance * 1e-4, "gtol": tolerance},
+        options={"maxiter": settings.steps, "ftol": tolerance * 1e-4, "gtol": tolerance},
     )  # fmt: skip
     return _end_code(evaluator, found.x, first, found.success)
 
 
-def least_squares(
-    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
-) -> int:
+def least_squares(evaluator: Evaluator, start: np.ndarray, settings: SearchSettings) -> int:
     """Minimise by Gauss-Newton steps within a trust region and the bounds."""
     first = _evaluated(evaluator, start)
     inside = np.clip(start, 1e-9, 1 - 1e-9)  # the method needs strictly interior points
@@ -144,35 +141,33 @@ def least_squares(
         inside,
         jac=lambda x: _evaluated(evaluator, x).slopes,
         bounds=(0.0, 1.0),
-        xtol=tolerance,
-        ftol=tolerance,
-        gtol=tolerance,
+        xtol=settings.tolerance,
+        ftol=settings.tolerance,
+        gtol=settings.tolerance,
         x_scale="jac",
-        max_nfev=steps,
+        max_nfev=settings.steps,
     )
     return _end_code(evaluator, found.x, first, found.success)
 
 
-def nelder_mead(
-    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
-) -> int:
+def nelder_mead(evaluator: Evaluator, start: np.ndarray, settings: SearchSettings) -> int:
     """Minimise by the gradient-free Nelder-Mead simplex."""
+    tolerance = settings.tolerance
     with np.errstate(invalid="ignore"):  # vertices without an objective are infinite
         found = scipy.optimize.minimize(
             _without_slopes(evaluator), start, method="Nelder-Mead",
             bounds=[(0.0, 1.0)] * len(start),
-            options={"maxiter": steps, "xatol": tolerance, "fatol": tolerance},
+            options={"maxiter": settings.steps, "xatol": tolerance, "fatol": tolerance},
         )  # fmt: skip
     return _end_code_without_slopes(evaluator, found.x, found.success)
 
 
-def evolution(
-    evaluator: Evaluator, start: np.ndarray, steps: int, tolerance: float, seed: int
-) -> int:
+def evolution(evaluator: Evaluator, start: np.ndarray, settings: SearchSettings) -> int:
     """Minimise by gradient-free differential evolution."""
     found = scipy.optimize.differential_evolution(
-        _without_slopes(evaluator), [(0.0, 1.0)] * len(start), x0=start, maxiter=steps,
-        tol=0.0, atol=tolerance, polish=False, rng=seed,
+        _without_slopes(evaluator), [(0.0, 1.0)] * len(start), x0=start,
+        maxiter=settings.steps, tol=0.0, atol=settings.tolerance, polish=False,
+        rng=settings.seed,
     )  # fmt: skip
     return _end_code_without_slopes(evaluator, found.x, found.success)
 

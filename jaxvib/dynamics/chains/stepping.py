@@ -10,7 +10,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ...foundation.arrays import is_concrete
-from ...foundation.quantity import Quantity, Range, check_range, floats, quantity
+from ...foundation.quantity import (
+    Quantity,
+    Range,
+    check_range,
+    check_shape,
+    floats,
+    quantity,
+)
 from ...foundation.suggestions import CheckedArguments
 from ...systems.base.law import ContactLaw, force_of
 from ...systems.structures.chain import BeamChain
@@ -123,8 +130,7 @@ def checked_fields(
 ) -> Float[Array, "4 bodies"]:
     """Return a state as an array. **Raises:** `ValueError` for another shape."""
     state = floats("state", state)
-    if state.shape != (4, chain.bodies):
-        raise ValueError(f"state has shape {state.shape}; allowed: (4, {chain.bodies})")
+    check_shape("state", state, (4, chain.bodies))
     return state
 
 

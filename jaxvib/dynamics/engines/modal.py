@@ -21,6 +21,7 @@ from ...systems.base.equation import Equation
 from ..modal import ModalForm, modal_flow, modal_form
 from ..motion import Motion, Want
 from ..observables import init_observables
+from ..sensitivities import value_and_tangent
 from .engine import Engine, forces_in, in_periods
 from .stepped import DiffraxEngine
 
@@ -85,8 +86,8 @@ def _form_of(system: Any) -> ModalForm:
         raise ValueError(
             "engine = 'modal': the system has no modal form; allowed: linear systems of "
             "more than 8 degrees of freedom with up to 16 elastic contacts (8 annular "
-            "ones) and harmonic loads, without rigid-body or critically damped modes and "
-            "undamped resonances, their parameters not traced by jit or vmap"
+            "ones) and harmonic loads or none, without rigid-body or critically damped "
+            "modes and undamped resonances, their parameters not traced by jit or vmap"
         )
     return form
 
@@ -107,7 +108,7 @@ def _differentiable(form: ModalForm, static: Any):
         if all(is_zero(tangent) for tangent in jax.tree.leaves(tangents[0], is_zero)):
             change = along_states(primals, found[0], tangents[1:])
         else:
-            change = _slope(by_steps, primals, tangents)
+            change = value_and_tangent(by_steps, primals, tangents)[1]
         still = [np.zeros(number.shape, jax.dtypes.float0) for number in found[1:]]
         return found, (change, *still)
 
@@ -125,23 +126,8 @@ def _differentiable(form: ModalForm, static: Any):
         return modal_flow(form, state, t0, t1, Want(rtol, monodromy=True)).monodromy
 
     def higher(primals, tangents):
-        return monodromy(*primals), _slope(jax.jacfwd(by_steps, 1), primals, tangents)
+        slope = value_and_tangent(jax.jacfwd(by_steps, 1), primals, tangents)[1]
+        return monodromy(*primals), slope
 
     flow, monodromy = with_rule(run, rule), with_rule(own_monodromy, higher)
     return flow
-
-
-def _slope(function, primals, tangents):
-    """Return the change of a function of arrays along symbolic tangents."""
-    leaves, tree = jax.tree.flatten(primals)
-    changes = jax.tree.leaves(tangents, is_leaf=is_zero)
-    places = [k for k, change in enumerate(changes) if not is_zero(change)]
-
-    def of(*values):
-        every = list(leaves)
-        for k, value in zip(places, values, strict=True):
-            every[k] = value
-        return function(*jax.tree.unflatten(tree, every))
-
-    moving = tuple(leaves[k] for k in places), tuple(changes[k] for k in places)
-    return jax.jvp(of, *moving)[1]

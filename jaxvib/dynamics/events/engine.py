@@ -13,7 +13,7 @@ from ...foundation.types import Number
 from ...systems.base.equation import Time
 from ...systems.impact import EquationOfMotion
 from ..measure import Measure
-from ..motion import Motion
+from ..motion import Motion, reason_code
 from ..observables import init_observables
 from .damped import force_factor
 from .flight import ONSET
@@ -307,9 +307,7 @@ def _at_end(context: Context, lane: Lane, valid: Any, request: Request):
         lane = moved_to_end(context, lane)
     final = jnp.stack([*lane.position, *lane.velocity])
     final = final + jnp.concatenate([equation.offset, jnp.zeros_like(equation.offset)])
-    code = jnp.where(lane.time < end, Reason.STEP_LIMIT, Reason.SUCCESS)
-    code = jnp.where(jnp.all(jnp.isfinite(final)), code, Reason.STEP_UNDERFLOW)
-    return lane, final, jnp.where(valid, code, Reason.BAD_PARAMETER).astype(jnp.int32)
+    return lane, final, reason_code(final, valid, lane.time < end)
 
 
 def _holding_forces(motion: ScalarSystem, lane: Lane):

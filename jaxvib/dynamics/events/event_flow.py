@@ -11,7 +11,6 @@ from jaxtyping import Array, PyTree
 from ...ensemble import Reason
 from ...foundation.arrays import combine_arrays
 from ...foundation.types import Number
-from ...foundation.zero_tangents import is_zero
 from ...kernels import Kernel
 from ...kernels.calls.derivative_rule import with_rule
 from ...kernels.calls.kernel_cache import cached_kernel
@@ -19,7 +18,13 @@ from ...kernels.lower import tangents
 from ..measure import Measure
 from ..motion import Motion, Want, in_succession
 from ..observables import init_observables
-from ..sensitivities import MOST_SENSITIVITIES, basis_of, contract_tangents
+from ..sensitivities import (
+    MOST_SENSITIVITIES,
+    basis_of,
+    contract_tangents,
+    perturbed,
+    value_and_tangent,
+)
 from .engine import Request, integrate_events, integrate_periods
 from .scalar_system import ORDER
 
@@ -50,36 +55,25 @@ def event_problem(
         return found if measure is None else _with_sum(found)
 
     def rule(primals, tangents):
-        state, *others, rtol = primals
-        d_state, *d_others, _ = tangents
-        basis, weights = basis_of(state, tuple(others), d_state, tuple(d_others))
+        (state, *rest, rtol), (d_state, *d_rest, _) = primals, tangents
+        given, changes = (state, tuple(rest)), (d_state, tuple(d_rest))
+        moving, changes, others = perturbed(given, changes)
+        basis, weights = basis_of(*moving, *changes)
         if basis is None:
             found = run(*primals)
             return found, _tangent_of_state(jnp.zeros_like(found.state))
-        leaves, tree = jax.tree.flatten((state, tuple(others)))
-        changes = jax.tree.leaves((d_state, tuple(d_others)), is_leaf=is_zero)
-        moves = tuple(not is_zero(change) for change in changes)
-        sensitivities = _sensitivities_of(static, tree, moves, order, measure)
+        sensitivities = _sensitivities_of(static, order, measure)
 
         # The tolerance is passed, not closed over: it may differ between lanes.
         def sensitivities_along(rows):
-            return sensitivities(
-                [leaf for leaf, move in zip(leaves, moves, strict=True) if move],
-                rows,
-                (
-                    [leaf for leaf, move in zip(leaves, moves, strict=True) if not move],
-                    rtol,
-                ),
-            )
+            return sensitivities(moving, rows, (others, rtol))
 
-        rows = jax.tree.leaves(basis)
-        rows = [row for row, move in zip(rows, moves, strict=True) if move]
         if len(weights) > MOST_SENSITIVITIES:
             moved = contract_tangents(
-                lambda rows: sensitivities_along(rows)[1], rows, weights
+                lambda rows: sensitivities_along(rows)[1], basis, weights
             )
             return run(*primals), _tangent_of_state(moved)
-        end, sensitivities, (result, steps) = sensitivities_along(rows)
+        end, sensitivities, (result, steps) = sensitivities_along(basis)
         moved = jnp.tensordot(weights, sensitivities, 1)
         return Motion(end, result, steps), _tangent_of_state(moved)
 
@@ -120,10 +114,7 @@ def periods_problem(
 
         return in_succession(go, state, count)
 
-    def rule(primals, tangents):
-        changes = jax.tree.map(_as_array, tangents, is_leaf=is_zero)
-        return jax.jvp(one_by_one, primals, changes)
-
+    rule = functools.partial(value_and_tangent, one_by_one)
     start = jax.tree.map(jnp.asarray, (state, parameters))
     return with_rule(run, rule)(*start, *(jnp.asarray(x, float) for x in (period, rtol)))
 
@@ -212,18 +203,16 @@ def _observed(system, state, t0, t1, want: Want, order: int) -> Motion:
 
 
 @functools.lru_cache(maxsize=64)
-def _sensitivities_of(static, tree, moves, order, measure):
+def _sensitivities_of(static, order, measure):
     """Return a function from (moving, rows, others) to end, sensitivities and the rest.
 
-    `tree`: of the state and all other inputs; `moves`: which of its leaves are
-    perturbed and so in `moving`. Its first derivatives are a kernel as well.
+    `moving`: the leaves of (state, (parameters, t0, t1)) that are `perturbed`. Its first
+    derivatives are a kernel as well.
     """
 
     def go(moving, others, steady):
-        moving, (others, rtol) = iter(moving), others
-        others = iter(others)
-        leaves = [next(moving if move else others) for move in moves]
-        state, (parameters, t0, t1) = jax.tree.unflatten(tree, leaves)
+        others, rtol = others
+        state, (parameters, t0, t1) = eqx.combine(moving, others)
         system = combine_arrays(parameters, static)
         request = Request(differentiated=True, steady=steady, order=order)
         if measure is not None:  # its derivative needs the pace of contacts
@@ -252,13 +241,10 @@ def _sensitivities_of(static, tree, moves, order, measure):
         (_, moved), (_, sensitivities), _ = _along_rows(pushed, where, along_rows)
         return moved, sensitivities
 
-    known = static, moves, order, measure
+    known = static, order, measure
     compiled, second = cached_kernel(along, *known), cached_kernel(turned, *known)
 
-    def higher(primals, tangents):
-        return jax.jvp(turned, primals, jax.tree.map(_as_array, tangents, is_leaf=is_zero))
-
-    turn = with_rule(second, higher)
+    turn = with_rule(second, functools.partial(value_and_tangent, turned))
 
     def rule(primals, tangents):
         moving, rows, others = primals
@@ -268,10 +254,8 @@ def _sensitivities_of(static, tree, moves, order, measure):
         turns = jax.vmap(functools.partial(turn, *primals))
         if basis is None:
             changes = tuple(map(jnp.zeros_like, found[:2]))
-        elif len(weights) > MOST_SENSITIVITIES:
-            changes = contract_tangents(turns, basis, weights)
         else:
-            changes = tuple(jnp.tensordot(weights, each, 1) for each in turns(basis))
+            changes = contract_tangents(turns, basis, weights)
         no_change = np.zeros((), jax.dtypes.float0)
         return found, (*changes, (no_change, no_change))
 
@@ -307,14 +291,6 @@ def _first_sensitivities(go, moving, rows, others):
     whole = functools.partial(along, _mapped_along_rows, False)
     sensitivities.defjvp(functools.partial(jax.jvp, whole))
     return sensitivities(moving, rows, others)
-
-
-def _as_array(change):
-    if not is_zero(change):
-        return change
-    if change.dtype == jax.dtypes.float0:
-        return np.zeros(change.shape, change.dtype)
-    return jnp.zeros(change.shape, change.dtype)
 
 
 def _tangent_of_state(change) -> Motion:

@@ -10,14 +10,14 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array
 
 from ...ensemble import Reason
 from ...foundation.arrays import as_array, combine_arrays, partition_arrays
 from ...foundation.types import Number
 from ...kernels.lower.in_place import given_up
 from ...systems.lane_kernel import lane_kernel
-from ..motion import Motion, Want
+from ..motion import Motion, Want, reason_code
 from ..observables import init_observables, update_observables
 from .collocation import NODES, turn_less_one, turned
 from .contact import state_and_rate
@@ -273,14 +273,6 @@ def _flight(context: Context, lane: Lane) -> Lane:
         rubbed=None if lane.rubbed is None else jnp.zeros_like(lane.rubbed),
         steps=lane.steps + 1,
     )
-
-
-def reason_code(final: Array, finite: Array, stops: Array) -> Int[Array, ""]:
-    """Return the reason code of a motion that `stops` before its end, or not."""
-    good = jnp.all(jnp.isfinite(final))
-    code = jnp.where(stops, Reason.STEP_LIMIT, Reason.SUCCESS)
-    code = jnp.where(good, code, Reason.STEP_UNDERFLOW)
-    return jnp.where(finite, code, Reason.BAD_PARAMETER).astype(jnp.int32)
 
 
 def is_finite(array: Array) -> Array:

@@ -14,7 +14,7 @@ from ...systems.base.law import is_impulsive, trait
 from ...systems.base.system import Mechanical, System, state_shape
 from ...systems.base_motion import pushes
 from ...systems.impact import EquationOfMotion, equation_of_motion
-from ...systems.loads import as_load
+from ...systems.loads import HarmonicLoad, as_load
 from ...systems.variation import variations_of
 from ..linear_modes import forced_motion, modal_blocks
 from .axes import axes_of
@@ -101,7 +101,8 @@ def modal_form(system: System) -> ModalForm | None:
     """Return a large system in its modes, or None.
 
     None for few degrees of freedom, a drift, many contacts, hard ones or such with jumping
-    forces, loads that are all constant or not sums of harmonics, or traced parameters; also
+    forces, loads that are all constant or not sums of harmonics, or traced parameters;
+    without loads for overdamped modes; also
     for rigid-body modes, where eigenvectors are nearly dependent (critically damped modes),
     and at a resonance with nearly no damping. The last few are kept, for repeated calls.
     """
@@ -139,12 +140,13 @@ def _form_of(content: _Content) -> ModalForm | None:
     laws = [as_load(load.law) for load in system.loads]
     waves = [law.waves() if law is not None else None for law in laws]
     harmonic = all(wave is not None for wave in waves)
-    # Without a period there is no length of the steps.
+    # Without a period there is no length of the steps; that of free motions is a mode's.
     periodic = any(law is not None and law.repeats and not law.constant for law in laws)
     refused: Any = system.frictions or system.springs or variations_of(system)
     refused = refused or any(_refused(contact.law) for contact in system.contacts)
     axes = axes_of(system.contacts).owners
-    if refused or not harmonic or not periodic or axes.size > MOST_AXES:
+    free = not system.loads
+    if refused or not harmonic or not (periodic or free) or axes.size > MOST_AXES:
         return None
     matrices = [np.asarray(matrix) for matrix in linear.matrices()]
     if not all(np.isfinite(m).all() for m in matrices):
@@ -157,6 +159,11 @@ def _form_of(content: _Content) -> ModalForm | None:
     ]
     try:
         split = modal_blocks(*matrices)
+        slowest = 0.0 if split is None else float(split.angular.min())
+        if free and not slowest > 0:
+            return None
+        # An absent load is one of no force, so that no array is empty.
+        pushed = pushed or [(np.zeros(len(matrices[0])), HarmonicLoad(0.0, slowest / 2))]
         forced = None if split is None else forced_motion(*matrices, pushed)
     except np.linalg.LinAlgError:  # eigenvectors equal to the last digit
         return None
@@ -165,7 +172,8 @@ def _form_of(content: _Content) -> ModalForm | None:
     motion = equation_of_motion(
         [jnp.asarray(m) for m in matrices], system.contacts, system.loads
     )
-    modes, period = eigenmodes(split), jnp.asarray(system.period())
+    modes = eigenmodes(split)
+    period = jnp.asarray(2 * np.pi / slowest if free else system.period())
     slow, fast = np.split(split.decay, 2)
     # The product of two eigenvalues: a slow one of strong damping is not rigid.
     if np.min(np.abs(slow * fast + split.angular**2)) * period**2 < _RIGID**2:

@@ -53,7 +53,9 @@ class Scales(NamedTuple):
     time in which a rate of the motion accumulates its size. `zero` (n,): the reference
     state; `least` (n,): the size at the start and of the response to the loads.
     Integrals along the motion follow in `zero` and `least` only: their sizes grow as
-    the largest of the motion's own.
+    the largest of the motion's own. `changes`: for the state and each of its
+    sensitivities the relative changes of parameters that they are along, None if of
+    states alone.
     """
 
     units: Float[Array, " n"]
@@ -62,6 +64,18 @@ class Scales(NamedTuple):
     pace: Any
     zero: Float[Array, " n"]
     least: Float[Array, " n"]
+    changes: tuple[Any, ...] = (1.0,)
+
+    def along(self, changes: Float[Array, " rows"] | None) -> "Scales":
+        """Return the scales of a state and its sensitivities along relative changes."""
+
+        def times(change):
+            if changes is None or change is None:
+                return None
+            rows = jnp.reshape(changes, (-1, *[1] * jnp.ndim(change)))
+            return rows * jnp.broadcast_to(change, (len(changes), *jnp.shape(change)))
+
+        return self._replace(changes=(*self.changes, *map(times, self.changes)))
 
     def sizes(self, values: Float[Array, "*rows n"]) -> Float[Array, "*rows n"]:
         """Return the size of each component implied by a state or a sensitivity."""
@@ -111,15 +125,21 @@ class Scales(NamedTuple):
         return jax.tree.unflatten(jax.tree.structure(start), sizes)
 
     def allowed(self, rtol: Number, least: PyTree, first: PyTree, last: PyTree) -> PyTree:
-        """Return the allowed errors of a step between states (with sensitivities)."""
+        """Return the allowed errors of a step between states (with sensitivities).
 
-        def of(least, first, last, zero=None):
-            both = jnp.maximum(jnp.abs(first), jnp.abs(last))
-            size = both
-            if zero is not None:
-                size = jnp.maximum(jnp.abs(first - zero), jnp.abs(last - zero))
+        The rounding of a parameter changes the state by the rounding of its size at
+        most: smaller sensitivities are rounding themselves, and no step resolves them.
+        """
+
+        def of(least, first, last, change, state=None):
+            both = size = jnp.maximum(jnp.abs(first), jnp.abs(last))
+            if state is None:
+                size = jnp.maximum(jnp.abs(first - self.zero), jnp.abs(last - self.zero))
             size = size + SHARE * jnp.maximum(self.sizes(size), least)
             found = rtol * size + _ROUNDING * both + _TINY
+            if state is not None and change is not None:
+                state = jnp.broadcast_to(state, found.shape)
+                found = jnp.maximum(found, _ROUNDING * change[..., None] * state)
             return found / jnp.broadcast_to(weights, found.shape) if integrals else found
 
         count, integrals = self.units.shape[-1], self.least.shape[-1] - self.units.shape[-1]
@@ -127,8 +147,12 @@ class Scales(NamedTuple):
         # with small errors do not lengthen steps.
         parts = np.array([count, max(integrals, 1)])
         weights = np.sqrt((count + integrals) / np.repeat(parts, [count, integrals]))
-        leaves = zip(*map(jax.tree.leaves, (least, first, last)), strict=True)
-        parts = [of(*leaf, self.zero if k == 0 else None) for k, leaf in enumerate(leaves)]
+        leaves = *map(jax.tree.leaves, (least, first, last)), self.changes
+        own, *rows = zip(*leaves, strict=True)
+        parts = [of(*own)]
+        if rows:
+            state = jnp.maximum(self.sizes(jnp.abs(own[1] - self.zero)), own[0])
+            parts += [of(*row, state) for row in rows]
         return jax.tree.unflatten(jax.tree.structure(first), parts)
 
     def slack(self, rtol: Number, first: Array, last: Array) -> Array:

@@ -280,15 +280,19 @@ def augmented(problem: Problem, moved: bool) -> Problem:
 
     def prepare(given):
         if not moved:
-            return problem.prepare(given), None
+            return problem.prepare(given), None, None
         parameters, directions = given
         prepared, push = _linearized(problem.prepare, parameters)
-        return prepared, jax.vmap(push)(directions)
+        return prepared, jax.vmap(push)(directions), _changes(parameters, directions)
+
+    def scales(t0, t1, state, prepared):
+        prepared, _, changes = prepared
+        return problem.scales(t0, t1, state, prepared).along(changes)
 
     def along(function, state, prepared):
         """Return `function(state, prepared)` and its tangents for all sensitivities."""
         state, sensitivities = state
-        prepared, directions = prepared
+        prepared, directions, _ = prepared
         if not moved:
             value, push = jax.linearize(lambda s: function(s, prepared), state)
             return value, jax.vmap(push)(sensitivities)
@@ -319,7 +323,7 @@ def augmented(problem: Problem, moved: bool) -> Problem:
     return problem._replace(
         prepare=prepare,
         field=field,
-        scales=of_one(problem.scales),
+        scales=scales,
         longest=of_one(problem.longest),
         jumps=of_one(problem.jumps),
         next_breakpoint=of_one(problem.next_breakpoint),
@@ -329,6 +333,19 @@ def augmented(problem: Problem, moved: bool) -> Problem:
         has_sensitivities=True,
         key=None if problem.key is None else (problem.key, moved),
     )
+
+
+def _changes(parameters, directions) -> Array:
+    """Return the largest change of a parameter relative to its size, per direction."""
+
+    def change(leaf, rows):
+        size = jnp.max(jnp.abs(leaf))
+        largest = jnp.max(jnp.abs(rows.reshape(rows.shape[0], -1)), axis=1)
+        return jnp.where(size > 0, largest / jnp.where(size > 0, size, 1.0), 0.0)
+
+    given = (eqx.filter(tree, eqx.is_inexact_array) for tree in (parameters, directions))
+    pairs = zip(*map(jax.tree.leaves, given), strict=True)
+    return jnp.max(jnp.stack([change(*pair) for pair in pairs if pair[0].size]), axis=0)
 
 
 def _linearized(function, *arguments):

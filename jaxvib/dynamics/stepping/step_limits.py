@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Array
 
 from ...foundation.types import Number
-from ...kernels.lower.tangents import is_lowering
 from ...systems.base.equation import Equation, Time
 from .scales import Scales
 
@@ -65,10 +64,6 @@ def longest_step(
 
 def _ranges(function, times):
     """Return the least and largest values at times, and the largest change between."""
-    if not is_lowering():
-        values = jax.vmap(function)(times)
-        changes = jnp.max(jnp.abs(jnp.diff(values, axis=0)), axis=0)
-        return jnp.min(values, axis=0), jnp.max(values, axis=0), changes
     first = function(times[0])
 
     def turn(last, time):

@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...foundation.types import Number
-from ...kernels.lower.tangents import is_lowering
 
 # After the secant, and a bisection or two where the slope changes much over the step,
 # the error falls as e^2, e^4, ...
@@ -95,11 +93,8 @@ class Polynomial(NamedTuple):
             return low, jnp.where((low <= new) & (new <= high), new, (low + high) / 2), high
 
         bracket = jnp.zeros_like(tau), tau, jnp.ones_like(tau)
-        if is_lowering():  # in a kernel, unrolling gives six times the code and no speed
-            return jax.lax.fori_loop(0, _NEWTON_STEPS, step, bracket)[1]
-        for turn in range(_NEWTON_STEPS):
-            bracket = step(turn, bracket)
-        return bracket[1]
+        # In a kernel, unrolling gives six times the code and no speed.
+        return jax.lax.fori_loop(0, _NEWTON_STEPS, step, bracket)[1]
 
 
 class RootPath(NamedTuple):
@@ -133,24 +128,14 @@ class RootPath(NamedTuple):
 
 
 def sign_crossings(paths: Sequence[Polynomial | RootPath], needed: Sequence[Array]) -> list:
-    """Return `crossing` of several paths, solved together; 1 where not `needed`.
+    """Return `crossing` of several paths, 1 where not `needed`.
 
-    A kernel searches each signal that one of its lanes needs.
+    Each signal is searched that one of the lanes needs.
     """
-    if is_lowering():
-        return [
-            _each_crossing(path.coefficients, ask)
-            for path, ask in zip(paths, needed, strict=True)
-        ]
-    sizes = [path.coefficients[0].shape[0] for path in paths]
-    order = max(len(path.coefficients) for path in paths)
-    rows = []
-    for path, size in zip(paths, sizes, strict=True):
-        missing = order - len(path.coefficients)
-        rows.append([*path.coefficients, *[jnp.zeros(size)] * missing])
-    joined = Polynomial(tuple(jnp.concatenate(terms) for terms in zip(*rows, strict=True)))
-    found = jnp.split(joined.crossing(), np.cumsum(sizes)[:-1])
-    return [jnp.where(ask, tau, 1.0) for tau, ask in zip(found, needed, strict=True)]
+    return [
+        _each_crossing(path.coefficients, ask)
+        for path, ask in zip(paths, needed, strict=True)
+    ]
 
 
 def _each_crossing(coefficients: Sequence[Array], needed: Array) -> Array:

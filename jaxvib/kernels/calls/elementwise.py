@@ -31,6 +31,5 @@ def _of_arrays(function: Any) -> Callable:
     return of_arrays
 
 
-exp, log = _of_arrays(jnp.exp), _of_arrays(jnp.log)
+log, power = _of_arrays(jnp.log), _of_arrays(jnp.power)
 log_of_number = cached_kernel(jnp.log)  # one lane, also under JAX's transformations
-sin, cos, power = _of_arrays(jnp.sin), _of_arrays(jnp.cos), _of_arrays(jnp.power)

@@ -1,6 +1,6 @@
 """Numbers and names of WebAssembly's binary format."""
 
-_WORD_BYTES = 5  # of a padded number of 32 bits
+WORD_BYTES = 5  # of a padded number of 32 bits
 
 
 class Reader:
@@ -68,7 +68,7 @@ def signed(number: int) -> bytes:
 
 def padded_unsigned(number: int) -> bytes:
     """Return a number of 32 bits in LEB128 of 5 bytes."""
-    parts = [number >> (7 * n) & 127 for n in range(_WORD_BYTES)]
+    parts = [number >> (7 * n) & 127 for n in range(WORD_BYTES)]
     return bytes([*(part | 128 for part in parts[:-1]), parts[-1]])
 
 

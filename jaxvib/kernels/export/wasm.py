@@ -12,7 +12,7 @@ from ..lower.lowering import Program, Signature
 from .emission import check_length, emitted, lowered, traced_for
 from .fused_multiply_add import with_multiply_add
 from .missing_functions import library_text
-from .wasm_object import ObjectFile
+from .wasm_object import module_of
 
 _TRIPLE = "wasm32-unknown-unknown"
 _FEATURES = "+bulk-memory,+bulk-memory-opt,+mutable-globals,+nontrapping-fptoint,+sign-ext"
@@ -26,7 +26,6 @@ _ALIGNMENT = 16  # bytes of a vector
 _MANY = 20_000
 # Longer modules load slowly: one of 70,000 lines adds 0.3 MB to a page.
 _LONGEST = 100_000
-_WORK = "work"  # the symbol of the memory of long arrays
 # Bytes of memory: addresses are signed constants in LLVM's code.
 _MOST_MEMORY = 2**31
 
@@ -55,7 +54,7 @@ class WebAssembly(NamedTuple):
     `k * lanes + i` from the byte `offset` on. Booleans are bytes.
 
     >>> jv.kernels.web_assembly(jnp.exp, 1.0, lanes=2).layout["inputs"]
-    [{'name': '0', 'shape': [], 'dtype': 'float64', 'offset': 16400}]
+    [{'name': '0', 'shape': [], 'dtype': 'float64', 'offset': 16384}]
     """
 
     code: bytes
@@ -113,82 +112,50 @@ def _compiled(
     program = lowered(closed, chosen.width)
     check_length(program, _LONGEST)
     reserved = -(-lanes // program.width) * program.width
-    text = program.text + _run_text(program, reserved)
-    code = ObjectFile(_object(text, chosen))
-    inputs = _arrays("in", shapes, program.signature.inputs)
-    outputs = _arrays("out", results, program.signature.outputs)
-    offsets, size = _offsets(inputs + outputs, reserved, _STACK + code.data_size)
-    offsets[_WORK], size = _aligned(size), _aligned(size) + program.workspace
-    if size > _MOST_MEMORY:
-        raise ValueError(f"{lanes} lanes need {size} bytes; allowed: {_MOST_MEMORY}")
-    layout = {
-        "lanes": reserved,
-        "inputs": [array.entry(offsets) for array in inputs],
-        "outputs": [array.entry(offsets) for array in outputs],
-    }
-    return WebAssembly(code.module("run", _STACK, offsets, size), layout)
+    inputs, work = _arrays(shapes, program.signature.inputs, reserved, _STACK)
+    outputs, work = _arrays(results, program.signature.outputs, reserved, work)
+    layout = {"lanes": reserved, "inputs": inputs, "outputs": outputs}
+    end = _aligned(work + program.workspace)
+    if end > _MOST_MEMORY:
+        raise ValueError(f"{lanes} lanes need {end} bytes; allowed: {_MOST_MEMORY}")
+    code = _object(program.text, _run_text(program, layout, work), chosen)
+    return WebAssembly(module_of(code, "run", _STACK, end), layout)
 
 
-class _Array(NamedTuple):
-    """An array of the module, and the symbol of its address."""
+def _arrays(
+    tree: Any, entries: tuple, lanes: int, start: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the layout of arrays from an address on, and where the next one begins.
 
-    symbol: str
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-
-    @property
-    def size(self) -> int:
-        """The bytes of one lane."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
-
-    def entry(self, offsets: dict[str, int]) -> dict[str, Any]:
-        """Return the array's part of the layout."""
-        return {
-            "name": self.name,
-            "shape": list(self.shape),
-            "dtype": self.dtype,
-            "offset": offsets[self.symbol],
-        }
-
-
-def _arrays(side: str, tree: Any, entries: tuple) -> list[_Array]:
-    """Return the leaves of a pytree as arrays with the shapes and dtypes of `entries`."""
-    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
-    return [
-        _Array(f"{side}{k}", jax.tree_util.keystr(path, simple=True, separator="."), *entry)
-        for k, (path, entry) in enumerate(zip(paths, entries, strict=True))
-    ]
-
-
-def _offsets(arrays: list[_Array], lanes: int, start: int) -> tuple[dict[str, int], int]:
-    """Return the address of each array, from `start` on, and the end of the last one."""
-    offsets, end = {}, start
-    for array in arrays:
-        offsets[array.symbol] = _aligned(end)
-        end = offsets[array.symbol] + array.size * lanes
-    return offsets, end
+    The arrays are the leaves of a pytree, with the shapes and dtypes of `entries`.
+    """
+    paths, found = [path for path, _ in jax.tree_util.tree_leaves_with_path(tree)], []
+    for path, (shape, kind) in zip(paths, entries, strict=True):
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        about = {"name": name, "shape": list(shape), "dtype": kind, "offset": start}
+        found.append(about)
+        start = _aligned(start + math.prod(shape) * np.dtype(kind).itemsize * lanes)
+    return found, start
 
 
 def _aligned(address: int) -> int:
     return -(-address // _ALIGNMENT) * _ALIGNMENT
 
 
-def _run_text(program: Program, lanes: int) -> str:
+def _run_text(program: Program, layout: dict[str, Any], work: int) -> str:
     """Return the function `run(count)`, which calls `lanes` with the module's arrays.
 
-    A last vector that is not full gets the arguments of its last lane in the next one.
+    Those of long arrays are from `work` on. A last vector that is not full gets the
+    arguments of its last lane in the next one.
     """
-    signature = program.signature
-    inputs = [f"in{k}" for k in range(len(signature.inputs))]
-    outputs = [f"out{k}" for k in range(len(signature.outputs))]
-    if program.workspace:
-        inputs.append(_WORK)
-    declared = "\n".join(f"@{s} = external hidden global i8" for s in inputs + outputs)
+    inputs, outputs = (
+        [array["offset"] for array in layout[side]] for side in ("inputs", "outputs")
+    )
+    lanes = layout["lanes"]
     return f"""
-{declared}
-{_pointers("inputs", inputs)}
+{_pointers("inputs", inputs + [work] * (program.workspace > 0))}
 {_pointers("outputs", outputs)}
+{_REPEAT}
 declare void @llvm.trap()
 define void @run(i32 %count) {{
 entry:
@@ -202,27 +169,31 @@ go:
 %partly = icmp ne i32 %rest, 0
 br i1 %partly, label %fill, label %compute
 fill:
-{_repetitions(signature, lanes)}
+{_repetitions(program.signature, inputs, lanes)}
 br label %compute
 compute:
 %to = zext i32 %count to i64
 call void @lanes(i64 {lanes}, i64 0, i64 %to, ptr @inputs, ptr @outputs)
 ret void
 }}
-{_REPEAT}"""
+"""
 
 
-def _pointers(name: str, symbols: list[str]) -> str:
-    entries = ", ".join(f"ptr @{symbol}" for symbol in symbols)
-    return f"@{name} = private constant [{len(symbols)} x ptr] [{entries}]"
+def _pointer(address: int) -> str:
+    return f"ptr inttoptr (i32 {address} to ptr)"
 
 
-def _repetitions(signature: Signature, lanes: int) -> str:
+def _pointers(name: str, addresses: list[int]) -> str:
+    entries = ", ".join(map(_pointer, addresses))
+    return f"@{name} = private constant [{len(addresses)} x ptr] [{entries}]"
+
+
+def _repetitions(signature: Signature, addresses: list[int], lanes: int) -> str:
     """Return the calls that repeat the last lane of each argument."""
     return "\n".join(
-        f"call void @repeat(ptr @in{k}, i32 {math.prod(shape)}, i32 {lanes}, "
+        f"call void @repeat({_pointer(address)}, i32 {math.prod(shape)}, i32 {lanes}, "
         f"i32 {np.dtype(kind).itemsize}, i32 %count)"
-        for k, (shape, kind) in enumerate(signature.inputs)
+        for address, (shape, kind) in zip(addresses, signature.inputs, strict=True)
     )
 
 
@@ -259,8 +230,8 @@ ret void
 """
 
 
-def _object(text: str, chosen: _InstructionSet) -> bytes:
-    """Return LLVM's object file of an IR text."""
-    module = with_multiply_add(text, chosen.relaxed) + library_text(text)
+def _object(text: str, run: str, chosen: _InstructionSet) -> bytes:
+    """Return LLVM's object file of an IR text and, as its last function, `run`."""
+    module = library_text(text) + with_multiply_add(text, chosen.relaxed) + run
     features, level = _FEATURES + chosen.features, 2 if text.count("\n") < _MANY else 0
     return emitted([module], _TRIPLE, opt=level, features=features)

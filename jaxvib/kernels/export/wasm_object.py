@@ -1,11 +1,17 @@
 """A WebAssembly module from LLVM's object file, without a linker."""
 
-import struct
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from ..ir.assembler import LoweringError
-from .leb128 import Reader, named, padded_signed, padded_unsigned, signed, unsigned
+from .leb128 import (
+    WORD_BYTES,
+    Reader,
+    named,
+    padded_signed,
+    padded_unsigned,
+    signed,
+    unsigned,
+)
 
 PAGE = 65536  # bytes of a page of WebAssembly's memory
 # What every browser accepts of a function: "Limits of implementations" in W3C's
@@ -13,117 +19,86 @@ PAGE = 65536  # bytes of a page of WebAssembly's memory
 _LONGEST_FUNCTION, _MOST_LOCALS = 7_654_321, 50_000
 _HEADER = b"\0asm\1\0\0\0"
 # Sections of a module, in their order but for the number of segments before the code.
-_CUSTOM, _IMPORT, _MEMORY, _GLOBAL, _EXPORT = 0, 2, 5, 6, 7
+_CUSTOM, _IMPORT, _FUNCTION, _MEMORY, _GLOBAL, _EXPORT = 0, 2, 3, 5, 6, 7
 # The last sections of a module: the code, the data, and the number of segments of data.
 _CODE, _DATA, _DATA_COUNT = 10, 11, 12
 _FUNCTIONS, _TABLES, _MEMORIES, _GLOBALS = range(4)  # kinds of imports and exports
-_SYMBOLS = 8  # the subsection of symbols (WebAssembly/tool-conventions, Linking)
-_DATA_SYMBOL, _SECTION_SYMBOL = 1, 3  # kinds of symbols; others have an index
-_UNDEFINED, _NAMED = 0x10, 0x40  # flags of symbols: without definition, with a name
-# Relocations that hold addresses: unsigned and signed LEB128 of 5 bytes, words of 4.
-_ADDRESSES = {3: padded_unsigned, 4: padded_signed, 5: struct.Struct("<I").pack}
+# Relocations that hold addresses, of 5 bytes in LEB128, unsigned and signed.
+_ADDRESSES = {3: (Reader.unsigned, padded_unsigned), 4: (Reader.signed, padded_signed)}
 _INDICES = (0, 6, 7)  # of functions, types and global variables, which stay as they are
 _I32_CONSTANT, _END, _MUTABLE_I32, _WITH_MAXIMUM = b"\x41", b"\x0b", b"\x7f\1", b"\1"
 
 
-class _Symbol(NamedTuple):
-    """A symbol: the index of a function, or an offset in a segment; `None` if undefined."""
+def module_of(code: bytes, exported: str, stack: int, data: int) -> bytes:
+    """Return a module without imports that exports its last function and its `memory`.
 
-    name: str
-    index: int
-    segment: int | None
+    `code`: LLVM's object file for wasm32. The memory begins with the `stack`, of so many
+    bytes, as a stack that overflows then leaves the memory and stops the program. The
+    initialised data are from the address `data` on, and end the memory.
 
-
-class _Segment(NamedTuple):
-    """Bytes of initialised memory from an address on."""
-
-    address: int
-    content: bytes
-
-
-class ObjectFile:
-    """LLVM's object file for wasm32.
-
-    **Fields:** `data_size`: bytes of initialised memory.
-
-    **Raises:** `LoweringError` if it imports functions, or if a function exceeds what
-    browsers accept.
+    **Raises:** `LoweringError` if the file imports functions, or if a function exceeds
+    what browsers accept.
     """
-
-    def __init__(self, code: bytes):
-        self._sections: dict[int, bytes] = {}
-        self._custom: dict[str, bytes] = {}
-        reader = Reader(code[len(_HEADER) :])
-        while reader.more():
-            number, section = reader.byte(), reader.take(reader.unsigned())
-            if number == _CUSTOM:
-                inner = Reader(section)
-                name = inner.name()
-                self._custom[name] = inner.rest()
-            else:
-                self._sections[number] = section
-        _check_imports(self._sections.pop(_IMPORT, b"\0"))
-        _check_functions(self._sections[_CODE])
-        self._symbols = list(_symbols(self._custom["linking"]))
-        self._segments = _segments(self._sections.get(_DATA, b"\0"))
-        ends = [segment.address + len(segment.content) for segment in self._segments]
-        self.data_size = max(ends, default=0)
-
-    def module(
-        self, exported: str, stack: int, addresses: Mapping[str, int], size: int
-    ) -> bytes:
-        """Return a module without imports that exports a function and its `memory`.
-
-        The memory of `size` bytes, rounded up to pages, begins with the stack, as a stack
-        that overflows then leaves the memory and stops the program; initialised data
-        follow. `addresses` are those of undefined symbols of data.
-        """
-        places = [self._address(symbol, stack, addresses) for symbol in self._symbols]
-        sections = dict(self._sections)
-        sections[_CODE] = self._relocated(_CODE, "reloc.CODE", places)
-        if self._segments:
-            data = self._relocated(_DATA, "reloc.DATA", places)
-            sections[_DATA] = _vector(_encoded_segment(s, stack) for s in _segments(data))
-        pages = unsigned(-(-size // PAGE))
-        sections[_MEMORY] = _vector([_WITH_MAXIMUM + pages + pages])
-        stack_pointer = _MUTABLE_I32 + _I32_CONSTANT + signed(stack) + _END
-        sections[_GLOBAL] = _vector([stack_pointer])
-        index = next(symbol.index for symbol in self._symbols if symbol.name == exported)
-        sections[_EXPORT] = _vector(
-            [
-                named("memory") + bytes([_MEMORIES]) + unsigned(0),
-                named(exported) + bytes([_FUNCTIONS]) + unsigned(index),
-            ]
+    sections, custom = _sections(code)
+    _check_imports(sections.pop(_IMPORT, b"\0"))
+    _check_functions(sections[_CODE])
+    if "reloc.DATA" in custom:
+        raise LoweringError("LLVM's data hold addresses")
+    moved = _moved(sections[_CODE], custom.get("reloc.CODE", b"\0\0"), data)
+    sections[_CODE], end = moved, data
+    if _DATA in sections:
+        segments = _segments(sections[_DATA])
+        end += max(address + len(content) for address, content in segments)
+        sections[_DATA] = _vector(
+            b"\0" + _constant(data + address) + unsigned(len(content)) + content
+            for address, content in segments
         )
-        order = sorted(sections, key=lambda n: _CODE - 0.5 if n == _DATA_COUNT else n)
-        return _HEADER + b"".join(
-            bytes([n]) + unsigned(len(sections[n])) + sections[n] for n in order
-        )
+    pages = unsigned(-(-end // PAGE))
+    sections[_MEMORY] = _vector([_WITH_MAXIMUM + pages + pages])
+    sections[_GLOBAL] = _vector([_MUTABLE_I32 + _constant(stack)])  # the stack pointer
+    last = Reader(sections[_FUNCTION]).unsigned() - 1
+    sections[_EXPORT] = _vector(
+        [
+            named("memory") + bytes([_MEMORIES]) + unsigned(0),
+            named(exported) + bytes([_FUNCTIONS]) + unsigned(last),
+        ]
+    )
+    order = sorted(sections, key=lambda n: _CODE - 0.5 if n == _DATA_COUNT else n)
+    return _HEADER + b"".join(
+        bytes([n]) + unsigned(len(sections[n])) + sections[n] for n in order
+    )
 
-    def _address(
-        self, symbol: _Symbol, base: int, addresses: Mapping[str, int]
-    ) -> int | None:
-        """Return the address of a symbol of data, `None` for others."""
-        if symbol.segment is None:
-            return addresses.get(symbol.name)
-        return base + self._segments[symbol.segment].address + symbol.index
 
-    def _relocated(self, section: int, name: str, places: list[int | None]) -> bytes:
-        """Return a section with the addresses of its symbols."""
-        content = bytearray(self._sections[section])
-        reader = Reader(self._custom.get(name, b"\0\0"))
-        reader.unsigned()  # the number of the section
-        for _ in range(reader.unsigned()):
-            kind, offset, symbol = reader.byte(), reader.unsigned(), reader.unsigned()
-            if kind in _INDICES:
-                continue
-            place, addend = places[symbol], reader.signed()
-            if place is None or kind not in _ADDRESSES:
-                found = self._symbols[symbol].name
-                raise LoweringError(f"LLVM's relocation {kind} of {found} is unknown")
-            written = _ADDRESSES[kind](place + addend)
-            content[offset : offset + len(written)] = written
-        return bytes(content)
+def _sections(code: bytes) -> tuple[dict[int, bytes], dict[str, bytes]]:
+    """Return the sections of an object file by number, and the custom ones by name."""
+    sections, custom = {}, {}
+    reader = Reader(code[len(_HEADER) :])
+    while reader.more():
+        number, section = reader.byte(), reader.take(reader.unsigned())
+        if number == _CUSTOM:
+            inner = Reader(section)
+            name = inner.name()
+            custom[name] = inner.rest()
+        else:
+            sections[number] = section
+    return sections, custom
+
+
+def _moved(code: bytes, relocations: bytes, data: int) -> bytes:
+    """Return the code for data from an address on, instead of from 0 on."""
+    content, reader = bytearray(code), Reader(relocations)
+    reader.unsigned()  # the number of the section
+    for _ in range(reader.unsigned()):
+        kind, offset, symbol = reader.byte(), reader.unsigned(), reader.unsigned()
+        if kind in _INDICES:
+            continue
+        if kind not in _ADDRESSES:
+            raise LoweringError(f"LLVM's relocation {kind} of symbol {symbol} is unknown")
+        reader.signed()  # in the address already
+        read, written = _ADDRESSES[kind]
+        place = slice(offset, offset + WORD_BYTES)
+        content[place] = written(read(Reader(bytes(content[place]))) + data)
+    return bytes(content)
 
 
 def _check_imports(section: bytes) -> None:
@@ -168,48 +143,20 @@ def _check_functions(section: bytes) -> None:
                 )
 
 
-def _symbols(linking: bytes) -> Iterator[_Symbol]:
-    """Yield the symbols in the order of their numbers."""
-    reader = Reader(linking)
-    reader.unsigned()  # the version
-    while reader.more():
-        number, part = reader.byte(), Reader(reader.take(reader.unsigned()))
-        if number == _SYMBOLS:
-            for _ in range(part.unsigned()):
-                yield _symbol(part)
-
-
-def _symbol(reader: Reader) -> _Symbol:
-    kind, flags = reader.byte(), reader.unsigned()
-    undefined = bool(flags & _UNDEFINED)
-    if kind == _SECTION_SYMBOL:
-        return _Symbol("", reader.unsigned(), None)
-    if kind == _DATA_SYMBOL:
-        name = reader.name()
-        if undefined:
-            return _Symbol(name, 0, None)
-        segment, offset, _ = (reader.unsigned() for _ in range(3))
-        return _Symbol(name, offset, segment)
-    index = reader.unsigned()
-    named_here = not undefined or flags & _NAMED
-    return _Symbol(reader.name() if named_here else "", index, None)
-
-
-def _segments(data: bytes) -> list[_Segment]:
-    """Return the segments of a section of data."""
+def _segments(data: bytes) -> list[tuple[int, bytes]]:
+    """Return the address and the bytes of each segment of a section of data."""
     reader, found = Reader(data), []
     for _ in range(reader.unsigned()):
         reader.unsigned()  # flags: 0, as they all have an address
         reader.byte()  # i32.const
         address = reader.signed()
         reader.byte()  # the end of the expression
-        found.append(_Segment(address, reader.take(reader.unsigned())))
+        found.append((address, reader.take(reader.unsigned())))
     return found
 
 
-def _encoded_segment(segment: _Segment, base: int) -> bytes:
-    address = _I32_CONSTANT + signed(base + segment.address) + _END
-    return unsigned(0) + address + unsigned(len(segment.content)) + segment.content
+def _constant(address: int) -> bytes:
+    return _I32_CONSTANT + signed(address) + _END
 
 
 def _vector(entries: Iterable[bytes]) -> bytes:

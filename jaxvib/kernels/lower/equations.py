@@ -376,7 +376,8 @@ class Lowering:
 
     def evaluate(self, jaxpr: Jaxpr, constants: Sequence, arguments: Sequence) -> list:
         """Lower a jaxpr and return its results."""
-        shared, last = self.uses(jaxpr)
+        # Names of numbers are used any number of times, and take no memory.
+        shared, last = ((), {}) if self.unrolls else self.uses(jaxpr)
         environment: dict[Any, Any] = {}
 
         def put(variables, arrays):
@@ -442,20 +443,24 @@ class Lowering:
             check_kind(kind_of(variable.aval.dtype))
         if write is None:
             raise LoweringError(f"JAX's {name} is not supported")
+        if self.unrolls:
+            if name not in _READERS:
+                # The rows of a scan's arrays are read in its loop.
+                first = (
+                    sum(control.scan_counts(equation.params)) if name == "scan" else None
+                )
+                whole = [self.short_array(array) for array in inputs[:first]]
+                inputs = [*whole, *inputs[len(whole) :]]
+            return [
+                array if isinstance(array, Argument) else self.short_array(array)
+                for array in write(self, equation, inputs)
+            ]
         shapes = [variable.aval.shape for variable in equation.outvars]
         long = not all(isinstance(array, np.ndarray) for array in inputs)
-        long = long or any(map(self.is_long, shapes)) or name in _OUTER
-        if not long and not self.unrolls:
+        if not (long or any(map(self.is_long, shapes)) or name in _OUTER):
             return self.by_name(equation, inputs)
-        if self.unrolls and name not in _READERS:
-            # The rows of a scan's arrays are read in its loop.
-            first = sum(control.scan_counts(equation.params)) if name == "scan" else None
-            whole = [self.short_array(array) for array in inputs[:first]]
-            inputs = [*whole, *inputs[len(whole) :]]
         return [
-            array
-            if self.is_long(shape) or isinstance(array, Argument)
-            else self.short_array(array)
+            array if self.is_long(shape) else self.short_array(array)
             for array, shape in zip(write(self, equation, inputs), shapes, strict=True)
         ]
 

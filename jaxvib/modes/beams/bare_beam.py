@@ -14,9 +14,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from ...foundation.types import AnyArray
-from ...systems.structures.beam import Clamped, Hinged, Sliding
-
-_CONDITIONS = {"clamped": (0, 1), "hinged": (0, 2), "sliding": (1, 3), "free": (2, 3)}
+from ...systems.structures.beam import ENDS
 
 
 class BareModes(eqx.Module):
@@ -58,10 +56,7 @@ def bare_end(end: eqx.Module) -> str:
 
     An elastic support is a free end whose springs are treated as links.
     """
-    for kind, name in ((Clamped, "clamped"), (Hinged, "hinged"), (Sliding, "sliding")):
-        if isinstance(end, kind):
-            return name
-    return "free"
+    return next((name for name, kind in ENDS.items() if isinstance(end, kind)), "free")
 
 
 @functools.lru_cache(maxsize=64)
@@ -83,7 +78,7 @@ def wave_numbers(ends: tuple[str, str], number: int) -> Float[np.ndarray, " numb
     cos kappa = +- 1 / cosh kappa, tan kappa = +- tanh kappa, or sin, cos kappa = 0.
     """
     k = np.arange(1, number + 1)
-    conditions = sorted(ends, key=list(_CONDITIONS).index)
+    conditions = sorted(ends, key=list(ENDS).index)
     stiff = [end in ("clamped", "free") for end in conditions]
     if not any(stiff):
         return np.pi * (k if conditions[0] == conditions[1] else k - 0.5)
@@ -113,7 +108,7 @@ def _sech(x):
 
 def _rigid_modes(ends) -> list:
     """Return the orthonormal rigid modes, as coefficients of 1 and x."""
-    fixed = [_CONDITIONS[end] for end in ends]
+    fixed = [ENDS[end].zeros for end in ends]
     if all(0 not in orders and 1 not in orders for orders in fixed):
         return [[1.0, 0, 0, 0], [-np.sqrt(3), 2 * np.sqrt(3), 0, 0]]
     if all(0 not in orders for orders in fixed):
@@ -135,7 +130,7 @@ def _shapes(ends, kappa) -> Float[np.ndarray, "modes 4"]:
     rows = [
         derivatives[:, order]
         for derivatives, end in zip(at_ends, ends, strict=True)
-        for order in _CONDITIONS[end]
+        for order in ENDS[end].zeros
     ]
     shapes = np.linalg.svd(np.stack(rows, axis=1))[2][:, -1]
     totals = []

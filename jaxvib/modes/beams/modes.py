@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Float
 
-from ...drawing import draw, spectrum_chart
-from ...drawing.axes import Axes
+from ...drawing import Chart, spectrum_chart
 from ...drawing.plottable import ResultRepr
 from ...foundation.arrays import is_concrete
 from ...foundation.quantity import result_field, system_field
@@ -57,9 +56,9 @@ class BeamModes(ResultRepr):
         """Whether these are the modes of one beam."""
         return np.ndim(self.values) == 1
 
-    def plot(self, *, ax: Axes = None) -> Axes:
-        """Draw the eigenvalues on the given or new axes and return them."""
-        return draw(spectrum_chart(self.values, "rad/s"), ax)
+    def charts(self) -> list[Chart]:
+        """Return the chart of the eigenvalues, and those of all fields."""
+        return [spectrum_chart(self.values, "rad/s"), *super().charts()]
 
     @property
     @mixing

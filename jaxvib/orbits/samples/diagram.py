@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
-from ...drawing import Plottable, draw
+from ...drawing import Chart, Plottable, draw
 from ...drawing.axes import Axes
 from ...dynamics.engines import engine_for
 from ...dynamics.flow import checked_state
@@ -57,6 +57,10 @@ class BifurcationDiagram(Plottable):
     where: str = eqx.field(static=True, default="at t = 0")
 
     drawable = True
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of the Poincaré samples, and those of all fields."""
+        return [diagram_chart(self, 0), *super().charts()]
 
     def plot(self, component: int = 0, *, ax: Axes = None) -> Axes:
         """Draw the Poincaré samples on matplotlib axes, by default new ones.

@@ -1,9 +1,11 @@
 """Search for attractors: motions are integrated until each is on a known one."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from ...ensemble import Reason, checkpointed, map_samples
 from ...foundation.arrays import (
@@ -107,7 +109,7 @@ class Search:
         """Decide motions that close no gap any more; return the others."""
         if self.end is None or not waiting.size:
             return waiting
-        ends = _repeated(self.end, waiting.size)
+        ends = repeated(self.end, waiting.size)
         apart, free = map_samples(
             kernel_of(what_is_left), (ends, states[waiting]), chunk=self.chunk
         )
@@ -137,7 +139,7 @@ class Search:
         """Return samples of motions of a system with the given leaves."""
         stage = samples_kernel(self.static, SEGMENT, self.longest, self.engine)
         tolerance = np.full(len(states), self.rtol)
-        lanes = _repeated(leaves, len(states)), states, tolerance
+        lanes = repeated(leaves, len(states)), states, tolerance
         return map_samples(stage, lanes, chunk=self.chunk)
 
     def _known(self, trail) -> np.ndarray:
@@ -236,7 +238,7 @@ class Search:
         return aperiodic_motion(self.system, one, self.period, units)
 
 
-def _repeated(tree, number: int):
+def repeated(tree: PyTree, number: int) -> Any:
     """Return a tree of arrays with a leading axis of equal lanes."""
     return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *leaf.shape)), tree)
 

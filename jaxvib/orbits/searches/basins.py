@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...drawing import Labels, Plottable, draw
+from ...drawing import Chart, Labels, Plottable, draw
 from ...drawing.axes import Axes
 from ...dynamics.engines import engine_for
 from ...foundation.command.progress import Report, progress_reporter
@@ -73,6 +73,11 @@ class Basins(Plottable):
     def drawable(self) -> bool:
         """Whether exactly two components of the initial states differ."""
         return len(moved_components(self)) == 2
+
+    def charts(self) -> list[Chart]:
+        """Return the chart of the basins, if it has two axes, and those of all fields."""
+        own = [basins_chart(self, None)] if self.drawable else []
+        return [*own, *super().charts()]
 
     def plot(self, components: tuple[int, int] | None = None, *, ax: Axes = None) -> Axes:
         """Draw the basins on matplotlib axes, and return them.
@@ -195,19 +200,24 @@ def basins(
     position = np.full(len(order) + 1, -1, np.int16)  # the last entry is for -1
     position[order] = np.arange(len(order))
     label = position[label]
-    counts = np.bincount(label[label >= 0], minlength=len(order))
+    found = gathered(system, [search.attractors[i] for i in order])
+    return basins_of(label, result, run, found, starts, system.labels)
+
+
+def basins_of(
+    label: np.ndarray,
+    result: np.ndarray,
+    run: np.ndarray,
+    found: Attractors,
+    starts: np.ndarray,
+    labels: Labels,
+) -> Basins:
+    """Return basins with the shares of the attractors, from what each start led to."""
+    counts = np.bincount(label[label >= 0], minlength=len(found.points))
     share = counts / len(starts)
-    return Basins(
-        label,
-        result,
-        run,
-        share,
-        np.sqrt(share * (1 - share) / len(starts)),
-        np.asarray(np.mean(label < 0)),
-        gathered(system, [search.attractors[i] for i in order]),
-        np.asarray(starts),
-        system.labels,
-    )
+    error = np.sqrt(share * (1 - share) / len(starts))
+    undecided = np.asarray(np.mean(label < 0))
+    return Basins(label, result, run, share, error, undecided, found, starts, labels)
 
 
 def search_for(

@@ -1,6 +1,5 @@
 """Integrity curves: basin stability, integrity and entropy along a parameter."""
 
-import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from ...systems.base.system import System, state_shape
 from ...systems.parameters import parameter_at, replace
 from ..settings import USUAL, SettlingSettings
 from .attractors import Attractors, distances
-from .basins import Basins, basins
+from .basins import Basins, basins, basins_of
 from .robustness import Robustness, robustness
 
 _OF_ATTRACTORS = (
@@ -208,19 +207,8 @@ def _hausdorff_distance(points: np.ndarray, others: np.ndarray, units: np.ndarra
 
 def _without(found: Basins, number: int) -> Basins:
     """Return the basins of the first states only."""
-    label = found.label[:number]
-    counts = np.bincount(label[label >= 0], minlength=len(found.share))
-    share = counts / number
-    return dataclasses.replace(
-        found,
-        label=label,
-        result=found.result[:number],
-        periods_run=found.periods_run[:number],
-        share=share,
-        share_error=np.sqrt(share * (1 - share) / number),
-        undecided=np.asarray(np.mean(label < 0)),
-        starts=found.starts[:number],
-    )
+    first = (each[:number] for each in (found.label, found.result, found.periods_run))
+    return basins_of(*first, found.attractors, found.starts[:number], found.labels)
 
 
 def _gathered(path, values, rows: list[_Row], number: int, size: int) -> IntegrityCurves:

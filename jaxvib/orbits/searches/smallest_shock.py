@@ -25,7 +25,7 @@ from ...systems.lane_kernel import lane_kernel
 from ..settings import USUAL, SettlingSettings
 from ..shooting.orbit_shooting import ratios
 from ..shooting.settling import poincare_map
-from .basin_search import Search
+from .basin_search import Search, repeated
 from .basins import search_for
 
 _LEVELS = 16  # sizes tried at a time in each direction
@@ -307,15 +307,9 @@ class _Boundary:
     def normals(self, shocks: np.ndarray) -> np.ndarray:
         """Return unit normals of the boundary at shocks next to it, NaN if unknown."""
         stage = _growth_kernel(self.search.static, _GROWN, self.search.engine)
-        lanes = (
-            jax.tree.map(
-                lambda leaf: np.broadcast_to(leaf, (len(shocks), *leaf.shape)),
-                self.search.leaves,
-            ),
-            self.state + shocks @ self.lift,
-            np.broadcast_to(self.lift, (len(shocks), *self.lift.shape)),
-            np.full(len(shocks), self.search.rtol),
-        )
+        fixed = self.search.leaves, self.lift, np.asarray(self.search.rtol)
+        leaves, lift, rtol = repeated(fixed, len(shocks))
+        lanes = leaves, self.state + shocks @ self.lift, lift, rtol
         growth = np.asarray(map_samples(stage, lanes, chunk=self.search.chunk))
         return np.stack([_normal(each) for each in growth])
 

@@ -31,6 +31,10 @@ class PlottableMotion(Result):
         """Whether this is a single motion, and was found."""
         return np.ndim(self.result) == 0 and not self._empty()
 
+    def charts(self) -> list[Chart]:
+        """Return the chart of the multipliers, and those of all fields."""
+        return [multipliers_chart(self), *super().charts()]
+
     def plot(
         self, system: System | None = None, what: str | None = None, *, ax: Axes = None
     ) -> Axes:

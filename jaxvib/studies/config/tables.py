@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from ...foundation.range import Range
 from ...foundation.suggestions import nearest, replaced
+from ..nested import flattened as flattened
 from .catalogue import Declared
 from .document import Document, shortened
 from .quantities import HERTZ, Asked, ByKey, Places, Where, in_si
@@ -113,17 +114,6 @@ def kind_named(
         hint = f'; did you mean "{near}"?'
     allowed = ", ".join(map(shown, kinds))
     raise ValueError(f"{document.where(path)}: {path} {found}; allowed: {allowed}{hint}")
-
-
-def flattened(table: dict, prefix: str = "") -> dict[str, object]:
-    """Flatten nested tables to dotted paths."""
-    flat: dict[str, object] = {}
-    for key, value in table.items():
-        if isinstance(value, dict):
-            flat |= flattened(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def validated(

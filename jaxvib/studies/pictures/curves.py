@@ -1,6 +1,6 @@
 """Curves over one swept parameter: amplitude over frequency, and sweeps of one path."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ..store.finished_study import Run, readable
 from .picture import Axis, Chart, Choice, Line, Picture, Points
 from .regimes import period_of, periodic, sort_by_regime, touching
 from .swept_lines import look, named
-from .swept_planes import Plane, axis, long_paths, planes
+from .swept_planes import Plane, axis, long_paths, planes, sample_text
 
 _BREAKS = "Lines break where the regime changes, and at samples that did not converge."
 
@@ -25,12 +25,13 @@ def amplitude_curves(runs: Sequence[Run]) -> Picture:
     plane = planes(runs)[0]
     lines = [line for each in planes(runs) for line in _amplitude_lines(each, runs)]
     first = plane.sheets[:, :, 0].ravel()  # first sample of each set of curves
-    labels = tuple(plane.words(sample, [plane.y_path, *plane.others]) for sample in first)
+    paths = [plane.y_path, *plane.others]
+    labels = tuple(sample_text(plane.run, sample, paths) for sample in first)
     return Picture(
         "amplitude_curves",
         "Amplitude" if plane.slices else f"Amplitude over {readable(plane.x_path)}",
         "Amplitude (max - min)/2 of each body's displacement, at the "
-        f"{' and '.join(map(readable, [plane.y_path, *plane.others]))} selected by the "
+        f"{' and '.join(map(readable, paths))} selected by the "
         f"slider{'s' if plane.slices else ''}. The vertical range is the same "
         f"for all of them. {_BREAKS}",
         f"Curves of amplitude over {readable(plane.x_path)}, for {len(labels)} values of "
@@ -70,34 +71,27 @@ def sweep_curves(runs: Sequence[Run]) -> list[Picture]:
     return [*found, _regimes(runs, x)]
 
 
-def _amplitude_lines(plane: Plane, runs: Sequence[Run]):
+def _amplitude_lines(plane: Plane, runs: Sequence[Run]) -> Iterator[Line]:
     run = plane.run
     members = sort_by_regime(runs).members[plane.number]
     if plane.slices:  # the page cuts these lines anew, from the samples of a grid
         members = np.zeros_like(members)
-    amplitude = np.where(_converged(run)[:, None], run.field("amplitude"), np.nan)
-    names = run.names("freedom", amplitude.shape[1])
+    values = _where_converged(run, run.field("amplitude"))
     for option, samples in enumerate(plane.sheets.reshape(-1, plane.sheets.shape[2])):
-        for freedom, name in enumerate(names):
-            x, y, shown = _broken(
-                run.field(plane.x_path)[samples],
-                amplitude[samples, freedom],
-                samples,
-                members[samples],
-            )
-            yield Line(
-                x,
-                y,
-                named(name, run, runs),
-                *look(freedom, plane.number, runs),
-                shown,
-                plane.number,
-                option,
-            )
+        places = plane.number, plane.x_path, samples, option
+        yield from _lines(runs, "amplitude", values, members, *places)
 
 
 def _sweep(runs: Sequence[Run], x: Axis, field: str, label: str, title: str, text: str):
-    lines = [line for i, run in enumerate(runs) for line in _lines(run, i, x, field, runs)]
+    lines: list[Line] = []
+    for number, run in enumerate(runs):
+        samples = np.argsort(run.field(x.path), kind="stable").astype(np.int32)
+        values = run.field(field).astype(float).reshape(run.size, -1)
+        if field == "progress":  # motions of any number of load periods are comparable
+            values = values / np.maximum(run.field("periods"), 1)[:, None]
+        values = _where_converged(run, values)
+        members = sort_by_regime(runs).members[number]
+        lines += _lines(runs, field, values, members, number, x.path, samples)
     chart = Chart(x, Axis(label), tuple(lines))
     return Picture(
         field,
@@ -145,27 +139,21 @@ def _alt(title: str, runs: Sequence[Run], x: Axis) -> str:
     return f"{title} over {x.label}, from {values.min():.4g} to {values.max():.4g}."
 
 
-def _lines(run: Run, number: int, x: Axis, field: str, runs: Sequence[Run]):
-    samples = np.argsort(run.field(x.path), kind="stable").astype(np.int32)
-    values = run.field(field).astype(float).reshape(run.size, -1)
-    if field == "progress":  # motions of any number of load periods are comparable
-        values = values / np.maximum(run.field("periods"), 1)[:, None]
-    values = np.where(_converged(run)[:, None], values, np.nan)[samples]
-    names = run.names("freedom", values.shape[1]) if values.shape[1] > 1 else [field]
-    members = sort_by_regime(runs).members[number][samples]
+def _lines(
+    runs: Sequence[Run], field: str, values, members, number: int, path: str, samples,
+    option: int | None = None,
+) -> Iterator[Line]:  # fmt: skip
+    """Yield the columns of a field (samples, n) over a path, broken between classes."""
+    run, count = runs[number], values.shape[1]
+    names = run.names("freedom", count) if count > 1 or field == "amplitude" else [field]
     for column, name in enumerate(names):
-        along, heights, shown = _broken(
-            run.field(x.path)[samples], values[:, column], samples, members
+        x, y, shown = _broken(
+            run.field(path)[samples], values[samples, column], samples, members[samples]
         )
         yield Line(
-            along,
-            heights,
-            named(name, run, runs),
-            *look(column, number, runs),
-            shown,
-            number,
-            legend=len(names) * len(runs) > 1,
-        )
+            x, y, named(name, run, runs), *look(column, number, runs), shown, number,
+            option, legend=len(names) * len(runs) > 1,
+        )  # fmt: skip
 
 
 def _broken(x, y, samples, members) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -182,8 +170,9 @@ def _broken(x, y, samples, members) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     )
 
 
-def _converged(run: Run) -> np.ndarray:
-    return ~run.failed & ~undecided(run.field("result"))
+def _where_converged(run: Run, values: np.ndarray) -> np.ndarray:
+    converged = ~run.failed & ~undecided(run.field("result"))
+    return np.where(converged[:, None], values, np.nan)
 
 
 def _top(lines) -> float:

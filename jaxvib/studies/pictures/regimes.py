@@ -95,8 +95,15 @@ def regimes_text(runs: Sequence[Run]) -> str:
     return f"Steady state of each sample: {counted}."
 
 
-def regime_name(periods: int, contacts: int, touching: bool) -> str:
-    """Return the name of the regime of period n with k contacts per orbit."""
+def motion_name(
+    code: int, periods: int, contacts: int | None = None, touching: bool = False
+) -> str:
+    """Return what a motion is: period n with k contacts, if given, or why it has none."""
+    motion = Reason(code)
+    if motion != Reason.SUCCESS:
+        return _UNDECIDED if motion.undecided else motion.motion or _FAILED[0]
+    if contacts is None:
+        return f"period {periods}"
     words = contacts_text(contacts, touching)
     return f"period {periods}{' with' if words[0].isdigit() else ','} {words}"
 
@@ -123,7 +130,10 @@ def _touches(run: Run) -> np.ndarray:
 def _regime(code: int, periods: int, contacts: int, touching: bool) -> tuple:
     if code == Reason.SUCCESS:
         colour, shared = colours.regime_class(periods, contacts)
-        name, always = regime_name(periods, contacts, touching), touching and not contacts
+        name, always = (
+            motion_name(code, periods, contacts, touching),
+            touching and not contacts,
+        )
         if always:
             shared, contacts = shared.partition(" with ")[0] + ", always in contact", -1
         hatch = "/" if always else colours.period_hatch(periods)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,11 +53,11 @@ class Plane:
     @functools.cached_property
     def _strides(self) -> list[int]:
         """The subsampling stride of each path; the result is a grid again."""
-        counts = list(self.run.grid.values())
-        strides = [math.ceil(count / MOST_CELLS) for count in counts]
-        while math.prod(shown := list(map(_shown, counts, strides))) > MOST_CELLS**2:
-            strides[shown.index(max(shown))] += 1
-        return strides
+        counts = np.array(list(self.run.grid.values()))
+        strides = -(-counts // MOST_CELLS)
+        while (shown := -(-counts // strides)).prod() > MOST_CELLS**2:
+            strides[shown.argmax()] += 1
+        return strides.tolist()
 
     @property
     def slices(self) -> Slices | None:
@@ -91,13 +90,8 @@ class Plane:
         """The options of the slider, None if the grid has two paths only."""
         if not self.others:
             return None
-        labels = [self.words(sheet[0, 0], self.others) for sheet in self.sheets]
+        labels = [sample_text(self.run, sheet[0, 0], self.others) for sheet in self.sheets]
         return Choice(", ".join(map(readable, self.others)), tuple(labels))
-
-    def words(self, sample: int | np.integer, paths: Sequence[str]) -> str:
-        """Return a sample's values of some paths, as text."""
-        values = [(path, self.run.field(path)[sample]) for path in paths]
-        return ", ".join(value_text(self.run, *each) for each in values)
 
     def cells(
         self, values: np.ndarray, paint: Scale | Classes, versus: int | None = None
@@ -143,10 +137,20 @@ def slider_samples(
     """Return an even subsample and its slider (None for a single sample)."""
     count = min(run.size, most)
     samples = np.linspace(0, run.size - 1, count).round().astype(int).tolist()
-    if count < 2:
-        return samples, None
-    labels = tuple(sample_text(run, sample) for sample in samples)
-    return samples, Choice(", ".join(map(readable, run.paths)), labels)
+    return samples, choice_of(run, samples)
+
+
+def choice_of(
+    run: Run,
+    samples: Sequence[int | np.integer] | np.ndarray,
+    paths: Sequence[str] | None = None,
+) -> Choice | None:
+    """Return the slider over samples by the values of some paths, None for a single one."""
+    if len(samples) < 2:
+        return None
+    chosen = run.paths if paths is None else paths
+    labels = tuple(sample_text(run, sample, chosen) for sample in samples)
+    return Choice(", ".join(map(readable, chosen)), labels)
 
 
 def sample_text(
@@ -163,7 +167,3 @@ def _two_paths(run: Run) -> tuple[str, str]:
     x = next((path for path in long if path.endswith("frequency")), long[-1])
     others = [path for path in long if path != x]
     return x, next((path for path in others if path.endswith("amplitude")), others[0])
-
-
-def _shown(count: int, stride: int) -> int:
-    return math.ceil(count / stride)

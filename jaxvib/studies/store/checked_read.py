@@ -10,8 +10,11 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import pydantic
+from pydantic import AfterValidator, Field
 
 from ...foundation.machine import memory
 from ...foundation.text import size_text
@@ -30,12 +33,37 @@ _OF_CHUNK = re.compile(rf"{RESULTS}/[^/]+/(?:{METADATA}|c/([0-9]+)(?:/0)*)")
 _ROOM = 1 << 12  # overhead of zstd in bytes
 
 
+class _Record(pydantic.BaseModel, strict=True):
+    """What `study.json` holds besides what tells a study's history."""
+
+    title: str
+    analysis: str
+    system: str
+    evidence: str
+    coordinates: list[str]
+    versions: dict[str, str]
+    fingerprint: dict[str, str]
+    axes: dict[str, list[str]]
+    config: dict[str, Any]
+    samples: Annotated[int, Field(gt=0, le=MOST_SAMPLES)]
+    chunk: Annotated[int, Field(gt=0)]
+    grid: dict[str, Annotated[int, Field(gt=0)]] | None
+    share: Annotated[str, AfterValidator(Share.parse)] = "1/1"
+    git: dict[str, Any] | None
+
+    @pydantic.model_validator(mode="after")
+    def _is_a_grid(self):
+        if self.grid is not None and math.prod(self.grid.values()) != self.samples:
+            raise ValueError("grid")
+        return self
+
+
 def read_record(folder: Folder) -> dict:
     """Read `study.json`. **Raises:** `OSError` unless it is a valid record."""
     found = folder.read_json(RECORD)
     try:
-        _check_record(found)
-    except (KeyError, TypeError, ValueError, AttributeError):
+        _Record.model_validate(found)
+    except ValueError:
         raise OSError(
             f"{folder.root / RECORD} is damaged: not a record of a study"
         ) from None
@@ -144,34 +172,3 @@ def read_chunk(
 def _number(text: str, record: Mapping) -> bool:
     chunks = -(-record["samples"] // record["chunk"])
     return bool(re.fullmatch(r"0|[1-9][0-9]{0,8}", text)) and int(text) < chunks
-
-
-def _check_record(found: Mapping) -> None:
-    words = [found[key] for key in ("title", "analysis", "system", "evidence")]
-    words += found["coordinates"]
-    for table in (found["versions"], found["fingerprint"]):
-        words += [*table, *table.values()]
-    for axis, names in found["axes"].items():
-        words += [axis, *_of_type(names, list)]
-    for word in words:
-        _of_type(word, str)
-    _of_type(found["config"], dict)
-    _of_type(found["coordinates"], list)
-    samples, chunk = (_of_type(found[key], int) for key in ("samples", "chunk"))
-    if not (0 < samples <= MOST_SAMPLES and chunk > 0):
-        raise ValueError("samples, chunk")
-    grid = found["grid"]
-    if grid is not None:
-        sizes = [_of_type(size, int) for size in grid.values()]
-        if math.prod(sizes) != samples or not all(size > 0 for size in sizes):
-            raise ValueError("grid")
-    if "share" in found:
-        Share.parse(_of_type(found["share"], str))
-    if found["git"] is not None:
-        _of_type(found["git"], dict)
-
-
-def _of_type(value, kind):
-    if type(value) is not kind:
-        raise TypeError(kind.__name__)
-    return value

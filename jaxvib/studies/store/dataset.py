@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import METADATA, Layout
+from .arrays import METADATA
 from .checked_read import (
     RESULTS,
-    array_names,
     belongs,
     check_sizes,
-    layout_of,
     read_record,
 )
 from .folder import Folder
 from .journal import Commit, Journal, damaged, missing
-from .rows import Rows
+from .rows import Rows, rows_of
 from .store_metadata import long_name
 from .subsample import evenly_chosen, kept
 
@@ -164,31 +162,13 @@ def groups(commits: Iterable[Commit]) -> list[str]:
     return [step for kind, step in _steps(commits) if kind == "group" and step]
 
 
-class StoredField:
-    """One field of a study, read lazily.
-
-    It has the interface of an `xarray.Variable`. **Arguments:** `some`: the samples to
-    read, `None` for all of them.
-    """
-
-    def __init__(self, rows: Rows, layout: Layout, some: np.ndarray | None):
-        self._rows, self._some = rows, some
-        self.dims, self.attrs = layout.axes, dict(layout.attributes)
-        self.shape = rows.shape if some is None else (len(some), *rows.shape[1:])
-
-    @functools.cached_property
-    def values(self) -> np.ndarray:
-        """The values, read now."""
-        return np.asarray(self._rows) if self._some is None else self._rows[self._some]
-
-
 def stored_fields(
     directory: Path,
     record: Mapping,
     commits: Iterable[Commit],
     group: str = "",
     some: np.ndarray | None = None,
-) -> dict[str, StoredField]:
+) -> dict[str, Rows]:
     """Return the fields of a verified study, or of one of its groups, by name.
 
     `some`: the samples to read, all by default.
@@ -196,8 +176,8 @@ def stored_fields(
     **Raises:** `OSError` for arrays that do not match the record.
     """
     commits = list(commits)
-    paths = {name: f"{group}/{name}".lstrip("/") for name in array_names(commits, group)}
-    layouts = {path: layout_of(directory, path) for path in paths.values()}
+    fields = rows_of(directory, commits, group, some)
+    layouts = {rows.name: rows.layout for rows in fields.values()}
     check_sizes(directory, layouts, 1.0 if some is None else len(some) / record["samples"])
     sampled = not group and any(kind == "chunk" for kind, _ in _steps(commits))
     rows = (record["samples"],), (min(record["chunk"], record["samples"]),)
@@ -205,11 +185,6 @@ def stored_fields(
         whole = layout.chunks == tuple(max(1, size) for size in layout.shape)
         if (layout.shape[:1], layout.chunks[:1]) != rows if sampled else not whole:
             raise OSError(f"{directory / RESULTS / path} lacks samples of the study")
-    sums = {file: crc for commit in commits for file, crc in commit.files.items()}
-    fields = {
-        name: StoredField(Rows(directory, path, sums), layouts[path], some)
-        for name, path in paths.items()
-    }
     sizes: dict[str, int] = {}
     for name, field in fields.items():
         for axis, size in zip(field.dims, field.shape, strict=True):

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..nested import differences
 from .arrays import METADATA
 from .checked_read import (
     RECORD,
@@ -138,15 +139,9 @@ def refuse_differences(directory: Path, record: Mapping, expected: Mapping) -> N
     before, now = (json.loads(record_text(state)) for state in (record, expected))
     for state in (before, now):
         state["config"].pop("output", None)  # the folder does not change the results
-    for key in (*_BYTES_DEPEND_ON, "share"):
-        if before.get(key) != now.get(key):
-            what = _first_difference(before.get(key), now.get(key), key)
-            raise ValueError(f"{directory} was started with {what}")
-
-
-def _first_difference(before, now, path: str) -> str:
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in {**before, **now}:
-            if before.get(key) != now.get(key):
-                return _first_difference(before.get(key), now.get(key), f"{path}.{key}")
-    return f"{path} = {before}, and this run has {now}"
+    keys = (*_BYTES_DEPEND_ON, "share")
+    both = ({key: state.get(key) for key in keys} for state in (before, now))
+    for path, here, there in differences(*both):
+        raise ValueError(
+            f"{directory} was started with {path} = {here}, and this run has {there}"
+        )

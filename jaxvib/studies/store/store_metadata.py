@@ -1,6 +1,5 @@
 """What describes a store to other programs, and the provenance of its results."""
 
-import functools
 import importlib.metadata
 import json
 import os
@@ -42,7 +41,7 @@ def flags(name: str, dtype: np.dtype) -> dict[str, Any]:
         return {}
     own = name.rpartition(".")[2]
     if own in ("result", "ends"):
-        return _flags(_reasons())
+        return _flags({int(code): code.name.lower() for code in Reason})
     return _flags(_VERDICTS) if own == "stable" else {}
 
 
@@ -80,11 +79,6 @@ def about(record: Mapping, config: str) -> dict[str, Any]:
 def _flags(meanings: Mapping[int, str]) -> dict[str, Any]:
     words = [meaning.replace(" ", "_") for meaning in meanings.values()]
     return {"flag_values": list(meanings), "flag_meanings": " ".join(words)}
-
-
-@functools.cache
-def _reasons() -> dict[int, str]:
-    return {int(code): code.name.lower() for code in Reason}
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,6 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 import pydantic
 from pydantic import Field
 
@@ -121,10 +120,6 @@ class AssemblyKind(SystemKind):
         """Return the modules of a config's table, by name."""
         return table["modules"]
 
-    def variation(self, options: Any) -> str:
-        """Return a suggested change: of the first non-zero number."""
-        return first_change(self.declared(options))
-
     def build(self, options: Any) -> Any:
         """Return the assembled system. **Raises:** `ValueError` for a wrong topology."""
         return assembled(options)
@@ -184,12 +179,6 @@ def kinds_of(linear: object, document: Document) -> dict[str, object]:
         return {}
     found = _modules(linear["modules"], "system.linear.modules", document)
     return {name: entry["module"] for name, entry in found.items()}
-
-
-def first_change(declared: dict[str, Declared]) -> str:
-    """Return a change of the first non-zero number, in the form of `--set`."""
-    path, entry = next(each for each in declared.items() if each[1].default)
-    return f"{path}={1.2 * np.asarray(entry.default) / entry.bare:g}"
 
 
 def assembled(options: Modules) -> Any:

@@ -5,6 +5,8 @@ import enum
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..config.catalogue import Declared, catalogue
 from ..config.document import Document
 from ..config.quantities import Places
@@ -85,9 +87,12 @@ class SystemKind(abc.ABC):
         """Return the modules of a config's table, by name, if it has any."""
         return {}
 
-    @abc.abstractmethod
     def variation(self, options: Any) -> str:
-        """Return a suggested change, in the form of `--set`."""
+        """Return a suggested change, of the first non-zero number, as `--set` takes it."""
+        path, entry = next(
+            each for each in self.declared(options).items() if each[1].default
+        )
+        return f"{path}={1.2 * np.asarray(entry.default) / entry.bare:g}"
 
     @abc.abstractmethod
     def build(self, options: Any) -> Any:

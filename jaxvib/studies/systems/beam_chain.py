@@ -94,10 +94,6 @@ class BeamChainKind(SystemKind):
                     )
         return found
 
-    def variation(self, options: Any) -> str:
-        """Return a suggested change."""
-        return f"bodies={2 * options.bodies}"
-
     def build(self, options: Any) -> Any:
         """Build the system of a config."""
         systems = library("systems")

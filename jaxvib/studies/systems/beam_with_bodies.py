@@ -136,10 +136,6 @@ class BeamWithBodiesKind(SystemKind):
                     found[name] = dataclasses.replace(found[name], allowed=_MASS)
         return found
 
-    def variation(self, options: Any) -> str:
-        """Return a suggested change."""
-        return f"beam.length={1.1 * options.beam.length:.4g}"
-
     def build(self, options: Any) -> Any:
         """Build the system of a config."""
         systems = library("systems")

@@ -21,7 +21,6 @@ from .assembly import (
     angles_of,
     assembled,
     declared_of_modules,
-    first_change,
     kinds_of,
     module_tables,
     units_of_modules,
@@ -68,6 +67,11 @@ _FORMULA: dict[str, Any] = {
     )
 }
 _MOTION = ("elongation", "rate")  # further names in such a formula
+# The class of each kind of part, besides frictions, whose laws are parts.
+_PARTS = AROUND | {
+    "load": "AppliedLoad", "base": "BaseMotion", "stops": "StopMotion",
+    "spring": "NonlinearSpring", "element": "StateElement",
+}  # fmt: skip
 
 
 class DriftTable(Table):
@@ -257,11 +261,18 @@ class ImpactAssemblyKind(SystemKind):
         """Build a contact, load, friction, spring or element."""
         along = _direction(linear, section, name, table)
         systems, (key, kind) = library("systems"), _kind(table)
-        own = table.model_dump(exclude={key, "at", "variation"})
-        numbers = own.pop(INSIDE[key], {})
+        law, own = LAWS[key][kind], table.model_dump(exclude={key, "at", "variation"})
+        if key == "friction":
+            return getattr(systems, law.cls)(along, **own, name=name)
+        own[INSIDE[key]] = _built(systems, law, own.get(INSIDE[key], {}))
         if key in VARYING:
             own["variation"] = _varies(systems, table)
-        return _part_of(systems, along, key, LAWS[key][kind], numbers, name, **own)
+        if key == "base":
+            own["given"] = law.fixed["given"]
+        try:
+            return getattr(systems, _PARTS[key])(along, **own, name=name)
+        except ValueError as error:
+            raise ValueError(f"{section}.{name}: {error}") from None
 
     def places(self, options: Any) -> Places:
         """Return what the numbers of an analysis refer to."""
@@ -290,10 +301,6 @@ class ImpactAssemblyKind(SystemKind):
     def modules(self, table: Mapping) -> dict[str, Mapping]:
         """Return the modules of a config's table, by name."""
         return table["linear"]["modules"]
-
-    def variation(self, options: Any) -> str:
-        """Return a suggested change: of the first non-zero number."""
-        return first_change(self.declared(options))
 
     def build(self, options: Any) -> Any:
         """Build the system. **Raises:** `ValueError` for a wrong topology or place."""
@@ -446,34 +453,6 @@ def _built(systems, law: Law, numbers: Mapping[str, object]):
     fixed = {name: word for name, word in law.fixed.items() if name != "given"}
     given = {name: number for name, number in numbers.items() if name != "source"}
     return getattr(systems, law.cls)(**fixed, **given)
-
-
-def _part_of(
-    systems, along, key: str, law: Law, numbers: Mapping, name: str | None, **own: Any
-):
-    """Return the part of a kind at a place.
-
-    `numbers`: of its law; `own`: those beside the law, and the law of its variation.
-    """
-    if key == "friction":
-        return getattr(systems, law.cls)(along, **own, name=name)
-    built = _built(systems, law, numbers)
-    if key == "load":
-        return systems.AppliedLoad(along, built, name)
-    if key == "base":
-        return systems.BaseMotion(along, built, law.fixed["given"], name)
-    if key == "stops":
-        return systems.StopMotion(along, built, name)
-    if key == "element":
-        return systems.StateElement(along, built, name)
-    if key == "spring":
-        return systems.NonlinearSpring(along, built, name, **own)
-    if key == "contact":
-        return systems.Contact(along, law=built, name=name, **own)
-    try:
-        return systems.AnnularContact(along, law=built, name=name, **own)
-    except ValueError as error:
-        raise ValueError(f"contacts.{name}: {error}") from None
 
 
 def _varies(systems, table):

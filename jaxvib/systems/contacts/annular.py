@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...foundation.arrays import is_concrete
-from ...foundation.quantity import OptionalQuantity, Quantity, quantity
+from ...foundation.quantity import OptionalQuantity, Quantity, check_shape, quantity
 from ..base.freedoms import component
 from ..base.law import ContactLaw, LoadLaw, is_impulsive
 from ..base.part import Part
@@ -95,8 +95,7 @@ class AnnularContact(Part):
             raise ValueError(
                 f"directions has shape {jnp.shape(self.directions)}; allowed: (2, n)"
             )
-        if jnp.shape(self.offset) != (2,):
-            raise ValueError(f"offset has shape {jnp.shape(self.offset)}; allowed: (2,)")
+        check_shape("offset", self.offset, (2,))
         numbers = self.directions, self.friction_coefficient, self.surface_speed
         if not is_concrete(numbers):
             return

@@ -1,6 +1,5 @@
 """Piecewise polynomial tables of long loads."""
 
-import abc
 import math
 from typing import Any
 
@@ -57,15 +56,7 @@ FEW_TERMS = 8
 _ORDERS, _HALF_TURN = 17, 2.0
 
 
-class Pieces(eqx.Module):
-    """A piecewise polynomial load."""
-
-    @abc.abstractmethod
-    def at(self, time: Number) -> tuple[PolynomialLoad, Array]:
-        """Return the piece that starts at or contains a time, and its end, s."""
-
-
-class FourierPieces(Pieces):
+class FourierPieces(eqx.Module):
     r"""A Fourier series as Taylor polynomials about the midpoints of equal pieces.
 
     The coefficients of all pieces follow from one Fourier transform for each order k of
@@ -108,7 +99,7 @@ class FourierPieces(Pieces):
         ), centre + self.length / 2
 
 
-class RecordPieces(Pieces):
+class RecordPieces(eqx.Module):
     """A record with linear or cubic pieces."""
 
     law: Load

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...foundation.quantity import check_shape
 from ...foundation.types import Number
 from ..base.around import AroundEquation, part
 from ..base.equation import Time
@@ -92,11 +93,7 @@ def named_states(elements: Sequence[StateElement]) -> Iterator[tuple[str, str]]:
 def check_elements(elements: Sequence[StateElement], size: int) -> None:
     """Raise `ValueError` for an element that does not fit the bodies or its states."""
     for name, element in zip(part_names(elements), elements, strict=True):
-        if jnp.shape(element.measured) != (size,):
-            raise ValueError(
-                f"element {name}: senses has shape {jnp.shape(element.senses)}; allowed: "
-                f"({size},)"
-            )
+        check_shape(f"element {name}: senses", element.measured, (size,))
         count, shape = len(element.law.states), _rate_shape(element)
         if shape != (count,):
             raise ValueError(

@@ -1,7 +1,7 @@
 """Euler-Bernoulli beams carrying bodies on linear links."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -9,41 +9,43 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...foundation.quantity import OptionalQuantity, Quantity, quantity
+from ...foundation.quantity import OptionalQuantity, Quantity, check_shape, quantity
 from ..base.system_repr import SystemRepr
 from ..symmetry import check_kinetic_energy
 
 
-class Clamped(eqx.Module):
+class End(eqx.Module):
+    """An end at which two derivatives of the deflection V are 0, of the orders `zeros`."""
+
+    zeros: ClassVar[tuple[int, int]]
+
+    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
+        """Return the boundary conditions, see `ElasticSupport`."""
+        return jnp.array(np.eye(4)[list(self.zeros)])
+
+
+class Clamped(End):
     """A clamped end: V = V' = 0."""
 
-    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
-        """Return the boundary conditions, see `ElasticSupport`."""
-        return jnp.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    zeros = 0, 1
 
 
-class Hinged(eqx.Module):
+class Hinged(End):
     """A hinged end: V = V'' = 0."""
 
-    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
-        """Return the boundary conditions, see `ElasticSupport`."""
-        return jnp.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
+    zeros = 0, 2
 
 
-class Sliding(eqx.Module):
+class Sliding(End):
     """A sliding (guided) end: V' = V''' = 0."""
 
-    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
-        """Return the boundary conditions, see `ElasticSupport`."""
-        return jnp.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    zeros = 1, 3
 
 
-class Free(eqx.Module):
+class Free(End):
     """A free end: V'' = V''' = 0."""
 
-    def conditions(self, scales: tuple, side: int) -> Float[Array, "2 4"]:
-        """Return the boundary conditions, see `ElasticSupport`."""
-        return jnp.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    zeros = 2, 3
 
 
 class ElasticSupport(eqx.Module):
@@ -229,8 +231,8 @@ class BeamWithBodies(SystemRepr):
         }
         for name, shape in allowed.items():
             value = getattr(self, name)
-            if value is not None and np.shape(value) != shape:
-                raise ValueError(f"{name} has shape {np.shape(value)}; allowed: {shape}")
+            if value is not None:
+                check_shape(name, value, shape)
         if len(self.turns) != links:
             raise ValueError(f"turns has {len(self.turns)} entries; allowed: {links}")
         check_kinetic_energy(self.mass)

@@ -16,6 +16,7 @@ from ...foundation.quantity import (
     Quantity,
     Range,
     check_number,
+    check_shape,
     quantity,
     result_field,
 )
@@ -146,8 +147,8 @@ class BeamChain(Linear):
         }
         for name, size in shapes.items():
             value = getattr(self, name)
-            if value is not None and jnp.shape(value) != (size,):
-                raise ValueError(f"{name} has shape {jnp.shape(value)}; allowed: ({size},)")
+            if value is not None:
+                check_shape(name, value, (size,))
 
     @classmethod
     def from_physical(

@@ -7,7 +7,14 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
-from ...foundation.quantity import Quantity, Range, check_range, floats, quantity
+from ...foundation.quantity import (
+    Quantity,
+    Range,
+    check_range,
+    check_shape,
+    floats,
+    quantity,
+)
 from ..base.freedoms import direction
 from ..base.roles import Linear
 from ..contacts.contact import LinearContact
@@ -89,10 +96,7 @@ class ElasticStructure(Linear):
         if self.residual is not None:
             allowed["residual"] = [(points, points)]
         for name, shapes in allowed.items():
-            found = jnp.shape(getattr(self, name))
-            if found not in shapes:
-                words = " or ".join(map(str, shapes))
-                raise ValueError(f"{name} has shape {found}; allowed: {words}")
+            check_shape(name, getattr(self, name), *shapes)
         if len(set(self.names)) < points:
             raise ValueError(f"names = {self.names} repeats one; allowed: unique names")
 

@@ -27,23 +27,16 @@ def test_lines_are_solid_where_stable_and_dashed_where_not(branch):
     assert [found[word].style for word in ("stable", "unstable", "undecided")] == [
         "solid", "dash", "dot"
     ]  # fmt: skip
-    nan = np.nan
-    np.testing.assert_array_equal(found["stable"].y, [nan, 0.9, 0.8, nan, nan])
-    np.testing.assert_array_equal(found["unstable"].y, [nan, nan, nan, 1.1, 1.2])
-    np.testing.assert_array_equal(found["undecided"].y, [1.0, nan, nan, nan, nan])
-
-
-def test_a_verdict_reaches_to_its_bifurcation_and_no_further(branch):
-    joins = {
-        layer.style: np.stack([layer.x, layer.y])[:, :-1]
-        for layer in loading_curve([branch]).charts[1].layers
-        if isinstance(layer, Line) and not layer.marks and layer.name != "stability limit"
-    }
-    # The period doubling is at 129 N, where the multiplier is 1.
-    np.testing.assert_allclose(joins["solid"], [[120.0, 129.0], [0.8, 1.0]])
-    np.testing.assert_allclose(joins["dash"], [[129.0, 130.0], [1.0, 1.1]])
+    # On the way the number of contacts changes at 115 N, and the period doubles at 129 N.
+    nan, grazing = np.nan, found["stable"].y[2]
+    assert 0.8 < grazing < 0.9
+    stable = [nan, 0.9, grazing, grazing, 0.8, 1.0, nan, nan, nan]
+    np.testing.assert_array_equal(found["stable"].y, stable)
+    np.testing.assert_array_equal(found["stable"].x[[2, 3, 5, 6]], [115, 115, 129, 129])
+    unstable = [nan] * 6 + [1.0, 1.1, 1.2]
+    np.testing.assert_array_equal(found["unstable"].y, unstable)
     # Nothing was located between the undecided point and the first stable one.
-    np.testing.assert_allclose(joins["dot"], [[100.0, 110.0], [1.0, 0.9]])
+    np.testing.assert_array_equal(found["undecided"].y, [1.0, 0.9] + [nan] * 7)
 
 
 def test_changes_of_the_contacts_and_ends_are_noted(branch):
@@ -58,30 +51,42 @@ def test_changes_of_the_contacts_and_ends_are_noted(branch):
 
 
 def test_each_kind_of_bifurcation_has_its_mark(branch):
-    doubling, grazing, *_ = (
+    grazing, doubling, *_ = (
         layer
         for layer in loading_curve([branch]).charts[0].layers
         if isinstance(layer, Notes)
     )
     assert (doubling.name, grazing.name) == ("period doubling", "grazing")
     assert doubling.symbol != grazing.symbol
-    assert grazing.texts == ("grazing at 115 N",)
+    assert grazing.texts == ("grazing at 115 N",) * 2  # on the lines of both bodies
     # On the line, at the place that is most like it.
-    np.testing.assert_allclose([doubling.y[0], grazing.y[0]], [0.129, 0.1145], rtol=2e-3)
+    places = [*doubling.y, *grazing.y]
+    np.testing.assert_allclose(places, [0.129, 0.258, 0.1145, 0.229], rtol=2e-3)
 
 
 def test_each_freedom_has_its_amplitude(branch):
-    found = lines(loading_curve([branch]).charts[0])
-    np.testing.assert_array_equal(found["attached, stable"].y[1:3], [0.22, 0.24])
+    found = next(
+        layer
+        for layer in loading_curve([branch]).charts[0].layers
+        if (layer.name, layer.style) == ("attached", "solid")
+    )
+    np.testing.assert_array_equal(found.y[[1, 4]], [0.22, 0.24])
 
 
 def test_the_multipliers_of_the_point_that_is_looked_at_stand_in_the_plane(branch):
-    plane = loading_curve([branch]).charts[3]
+    charts = loading_curve([branch]).charts
+    plane = charts[3]
     [marks] = (layer for layer in plane.layers if isinstance(layer, Followers))
     assert plane.equal
-    assert marks.first == 2
-    np.testing.assert_allclose(marks.x, np.outer([1.0, 0.9, 0.8, 1.1, 1.2], [0.6, 0.6]))
-    np.testing.assert_allclose(marks.y[4], [0.96, -0.96])
+    assert marks.first == 4
+    # Bifurcations have those of the points beside them.
+    moduli = [1.0, 0.9, 0.9, 0.8, 0.8, 0.8, 1.1, 1.1, 1.2]
+    np.testing.assert_allclose(marks.x, np.outer(moduli, [0.6, 0.6]))
+    np.testing.assert_allclose(marks.y[8], [0.96, -0.96])
+    # The pointer at point i of any line moves them to their places i.
+    followed = [layer for chart in charts for layer in lines(chart).values() if layer.marks]
+    assert {len(line.x) for line in followed} == {len(marks.x)}
+    assert lines(charts[4])
 
 
 def test_curves_of_bifurcations_make_a_stability_chart(branch):
@@ -93,6 +98,7 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
         "curve.load.amplitude": (AXES, [[100, 110, 120], [90, 95, np.nan]]),
         "curve.load.frequency": (AXES, [[5, 6, 7], [5.5, 6, np.nan]]),
         "special.kind": ("special", [0], {"meaning": "0 cusp"}),
+        "special.curve": ("special", [0]),
         "special.load.amplitude": ("special", [110.0]),
         "special.load.frequency": ("special", [6.0]),
     }  # fmt: skip
@@ -102,7 +108,7 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
     [picture] = stability_charts([run])
     [chart] = picture.charts
     found = lines(chart)
-    assert found["fold"].x.tolist() == [100, 110, 120]
+    assert found["fold"].x.tolist() == [100, 110, 110, 120]  # the cusp is on it
     assert found["period doubling"].y[:2].tolist() == [5.5, 6]
     assert set(found["the branch"].y) == {5.8}
     assert found["the branch"].x.max() == 123.0  # a tenth of the curves' range beyond them
@@ -118,7 +124,7 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
 
 def test_two_branches_are_distinguished_by_name(branch):
     names = set(lines(loading_curve([branch, branch]).charts[0]))
-    assert "main (branch), stable" in names
+    assert {"branch, main", "branch, attached", "stable"} <= names
 
 
 def test_a_design_shows_objective_and_what_was_tuned(design):

@@ -240,13 +240,14 @@ def _picture(run: Run, several: bool) -> Picture:
     title = f" of {run.name}" * several
     shares = tuple(_shares(run, names, classes))
     words = ", ".join(share.name for share in shares)
+    thinned = f" Every {stride}th state along each axis is shown." * (stride > 1)
     return Picture(
         f"basins_{run.name}" if several else "basins",
         f"Basins of attraction{title}",
         "Each initial state coloured by the attractor that it converges to; the other "
         "components are at rest. Marks: the attractors' states, once per load period, or "
         "along a cycle. Second chart: the time until the attractor was identified, in load "
-        f"periods, or in periods given by the config.{_thinned(stride)}{_robust(run)}",
+        f"periods, or in periods given by the config.{thinned}{_robust(run)}",
         f"Basins of attraction over {first} and {second}. {words}.",
         (
             Chart(*axes, (Cells(x, y, laid_out(members), classes),
@@ -303,10 +304,6 @@ def _marks(run: Run, names: Sequence[str], first: str, second: str) -> Iterator[
         yield basin_pictures.attractor_marks(
             points[i], (across, up), i, name, name.split(":")[0], _MOST_MARKED
         )
-
-
-def _thinned(stride: int) -> str:
-    return f" Every {stride}th state along each axis is shown." * (stride > 1)
 
 
 def _fits(options: Options, known: Known) -> None:

@@ -23,7 +23,7 @@ from ...pictures.picture import (
     Scene,
 )
 from ...pictures.swept_lines import look, named
-from ...pictures.swept_planes import axis, sample_text
+from ...pictures.swept_planes import axis, choice_of, sample_text
 from ...resources import lazily, library
 from ...store.fields import Variable, stacked, variables
 from ...store.finished_study import Run, readable
@@ -210,13 +210,8 @@ def _x_path(run: Run) -> str:
 
 
 def _choice(run: Run, rows) -> Choice | None:
-    if len(rows) < 2:
-        return None
     others = [path for path in run.grid if path != _x_path(run)]
-    return Choice(
-        ", ".join(map(readable, others)),
-        tuple(sample_text(run, row[0], others) for row, _ in rows),
-    )
+    return choice_of(run, [row[0] for row, _ in rows], others)
 
 
 def _over_path(runs: Sequence[Run], rows) -> Picture:
@@ -324,9 +319,7 @@ def _dots(values, moved, paint: Scale, option: int | None) -> Points:
 
 
 def _paint(run: Run, path: str) -> Scale:
-    values = run.field(path)
-    log = axis(run, path).log
-    return Scale(run.label(path), "sea", float(values.min()), float(values.max()), log)
+    return Scale.over(run.label(path), "sea", [run.field(path)], axis(run, path).log)
 
 
 def _cloud(runs: Sequence[Run]) -> Picture:

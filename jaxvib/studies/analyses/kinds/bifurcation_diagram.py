@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .... import orbits
-from ....ensemble import Reason
 from ...config.bounds import Bounds, check_allowed, of_path
 from ...config.tables import Table, option
 from ...pictures.picture import Axis, Chart, Line, Picture, Points
-from ...pictures.regimes import Sorting, sort_by_regime
+from ...pictures.regimes import Sorting, motion_name, sort_by_regime
 from ...pictures.swept_lines import named, symbol
 from ...pictures.swept_planes import axis
 from ...store.fields import Variable, joined, orbit_variables, variables
@@ -84,7 +83,8 @@ def summary(read: Callable, study: Any) -> list[str]:
     """Return the classes with their shares, and the extreme exponent and force."""
     path = study.analysis.path
     values, exponent = map(read, (path, "lyapunov_exponent"))
-    names = class_names(read("result"), read("periods"))
+    motions = zip(read("result").tolist(), read("periods").tolist(), strict=True)
+    names = [motion_name(code, periods) for code, periods in motions]
     shares = Counter(names).most_common(5)
     listed = ", ".join(f"{count / len(names):.1%} {name}" for name, count in shares)
     lines = [f"motions    {listed}"]
@@ -97,17 +97,6 @@ def summary(read: Callable, study: Any) -> list[str]:
             f"{study.value_text(path, values[wild])}"
         )
     return lines + strongest(read, study, lambda i: study.value_text(path, values[i]))
-
-
-def class_names(codes: np.ndarray, periods: np.ndarray) -> list[str]:
-    """Return the class of each motion: period n, chaotic, ..., or reason of failure."""
-    names = []
-    for code, number in zip(codes.tolist(), periods.tolist(), strict=True):
-        if code == 0:
-            names.append(f"period {number}")
-        else:
-            names.append(Reason(code).motion or "failed")
-    return names
 
 
 _WORDS = {"rest": "from rest", "up": "followed up", "down": "followed down"}

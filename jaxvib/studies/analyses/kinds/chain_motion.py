@@ -12,10 +12,10 @@ from ...pictures.layouts import chain_layout
 from ...pictures.motion import coarse
 from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale, Scene
 from ...pictures.swept_lines import look, named
-from ...pictures.swept_planes import sample_text, slider_samples
+from ...pictures.swept_planes import choice_of, sample_text, slider_samples
 from ...resources import lazily, library
 from ...store.fields import Variable, variables
-from ...store.finished_study import Run, readable
+from ...store.finished_study import Run
 from ...store.subsample import evenly_chosen
 from ..study_kind import Known, Role, StudyKind, at
 
@@ -344,7 +344,7 @@ def _density(run: Run) -> Picture:
         f"{thinned}{_defect_sentence(run)}",
         "Maps of the energy of each body and of the flux through each beam over time.",
         tuple(charts),
-        choice=_choice(run, samples) if several else None,
+        choice=choice_of(run, samples),
     )
 
 
@@ -428,13 +428,6 @@ def _bands(runs: Sequence[Run]) -> Picture:
         "wave packets.",
         "Frequency and group velocity of both branches over wave number.",
         tuple(charts),
-    )
-
-
-def _choice(run: Run, samples) -> Choice:
-    return Choice(
-        ", ".join(map(readable, run.paths)),
-        tuple(sample_text(run, sample) for sample in samples),
     )
 
 

@@ -124,10 +124,18 @@ def _picture(run: Run, several: bool) -> Picture:
     values = run.field(path)
     low, high = float(values.min()), float(values.max())
     x = replace(axis(run, path), low=low, high=high)
+    integrity = [
+        *_lines(run, values, "integrity_factor", "solid"),
+        *_lines(run, values, "local_integrity", "dot", legend=False),
+    ]
+    entropies = (
+        Line(values, run.field("entropy"), "all boxes", 0, marks=True),
+        Line(values, run.field("boundary_entropy"), "boundaries", 0, "dot", marks=True),
+    )
     charts = [
         Chart(x, Axis("share of the states", low=0.0), tuple(_shares(run, values))),
-        Chart(x, Axis("integrity (half widths)", low=0.0), tuple(_integrity(run, values))),
-        Chart(x, Axis("basin entropy", low=0.0), tuple(_entropies(run, values))),
+        Chart(x, Axis("integrity (half widths)", low=0.0), tuple(integrity)),
+        Chart(x, Axis("basin entropy", low=0.0), entropies),
     ]
     shock = run.options.get("shock")
     words = ""
@@ -167,16 +175,6 @@ def _shares(run: Run, values) -> Iterator[Line]:
     undecided = run.field("undecided")
     if undecided.any():
         yield Line(values, undecided, "undecided", len(_names(run)), "dot")
-
-
-def _integrity(run: Run, values) -> Iterator[Line]:
-    yield from _lines(run, values, "integrity_factor", "solid")
-    yield from _lines(run, values, "local_integrity", "dot", legend=False)
-
-
-def _entropies(run: Run, values) -> Iterator[Line]:
-    yield Line(values, run.field("entropy"), "all boxes", 0, marks=True)
-    yield Line(values, run.field("boundary_entropy"), "boundaries", 0, "dot", marks=True)
 
 
 def _at_edge(run: Run) -> str:

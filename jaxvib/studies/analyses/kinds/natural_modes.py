@@ -13,10 +13,10 @@ from ...pictures.picture import Axis, Cells, Chart, Choice, Line, Picture, Scale
 from ...pictures.swept_lines import look, named
 from ...pictures.swept_planes import (
     axis,
+    choice_of,
     long_paths,
     sample_text,
     slider_samples,
-    value_text,
 )
 from ...resources import lazily, library
 from ...store.fields import Variable, variables
@@ -221,11 +221,7 @@ def _sheets(run: Run, path: str) -> tuple[list[np.ndarray], Choice | None]:
     lines = np.moveaxis(numbers.reshape(tuple(run.grid.values())), position, -1)
     lines = lines.reshape(-1, run.grid[path])
     lines = lines[np.linspace(0, len(lines) - 1, min(len(lines), 64)).astype(int)]
-    labels = [
-        ", ".join(value_text(run, other, run.field(other)[line[0]]) for other in others)
-        for line in lines
-    ]
-    return list(lines), Choice(", ".join(others), tuple(labels))
+    return list(lines), choice_of(run, lines[:, 0], others)
 
 
 def _energies(run: Run, samples: list[int]) -> Picture:
@@ -248,9 +244,6 @@ def _energies(run: Run, samples: list[int]) -> Picture:
         charts.append(
             Chart(Axis("mode", ticks=ticks), Axis("", ticks=names), layers, title)
         )
-    choice = None
-    if len(samples) > 1:
-        choice = Choice("sample", tuple(sample_text(run, sample) for sample in samples))
     return Picture(
         "energy_shares",
         "Energy distribution of each mode",
@@ -259,7 +252,7 @@ def _energies(run: Run, samples: list[int]) -> Picture:
         "none).",
         "Two maps of shares of energy: modules and degrees of freedom over modes.",
         tuple(charts),
-        choice=choice,
+        choice=choice_of(run, samples),
     )
 
 

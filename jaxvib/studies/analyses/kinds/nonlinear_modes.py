@@ -1,16 +1,16 @@
 """The study `nonlinear_modes`: free periodic motions along their energy."""
 
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 
 from .... import branches
-from ....drawing.polyline import STYLES, SYMBOLS
+from ....drawing.polyline import BranchCurves, branch_layers
 from ...config.tables import Table, option
 from ...pictures.curves import amplitude_label
 from ...pictures.picture import Axis, Chart, Line, Notes, Picture
-from ...pictures.swept_lines import named
 from ...resources import library
 from ...store.fields import Variable, orbit_variables
 from ...store.finished_study import Run
@@ -68,7 +68,6 @@ def summary(read: Callable, study: Any) -> list[str]:
 def pictures(runs: Sequence[Run]) -> list[Picture]:
     """Return frequencies and amplitudes over the energy."""
     x, reach = Axis("energy (J)", log=True), Axis(amplitude_label(runs))
-    backbone = (*_lines(runs, "frequency"), *_marks(runs))
     return [
         Picture(
             "backbone",
@@ -76,37 +75,31 @@ def pictures(runs: Sequence[Run]) -> list[Picture]:
             "Free periodic motions: solid where elliptic, dashed where hyperbolic, dotted "
             "where undecided. Marks: other motions branch off, or instability begins.",
             "Frequency and amplitudes of a nonlinear mode over its energy.",
-            (Chart(x, Axis("frequency (rad/s)"), backbone),
-             Chart(x, reach, tuple(_lines(runs, "amplitude")))),
+            (Chart(x, Axis("frequency (rad/s)"), tuple(_layers(runs, "frequency"))),
+             Chart(x, reach, tuple(_layers(runs, "amplitude")))),
         )
     ]  # fmt: skip
 
 
-def _lines(runs: Sequence[Run], field: str) -> Iterator[Line]:
-    for number, run in enumerate(runs):
-        stable, values = run.field("stable"), run.field(field)
-        columns = values.reshape(len(values), -1).T
-        names = run.names("freedom", len(columns)) if values.ndim > 1 else ["mode"]
-        for part, (name, column) in enumerate(zip(names, columns, strict=True)):
-            for verdict in set(stable.tolist()):
-                own = stable == verdict
-                own[1:] |= own[:-1].copy()  # up to the next point
-                energy = np.where(own, run.field("energy"), np.nan)
-                label, colour = named(name, run, runs), part + number * len(names)
-                yield Line(energy, column, label, colour, STYLES[verdict][0],
-                           legend=bool(verdict == stable[0]))  # fmt: skip
-
-
-def _marks(runs: Sequence[Run]) -> Iterator[Notes]:
+def _layers(runs: Sequence[Run], field: str) -> Iterator[Line | Notes]:
+    branches = []
     for run in runs:
-        code, *places = (run.field(f"bifurcation.{name}") for name, _ in _POINTS)
-        for each in np.unique(code):
-            x, y = (place[code == each] for place in places)
-            name, symbol = (
-                KINDS[each].replace("_", " "),
-                SYMBOLS.get(KINDS[each], "hexagon"),
-            )
-            yield Notes(x, y, (name,) * len(x), name, symbol)
+        columns = zip(
+            *(run.field(f"bifurcation.{name}") for name, _ in _POINTS), strict=True
+        )
+        points = [
+            SimpleNamespace(kind=KINDS[code], parameter=energy, state=[frequency])
+            for code, energy, frequency in columns
+        ]
+        family = SimpleNamespace(
+            parameter=run.field("energy"), states=run.field("frequency")[:, None],
+            stable=run.field("stable"), bifurcations=points,
+        )  # fmt: skip
+        values = run.field(field).reshape(run.size, -1, 1)
+        names = run.names("freedom", values.shape[1]) if field == "amplitude" else [field]
+        curves = BranchCurves(field, tuple(names), values)
+        branches.append((run.name * (len(runs) > 1), family, curves))
+    return branch_layers(branches)
 
 
 def _is_free(options: Options, known: Known) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .... import orbits, systems
 from ....drawing import colours
-from ....ensemble import Reason, reason, undecided
+from ....ensemble import Reason, undecided
 from ...config import samples as sampling
 from ...config.tables import Table, option
 from ...pictures.curves import amplitude_curves, sweep_curves
@@ -19,9 +19,9 @@ from ...pictures.picture import Chart, Classes, Picture, Points, Scale, Share
 from ...pictures.regimes import (
     Sorting,
     change_maps,
+    motion_name,
     period_of,
     periodic,
-    regime_name,
     regimes_text,
     sort_by_regime,
     sort_by_verdict,
@@ -132,7 +132,7 @@ def summary(read: Callable, study: Any) -> list[str]:
     )
     shares: Counter[str] = Counter()
     for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-        shares[_regime(*kind[:3], bool(kind[3]))] += count
+        shares[motion_name(*kind[:3], bool(kind[3]))] += count
     most = shares.most_common(5)
     listed = [f"{_share(count, len(codes))} {name}" for name, count in most]
     rest = len(codes) - sum(count for _, count in most)
@@ -175,18 +175,6 @@ def _why(codes) -> str:
         for code, count in sorted(counts.items())
     ]
     return f" ({', '.join(listed)})" if listed else ""
-
-
-def _regime(code, periods, contacts, touching) -> str:
-    if code:
-        if Reason(code).undecided:
-            return "undecided"
-        if code == Reason.EQUILIBRIUM:
-            return Reason.EQUILIBRIUM.motion
-        text = reason(code)
-        name = text.removeprefix("converged to ").partition(",")[0]
-        return name if Reason(code).motion else "failed"
-    return regime_name(periods, contacts, touching)
 
 
 def pictures(runs: Sequence[Run]) -> list[Picture]:
@@ -253,7 +241,7 @@ def force_map(runs: Sequence[Run]) -> Picture:
     """Return the map of the peak contact force, on a logarithmic scale."""
     forces = [run.field("max_contact_force") for run in runs]
     positive = [np.where(force > 0, force, np.nan) for force in forces]
-    scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")
+    scale = Scale.over("peak contact force (N)", "cividis", positive, log=True, unit="N")
     others = _beside_numbers(runs, forces)
     return _picture(
         "peak_force",
@@ -365,12 +353,14 @@ def scatters(runs: Sequence[Run]) -> list[Picture]:
     found = [
         _scatter(runs, regimes, sorting.classes, "regimes", "Regimes",
                  regimes_text(runs), sorting.shares),
-        _scatter(runs, moduli, _scale("largest |multiplier|", "sea", moduli),
+        _scatter(runs, moduli, Scale.over("largest |multiplier|", "sea", moduli),
                  "stability", "Stability", "Modulus of the largest Floquet multiplier "
                  "over the orbit's period; periodic orbits only."),
     ]  # fmt: skip
     if touching(runs):
-        scale = _scale("peak contact force (N)", "cividis", positive, log=True, unit="N")
+        scale = Scale.over(
+            "peak contact force (N)", "cividis", positive, log=True, unit="N"
+        )
         found.append(
             _scatter(runs, positive, scale, "peak_force", "Peak contact force",
                      "The largest contact force over the orbit's period; only samples "
@@ -400,13 +390,6 @@ def _scatter_chart(
     places = run.field(x)[samples], run.field(y)[samples]
     points = Points(*places, values[samples], paint, samples, number)
     return Chart(axis(run, x), axis(run, y), (points,), title)
-
-
-def _scale(label: str, colours: str, values, log: bool = False, unit: str = "") -> Scale:
-    every = np.concatenate(values)
-    every = every[np.isfinite(every)]
-    low, high = (every.min(), every.max()) if every.size else (1.0, 10.0)
-    return Scale(label, colours, float(low), float(high), log, unit)
 
 
 KIND = StudyKind(

@@ -155,15 +155,9 @@ def _peaks(runs: Sequence[Run], field: str, along: str, label: str) -> Iterator[
     for plane in planes(runs):
         values = plane.run.field(field)
         for i, name in enumerate(plane.run.names(along, values.shape[1])):
-            scale = Scale(label, "cividis", *_ends(runs, field, i))
+            scale = Scale.over(label, "cividis", [r.field(field)[:, i] for r in runs])
             title = named(name, plane.run, runs)
             yield Chart(plane.x, plane.y, plane.cells(values[:, i], scale), title)
-
-
-def _ends(runs: Sequence[Run], field: str, component: int) -> tuple[float, float]:
-    every = np.concatenate([run.field(field)[:, component] for run in runs])
-    known = every[np.isfinite(every)]
-    return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
 
 
 def _further(run: Run) -> list[str]:

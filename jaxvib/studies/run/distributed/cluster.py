@@ -156,7 +156,7 @@ class DaskExecutor(Executor):
     def _give(self, number: int, workers: list[str] | None = None) -> None:
         self._asked += 1
         if workers is None and (
-            self._incompatible or max(self._silence()) > self._patience
+            self._incompatible or max(self._heard.values(), default=0.0) > self._patience
         ):
             workers = self._usable_workers() or None
         future = self._client.submit(
@@ -169,9 +169,6 @@ class DaskExecutor(Executor):
         self._kept[future.key] = frozenset(workers or ())
         self._at_work[future] = number
         future.add_done_callback(self._ended.put)
-
-    def _silence(self) -> list[float]:
-        return [0.0, *self._heard.values()]
 
     def _usable_workers(self) -> list[str]:
         """Return the responsive workers that match the study."""

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...config.samples import DRAWN
-from ...config.tables import flattened
-from ...store.arrays import Layout
-from ...store.checked_read import array_names, layout_of
+from ...nested import differences
 from ...store.dataset import groups, verified
 from ...store.fields import Variable
 from ...store.folder import Folder
 from ...store.lock import Lock
-from ...store.rows import Rows
+from ...store.rows import Rows, rows_of
 from ...store.store import Store, check_free
 
 # Config keys in which merged studies may differ.
@@ -39,27 +37,20 @@ class Part:
         return self.record["config"]["run"]["seed"]
 
     @functools.cached_property
-    def arrays(self) -> dict[str, tuple[Layout, Rows]]:
+    def arrays(self) -> dict[str, Rows]:
         """The arrays of its samples, read on indexing."""
-        layouts = self.layouts().items()
-        return {name: (layout, self.rows(name)) for name, layout in layouts}
+        return self.group("")
 
-    def layouts(self, group: str = "") -> dict[str, Layout]:
-        """Return the layouts of the arrays of a group, or of the results."""
-        names = array_names(self.commits, group)
-        paths = {name: f"{group}/{name}".lstrip("/") for name in names}
-        return {name: layout_of(self.directory, path) for name, path in paths.items()}
-
-    def rows(self, name: str) -> Rows:
-        """Return an array, read on indexing."""
-        return Rows(self.directory, name, self.sums)
+    def group(self, name: str) -> dict[str, Rows]:
+        """Return the arrays of a group, read on indexing; none if there is none."""
+        return rows_of(self.directory, self.commits, name)
 
 
 def fields_of(pieces: Sequence[tuple[Part, slice]]) -> dict[str, Variable]:
     """Return the fields of samples of several parts, one behind the other."""
     return {
-        name: _variable(layout, [part.arrays[name][1][rows] for part, rows in pieces])
-        for name, (layout, _) in pieces[0][0].arrays.items()
+        name: _variable(array, [part.arrays[name][rows] for part, rows in pieces])
+        for name, array in pieces[0][0].arrays.items()
     }
 
 
@@ -118,31 +109,31 @@ def _written(parts: Sequence[Part], store: Store) -> list[str]:
 
 def _merge_group(store: Store, parts, group: str, starts: list[int]) -> list[str]:
     """Concatenate the groups of all studies, if they are compatible."""
-    each = [part.layouts(group) if group in groups(part.commits) else {} for part in parts]
-    if any(_shapes(layouts) != _shapes(each[0]) for layouts in each):
+    each = [part.group(group) for part in parts]
+    if any(_shapes(arrays) != _shapes(each[0]) for arrays in each):
         return [f"left out: {group}, which differs between the studies"]
     fields = {}
-    for name, layout in each[0].items():
-        columns = [np.asarray(part.rows(f"{group}/{name}")) for part in parts]
+    for name, array in each[0].items():
+        columns = [np.asarray(arrays[name]) for arrays in each]
         if name == "sample":  # positions in all samples
             columns = [
                 column + start for column, start in zip(columns, starts, strict=False)
             ]
-        shared = layout.axes[:1] != each[0]["sample"].axes
-        fields[name] = _variable(layout, columns[:1] if shared else columns)
+        shared = array.dims[:1] != each[0]["sample"].dims
+        fields[name] = _variable(array, columns[:1] if shared else columns)
     store.add_group(group, fields, ("sample",))
     return []
 
 
-def _shapes(layouts: Mapping[str, Layout]) -> dict[str, tuple]:
-    return {name: (each.axes, each.shape[1:], each.dtype) for name, each in layouts.items()}
+def _shapes(arrays: Mapping[str, Rows]) -> dict[str, tuple]:
+    return {name: (each.dims, each.shape[1:], each.dtype) for name, each in arrays.items()}
 
 
-def _variable(layout: Layout, columns: list[np.ndarray]) -> Variable:
+def _variable(array: Rows, columns: list[np.ndarray]) -> Variable:
     """Return stored columns as a field."""
-    attributes: dict[str, Any] = dict(layout.attributes)
+    attributes: dict[str, Any] = dict(array.attrs)
     unit, words = attributes.pop("units", ""), attributes.pop("description", "")
-    return Variable(layout.axes, np.concatenate(columns), unit, words, attributes)
+    return Variable(array.dims, np.concatenate(columns), unit, words, attributes)
 
 
 def _check(first: Part, other: Part) -> None:
@@ -156,24 +147,22 @@ def _check(first: Part, other: Part) -> None:
         ("config", "run.seed, run.chunk, sweep.count"),
         ("versions", "none"),
     ):
-        one, two = _compared(first.record[key], key), _compared(other.record[key], key)
-        for path in {**one, **two}:
-            if one.get(path) != two.get(path):
-                here, there = first.directory, other.directory
-                raise ValueError(
-                    f"{path} = {two.get(path)} in {there}, and {one.get(path)} in {here}; "
-                    f"allowed to differ: {allowed}"
-                )
-    if _shapes(first.layouts()) != _shapes(other.layouts()):
+        both = ({key: _compared(part.record[key])} for part in (first, other))
+        for path, one, two in differences(*both):
+            raise ValueError(
+                f"{path} = {two} in {other.directory}, and {one} in {first.directory}; "
+                f"allowed to differ: {allowed}"
+            )
+    if _shapes(first.arrays) != _shapes(other.arrays):
         raise ValueError(f"{other.directory} has different arrays from {first.directory}")
 
 
-def _compared(table: Mapping, before: str) -> dict[str, Any]:
+def _compared(table: Mapping) -> dict[str, Any]:
     kept = {key: value for key, value in table.items() if key not in ("output", "title")}
     for section, keys in _FREE.items():
         if isinstance(kept.get(section), dict):
             kept[section] = {k: v for k, v in kept[section].items() if k not in keys}
-    return flattened(kept, f"{before}.")
+    return kept
 
 
 def _check_samples(parts: Sequence[Part]) -> None:

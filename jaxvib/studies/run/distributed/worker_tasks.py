@@ -7,6 +7,7 @@ from typing import Any
 
 from ....ensemble import map_samples
 from ...config.document import parse
+from ...nested import differences
 from ...store.store_metadata import fingerprint, versions
 from ..chunk import built, compute_chunk
 from ..device import choose
@@ -58,9 +59,7 @@ def identity(config: str) -> dict[str, Any]:
 
 def incompatibility(found: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     """Return the difference of a worker from the record of a study, `""` if none."""
-    for table in ("versions", "fingerprint"):
-        for key in {**record[table], **found[table]}:
-            here, there = record[table].get(key), found[table].get(key)
-            if here != there:
-                return f"{table}.{key} = {there}, the study was started with {here}"
+    known = {key: record[key] for key in ("versions", "fingerprint")}
+    for path, here, there in differences(known, dict(found)):
+        return f"{path} = {there}, the study was started with {here}"
     return ""

@@ -7,6 +7,7 @@ import numpy as np
 import pydantic
 
 from ..... import branches, orbits, systems
+from .....drawing.polyline import kind_words
 from .....ensemble import reason
 from ....config.bounds import Bounds, check_bounds, of_path
 from ....config.quantities import Asked, ByKey, Places
@@ -23,7 +24,7 @@ from ...study_kind import (
     swept_values,
 )
 from .charts import pictures
-from .stability_chart import KINDS, kind_words
+from .stability_chart import KINDS
 
 branch_events = library("branches.tracing.events")
 
@@ -122,7 +123,7 @@ def curve_lines(read: Callable, options: Options) -> list[str]:
         )
         low, high = (reason(end) for end in ends[number])
         lines.append(
-            f"curve      {kind_words(code)} in {options.path} and "
+            f"curve      {kind_words(KINDS[code])} in {options.path} and "
             f"{options.second_path}, {counts[number]} points"
         )
         lines.append(f"           from {first}: {low}")
@@ -195,7 +196,7 @@ def summary(read: Callable, study: Any) -> list[str]:
     contacts = sorted(set(read("contacts").tolist()))
     codes, places = read("bifurcation.kind"), read("bifurcation.parameter")
     marks = [
-        f"{kind_words(code)} at {study.value_text(path, place, 8)}"
+        f"{kind_words(KINDS[code])} at {study.value_text(path, place, 8)}"
         + (f" (not located: {reason(how)})" if how else "")
         for code, place, how in zip(codes, places, read("bifurcation.result"), strict=True)
     ]

@@ -2,17 +2,18 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 
 from .....drawing.labels import with_unit
+from .....drawing.polyline import curve_layers, kind_words, numbered
 from .....ensemble import reason
-from ....config.tables import flattened
+from ....nested import differences
 from ....pictures.picture import Axis, Cells, Chart, Line, Notes, Picture
 from ....store.finished_study import Run, readable
 
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point", "grazing")
-_SYMBOLS = ("star", "circle", "triangle-up", "cross", "diamond", "hexagon")
 
 
 def stability_charts(runs: Sequence[Run]) -> list[Picture]:
@@ -25,7 +26,7 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
     x, y = (
         Axis(with_unit(readable(path), run.unit(f"curve.{path}")), path) for path in paths
     )
-    layers = (*bifurcation_lines(run, paths), *_special(run, paths), _beginning(run, paths))
+    layers = (*_curve_layers(run, paths), _beginning(run, paths))
     over = " and ".join(map(readable, paths))
     name = "stability_chart" if number_of_runs == 1 else f"stability_chart_{run.name}"
     return Picture(
@@ -39,40 +40,35 @@ def _chart(run: Run, number_of_runs: int) -> Picture:
     )
 
 
-def kind_words(code: int | np.integer) -> str:
-    """Return a stored kind of bifurcation as words."""
-    return KINDS[code].replace("_", " ")
-
-
 def paths_of(run: Run) -> tuple[str, str]:
     """Return the two parameters of a run's curves."""
     options = run.options
     return options["path"], options["second_path"]
 
 
-def bifurcation_lines(run: Run, paths: tuple[str, str]) -> Iterator[Line]:
-    """Yield a run's curves, the parameter on x first; each kind is named once."""
-    x, y = (run.field(f"curve.{path}") for path in paths)
-    seen = set()
-    for number, code in enumerate(run.field("curve.kind")):
-        name = kind_words(code)
-        yield Line(x[number], y[number], name, int(code), legend=code not in seen)
-        seen.add(code)
-
-
-def _special(run: Run, paths) -> Iterator[Notes]:
-    kinds = run.field("special.kind")
-    if not kinds.size:
-        return
+def _curve_layers(run: Run, paths: tuple[str, str]) -> Iterator[Line | Notes]:
+    """Return a run's curves and their special points, the parameter on x first."""
+    every, places = (
+        np.stack([run.field(f"{part}.{path}") for path in paths], -1)
+        for part in ("curve", "special")
+    )
     words = run.results["special.kind"].attrs["meaning"].split(", ")
-    names = dict(word.split(" ", 1) for word in words)
-    x, y = (run.field(f"special.{path}") for path in paths)
-    for code in np.unique(kinds):
-        own, name = kinds == code, names[str(code)]
-        texts = tuple(
-            f"{name} at {a:.8g}, {b:.8g}" for a, b in zip(x[own], y[own], strict=True)
+    names = dict(word.split(" ", 1) for word in words if word)
+    kinds, of = (run.field(f"special.{part}") for part in ("kind", "curve"))
+    special = [
+        SimpleNamespace(kind=names[str(code)], parameters=place)
+        for code, place in zip(kinds, places, strict=True)
+    ]
+    curves = [
+        SimpleNamespace(
+            kind=KINDS[code], paths=paths, parameters=row[np.isfinite(row).all(axis=1)],
+            codimension_two=[special[i] for i in np.flatnonzero(of == number)],
         )
-        yield Notes(x[own], y[own], texts, name, _SYMBOLS[code % len(_SYMBOLS)])
+        for number, (code, row) in enumerate(
+            zip(run.field("curve.kind"), every, strict=True)
+        )
+    ]  # fmt: skip
+    return curve_layers(curves, paths, numbered([curve.kind for curve in curves]))
 
 
 def _beginning(run: Run, paths) -> Line:
@@ -89,7 +85,7 @@ def _beginning(run: Run, paths) -> Line:
 def _ends(run: Run) -> str:
     counts = zip(run.field("curve.kind"), run.field("curve.ends"), strict=True)
     sentences = [
-        f"The curve of kind {kind_words(code)} ends: {reason(low)}; {reason(high)}."
+        f"The curve of kind {kind_words(KINDS[code])} ends: {reason(low)}; {reason(high)}."
         for code, (low, high) in counts
     ]
     return " ".join(dict.fromkeys(sentences))
@@ -111,7 +107,7 @@ def with_boundaries(
     for run in runs:
         _check(run, curves)
     paths = paths_of(curves)
-    kinds = dict.fromkeys(kind_words(code) for code in curves.field("curve.kind"))
+    kinds = dict.fromkeys(kind_words(KINDS[code]) for code in curves.field("curve.kind"))
     periods = curves.options["periods"]
     words = f" Lines: {', '.join(kinds)} of motions of period {periods}, from the "
     words += f"study {curves.name}."
@@ -134,7 +130,9 @@ def _over(chart: Chart, paths: tuple[str, str], curves: Run) -> Chart:
     if not cells or set(here) != set(paths):
         return chart
     lines = (
-        dataclasses.replace(line, rim=True) for line in bifurcation_lines(curves, here)
+        dataclasses.replace(line, rim=True)
+        for line in _curve_layers(curves, here)
+        if isinstance(line, Line)
     )
     x, y = _cell_limits(chart.x, cells[0].x), _cell_limits(chart.y, cells[0].y)
     return dataclasses.replace(chart, x=x, y=y, layers=(*chart.layers, *lines))
@@ -161,16 +159,10 @@ def _check(run: Run, curves: Run) -> None:
             f"{run.name} over {', '.join(run.paths) or 'nothing'}; allowed: a grid of the "
             "same two"
         )
-    for path, here, there in _differences(run, curves):
+    systems = (each.study["config"]["system"] for each in (run, curves))
+    for path, here, there in differences(*systems):
         if path not in paths:
             raise ValueError(
                 f"{path} = {there} of {curves.name}, and {here} of {run.name}; allowed: "
                 "the same system"
             )
-
-
-def _differences(run: Run, curves: Run) -> Iterator[tuple[str, object, object]]:
-    here, there = (flattened(each.study["config"]["system"]) for each in (run, curves))
-    for path in {**here, **there}:
-        if here.get(path) != there.get(path):
-            yield path, here.get(path), there.get(path)

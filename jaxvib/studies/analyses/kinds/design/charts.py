@@ -1,14 +1,14 @@
 """Pictures of designs: objective and variables over evaluations, and the best designs."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
 from .....drawing.labels import with_unit
 from ....pictures.picture import Axis, Chart, Choice, Line, Notes, Picture
 from ....pictures.swept_lines import look, named, symbol
-from ....pictures.swept_planes import axis, long_paths, value_text
+from ....pictures.swept_planes import axis, long_paths, sample_text
 from ....store.finished_study import Run, readable
 
 OBJECTIVE = "objective"  # name of its verification, among those of constraints
@@ -47,41 +47,50 @@ def design_history(runs: Sequence[Run]) -> Picture:
         for row, at in zip(objectives, best, strict=True)
     ]
     if choice is None:
-        text = f"changes from {changes[0]}; {_word(run)} value at evaluation {best[0]}."
+        word = "greatest" if run.options.get("goal") == "maximise" else "least"
+        text = f"changes from {changes[0]}; {word} value at evaluation {best[0]}."
     else:
         text = f"for {len(labels)} designs, selected by the slider."
+    verified = "".join(
+        f" {words}, on branches traced there."
+        for words in verified_texts(run.field, run.options.get("constraints", {}))
+    )
     return Picture(
         "design_history",
         "Design history",
-        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}{_verified(run)}",
+        f"The objective, {_objective(run)}, {text}{_evidence(run, choice)}{verified}",
         f"Objective and {', '.join(variables)} over the evaluations: {changes[0]}.",
         tuple(charts),
         choice=choice,
     )
 
 
-def _verified(run: Run) -> str:
-    """Return a sentence about each range that was verified at random points."""
-    words = []
-    constraints = run.options.get("constraints", {})
+def verified_texts(read: Callable, constraints: Collection[str]) -> list[str]:
+    """Return how many of the random points are stable, for each verified constraint.
+
+    `read`: returns an array of a study; it raises an error for one that it has not.
+    """
+    texts = []
     for name in (*constraints, OBJECTIVE):
-        if run.has(f"verified.{name}.stable"):
+        try:
             parts = ("stable", "lost", "parameter")
-            stable, lost, values = (run.field(f"verified.{name}.{part}") for part in parts)
-            good = int(np.sum((stable == 1) & (lost == 0)))
-            words.append(
-                f" {name}: stable at {good} of {stable.size} random points from "
-                f"{values.min():.6g} to {values.max():.6g}, on branches traced there."
-            )
-    return "".join(words)
+            stable, lost, values = (read(f"verified.{name}.{part}") for part in parts)
+        except (OSError, KeyError):
+            continue
+        good = int(np.sum((stable == 1) & (lost == 0)))
+        texts.append(
+            f"{name}: stable at {good} of {stable.size} random points from "
+            f"{values.min():.6g} to {values.max():.6g}"
+        )
+    return texts
 
 
 def best_designs(runs: Sequence[Run]) -> Picture:
     """Return the stored quantities of the best designs, over a swept path."""
     run = runs[0]
-    names = list(run.options.get("quantities", {}))
-    over = long_paths(run)
-    names = [name for name in names if not (over and _follows(run, name))]
+    known, over = run.options.get("quantities", {}), long_paths(run)
+    # Ratios of swept values do not depend on the design.
+    names = [name for name in known if not over or {*known[name]} & {*run.tuned}]
     names = names or [f"optimum.{path}" for path in run.tuned]
     charts = [
         _over_path(runs, name, over[0]) if len(over) == 1 else _over_designs(runs, name)
@@ -94,12 +103,6 @@ def best_designs(runs: Sequence[Run]) -> Picture:
         f"{', '.join(names)} of each design.",
         tuple(charts),
     )
-
-
-def _follows(run: Run, quantity: str) -> bool:
-    """Whether a quantity is a ratio of swept values, independent of the design."""
-    paths = run.options["quantities"][quantity]
-    return not set(paths) & set(run.tuned)
 
 
 def _over_path(runs: Sequence[Run], name: str, path: str) -> Chart:
@@ -158,9 +161,9 @@ def _labels(run: Run) -> Iterator[str]:
     """Return a label of each search, samples slowest."""
     number = run.rows("objective").shape[0] // len(_names(run))
     for sample in range(number):
-        at = [value_text(run, path, run.field(path)[sample]) for path in run.paths]
+        at = sample_text(run, sample)
         for name in _names(run):
-            yield ", ".join([*at, name] if name else at)
+            yield ", ".join(filter(None, (at, name)))
 
 
 def _best(run: Run, place: int) -> int:
@@ -168,11 +171,6 @@ def _best(run: Run, place: int) -> int:
     if run.has("best"):
         return int(np.ravel(run.field("best"))[place])
     return int(np.nanargmin(run.rows("objective")[place]))
-
-
-def _word(run: Run) -> str:
-    goal = run.options.get("goal", "minimise")
-    return "greatest" if goal == "maximise" else "least"
 
 
 def _evidence(run: Run, choice) -> str:

@@ -32,8 +32,8 @@ from ...study_kind import (
     StudyKind,
     at,
 )
-from .charts import OBJECTIVE, pictures
-from .verified import verified_fields, verified_lines
+from .charts import OBJECTIVE, pictures, verified_texts
+from .verified import verified_fields
 
 of_samples = library("studies.analyses.sample_systems")
 
@@ -217,7 +217,8 @@ def summary(read: Callable, study: Any) -> list[str]:
         words = "active" if _is_at(left, 0.0, size) else "violated" if left < 0 else "kept"
         far = study.quantity_text(unit_of(limit, study.unit), left)
         lines.append(f"limit      {name} {words}, distance {far}")
-    return lines + (verified_lines(read, options)[:2] if options.points_to_verify else [])
+    told = verified_texts(read, options.constraints) if options.points_to_verify else ()
+    return [*lines, *(f"verified   {words}" for words in told[:2])]
 
 
 def _is_at(value: float, bound: float, size: float) -> bool:
@@ -306,7 +307,8 @@ def _fields(system, options: Options, rows, length: int) -> dict[str, Variable]:
             )
         for name, paths in options.quantities.items():
             words = f"best: {' over '.join(paths)}"
-            ratio = _quantity(found.system, paths)
+            numbers = [float(systems.parameter_at(found.system, p).value) for p in paths]
+            ratio = numbers[0] / numbers[1] if len(numbers) == 2 else numbers[0]
             fields[name] = once(ratio, _ratio_unit(unit_at, paths), words)
         words = "0: derivatives are valid; 1: grazing crossed before it; 2: at grazing"
         ends = _padded(np.asarray(found.starts.objective), options.starts, np.nan)
@@ -342,11 +344,6 @@ def _chosen(design, length: int) -> np.ndarray:
 
 def _padded(values: np.ndarray, length: int, fill) -> np.ndarray:
     return np.pad(values, (0, length - len(values)), constant_values=fill)
-
-
-def _quantity(system, paths) -> np.ndarray:
-    values = [float(systems.parameter_at(system, path).value) for path in paths]
-    return np.asarray(values[0] / (values[1] if len(values) == 2 else 1.0))
 
 
 def _ratio_unit(unit_at: Callable[[str], str], paths: Sequence[str]) -> str:

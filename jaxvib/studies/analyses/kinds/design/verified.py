@@ -1,6 +1,5 @@
 """Verifies the ranges that constraints on bifurcations promise, at random points."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -102,23 +101,3 @@ def _verified(system, limit, options: Any, run):
         system, limit.path, bounds, points=options.points_to_verify,
         periods=limit.periods or 1, guess=limit.guess, seed=run.seed,
     )  # fmt: skip
-
-
-def verified_lines(read: Callable, options: Any) -> list[str]:
-    """Return how many of the random points are stable, for each verified constraint.
-
-    `read`: returns an array of a study; it raises `OSError` for one that it has not.
-    """
-    lines = []
-    for name in (*options.constraints, OBJECTIVE):
-        try:
-            stable, lost = read(f"verified.{name}.stable"), read(f"verified.{name}.lost")
-        except OSError:
-            continue
-        good = int(np.sum((stable == 1) & (lost == 0)))
-        values = read(f"verified.{name}.parameter")
-        lines.append(
-            f"verified   {name}: stable at {good} of {stable.size} random points from "
-            f"{values.min():.6g} to {values.max():.6g}"
-        )
-    return lines
