@@ -2,6 +2,7 @@
 
     JAX_PLATFORMS=cpu python -m experiments.benchmarks.gpu_maps
     JAX_PLATFORMS=cpu python -m experiments.benchmarks.gpu_maps --emulated
+    JAX_PLATFORMS=cpu python -m experiments.benchmarks.gpu_maps --estimate
 
 Regimes of 256 x 256 and of 1024 x 1024 samples, and basins of 1000 x 1000 states, each with
 its kernels launched by NVIDIA's driver (`JAXVIB_GPU=kernels`, without a check on first use)
@@ -11,10 +12,15 @@ periods that follow each other on the longest path through transients and observ
 which no other lane can help. The largest map is left out if it would not end in time.
 `--emulated` runs small maps on the emulated device of the tests, on which every call is
 launched, however short, and counts only. Writes `gpu_maps-<device>.json`.
+`--estimate` computes the map of 64 x 64 samples on this machine's cores and writes
+`gpu_maps-estimate.json`: what its calls would take for larger maps, with so many times the
+lanes, if all are launched on an H200, and if each is computed where it is faster, there or
+on 16 such cores.
 """
 
 import argparse
 import collections
+import functools
 import json
 import os
 import re
@@ -36,6 +42,52 @@ EMULATOR = Path(__file__).parents[2] / "tests" / "kernels" / "emulated_cuda.py"
 LIMIT = 450.0  # s for all maps
 # Periods that a call of a program advances each of its lanes, by its function.
 PERIODS = {"poincare_kernel": 32, "track_stage": 256, "samples_kernel": 16}
+
+# Of an H200, measured: s of a period, whatever the lanes up to those that run at once.
+PERIOD, AT_ONCE = 1.1e-3, 34_000
+CORES, BUSY = 16, 0.9  # those beside it, and the part of their time that they compute
+
+
+def estimate() -> list[dict]:
+    """Return the seconds of the calls of larger maps, from those of one on the cores."""
+    calls, inner = [], kernel._Form.map
+
+    def timed_call(form, leaves, threads):
+        begin = time.process_time()
+        found = inner(form, leaves, threads)
+        name = form._name.partition(".")[0]
+        calls.append((name, len(leaves[0]), time.process_time() - begin))
+        return found
+
+    run = functools.partial(jv.orbits.regimes, jv.two_body_impact(), samples(64))
+    run()
+    kernel._Form.map = timed_call
+    run()
+    kernel._Form.map = inner
+    rows = []
+    for size in (256, 1024):
+        scale = (size / 64) ** 2
+        cores = np.array([spent for *_, spent in calls]) * scale / (CORES * BUSY)
+        waves = np.ceil([lanes * scale / AT_ONCE for _, lanes, _ in calls])
+        periods = np.array([PERIODS.get(name, 0) for name, *_ in calls])
+        # Programs that do not follow a motion for so many periods are left to the cores.
+        launched = np.where(periods > 0, periods * waves * PERIOD, cores)
+        watched = np.array([name == "track_stage" for name, *_ in calls])
+        faster = np.minimum(launched, cores)
+        rows.append({
+            "map": f"regimes, {size} x {size}",
+            "periods in sequence": int(periods.sum()),
+            "of these observed": int(periods[watched].sum()),
+            "lanes observed, by window": [
+                int(lanes * scale) for name, lanes, _ in calls if name == "track_stage"
+            ],
+            "on the cores, s": cores.sum(),
+            "all launched, s": launched.sum(),
+            "each where it is faster, s": faster.sum(),
+            "of these observed, s": faster[watched].sum(),
+            "periods in sequence on the GPU then": int(periods[launched < cores].sum()),
+        })  # fmt: skip
+    return rows
 
 
 class Counts:
@@ -111,7 +163,14 @@ def main() -> None:
     """Measure the maps and write the result."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--emulated", action="store_true")
+    parser.add_argument("--estimate", action="store_true")
     options, begin = parser.parse_args(), time.perf_counter()
+    if options.estimate:
+        found = {"machine": machine(), "rows": estimate()}
+        file = Path(__file__).with_name("gpu_maps-estimate.json")
+        file.write_text(json.dumps(found, indent=1) + "\n")
+        print(json.dumps(found, indent=1))
+        return
     if options.emulated:
         os.environ["JAXVIB_CUDA_LIBRARY"] = str(EMULATOR)
         kernel.MANY = 0  # lanes of a call above which it is launched

@@ -13,7 +13,8 @@ events for the transients, and by events only, all in one run; this writes
 `regime_map_engines-<device>-<cores>.json`. With `--outside-kernels` it writes the
 processor time that maps spend outside machine code, in all threads and in the main one:
 the README's in three sizes, basins, a diagram and cycles, to
-`outside_kernels-<device>-<cores>.json`.
+`outside_kernels-<device>-<cores>.json`. XLA's programs, those of cycles, call kernels too:
+a part of the time outside that is known by the clock only, on a machine at rest.
 """
 
 import argparse
@@ -118,12 +119,17 @@ def compare_engines(size: int, repeats: int) -> None:
 
 
 class _TimedCode(machine_code._Code):
-    """Machine code with the processor time of its calls, by thread, s."""
+    """Machine code with the processor time of its calls, by thread, s.
+
+    `programs`: all of them, whose calls by XLA have run times of their own, by the clock.
+    """
 
     calls: ClassVar[list[tuple[int, float]]] = []
+    programs: ClassVar[list["_TimedCode"]] = []
 
     def __init__(self, code: bytes):
         super().__init__(code)
+        self.programs.append(self)
         inner = self.run
 
         def run(*arguments):
@@ -176,11 +182,13 @@ def _outside_kernels(name: str, number: int, run: Callable, repeats: int) -> lis
     run()  # which compiles
     for _ in range(repeats):
         _TimedCode.calls.clear()
+        by_xla = sum(each.seconds() for each in _TimedCode.programs)
         begun = time.process_time(), time.thread_time(), time.perf_counter()
         run()
         now = time.process_time(), time.thread_time(), time.perf_counter()
         every, main, wall = np.subtract(now, begun)
         here = threading.get_ident()
+        by_xla = sum(each.seconds() for each in _TimedCode.programs) - by_xla
         kernels = sum(spent for _, spent in _TimedCode.calls)
         of_main = sum(spent for thread, spent in _TimedCode.calls if thread == here)
         rows.append({
@@ -189,6 +197,7 @@ def _outside_kernels(name: str, number: int, run: Callable, repeats: int) -> lis
             "outside kernels, us a sample": (every - kernels) / number * 1e6,
             "of these in the main thread": (main - of_main) / number * 1e6,
             "in kernels, us a sample": kernels / number * 1e6,
+            "in XLA's calls of kernels, us a sample": by_xla / number * 1e6,
             "calls of machine code": len(_TimedCode.calls),
             "core-seconds": every,
             "wall, s": wall,

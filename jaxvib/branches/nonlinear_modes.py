@@ -1,7 +1,7 @@
 """Nonlinear modes: families of periodic motions without loads and losses, along energy."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -22,7 +22,6 @@ from ..systems.conservative import at_rest, total_energy, why_not_conservative
 from ..systems.impact import ImpactSystem, is_hard
 from .equations.corrector import (
     STEP_IN_TOLERANCES,
-    Corrected,
     LaneData,
     lane_corrector,
     solved_near,
@@ -49,7 +48,7 @@ from .tracing.test_functions import (
     off_circle,
     past_circle,
 )
-from .tracing.trace import trace
+from .tracing.trace import Traced, trace
 from .tracing.tracer import BranchPoint, Crossing, Limits, TracerContext, axis_of
 
 # The linear mode is a start where it has its energy to this part, at both of its ends;
@@ -70,7 +69,22 @@ _OF_STEPS, _OF_MOTIONS = 1e4, 1e2
 _REACHES, _NEAR = (1e-3, 3e-3, 1e-2, 3e-2), 10.0
 
 
-class NonlinearMode(AbstractBranch):
+class AbstractBackbone(AbstractBranch):
+    """Motions whose frequency changes along the branch: a backbone, or the like."""
+
+    family: eqx.AbstractClassVar[str]
+
+    def check(self, *_: Any, **__: Any) -> BranchCheck:
+        """Raise `ValueError`: the system alone does not isolate these motions."""
+        raise ValueError(f"check of a {self.family}; allowed: branches of other motions")
+
+    def _details(self) -> str:
+        frequencies = 2 * np.pi / np.asarray(self.orbits.period)
+        least, most = np.nanmin(frequencies), np.nanmax(frequencies)
+        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
+
+
+class NonlinearMode(AbstractBackbone):
     """Periodic motions without loads and losses along their energy, in their order.
 
     `orbits`: a `FreeMotion` whose fields have a leading axis of points; `parameter`: their
@@ -78,7 +92,7 @@ class NonlinearMode(AbstractBranch):
     are `"krein"` points, at which two pairs of multipliers meet and leave the unit circle.
     """
 
-    noun, verdict = "free motions", "elliptic"
+    noun, verdict, family = "free motions", "elliptic", "nonlinear mode"
 
     orbits: FreeMotion
     bifurcations: tuple[FieldBifurcation, ...] = ()
@@ -104,14 +118,6 @@ class NonlinearMode(AbstractBranch):
         given = leaves, scaled_data((), units, USUAL), x
         period = solved_near(mode_map, mode_residual, static, *given)[-1] * units[-2]
         return 2 * jnp.pi / period
-
-    def check(self, *_: Any, **__: Any) -> BranchCheck:
-        """Raise `ValueError`: orbits of one energy are not isolated by themselves."""
-        raise ValueError("check of a nonlinear mode; allowed: branches of other motions")
-
-    def _details(self) -> str:
-        least, most = np.nanmin(self.orbits.frequency), np.nanmax(self.orbits.frequency)
-        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
 
 
 def nonlinear_modes(
@@ -169,19 +175,31 @@ def nonlinear_modes(
     if low == high:
         raise ValueError(f"energy = {energy:g} J: motions of mode {mode} are linear up to "
                          "there; allowed: larger ones")  # fmt: skip
-    steps = settings.steps(high - low)
-    exact = ((float(np.exp(low)), float(energy)),)
-    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
     starts = itertools.chain([problem.linear(shape, low)], problem.mixed(modes, mode, low))
+    verb, ends = f"nonlinear_modes of linear mode {mode}", (low, float(energy))
+    found = traced_family(verb, problem, starts, ends, settings, progress)
+    return NonlinearMode(orbits=to_jax(found.solutions), **problem.fields(found))
+
+
+def traced_family(
+    verb: str, problem: BranchProblem, starts: Iterable, ends, settings, progress: Report
+) -> Traced:
+    """Return the family of the first of its linear starts near which a motion is found.
+
+    `ends`: the logarithm of the parameter at the starts, and its largest value.
+    """
+    (low, most), high = ends, float(np.log(ends[1]))
+    steps = settings.steps(high - low)
+    exact = ((float(np.exp(low)), most),)
+    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
     for start in starts:
         (pair,) = both_ways(problem, start[None], limits)
         if pair[0].code != Reason.DIVERGED:
             break
     else:
-        raise RuntimeError(f"nonlinear_modes: no motion found near linear mode {mode}")
-    with progress_reporter(progress, None, "nonlinear_modes", "points") as report:
-        (found,) = trace(problem, [pair], limits, report)
-    return NonlinearMode(orbits=to_jax(found.solutions), **problem.fields(found))
+        raise RuntimeError(f"{verb}: no motion found near it")
+    with progress_reporter(progress, None, verb.split()[0], "points") as report:
+        return trace(problem, [pair], limits, report)[0]
 
 
 def checked_modes(system: ImpactSystem, mode: int) -> NaturalModes:
@@ -379,6 +397,16 @@ class ModeProblem(BranchProblem):
         return (_left_circle(eigenvalues) > 0).sum(-1)
 
 
+def _each(function: Callable, lanes: Any, chunk: int) -> Any:
+    """Return what `map_samples` does, of a function that is compiled by itself."""
+    number = len(jax.tree.leaves(lanes)[0])
+    with one_blas_thread():
+        found = [
+            jax.tree.map(np.asarray, function(lane_of(lanes, k))) for k in range(number)
+        ]
+    return jax.tree.map(lambda *every: np.stack(every), *found)
+
+
 class _LargeModeProblem(ModeProblem):
     """That of a system in modal form: one point after the other, by XLA.
 
@@ -386,35 +414,16 @@ class _LargeModeProblem(ModeProblem):
     verdicts are those of the points, and no bifurcations are located between them.
     """
 
+    mapped = staticmethod(_each)
+
     def __init__(self, system: ImpactSystem, frequency: float, settings):
         super().__init__(system, frequency, settings)
         self.data, self.tests = self.data._replace(leaves=()), ()
-
-        def equations(data: LaneData, predicted, x):
-            return mode_map(system, "energy", data, predicted, x, _OF_STEPS)
-
-        self.corrector = jax.jit(lane_corrector(equations))
+        corrector = lane_corrector(lambda *at: mode_map(system, "", *at, _OF_STEPS))
+        self.corrector = jax.jit(corrector)
         self.evaluator = jax.jit(lambda lane: motion_at(system, *lane, _OF_MOTIONS))
-
-    def correct(self, branches, predicted, normals, fine=False) -> Corrected:
-        """Correct predictions of the branch."""
-        return _each(self.corrector, (self.lanes(branches, fine), predicted, normals))
-
-    def evaluated(self, branches, x, fine=False) -> tuple[np.ndarray, FreeMotion]:
-        """Return energies and motions at scaled points."""
-        return _each(self.evaluator, (self.lanes(branches, fine), x))
 
     def seen(self, branch: int, points, solutions: FreeMotion) -> EvaluatedPoints:
         """Return what is known of points: the motions' own multipliers."""
         tangents = np.array([point.tangent[-1:] for point in points])
         return EvaluatedPoints(tangents, self.eigenvalues(solutions), lambda: solutions)
-
-
-def _each(function: Callable, lanes: Any) -> Any:
-    """Return the results of a function of one lane for each, on a leading axis."""
-    number = len(jax.tree.leaves(lanes)[0])
-    with one_blas_thread():
-        found = [
-            jax.tree.map(np.asarray, function(lane_of(lanes, k))) for k in range(number)
-        ]
-    return jax.tree.map(lambda *every: np.stack(every), *found)

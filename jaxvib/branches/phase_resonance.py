@@ -1,25 +1,10 @@
-r"""Phase resonance of damped systems: where a load leads a coordinate by a quarter period.
+"""Phase resonance of damped systems: where a load leads a coordinate by a quarter period.
 
-A harmonic load $a \cos(\omega t + \varphi)$ does the largest work on a linear body where
-it leads the body's displacement by a quarter period. Experiments with a phase-locked
-loop keep this phase and change the amplitude: the frequencies that they find are the
-backbone of a damped system. With the coordinate $y$ of a motion, the unknowns are a
-state $s = a\,u\,z$ in units that grow with the amplitude, the frequency, and
-$\lambda = \log a$:
-
-$$\varphi^{2\pi/\omega}(s; \omega, a) = s, \qquad
-  \int_0^{2\pi/\omega} y \cos(\omega t + \varphi)\, dt = 0.$$
-
-The integral is a state of an element that exerts no force, and as accurate as the motion.
-
-**Source:** Peeters, Kerschen and Golinval, *J. Sound and Vibration* 330 (2011) 486; Peter
-and Leine, *Mech. Syst. Signal Process.* 96 (2017) 139.
+See `equations.resonance_equations`.
 """
 
-import dataclasses
-import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -28,38 +13,35 @@ import numpy as np
 import scipy  # loads submodules lazily
 from jaxtyping import Array, Float, Real
 
-from .. import linalg
-from ..dynamics.flow import flow
-from ..ensemble import Reason, TwoStageFunction
-from ..foundation.arrays import (
-    combine_arrays,
-    one_lane,
-    partition_arrays,
-    require_concrete,
-    to_jax,
-)
-from ..foundation.command.progress import Report, progress_reporter
+from ..foundation.arrays import one_lane, partition_arrays, require_concrete, to_jax
+from ..foundation.command.progress import Report
 from ..foundation.environment import require_float64
 from ..foundation.quantity import Range, check_number, check_range, result_field
-from ..foundation.types import Number
-from ..kernels.calls.kernel_cache import cached_kernel
 from ..orbits.periodic_orbit import PeriodicOrbit
 from ..systems.base.freedoms import direction
 from ..systems.impact import ImpactSystem, is_hard
-from ..systems.loads import HarmonicLoad, harmonic_of
-from ..systems.states import StateElement, StateLaw
-from .equations.corrector import LaneData, solved_near, system_corrector, system_of
-from .equations.point import orbit_at, shooting_at
-from .nonlinear_modes import checked_mode, open_at_rest, scaled_data
+from ..systems.loads import HarmonicLoad
+from .equations.corrector import solved_near, system_corrector
+from .equations.resonance_equations import (
+    Resonance,
+    law_of,
+    resonance_equations,
+    resonance_evaluator,
+    resonance_residual,
+    wave_of,
+)
+from .nonlinear_modes import (
+    AbstractBackbone,
+    checked_mode,
+    open_at_rest,
+    scaled_data,
+    traced_family,
+)
 from .results.bifurcation_results import FieldBifurcation, found_bifurcation
-from .results.branch import AbstractBranch
-from .results.check import BranchCheck
-from .tracing.arclength import both_ways
 from .tracing.problem import BranchProblem
 from .tracing.settings import USUAL, ContinuationSettings
 from .tracing.test_functions import OF_MULTIPLIERS, LocatedZero, real_one
-from .tracing.trace import trace
-from .tracing.tracer import Limits, axis_of
+from .tracing.tracer import axis_of
 
 # The motion is nearly linear where the first step of Newton's method from the linear one
 # is shorter; amplitudes are divided by this factor, at most so often, to find one.
@@ -77,30 +59,7 @@ _SMALL = 1e-3
 _FOLD = real_one("fold", 1.0, lambda values: (values - 1) / (1 + np.abs(values)))
 
 
-class _FirstHarmonic(StateLaw):
-    r"""A measurement: $\omega$ times the integrals of $y\cos(\omega t + \varphi)$ and sine.
-
-    `frequency`, rad/s, and `phase`, rad, are those of the load.
-    """
-
-    frequency: Array
-    phase: Array
-
-    states, units = ("cosine", "sine"), ("m", "m")
-    pulses = jumps = False
-
-    def rate(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
-        """Return the rates of both integrals."""
-        angle = self.frequency * time + self.phase
-        both = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
-        return self.frequency * elongation * both
-
-    def force(self, states: Array, elongation: Array, speed: Array, time: Number) -> Array:
-        """Return 0: it measures only."""
-        return jnp.zeros_like(elongation)
-
-
-class PhaseResonance(AbstractBranch):
+class PhaseResonance(AbstractBackbone):
     """Motions in phase resonance along the amplitude of their load, in their order.
 
     `orbits`: a `PeriodicOrbit` whose fields have a leading axis of points; `parameter`: the
@@ -109,7 +68,7 @@ class PhaseResonance(AbstractBranch):
     constant frequency has one there (multiplier 1), too.
     """
 
-    noun = "motions in phase resonance"
+    noun, family = "motions in phase resonance", "phase resonance"
 
     orbits: PeriodicOrbit
     frequency: Float[Array, " points"] = result_field(
@@ -138,17 +97,9 @@ class PhaseResonance(AbstractBranch):
         z = state / (size * self.parameter[nearest])
         level = jnp.log(jnp.asarray(amplitude, float))
         x = jnp.concatenate([z, jnp.stack([jnp.ones(()), level])])
-        functions = _equations(self.measured), _residual(self.measured)
+        functions = resonance_equations(self.measured), resonance_residual(self.measured)
         given = leaves, scaled_data((), units, USUAL), x
         return solved_near(*functions, static, *given)[-1] * frequency
-
-    def check(self, *_: Any, **__: Any) -> BranchCheck:
-        """Raise `ValueError`: the frequency changes with the parameter."""
-        raise ValueError("check of a phase resonance; allowed: branches of other motions")
-
-    def _details(self) -> str:
-        least, most = np.nanmin(self.frequency), np.nanmax(self.frequency)
-        return f"; frequencies {least:.6g} to {most:.6g} rad/s"
 
 
 def phase_resonance(
@@ -201,14 +152,8 @@ def phase_resonance(
     high = float(np.log(amplitude))
     low = problem.linear_up_to(high)
     low = high - np.log(_RANGE) if low == high else low
-    steps = settings.steps(high - low)
-    exact = ((float(np.exp(low)), float(amplitude)),)
-    limits = Limits(((low, high),), exact, **steps, most_points=settings.most_points)
-    (pair,) = both_ways(problem, problem.linear(low)[None], limits)
-    if pair[0].code == Reason.DIVERGED:
-        raise RuntimeError(f"phase_resonance: no motion found near linear mode {mode}")
-    with progress_reporter(progress, None, "phase_resonance", "points") as report:
-        (found,) = trace(problem, [pair], limits, report)
+    verb, ends = f"phase_resonance of linear mode {mode}", (low, float(amplitude))
+    found = traced_family(verb, problem, [problem.linear(low)], ends, settings, progress)
     orbit = to_jax(found.solutions.orbit)
     error = to_jax(np.asarray(found.solutions.frequency_error))
     own = {"frequency": 2 * jnp.pi / orbit.period, "frequency_error": error}
@@ -220,8 +165,8 @@ def _checked_direction(system: ImpactSystem, coordinate: Any) -> tuple[float, ..
     allowed = "; allowed: an ImpactSystem with one HarmonicLoad and no dry friction"
     if len(system.loads) != 1:
         raise ValueError(f"phase_resonance: {len(system.loads)} loads{allowed}")
-    if _wave(system) is None:
-        name = type(_law(system)).__name__
+    if wave_of(system) is None:
+        name = type(law_of(system)).__name__
         raise ValueError(f"phase_resonance: the load is a {name}{allowed}")
     if getattr(system.loads[0], "given", "") == "velocity":
         raise ValueError("phase_resonance: the load is given as the velocity of a base; "
@@ -243,20 +188,6 @@ def _checked_direction(system: ImpactSystem, coordinate: Any) -> tuple[float, ..
         check_range("coordinate", coordinate, "", Range(at_least=0, at_most=most))
         coordinate = names[coordinate]
     return tuple(np.asarray(direction(names, coordinate)).tolist())
-
-
-def _law(system: ImpactSystem) -> Any:
-    (load,) = system.loads
-    return getattr(load, "motion", None) or load.law
-
-
-def _wave(system: ImpactSystem) -> Any:
-    return harmonic_of(_law(system))
-
-
-def _driven(system: ImpactSystem, frequency: Array, amplitude: Array) -> ImpactSystem:
-    """Return the system under a load of another frequency and amplitude."""
-    return system.with_law(0, HarmonicLoad(amplitude, frequency, _wave(system).phase))
 
 
 @eqx.filter_jit
@@ -308,89 +239,8 @@ def _linear_resonance(system: ImpactSystem, along, natural: float, mode: int):
     ends = frequencies[[max(nearest - 1, 0), min(nearest + 2, _FREQUENCIES - 1)]]
     frequency = scipy.optimize.brentq(in_phase, *ends, xtol=1e-15 * natural)
     found = _response(system, frequency)
-    turn = np.exp(1j * float(_wave(system).phase))
+    turn = np.exp(1j * float(wave_of(system).phase))
     return (found * turn).real, frequency
-
-
-@functools.lru_cache(maxsize=32)
-def _residual(along: tuple[float, ...]):
-    """Return the function to the returns of states and the cosine of the phase."""
-
-    def residual(system, data: LaneData, anchor: Array, x: Array) -> Array:
-        system, state, units = _place(system, data, x)
-        law, size = _law(system), len(state)
-        seen = _FirstHarmonic(law.frequency, law.phase)
-        element = StateElement(jnp.asarray(along), seen)
-        # The states of elements are in their order.
-        system = dataclasses.replace(system, elements=(*system.elements, element))
-        begun = jnp.append(state, jnp.zeros(2))
-        final = flow(system, begun, 0.0, law.period(), rtol=data.tight)
-        cosine, sine = final[size:]
-        return jnp.append(final[:size] / units - x[:-2], cosine / jnp.hypot(cosine, sine))
-
-    return residual
-
-
-def _place(system, data: LaneData, x: Array) -> tuple[ImpactSystem, Array, Array]:
-    """Return the system and the state at scaled unknowns, and the state's units."""
-    amplitude = jnp.exp(x[-1] * data.units[-1])
-    units = data.units[:-2] * amplitude
-    return _driven(system, x[-2] * data.units[-2], amplitude), x[:-2] * units, units
-
-
-@functools.lru_cache(maxsize=32)
-def _equations(along: tuple[float, ...]):
-    """Return the function of the equations, see `corrector.system_corrector`."""
-    residual = _residual(along)
-
-    def equations(system, path: str, data: LaneData, anchor: Array, x: Array):
-        def both(x):
-            rest = residual(system, data, anchor, x)
-            return rest, rest
-
-        matrix, rest = jax.jacfwd(both, has_aux=True)(x)
-        size = len(x) - 2
-        return rest, matrix, (matrix[:size, :size] + jnp.eye(size), jnp.zeros(()))
-
-    return equations
-
-
-class _Resonance(NamedTuple):
-    orbit: PeriodicOrbit
-    frequency_error: Any
-
-
-@functools.lru_cache(maxsize=32)
-def _evaluator(static: ImpactSystem, along: tuple[float, ...]) -> TwoStageFunction:
-    """Return the function from a lane (data, x) to the amplitude and the motion."""
-    equations = _equations(along)
-
-    def seen(lane):
-        data, x = lane
-        system = system_of(data, static)
-
-        def step(rtol):
-            rest, matrix, _ = equations(system, "", data._replace(tight=rtol), x, x)
-            return linalg.inverse(matrix[:, :-1])[-1] @ rest
-
-        # Sequential, so that the flow is compiled once.
-        both = jnp.stack([data.setting, data.tight])
-        moved = jax.lax.map(step, both)
-        moved = jnp.abs(moved[0] - moved[1]) + jnp.abs(moved[1])
-        error = jnp.where(data.tight < data.setting, moved * data.units[-2], jnp.nan)
-        driven, state, _ = _place(system, data, x)
-        periods = jnp.asarray(1, jnp.int32)
-        shooting = shooting_at(driven, state, periods, data.setting, data.tight)
-        return jnp.exp(x[-1] * data.units[-1]), error, state, shooting
-
-    def finish(lanes, found):
-        data, (value, error, state, shooting) = lanes[0], found
-        one = jax.tree.map(lambda leaf: leaf[0], data.leaves)
-        settings = np.ones(len(value), np.int32), data.setting, data.tight
-        orbit = orbit_at(combine_arrays(one, static), state, shooting, *settings)
-        return value, _Resonance(orbit, error)
-
-    return TwoStageFunction(cached_kernel(seen, static, along), finish)
 
 
 class ResonanceProblem(BranchProblem):
@@ -399,27 +249,24 @@ class ResonanceProblem(BranchProblem):
     `start`: the linear state under a unit load; `frequency`: that of its phase resonance.
     """
 
+    unit = ""
+
     def __init__(self, system, along, start: np.ndarray, frequency: float, settings):
         leaves, static = partition_arrays(system)
         leaves = jax.tree.map(np.asarray, leaves)
         size = _response(system, frequency)
         units = np.append(_sizes(np.abs(size)), [frequency, 1.0])
         data = one_lane(scaled_data(leaves, units, settings))
-        corrector = system_corrector(_equations(along), static, "")
+        corrector = system_corrector(resonance_equations(along), static, "")
         super().__init__(static, "load amplitude", data, corrector,
-                         _evaluator(static, along))  # fmt: skip
+                         resonance_evaluator(static, along))  # fmt: skip
         self.start = start
         (load,) = system.loads
         of_base = {"acceleration": "m/s^2", "displacement": "m"}
         of_load = "N m" if system.turned(load) else "N"
-        self._unit = of_base.get(getattr(load, "given", ""), of_load)
+        self.unit = of_base.get(getattr(load, "given", ""), of_load)
         _, doubling, torus, _ = OF_MULTIPLIERS
         self.tests = _FOLD, doubling, torus
-
-    @property
-    def unit(self) -> str:
-        """The unit of the amplitude."""
-        return self._unit
 
     def linear(self, level: float) -> np.ndarray:
         """Return the scaled unknowns of the linear motion at a logarithm of amplitudes."""
@@ -441,7 +288,7 @@ class ResonanceProblem(BranchProblem):
         own = self.path, orbit.period, 2 * np.pi / orbit.period
         return found_bifurcation(find._replace(solution=orbit), "resonance", *own)
 
-    def eigenvalues(self, solutions: _Resonance) -> np.ndarray:
+    def eigenvalues(self, solutions: Resonance) -> np.ndarray:
         """Return the Floquet multipliers."""
         return np.asarray(solutions.orbit.floquet_multipliers)
 

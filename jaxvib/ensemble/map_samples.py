@@ -101,7 +101,8 @@ def map_samples(
     [0.0, 1.0, 4.0]
     """
     if isinstance(function, TwoStageFunction):
-        run = functools.partial(map_samples, chunk=chunk, progress=progress)
+        how = {"chunk": chunk, "progress": progress, "in_order": False}
+        run = functools.partial(map_samples, **how)
         return function.finished(samples, run(function.function, samples, cost))
     require_float64()
     leaves = jax.tree.leaves(samples)

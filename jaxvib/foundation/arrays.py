@@ -13,7 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, PyTree
 
+from .machine import map_in_threads
+
 HOST = np
+_LARGE = 1 << 22  # bytes that take longer to gather than threads to start
 
 
 def array_namespace(*values: Any) -> Any:
@@ -176,8 +179,24 @@ def stop_gradient_tree(tree: PyTree) -> Any:
 
 
 def gather_lanes(tree: PyTree, lanes: np.ndarray | slice) -> Any:
-    """Return the lanes of a tree of arrays."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
+    """Return lanes of a tree of arrays, which keep their order in memory."""
+    if isinstance(lanes, slice):
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[lanes], tree)
+    places = np.flatnonzero(lanes) if lanes.dtype == bool else lanes
+
+    def gathered(leaf):
+        last = leaf.transpose(*range(1, leaf.ndim), 0)
+        if not last.flags.c_contiguous:
+            return leaf[places]
+        # As kernels write them: in a quarter of the time, and not reordered again.
+        return last.take(places, axis=-1).transpose(-1, *range(leaf.ndim - 1))
+
+    leaves, structure = jax.tree.flatten(tree)
+    leaves = list(map(np.asarray, leaves))
+    share = len(places) / max(1, *map(len, leaves))
+    many = share * sum(leaf.nbytes for leaf in leaves) > _LARGE
+    taken = map_in_threads(gathered, leaves) if many else map(gathered, leaves)
+    return jax.tree.unflatten(structure, taken)
 
 
 def stack_lanes(trees: Sequence[PyTree]) -> Any:

@@ -28,7 +28,9 @@ _MOST_ITERATIONS = 100
 # Relative length of a step from which the next may be the last; below the other:
 # rounding.
 _SMALL, _SMALLEST = 1e-9, 1e-15
-_SMALLEST_DAMPING = 1 / 1024  # the iteration fails if shorter steps do not improve
+_SMALLEST_DAMPING = 1 / 1024  # the iteration ends if shorter steps do not improve
+# It has converged then if the step is below this part of the largest component.
+_AT_ROUNDING = 1e-12
 # Rounding error of a field, relative to its terms.
 FIELD_ROUNDING = 16 * float(jnp.finfo(float).eps)
 # A condition of the Jacobian beyond this leaves at most three digits of a double.
@@ -250,9 +252,13 @@ def _solve(field, start) -> _Iteration:
             better & (length < _SMALL) & ((length > last.length / 2) | (length < _SMALLEST))
         )
         code = jnp.where(done, Reason.SUCCESS, -1)
-        code = jnp.where(
-            ~better & (last.damping < _SMALLEST_DAMPING), Reason.DIVERGED, code
-        )
+        # A step that cannot be shortened is the field's rounding if it is so small.
+        stopped, largest = ~better & (last.damping < _SMALLEST_DAMPING), jnp.max(units)
+        largest = jnp.where(jnp.all(start == 0), jnp.maximum(largest, 1.0), largest)
+        settled = stopped & (jnp.max(jnp.abs(last.step)) < _AT_ROUNDING * largest)
+        units = jnp.where(settled, largest, units)
+        code = jnp.where(stopped, Reason.DIVERGED, code)
+        code = jnp.where(settled, Reason.SUCCESS, code)
         finite = jnp.all(jnp.isfinite(matrix)) & jnp.all(jnp.isfinite(left))
         flat = better & finite & ~jnp.all(jnp.isfinite(own_step))
         code = jnp.where(flat, Reason.SINGULAR, code)

@@ -29,7 +29,7 @@ from ..foundation.arrays import (
 from ..foundation.quantity import result_field
 from ..foundation.types import AnyArray, Integer, Number
 from ..kernels.calls import elementwise
-from ..systems.base.system import System
+from ..systems.base.system import System, state_shape
 from ..systems.drift import modulo_drift
 from .shooting.error_estimates import assess_orbit
 from .shooting.implicit import KernelFunction, implicit_root, with_derivative_of
@@ -192,15 +192,12 @@ def unknown_orbits(system: System, number: int) -> PeriodicOrbit:
 
     They have a leading axis of length `number`.
     """
-    state = np.shape(eqx.filter_eval_shape(lambda s: s.rest(), system))
-    freedoms = np.shape(
-        eqx.filter_eval_shape(lambda s: s.equation().displaced(s.rest()), system)
-    )
+    state = state_shape(system)
     shapes = {
         "state": state,
         "monodromy": state * 2,
         "floquet_multipliers": state,
-        "amplitude": freedoms,
+        "amplitude": (len(system.freedom_names),),
     }
     types = {
         "periods": np.int32,

@@ -77,22 +77,37 @@ def beams():
     return left, modes_at(*joined, row, RIGHT)
 
 
+def rig():
+    """Return the rig without damping, and the displacement of its first touching mode, m.
+
+    That in which the right beam bends most, at which the mini-beam touches.
+    """
+    (slow, one, rest), (fast, other, more) = beams()
+    squares, direction = np.append(slow, fast) ** 2, np.append(-one, other)
+    contact = jv.Contact(direction, GAP, jv.LinearContact(1 / (rest + more)), "mini-beam")
+    size = len(squares)
+    linear = jv.LinearSystem(np.eye(size), np.zeros((size, size)), np.diag(squares))
+    return jv.ImpactSystem(linear, [contact]), GAP / abs(other[0])
+
+
+def backbone(system, reach):
+    """Return the mode up to 1.5 times the energy of touching."""
+    settings = jv.branches.ContinuationSettings(most_points=60)
+    pace = np.sqrt(float(system.linear.stiffness[LEFT, LEFT]))
+    energy = 1.5 * (reach * pace) ** 2 / 2
+    return jv.nonlinear_modes(system, 0, energy, settings=settings)
+
+
 @pytest.mark.slow
 def test_two_cantilevers_that_collide_softly_stiffen_as_published():
-    (slow, one, rest), (fast, other, more) = beams()
-    hertz = np.append(slow, fast) / (2 * np.pi)
+    system, reach = rig()
+    paces = np.sqrt(np.diagonal(system.linear.stiffness))
+    fast, squares, size = paces[LEFT:], paces**2, len(paces)
     measured = [30.95, 199.04, 28.2, 205.54, 277.74]
-    np.testing.assert_allclose(hertz, measured, rtol=0.02)
-    squares, direction = np.append(slow, fast) ** 2, np.append(-one, other)
-    spring, size = 1 / (rest + more), len(squares)
-    contact = jv.Contact(direction, GAP, jv.LinearContact(spring), "mini-beam")
-    linear = jv.LinearSystem(np.eye(size), np.zeros((size, size)), np.diag(squares))
-    reach = GAP / abs(other[0])  # of the mode that touches
-    settings = jv.branches.ContinuationSettings(most_points=60)
-    found = jv.nonlinear_modes(
-        jv.ImpactSystem(linear, [contact]), 0, 1.5 * (reach * fast[0]) ** 2 / 2,
-        settings=settings,
-    )  # fmt: skip
+    np.testing.assert_allclose(paces / (2 * np.pi), measured, rtol=0.02)
+    direction = np.asarray(system.contacts[0].direction)
+    spring = float(system.contacts[0].law.stiffness)
+    found = backbone(system, reach)
     ratio = np.asarray(found.orbits.frequency) / fast[0]
     in_gaps = np.asarray(found.orbits.amplitude)[:, LEFT] / reach
     touching = np.asarray(found.orbits.contacts) > 0

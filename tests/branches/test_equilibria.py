@@ -96,6 +96,24 @@ def test_a_pitchfork_of_one_state_is_found():
 
 
 @pytest.mark.slow  # compiles a branch of its own, 4 s
+@pytest.mark.parametrize("guess", [[0.0, 0.0, 0.0], [1e-3, 0.0, 0.0], [0.1, 0.1, 0.1]])
+def test_the_rounding_of_a_field_at_0_does_not_hide_its_equilibrium(guess):
+    # Chua's circuit with a smoothed corner, AUTO's demo chu: 0 is a sum of large terms.
+    def smoothed(s):
+        return 2 * s * jnp.arctan(10 * s) / jnp.pi
+
+    def rates(x, p):
+        bent = smoothed(x[0] + 1) - smoothed(x[0] - 1)
+        through = 2 / 7 * x[0] - 3 / 14 * bent
+        return jnp.stack([p["alpha"] * (x[1] - through), x[0] - x[1] + x[2], -14.3 * x[1]])
+
+    system = jv.autonomous_system(rates, parameters={"alpha": -1.0}, dimension=3)
+    found = jv.equilibrium(system, guess)
+    assert np.max(np.abs(found.state)) < 1e-15
+    assert int(found.result) == 0
+    assert float(found.state_error) < 1e-14
+
+
 def test_two_real_eigenvalues_that_cancel_are_no_hopf_point():
     def saddle(x, p):
         return jnp.stack([p["a"] * x[0], -x[1] + x[0] ** 2])

@@ -3,11 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxvib.foundation.arrays import (
     HOST,
     array_namespace,
     as_array,
+    gather_lanes,
     is_concrete,
     to_numpy,
     while_loop,
@@ -39,3 +41,18 @@ def test_loops_are_the_same_known_or_traced():
     known = cube((np.float64(3.0), np.int32(0)))
     assert isinstance(known[0], np.float64)
     np.testing.assert_array_equal(known, jax.jit(cube)((3.0, 0)))
+
+
+@pytest.mark.parametrize("number", [7, 60_000])  # by one thread and by all
+def test_lanes_are_gathered_wherever_they_lie_in_memory(number):
+    chosen = np.random.default_rng(0).random(number) < 0.7
+    first = np.random.default_rng(1).random((number, 2, 3))
+    last = np.moveaxis(np.ascontiguousarray(np.moveaxis(first, 0, -1)), -1, 0)
+    tree = {"first": first, "last": last, "between": last[:, ::2], "number": first[:, 0, 0]}
+    for lanes in (chosen, np.flatnonzero(chosen)[::-1], slice(2, 5)):
+        found = gather_lanes(tree, lanes)
+        for name, value in tree.items():
+            np.testing.assert_array_equal(found[name], value[lanes])
+    found = gather_lanes(tree, chosen)
+    assert found["first"].flags.c_contiguous
+    assert np.moveaxis(found["last"], 0, -1).flags.c_contiguous

@@ -139,6 +139,19 @@ def test_tasks_of_any_run_time_have_the_same_bits(task, monkeypatch):
     np.testing.assert_array_equal(once[:37], damped.map(t, w)[0])
 
 
+@pytest.mark.parametrize("lanes", [8, 24, 1000, 100_000])
+def test_tasks_are_long_at_first_and_take_each_lane_once(lanes):
+    parts = machine_code._parts(lanes, 8, 2, 32)
+    begins, ends = np.transpose(parts)
+    np.testing.assert_array_equal([0, *ends[:-1]], begins)
+    assert ends[-1] == lanes
+    sizes = ends - begins
+    assert np.all(np.diff(sizes) <= 0)
+    assert np.all(sizes % 8 == 0)
+    assert sizes[-1] <= 8 <= sizes[0] <= 32 * 8
+    assert len(machine_code._parts(lanes, 8, 2, 1)) == -(-lanes // 8)
+
+
 def test_code_compiled_in_a_hurry_has_the_same_bits_as_the_best(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     native = Native(lower_lanes(PROGRAM, 4))

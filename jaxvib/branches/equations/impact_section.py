@@ -77,7 +77,8 @@ class Touch(NamedTuple):
     def moments(self, stop: Stop) -> tuple[Array, list[Any]]:
         """Return times until the touch repeats, and whether a stop is gone between them."""
         none, window = jnp.zeros(()), stop.window
-        parts = jnp.stack([none, window, stop.span - window, none + stop.span])
+        last = 1 if stop.mirror is None else 0.5
+        parts = jnp.stack([none, window, last - window, none + last])
         leaves = self.motion(stop.contact)[2] < 0
         return self.time + self.span * parts, [leaves, False, True]
 
@@ -93,7 +94,7 @@ def touch_equations(
     depth, speed, _ = touch.motion(stop.contact)
     after, when = touch.after(stop.contact), touch.moments(stop)
     end = states_without(system, stop.removed, after, *when, scale[0], rtol)[-1]
-    image = stop.image(state)
+    image = state if stop.mirror is None else 2 * stop.mirror.middle - state
     rest = (modulo_drift(system, end, image) - image) / scale
     return jnp.append(rest, depth / scale[0]), speed / scale[-1]
 

@@ -142,9 +142,9 @@ def mode_map(
 ) -> tuple[Array, Array, tuple[Array, Array]]:
     """Return the residual of the equations, see `corrector.lane_corrector`.
 
-    The matrix has all multipliers but those along the family; its tolerance is so many
-    times that of the residual. The ends of motions that
-    pass a saddle depend so much on their starts that the flow's error is too large.
+    The matrix has all multipliers but those along the family; its tolerance is `rougher`
+    times that of the residual. The ends of motions that pass a saddle depend so much on
+    their starts that the flow's error is too large.
     """
 
     def both(x):
@@ -155,9 +155,7 @@ def mode_map(
     matrix, rest = jax.jacfwd(both, has_aux=True)(x)
     if rougher != 1.0:
         rest = mode_residual(system, data, anchor, x)
-    _, _, _, units = _place(data, x)
-    size = units.shape[0]
-    rate = _rate(system, data, x)
+    size, rate = len(x) - 2, _rate(system, data, x)
     monodromy = matrix[:size, :size] + jnp.eye(size)
     sizes = _energy_sizes(system, data)
     growth = jnp.sqrt(jnp.sum((sizes[:, None] * monodromy / sizes[None]) ** 2))
@@ -189,9 +187,7 @@ def mode_evaluator(static: System) -> Callable[[Any], tuple[Array, FreeMotion]]:
     return evaluate
 
 
-def motion_at(
-    system: System, data: LaneData, x: Array, rougher: float = 1.0
-) -> tuple[Array, FreeMotion]:
+def motion_at(system, data: LaneData, x: Array, rougher=1.0) -> tuple[Array, FreeMotion]:
     """Return energy and motion of a scaled point, with errors from two tolerances.
 
     `rougher`: see `mode_map`.

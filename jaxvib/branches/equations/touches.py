@@ -69,15 +69,6 @@ class Stop(NamedTuple):
         every = jnp.stack([self.contact, self.contact, last])
         return jnp.where(self.opens, -1, every)
 
-    @property
-    def span(self) -> float:
-        """The part of the period until the touch, or its image, repeats."""
-        return 1.0 if self.mirror is None else 0.5
-
-    def image(self, state: Array) -> Array:
-        """Return what the state at a touch has become after this part."""
-        return state if self.mirror is None else 2 * self.mirror.middle - state
-
 
 class Touches(NamedTuple):
     """Touches of contacts, nearest to grazing first.

@@ -151,6 +151,7 @@ class EquilibriumProblem(BranchProblem):
         corrector = system_corrector(_equations, static, path)
         evaluator = system_evaluator(equilibrium_of, static, path)
         super().__init__(static, path, data, corrector, evaluator)
+        self.resolution = _RTOL
 
     def eigenvalues(self, solutions: Equilibrium) -> np.ndarray:
         """Return the eigenvalues of the Jacobian."""
@@ -185,14 +186,14 @@ class EquilibriumProblem(BranchProblem):
 
 @eqx.filter_jit
 def equilibrium_units(system: System, state: Array) -> Array:
-    """Return the scales of an equilibrium's components."""
+    """Return the scales of an equilibrium's components; 1 for those that are rounding."""
     field = system.equation().vector_field
     matrix = jax.jacfwd(lambda state: field(0.0, state))(state)
     fastest = jnp.linalg.norm(matrix)
     period = 2 * jnp.pi / jnp.where(fastest > 0, fastest, 1.0)
     known = field_scales(field, 0.0, state, period)
     size = jnp.maximum(known.least, known.sizes(state))
-    noise = jnp.finfo(float).eps * jnp.max(size)
+    noise = jnp.finfo(float).eps * jnp.maximum(jnp.max(size), 1.0)
     return jnp.where(size > noise, size, 1.0)
 
 

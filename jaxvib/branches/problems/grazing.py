@@ -163,7 +163,7 @@ class Grazings:
         resting = mine.holds[0, self.places[touches.stop.contact]]
         likely &= ~resting | (touches.stop.window > _REBOUND)
         if touches.stop.mirror is not None:  # the later touch is not followed by its image
-            likely &= touches.phase >= touches.stop.span
+            likely &= touches.phase >= 0.5
         touches = touches.some(likely).some(slice(_MOST))
         if not len(touches.stop.contact):
             return None

@@ -10,7 +10,7 @@ switched (`branches.switching`) by the same code. A kind of solution is a subcla
 import abc
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -52,6 +52,7 @@ class BranchProblem(abc.ABC):
     parameters: int = 1  # their number
     # Places along a branch at which eigenvalues are computed at least, if they are cheap.
     places: int = 0
+    mapped: Callable[..., Any] = staticmethod(map_samples)  # runs a function of one lane
 
     def __init__(self, static, path: str, data: LaneData, corrector, evaluator):
         self.static, self.path, self.data = static, path, data
@@ -159,7 +160,7 @@ class BranchProblem(abc.ABC):
         """Correct predictions of the given branches, one branch per prediction."""
         chunk = _OF_ONE if self.number == 1 else _OF_MANY
         lanes = self.lanes(branches, fine), predicted, normals
-        return map_samples(self.corrector, lanes, chunk=chunk)
+        return self.mapped(self.corrector, lanes, chunk=chunk)
 
     def correct_of(
         self, branch: int, predicted: np.ndarray, normals: np.ndarray
@@ -172,7 +173,7 @@ class BranchProblem(abc.ABC):
     ) -> tuple[np.ndarray, Any]:
         """Return the parameter values and solutions at scaled points of branches."""
         lanes = self.lanes(branches, fine), x
-        return map_samples(self.evaluator, lanes, chunk=EVALUATED)
+        return self.mapped(self.evaluator, lanes, chunk=EVALUATED)
 
     def context(self, branch: int, limits: Limits) -> TracerContext:
         """Return the shared context of the tracers of one branch."""

@@ -25,12 +25,14 @@ from .vector_memory import VectorMemory
 
 COMPILED = "/jaxvib/kernels/compile_duration"  # named as JAX's own events
 
-# Run time of a task, s: long enough to amortise it, short enough to load all threads
-# until the end. The first call, whose run time is unknown, has tasks of at most so many
-# lanes.
+# Run time of a call's last tasks, s: long enough to amortise it, short enough to load all
+# threads until the end. The first call, whose run time is unknown, has tasks of at most so
+# many lanes.
 _TASK, _SHARE = 1e-3, 256
+# Those before are longer, by this factor at most: Ctrl-C waits for them.
+_LONGER = 32
 # Tasks per thread, at least, of a program with long arrays, each with memory of its own,
-# and of a first call.
+# of a first call, and of the lanes that remain.
 _PARTS = 4
 # LLVM's optimisation levels for the first and for the final code.
 _QUICK, _BEST = 0, 2
@@ -144,8 +146,8 @@ class Native:
             self.best()
         code = self._best or self._first
 
-        def run(first: int) -> None:
-            last, begun = min(first + share, lanes), _now()
+        def run(first: int, last: int) -> None:
+            begun = _now()
             if size:
                 memory = _aligned(size)
                 own = _pointers([*taken, memory])
@@ -160,23 +162,35 @@ class Native:
         share = max(-(-int(min(worth, lanes)) // width), 1) * width
         if size:  # few lanes take long
             share = min(share, -(-lanes // (_PARTS * threads)))
-        starts = iter(range(0, lanes, share))
+        shares = _parts(lanes, share, threads, _LONGER if self._spent else 1)
+        parts = iter(shares)
 
         def work() -> None:
-            for first in starts:  # shared by the threads
-                run(first)
+            for part in parts:  # shared by the threads
+                run(*part)
 
         # The calling thread works too: others may have long work for the pool.
-        helpers = min(threads, -(-lanes // share)) - 1
+        helpers = min(threads, len(shares)) - 1
         helping = [_pool(threads).submit(work) for _ in range(helpers)]
         try:
             work()
         finally:  # after Ctrl-C no thread begins another part
-            collections.deque(starts, maxlen=0)
+            collections.deque(parts, maxlen=0)
         for each in helping:
             if not each.cancel():
                 each.result()
         return given
+
+
+def _parts(lanes: int, share: int, threads: int, longer: int) -> list[tuple[int, int]]:
+    """Return ranges of one share of lanes at the end, and of up to `longer` before."""
+    found, first = [], 0
+    while first < lanes:
+        shares = (lanes - first) // (_PARTS * threads * share)
+        last = min(first + share * min(max(shares, 1), longer), lanes)
+        found.append((first, last))
+        first = last
+    return found
 
 
 @functools.cache

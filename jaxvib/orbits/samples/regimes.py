@@ -238,17 +238,18 @@ def _transient_ends(
     for segment in range(1, -(-int(limit.max()) // _SEGMENT) + 1):
         if start.end is not None:
             ends = gather_lanes(start.end, waiting)
-            apart, free = run(kernel_of(what_is_left), (ends, state[waiting]))
-            recurring = waiting[apart]
-            state[recurring], nearest[recurring, 0] = ends.state[apart], 0.0
+            steady, free = run(kernel_of(what_is_left), (ends, state[waiting]))
+            recurring = waiting[steady]
+            state[recurring], nearest[recurring, 0] = ends.state[steady], 0.0
             result[waiting[free]] = Reason.UNDAMPED
-            waiting = waiting[~apart & ~free]
+            waiting = waiting[~steady & ~free]
             if not waiting.size:
                 break
         # Converged lanes are removed; the others form a new batch.
         found = run(transient_stage, (gather_lanes(leaves, waiting), state[waiting]))
         state[waiting], nearest[waiting], result[waiting] = found
-        unconverged = (nearest[waiting].min(axis=1) > RECURRING) & (result[waiting] == 0)
+        _, apart, code = found
+        unconverged = (apart.min(axis=1) > RECURRING) & (code == 0)
         waiting = waiting[unconverged & (segment * _SEGMENT < limit[waiting])]
         if not waiting.size:
             break

@@ -11,6 +11,7 @@ from jaxtyping import PyTree
 
 from ...ensemble import Reason, map_samples
 from ...foundation.arrays import combine_arrays, gather_lanes, put_lanes
+from ...foundation.machine import map_in_threads
 from ...kernels import Kernel
 from ...kernels.calls.kernel_cache import cached_kernel
 from ...systems.base.system import System
@@ -112,7 +113,7 @@ def track_motions(
             part = map_samples(stage, some, chunk=chunk, in_order=False)
             now[lanes], directions[lanes] = part.state, part.direction
             found.code[lanes] = part.result
-            seen.append(jax.tree.map(_lanes_last, part.records))
+            seen.append(part.records)
             lost = found.code[open_] != Reason.SUCCESS
             found.state[open_[lost]] = now[open_[lost]]
             open_, seen = _kept(open_, seen, ~lost)
@@ -142,11 +143,6 @@ def _whole_vectors(lanes: np.ndarray) -> np.ndarray:
     return np.append(lanes, lanes[-1:].repeat(-lanes.size % _VECTOR))
 
 
-def _lanes_last(leaf: np.ndarray) -> np.ndarray:
-    """Return an array in the order of a kernel's memory: a view if one has written it."""
-    return np.ascontiguousarray(np.moveaxis(leaf, 0, -1))
-
-
 def _kept(
     lanes: np.ndarray, windows: list[Records], kept: np.ndarray
 ) -> tuple[np.ndarray, list[Records]]:
@@ -156,9 +152,7 @@ def _kept(
     places = np.flatnonzero(kept)
     if not places.size:
         return places, []
-    wide = _whole_vectors(places)
-    taken = jax.tree.map(lambda leaf: np.take(leaf, wide, axis=-1), windows)
-    return lanes[places], taken
+    return lanes[places], gather_lanes(windows, _whole_vectors(places))
 
 
 def _find_orbits_into(
@@ -257,28 +251,23 @@ def _judged(
     """Return the classes and numbers of lanes by their last windows."""
     lanes = [each._replace(progress=None) for each in windows]
     if drift is not None:  # around the last state, so that close ones look close
-        last = windows[-1].states[-1:]
+        last = windows[-1].states[:, -1:]
         lanes = [each._replace(states=_around(each.states, last, drift)) for each in lanes]
-    lanes = jax.tree.map(
-        lambda leaf: leaf.transpose(-1, *range(leaf.ndim - 1)), tuple(lanes)
-    )
-    found = judge.map(lanes, units[_whole_vectors(np.arange(len(units)))])
+    found = judge.map(tuple(lanes), units[_whole_vectors(np.arange(len(units)))])
     found = jax.tree.map(lambda leaf: leaf[: len(units)], found)
     if drift is None:
         return found
     drifts = np.asarray(drift.direction)[: found.amplitude.shape[1]] != 0
-    leads = np.concatenate([each.progress for each in windows])[:, : len(units)]
+    leads = np.concatenate([each.progress for each in windows], axis=1)[: len(units)]
     return found._replace(
         amplitude=np.where(drifts, np.nan, found.amplitude),  # these go on and on
-        progress=_mean_progress(np.ascontiguousarray(leads.T), found.repeats),
+        progress=_mean_progress(np.ascontiguousarray(leads), found.repeats),
     )
 
 
 def _around(states: Any, last: Any, drift: Drift) -> np.ndarray:
-    """Return states (periods, n, lanes), shifted to be around the last ones."""
-    states, last = np.moveaxis(states, -1, 0), np.moveaxis(last, -1, 0)
-    away = drift.coordinate(states - last)
-    return _lanes_last(drift.shifted_back(states, away))
+    """Return states (lanes, periods, n), shifted to be around the last ones."""
+    return np.asarray(drift.shifted_back(states, drift.coordinate(states - last)))
 
 
 def _mean_progress(leads: np.ndarray, repeats: np.ndarray) -> np.ndarray:
@@ -301,11 +290,16 @@ def _trails(
     windows: Sequence[Records], places: np.ndarray, repeats: np.ndarray, static: System
 ) -> np.ndarray:
     """Return the last 512 states once a period; fewer than these are repeated."""
-    some = [np.take(each.states, places, axis=-1) for each in windows[-2:]]
+    some = gather_lanes([each.states for each in windows[-2:]], places)
     if static.drift is not None:
-        some = [_around(each, some[-1][-1:], static.drift) for each in some]
-    states = np.ascontiguousarray(np.moveaxis(np.concatenate(some), -1, 0))
-    number = states.shape[1]
+        some = [_around(each, some[-1][:, -1:], static.drift) for each in some]
+    number = WINDOW * len(some)
+    states = np.empty((len(places), number, some[0].shape[-1]))
+
+    def put(window: int) -> None:
+        states[:, window * WINDOW : (window + 1) * WINDOW] = some[window]
+
+    map_in_threads(put, range(len(some)))
     back = np.arange(2 * WINDOW)[::-1]
     if number >= len(back):
         return states

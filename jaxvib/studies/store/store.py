@@ -41,8 +41,6 @@ import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import numpy as np
-
 from .arrays import METADATA, Layout, group_metadata
 from .checked_read import RECORD, RESULTS, array_names, chunk_file, layout_of
 from .fields import Variable
@@ -203,10 +201,6 @@ class Store:
                 members[name] = self._folder.read_json(file)
         self._write(f"{RESULTS}/{METADATA}", group_metadata(attributes, members))
         self._commit("complete")
-
-    def read(self, name: str) -> np.ndarray:
-        """Return the values of an array of the results."""
-        return np.asarray(self.rows(name))
 
     def rows(self, name: str) -> Rows:
         """Return an array of the results, read on indexing."""

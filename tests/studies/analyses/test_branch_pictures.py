@@ -74,7 +74,8 @@ def test_each_freedom_has_its_amplitude(branch):
 
 
 def test_the_multipliers_of_the_point_that_is_looked_at_stand_in_the_plane(branch):
-    plane = loading_curve([branch]).charts[3]
+    charts = loading_curve([branch]).charts
+    plane = charts[3]
     [marks] = (layer for layer in plane.layers if isinstance(layer, Followers))
     assert plane.equal
     assert marks.first == 4
@@ -82,6 +83,10 @@ def test_the_multipliers_of_the_point_that_is_looked_at_stand_in_the_plane(branc
     moduli = [1.0, 0.9, 0.9, 0.8, 0.8, 0.8, 1.1, 1.1, 1.2]
     np.testing.assert_allclose(marks.x, np.outer(moduli, [0.6, 0.6]))
     np.testing.assert_allclose(marks.y[8], [0.96, -0.96])
+    # The pointer at point i of any line moves them to their places i.
+    followed = [layer for chart in charts for layer in lines(chart).values() if layer.marks]
+    assert {len(line.x) for line in followed} == {len(marks.x)}
+    assert lines(charts[4])
 
 
 def test_curves_of_bifurcations_make_a_stability_chart(branch):

@@ -244,9 +244,6 @@ def _energies(run: Run, samples: list[int]) -> Picture:
         charts.append(
             Chart(Axis("mode", ticks=ticks), Axis("", ticks=names), layers, title)
         )
-    choice = None
-    if len(samples) > 1:
-        choice = Choice("sample", tuple(sample_text(run, sample) for sample in samples))
     return Picture(
         "energy_shares",
         "Energy distribution of each mode",
@@ -255,7 +252,7 @@ def _energies(run: Run, samples: list[int]) -> Picture:
         "none).",
         "Two maps of shares of energy: modules and degrees of freedom over modes.",
         tuple(charts),
-        choice=choice,
+        choice=choice_of(run, samples),
     )
 
 

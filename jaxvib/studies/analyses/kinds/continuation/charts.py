@@ -44,9 +44,8 @@ def loading_curve(runs: Sequence[Run]) -> Picture:
     for field, label in _FIELDS:
         charts.append(Chart(x, Axis(label), tuple(_layers(runs, field))))
     charts.append(_in_the_plane(runs, path))
-    charts.append(
-        Chart(x, Axis("predictor error, relative", log=True), _predictors(runs, path))
-    )
+    predictors = tuple(_predictors(runs, path))
+    charts.append(Chart(x, Axis("predictor error, relative", log=True), predictors))
     ends = [value_text(runs[0], path, end(runs[0].field(path))) for end in (np.min, np.max)]
     return Picture(
         "loading_curve",
@@ -146,20 +145,16 @@ def _closer(runs: Sequence[Run], path: str, whole: Chart) -> Iterator[Chart]:
     yield Chart(x, y, whole.layers, title, legend=False)
 
 
-def _predictors(runs: Sequence[Run], path: str) -> tuple[Line, ...]:
-    return tuple(
-        Line(
-            run.field(path),
-            np.where(
-                run.field("predictor_error") > 0, run.field("predictor_error"), np.nan
-            ),
-            named("predictor error", run, runs),
-            number,
-            legend=len(runs) > 1,
-            marks=True,
-        )
-        for number, run in enumerate(runs)
-    )
+def _predictors(runs: Sequence[Run], path: str) -> Iterator[Line]:
+    """Yield the errors at the points that are drawn of a branch, as followers need."""
+    for number, run in enumerate(runs):
+        rows = drawn_points(_branch(run)).rows
+        error = run.field("predictor_error")[rows]
+        yield Line(
+            run.field(path)[rows], np.where(error > 0, error, np.nan),
+            named("predictor error", run, runs), number, run=number,
+            legend=len(runs) > 1, marks=True,
+        )  # fmt: skip
 
 
 def _in_the_plane(runs: Sequence[Run], path: str) -> Chart:
