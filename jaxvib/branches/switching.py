@@ -32,7 +32,7 @@ from .tracing.settings import USUAL, ContinuationSettings, report_to
 from .tracing.tracer import BranchPoint, Tracer, TracerContext, axis_of
 
 # Relative distances of the first point from the bifurcation, tried in order.
-_REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
+_REACHES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6, 1e-7)
 
 
 @overload

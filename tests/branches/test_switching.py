@@ -117,6 +117,23 @@ def test_rest_loses_its_stability_at_mathieu_s_values():
         np.testing.assert_allclose(found[kind], values, rtol=1e-8)
 
 
+@pytest.mark.slow
+def test_branches_are_switched_to_in_millimetres_as_in_metres():
+    def ends(bent):
+        def rates(t, x, p):
+            spring = (p["a"] + 2.4 * jnp.cos(2 * t)) * x[0] + p["bent"] * x[0] ** 3
+            return [x[1], -spring - 0.02 * x[1]]
+
+        system = jv.forced_system(
+            rates, parameters={"a": 3.5, "bent": bent}, period=np.pi, dimension=2
+        )
+        rest = jv.periodic_orbit(system, [0.0, 0.0])
+        fork, _ = jv.continue_orbit(system, rest, "a", (3.0, 5.0)).bifurcations
+        return np.asarray(jv.branches.switch_branch(system, fork, (3.0, 5.0)).states)[-1]
+
+    np.testing.assert_allclose(ends(1e6), ends(1.0) * 1e-3, rtol=1e-7)
+
+
 def test_nothing_branches_off_at_a_fold():
     fold = jv.branches.BifurcationPoint(
         kind="fold", path="quality", parameter=jnp.array(1.0), state=jnp.zeros(2),
