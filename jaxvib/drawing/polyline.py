@@ -100,10 +100,11 @@ def branch_layers(
             if len(curves.names) > 1 and len(branches) > 1:
                 words = f"{name}, {word}"
             label = "" if single else words
-            for style, shown, own, legend in _by_verdict(values[:, column], chords, label):
+            for style, shown, own, first in _by_verdict(values[:, column], chords, label):
+                legend = first and not single
                 yield Line(x, shown, own, colour, style, None, number, None, legend, marked)
             colour += 1
-    if not single and present != {1}:
+    if present != {1}:
         nowhere = np.full(1, np.nan)
         for verdict, (style, word) in STYLES.items():
             if verdict in present:
@@ -138,9 +139,9 @@ def _placed(branch: Any, curves: BranchCurves, drawn: DrawnPoints):
 
 
 def _by_verdict(lines: np.ndarray, chords: np.ndarray, name: str):
-    """Yield style, values, name and whether it is in the legend of lines by verdict.
+    """Yield style, values, name and whether it is the first of lines by verdict.
 
-    The first line has the `name` in the legend, or each verdict its own if it is empty.
+    The name is that of the verdict where `name` is empty.
     """
     first = True
     for verdict, (style, word) in STYLES.items():
@@ -149,8 +150,8 @@ def _by_verdict(lines: np.ndarray, chords: np.ndarray, name: str):
         own = np.append(chords == verdict, False)
         own[1:] |= own[:-1].copy()
         for number, values in enumerate(lines.T):
-            legend = number == 0 and (first or not name)
-            yield style, np.where(own, values, np.nan), name or word, legend
+            line = np.where(own, values, np.nan)
+            yield style, line, name or word, first and number == 0
         first = False
 
 
