@@ -66,7 +66,8 @@ def regimes(
     periods, in which Newton iteration is tried from its extrapolated limit, and
     classified (`classify`): `QUASI_PERIODIC`, `CHAOTIC`, `LONGER_PERIOD`, or undecided
     for the reason `TRANSIENT`, `UNDECIDED_MOTION` or `UNDAMPED`. These are results and
-    not failures.
+    not failures. Chaos that ends after these periods (transient chaos) is called chaotic:
+    2 % of the chaotic samples of the README's map.
 
     An autonomous system, or bodies under constant loads only, have equilibria and limit
     cycles: `period` is then an approximate period of the motions, s, and replaces that
