@@ -18,7 +18,7 @@ def lines(chart):
     return {
         layer.name: layer
         for layer in chart.layers
-        if isinstance(layer, Line) and (layer.marks or layer.legend)
+        if isinstance(layer, Line) and (layer.marks or layer.legend) and len(layer.x) > 1
     }
 
 
@@ -123,7 +123,7 @@ def test_curves_of_bifurcations_make_a_stability_chart(branch):
 
 
 def test_two_branches_are_distinguished_by_name(branch):
-    names = set(lines(loading_curve([branch, branch]).charts[0]))
+    names = {layer.name for layer in loading_curve([branch, branch]).charts[0].layers}
     assert {"branch, main", "branch, attached", "stable"} <= names
 
 
@@ -174,9 +174,8 @@ def test_no_stable_line_passes_the_limit_where_bifurcations_are_located(branch, 
     charts = loading_curve([dataclasses.replace(branch, results=results)]).charts
     (chart,) = (each for each in charts if "multiplier|" in each.y.label)
     for layer in chart.layers:
-        known = isinstance(layer, Line) and layer.y[np.isfinite(layer.y)]
-        if isinstance(layer, Line) and layer.style == "solid":
-            assert known.max() <= 1
-        if isinstance(layer, Line) and layer.style == "dash":
-            assert known.min() >= 1
         assert getattr(layer, "name", "") != "undecided"
+        if isinstance(layer, Line) and len(layer.x) > 1:
+            known = layer.y[np.isfinite(layer.y)]
+            assert layer.style != "solid" or known.max() <= 1
+            assert layer.style != "dash" or known.min() >= 1
