@@ -148,7 +148,9 @@ class AbstractCycleProblem(BranchProblem):
         def rates(x: np.ndarray) -> np.ndarray:
             return np.array([_scaled_rates(self.static, self.path, data, i) for i in x])
 
-        return {Reason.EQUILIBRIUM: Reversal(rates)}
+        # The phase of a cycle that is nearly an equilibrium is uncertain, and so are its
+        # rates: they are no measure.
+        return {Reason.EQUILIBRIUM: Reversal(rates, beside=max)}
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
         """Return the Hopf point at which cycles end, or None."""

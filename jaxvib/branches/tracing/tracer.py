@@ -34,8 +34,8 @@ _SHORT = 1e-3
 _REACHES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 # Places along a step at which margins of grazing are interpolated.
 _PLACES = np.linspace(0.0, 1.0, 33)
-# A vector reverses between two points if its norm falls below this part of the longer,
-# after so many secants at most.
+# A vector reverses between two points if its norm falls below this part of that at one
+# of them, after so many secants at most.
 _NEARER, _SECANTS = 0.2, 4
 # Relative distance of the halves of a motion below which they may coincide.
 HALVES_APART = 1e-6
@@ -146,11 +146,13 @@ class Reversal(NamedTuple):
     """An end of branches at which vectors at the points of a branch reverse.
 
     `vectors`: maps points (points, unknowns) to the vectors there, which are longer than
-    `least` on both sides.
+    `least` on both sides; `beside`: of the two lengths, that beside which the vector is
+    almost 0 between.
     """
 
     vectors: Callable[[np.ndarray], np.ndarray]
     least: float = 0.0
+    beside: Callable[..., float] = min
 
 
 class TracerContext(NamedTuple):
@@ -241,7 +243,7 @@ class Tracer:
         lost = np.flatnonzero(~(found.unresolved[: len(path) - 1] < 1))
         ends = {Reason.TOO_FEW_SEGMENTS: int(lost[0]) if lost.size else None}
         for code, reversal in self.reversals.items():
-            ends[code] = turning(reversal.vectors, path, reversal.least)
+            ends[code] = turning(path, *reversal)
         numbers = {code: number for code, number in ends.items() if number is not None}
         if not numbers:
             return count
@@ -413,13 +415,9 @@ class Tracer:
 
 
 def turning(
-    vectors: Callable, path: Sequence[BranchPoint], least: float = 0.0
+    path: Sequence[BranchPoint], vectors: Callable, least: float, beside: Callable
 ) -> int | None:
-    """Return the index of the first chord of a path on which a vector reverses, or None.
-
-    It is almost 0 on the curve there, and longer than `least` at both ends. `vectors`:
-    maps points (points, unknowns) to the vectors there.
-    """
+    """Return the index of the first chord of a path with a `Reversal`, or None."""
     every = vectors(np.array([point.x for point in path]))
     for number, (one, other) in enumerate(itertools.pairwise(every)):
         lengths = linalg.norm(one), linalg.norm(other)
@@ -433,8 +431,7 @@ def turning(
                 high - low
             )
             between = vectors(on_curve(start.x, end.x - start.x, ends, share)[None])[0]
-            # Not of the shorter one: the direction of one that is nearly 0 is uncertain.
-            if linalg.norm(between) < _NEARER * max(lengths):
+            if linalg.norm(between) < _NEARER * beside(lengths):
                 return number
             if linalg.dot(between, change) > 0:
                 low, one = share, between
