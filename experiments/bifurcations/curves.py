@@ -105,7 +105,7 @@ def of_auto(built: str) -> dict[str, list[list[float]]]:
         start = program.keep("at rest")
         program.run(settings | CYCLES | {"IRS": hopf[-1].label}, start)
         met = [point for point in program.points() if point.kind == "fold"]
-        # Beyond the first Hopf point AUTO goes back the way it came.
+        # At the first Hopf point AUTO goes back the way it came, and meets them again.
         folds = sorted(met[:2], key=lambda fold: fold.parameter)
         kept = program.keep("cycles")
         curve = SETTINGS | {"ISW": 2, "UZSTOP": {2: list(ENDS)}}

@@ -96,22 +96,36 @@ def test_a_pitchfork_of_one_state_is_found():
 
 
 @pytest.mark.slow  # compiles a branch of its own, 4 s
-@pytest.mark.parametrize("guess", [[0.0, 0.0, 0.0], [1e-3, 0.0, 0.0], [0.1, 0.1, 0.1]])
-def test_the_rounding_of_a_field_at_0_does_not_hide_its_equilibrium(guess):
-    # Chua's circuit with a smoothed corner, AUTO's demo chu: 0 is a sum of large terms.
+def chua(x, p):
+    """Return the rates of AUTO's demo chu, where 0 is a sum of larger terms."""
+
     def smoothed(s):
         return 2 * s * jnp.arctan(10 * s) / jnp.pi
 
-    def rates(x, p):
-        bent = smoothed(x[0] + 1) - smoothed(x[0] - 1)
-        through = 2 / 7 * x[0] - 3 / 14 * bent
-        return jnp.stack([p["alpha"] * (x[1] - through), x[0] - x[1] + x[2], -14.3 * x[1]])
+    through = 2 / 7 * x[0] - 3 / 14 * (smoothed(x[0] + 1) - smoothed(x[0] - 1))
+    return jnp.stack([p["alpha"] * (x[1] - through), x[0] - x[1] + x[2], -14.3 * x[1]])
 
-    system = jv.autonomous_system(rates, parameters={"alpha": -1.0}, dimension=3)
-    found = jv.equilibrium(system, guess)
+
+circuit = jv.autonomous_system(chua, parameters={"alpha": -1.0}, dimension=3)
+
+
+@pytest.mark.parametrize("guess", [[0.0, 0.0, 0.0], [1e-3, 0.0, 0.0], [0.1, 0.1, 0.1]])
+def test_the_rounding_of_a_field_at_0_does_not_hide_its_equilibrium(guess):
+    found = jv.equilibrium(circuit, guess)
     assert np.max(np.abs(found.state)) < 1e-15
     assert int(found.result) == 0
     assert float(found.state_error) < 1e-14
+
+
+def test_a_branch_along_which_the_parameter_is_constant_has_no_folds():
+    # Without alpha every state with y = 0 and z = -x is an equilibrium.
+    rest, bounds = jv.equilibrium(circuit, np.zeros(3)), (-2.0, 15.0)
+    (crossing,) = jv.continue_equilibrium(circuit, rest, "alpha", bounds).bifurcations
+    line = jv.switch_branch(circuit, crossing, bounds)
+    assert np.ptp(line.states[:, 0]) > 1.0
+    np.testing.assert_allclose(line.states[:, 2], -line.states[:, 0], atol=1e-12)
+    np.testing.assert_allclose(line.parameter, 0.0, atol=1e-12)
+    assert not [point for point in line.bifurcations if point.kind == "fold"]
 
 
 def test_two_real_eigenvalues_that_cancel_are_no_hopf_point():

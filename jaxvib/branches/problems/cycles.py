@@ -148,8 +148,8 @@ class AbstractCycleProblem(BranchProblem):
         def rates(x: np.ndarray) -> np.ndarray:
             return np.array([_scaled_rates(self.static, self.path, data, i) for i in x])
 
-        # The phase of a cycle that is nearly an equilibrium is uncertain, and so are its
-        # rates: they are no measure.
+        # Not beside the shorter: the phase of a cycle that is nearly an equilibrium, and
+        # with it the direction of its rates, is uncertain.
         return {Reason.EQUILIBRIUM: Reversal(rates, beside=max)}
 
     def at_end(self, branch: int, tracer: Tracer, code: Reason) -> FieldBifurcation | None:
